@@ -1,0 +1,210 @@
+"""What was measured, as ratios, tables and the files that keep them.
+
+A figure is a list of rounds. Two numbers stand for it: the lowest round (what it costs when nothing
+else disturbs) and the median (what it cost here). A ratio is one variant's number over that of
+"nothing" from the same rounds.
+"""
+
+import dataclasses
+import datetime
+import os
+import platform
+import re
+import statistics
+import subprocess
+from typing import List, Optional
+
+MARK_BEGIN = "<!-- figures: written by bench/run -->"
+MARK_END = "<!-- end of figures -->"
+
+
+@dataclasses.dataclass
+class Figure:
+    group: str    # program, storm, startup
+    name: str
+    variant: str
+    unit: str     # s, ns, ms
+    lows: List[float]      # a round each
+    medians: List[float]   # the same, but where a round has many measurements inside
+    walls: List[float] = dataclasses.field(default_factory=list)
+    file_bytes: Optional[int] = None
+
+    @property
+    def low(self):
+        return min(self.lows)
+
+    @property
+    def median(self):
+        return statistics.median(self.medians)
+
+
+class Figures:
+    def __init__(self):
+        self.all = []
+
+    def add(self, figure):
+        if figure.lows:
+            self.all.append(figure)
+
+    def groups(self, group):
+        """{name: {variant: figure}} in the order of measuring."""
+        rows = {}
+        for figure in self.all:
+            if figure.group == group:
+                rows.setdefault(figure.name, {})[figure.variant] = figure
+        return rows
+
+    def ratio(self, group, name, variant):
+        """(of the lowest rounds, of the medians); None without either figure."""
+        row = self.groups(group).get(name, {})
+        if variant not in row or "nothing" not in row:
+            return None
+        return (row[variant].low / row["nothing"].low, row[variant].median / row["nothing"].median)
+
+
+def machine():
+    model = "unknown CPU"
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        found = re.search(r"^model name\s*:\s*(.*)$", file.read(), re.M)
+        model = found.group(1) if found else model
+    release = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    return "%d x %s, %s, kernel %s" % (os.cpu_count(), model, release,
+                                       platform.release().split("-")[0])
+
+
+def commit(root):
+    done = subprocess.run(["git", "-C", str(root), "rev-parse", "--short", "HEAD"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+# --- Markdown --------------------------------------------------------------------------------------
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def times(ratio):
+    return "–" if ratio is None else "%.2f / %.2f" % ratio
+
+
+def mean(ratios):
+    """Geometric, as ratios want it."""
+    ratios = [ratio for ratio in ratios if ratio]
+    if not ratios:
+        return None
+    return tuple(statistics.geometric_mean([r[i] for r in ratios]) for i in (0, 1))
+
+
+def program_table(figures, variants):
+    rows = figures.groups("program")
+    names = [v for v in variants if v != "nothing"]
+    body = [[name, "%.2f s" % row["nothing"].low] +
+            [times(figures.ratio("program", name, v)) for v in names] for name, row in rows.items()]
+    body.append(["**mean**", ""] +
+                [times(mean([figures.ratio("program", name, v) for name in rows])) for v in names])
+    return table(["program", "CPU"] + names, body)
+
+
+def wall_table(figures, variants):
+    names = [v for v in variants if v != "nothing"]
+    body = []
+    for name, row in figures.groups("program").items():
+        base = min(row["nothing"].walls)
+        body.append([name, "%.2f s" % base] +
+                    ["%.2f" % (min(row[v].walls) / base) if v in row else "–" for v in names])
+    return table(["program", "wall"] + names, body)
+
+
+def human(count):
+    if count is None:
+        return "–"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1000 or unit == "GiB":
+            return "%.3g %s" % (count, unit)
+        count /= 1024
+
+
+def file_table(figures, variants):
+    names = [v for v in variants if v != "nothing"]
+    return table(["program"] + names,
+                 [[name] + [human(row[v].file_bytes) if v in row else "–" for v in names]
+                  for name, row in figures.groups("program").items()])
+
+
+def storm_table(figures, variants):
+    names = [v for v in variants if v != "nothing"]
+    body = []
+    for name, row in figures.groups("storm").items():
+        base = row["nothing"].low
+        body.append([name, "%.1f" % base] +
+                    ["%+.1f (%.2f)" % (row[v].low - base, row[v].low / base) if v in row else "–"
+                     for v in names])
+    return table(["storm", "ns"] + names, body)
+
+
+def startup_table(figures):
+    body = [["`%s`" % name, "%.2f ms" % row["nothing"].low, "%.2f ms" % row["nothing"].median]
+            for name, row in figures.groups("startup").items()]
+    return table(["command", "lowest", "median"], body)
+
+
+def misses(figures):
+    """What does not hold of what docs/PERFORMANCE.md promises, in words."""
+    said = []
+    for name in figures.groups("program"):
+        default = figures.ratio("program", name, "heapscope")
+        every = figures.ratio("program", name, "heapscope -i 1")
+        other = figures.ratio("program", name, "heaptrack")
+        if default and min(default) >= 1.15:
+            said.append("%s at the default interval: %.2f, must be below 1.15" % (name, min(default)))
+        if every and other and every[0] >= other[0] and every[1] >= other[1]:
+            said.append("%s with -i 1: %.2f, heaptrack %.2f" % (name, every[0], other[0]))
+    return said
+
+
+def markdown(figures, root, rounds):
+    programs = [v for row in figures.groups("program").values() for v in row]
+    storms = [v for row in figures.groups("storm").values() for v in row]
+    parts = ["Measured on %s at commit %s: %s. %d rounds." %
+             (datetime.date.today().isoformat(), commit(root), machine(), rounds)]
+    if programs:
+        programs = list(dict.fromkeys(programs))
+        parts += ["### Programs: CPU, against no profiler\n\nRatio of the lowest rounds / of the medians.",
+                  program_table(figures, programs),
+                  "### Programs: wall time, against no profiler\n\nRatio of the lowest rounds.",
+                  wall_table(figures, programs),
+                  "### Programs: the file a run leaves", file_table(figures, programs)]
+    if storms:
+        parts += ["### Storms: what an operation costs more\n\nNanoseconds of thread CPU time, lowest "
+                  "rounds; in brackets the ratio.",
+                  storm_table(figures, list(dict.fromkeys(storms)))]
+    if figures.groups("startup"):
+        parts += ["### Start-up\n\nWall time from start to end of a command.", startup_table(figures)]
+    return "\n\n".join(parts)
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+def put_between_marks(path, text):
+    """Replaces what stands between the marks of a document."""
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    begin, end = old.index(MARK_BEGIN) + len(MARK_BEGIN), old.index(MARK_END)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(old[:begin] + "\n\n" + text + "\n\n" + old[end:])
+
+
+def write_tsv(path, figures, root, rounds):
+    lines = ["# %s\t%s\t%s\t%d rounds" % (datetime.date.today().isoformat(), commit(root), machine(),
+                                          rounds),
+             "\t".join(("group", "name", "variant", "unit", "low", "median", "wall_low_s",
+                        "file_bytes"))]
+    for f in figures.all:
+        lines.append("\t".join((f.group, f.name, f.variant, f.unit, "%.4g" % f.low, "%.4g" % f.median,
+                                "%.4g" % min(f.walls) if f.walls else "",
+                                "" if f.file_bytes is None else str(f.file_bytes))))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")

@@ -1,0 +1,65 @@
+"""The profilers that a program is measured under: nothing, heapscope at some intervals, others.
+
+A variant turns a command line into another one, with its environment, and says where it writes. All
+write to a folder of their own, so that what a run leaves on disk can be weighed.
+"""
+
+import dataclasses
+import glob
+import os
+import pathlib
+import shutil
+from typing import List, Tuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    name: str
+    before: Tuple[str, ...] = ()  # words in front of the command; {out} is the output folder
+    env: Tuple[Tuple[str, str], ...] = ()
+    is_ours: bool = False  # must work
+    rounds_max: int = 100  # of one that takes too long for more
+
+    def command(self, argv: List[str], out: str):
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES"))}
+        env.update((k, v.format(out=out)) for k, v in self.env)
+        return [word.format(out=out) for word in self.before] + argv, env
+
+
+def heapscope(name, *options):
+    words = (str(DIST / "bin" / "heapscope"), "run", "-q", *options, "-o", "{out}/run.pftrace", "--")
+    return Variant(name, words, is_ours=True)
+
+
+NOTHING = Variant("nothing")
+DEFAULT = heapscope("heapscope")
+EVERY = heapscope("heapscope -i 1", "-i", "1")
+RARE = heapscope("heapscope -i 512K", "-i", "512K")
+# The client alone, loaded into a program that nobody profiles.
+DORMANT = Variant("dormant", env=(("LD_PRELOAD", str(DIST / "lib" / "libheapscope_preload.so")),),
+                  is_ours=True)
+HEAPTRACK = Variant("heaptrack", ("heaptrack", "-o", "{out}/heaptrack"))
+HEAPTRACK_RAW = Variant("heaptrack --raw", ("heaptrack", "--raw", "-o", "{out}/heaptrack"))
+
+
+def gperftools():
+    """Its heap profiler lives in its allocator, which comes with it; None where it is not installed."""
+    found = glob.glob("/usr/lib/*/libtcmalloc.so.4")
+    if not found:
+        return None
+    return Variant("gperftools", env=(("LD_PRELOAD", found[0]), ("HEAPPROFILE", "{out}/heap")),
+                   rounds_max=1)
+
+
+def chosen(is_full):
+    others = [RARE, HEAPTRACK_RAW, gperftools()] if is_full else []
+    return [NOTHING, DEFAULT, EVERY, HEAPTRACK] + [v for v in others if v]
+
+
+def missing():
+    """Commands that the variants need and the machine does not have."""
+    return [word for word in ("heaptrack",) if not shutil.which(word)]

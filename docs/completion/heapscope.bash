@@ -1,0 +1,74 @@
+# bash completion for heapscope
+# tools/check-commands compares the lists below with `heapscope COMMAND --help`.
+
+_heapscope()
+{
+    local cur prev words cword split
+    _init_completion -s -n : || return
+
+    local commands='run report export'
+    local command='' i
+    for ((i = 1; i < cword; i++)); do
+        if [[ ${words[i]} != -* ]]; then
+            command=${words[i]}
+            break
+        fi
+    done
+
+    if [[ -z $command ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$cur")
+        return
+    fi
+
+    # What follows the program of `run` is that program's business.
+    if [[ $command == run ]]; then
+        for ((i++; i < cword; i++)); do
+            if [[ ${words[i]} == -- ]]; then
+                _command_offset $((i + 1))
+                return
+            fi
+        done
+    fi
+
+    case $command:$prev in
+        *:--output | *:-o)
+            _filedir
+            return
+            ;;
+        export:--format | export:-f)
+            mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg' -- "$cur")
+            return
+            ;;
+        *:--view)
+            mapfile -t COMPREPLY < <(
+                compgen -W 'space objects alloc_space alloc_objects peak auto' -- "$cur"
+            )
+            return
+            ;;
+        run:--interval | run:-i | run:--dump-every | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
+            return
+            ;;
+    esac
+    $split && return
+
+    local options='--help'
+    case $command in
+        run)
+            options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --top --'
+            ;;
+        report)
+            options+=' --view --tree --top --frames --snapshot --pid --health --json --width'
+            ;;
+        export)
+            options+=' --format --output --view --snapshot --pid --quiet'
+            ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+    elif [[ $command == run ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+    else
+        _filedir '@(pftrace|pb|pb.gz)'
+    fi
+}
+complete -F _heapscope heapscope

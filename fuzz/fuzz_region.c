@@ -1,0 +1,91 @@
+/*
+ * Fuzz target: a region whose bytes are the input, as a hostile target would write it.
+ *
+ * The input starts with a list of patches (offset, 8 bytes) on a small region that is right, so that
+ * few bytes reach deep; what follows them is laid over the file from its header on. Both ways of
+ * reading are tried: running (with the cut) and dead.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/capture.h"
+#include "region_writer.h"
+
+#define PATCHES_MAX 64U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct hs_snapshot *snap)
+{
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[i];
+        for (uint16_t k = 0; k < stack->frame_count; k++) {
+            if (stack->frame_ids[k] >= snap->frame_count) {
+                abort();
+            }
+        }
+        if (stack->live.bytes > stack->alloc.bytes || stack->live.count > stack->alloc.count ||
+            stack->heap_id >= snap->heap_count) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < snap->frame_count; i++) {
+        if (snap->frames[i].module_id >= snap->module_count) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < snap->module_count; i++) {
+        if (strlen(snap->modules[i].path) > 4096) {
+            abort();
+        }
+    }
+}
+
+static void capture(const struct region_writer *w, bool is_dead)
+{
+    struct hs_region region;
+    struct hs_snapshot *snap = NULL;
+    int fd = region_writer_dup(w);
+    if (hs_region_open(fd, w->file_bytes, &region, NULL) != 0) {
+        close(fd);
+        return;
+    }
+    if (hs_capture(&region, is_dead, 1, &snap) == 0) {
+        check(snap);
+        hs_snapshot_free(snap);
+    }
+    hs_region_close(&region);
+}
+
+static void patch(struct region_writer *w, const uint8_t *data, size_t size)
+{
+    size_t n = size > 0 ? data[0] % PATCHES_MAX : 0, at = 1;
+    for (size_t i = 0; i < n && at + 10 <= size; i++, at += 10) {
+        uint64_t off = ((uint64_t)data[at] | (uint64_t)data[at + 1] << 8) * 8;
+        memcpy(w->base + off % (w->file_bytes - 8), data + at + 2, 8);
+    }
+    if (at < size) {
+        size_t left = size - at, room = w->file_bytes - HS_REGION_HEADER_OFF;
+        memcpy(w->base + HS_REGION_HEADER_OFF, data + at, left < room ? left : room);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 256, 4096 });
+    uint32_t stack = region_writer_stacks(&w, 4);
+    player_init(&p, &w, 1, 0, 256);
+    w.header->sections[HS_SECTION_RECORDS].count = 64;
+    player_birth(&p, stack, 5000, 0);
+    player_birth(&p, stack + 1, 50, 1);
+    patch(&w, data, size);
+    capture(&w, false);
+    capture(&w, true);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+    return 0;
+}

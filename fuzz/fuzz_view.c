@@ -1,0 +1,82 @@
+/*
+ * Any bytes as a trace file, shown in every view and format.
+ *
+ * Whatever a file makes of a profile (names that are no text, trees a hundred thousand levels deep,
+ * figures near infinity), each view ends, writes nothing that could steer a terminal, and keeps to its
+ * format where that is quick to see.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load.h"
+#include "util/buf.h"
+#include "view/folded.h"
+#include "view/pprof.h"
+#include "view/report.h"
+#include "view/speedscope.h"
+#include "view/svg.h"
+
+/* Counts, and looks at every byte: text has no control characters but line breaks. */
+static int look(void *ctx, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    for (size_t i = 0; ctx && i < bytes; i++) {
+        if ((at[i] < 0x20 && at[i] != '\n') || at[i] == 0x7F) {
+            abort();
+        }
+    }
+    return 0;
+}
+
+static void finish(struct hs_buf *buf)
+{
+    (void)hs_buf_finish(buf);
+    hs_buf_deinit(buf);
+}
+
+static void report(const struct hs_profile *profile, enum hs_report_form form, enum hs_view view,
+                   uint32_t count)
+{
+    static int text;
+    struct hs_buf buf;
+    const struct hs_report_options options = {
+        .form = form,
+        .view = view,
+        .top_count = count,
+        .stack_count = count,
+        .frame_count = count,
+        .select = { .snapshot = HS_SELECT_LAST },
+        .columns = count == HS_REPORT_ALL ? 0 : 80,
+    };
+    hs_buf_init(&buf, look, &text);
+    (void)hs_report_write(profile, &options, &buf);
+    finish(&buf);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static int text;
+    static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
+    struct hs_profile *profile = NULL;
+    if (hs_profile_load_memory(data, bytes, &profile, NULL) != 0) {
+        return 0;
+    }
+    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON; form++) {
+        report(profile, form, HS_VIEW_AUTO, 5);
+        report(profile, form, HS_VIEW_ALLOC_OBJECTS, HS_REPORT_ALL);
+    }
+    struct hs_buf buf;
+    hs_buf_init(&buf, look, NULL);
+    (void)hs_pprof_write(profile, &last, &buf);
+    finish(&buf);
+    hs_buf_init(&buf, look, &text);
+    (void)hs_folded_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
+    (void)hs_speedscope_write(profile, &last, HS_VIEW_AUTO, &buf);
+    (void)hs_svg_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
+    finish(&buf);
+    hs_profile_free(profile);
+    return 0;
+}

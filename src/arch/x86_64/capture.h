@@ -1,0 +1,25 @@
+/*
+ * Captures the registers of a call site, for code of ours that starts a walk at itself.
+ *
+ * (The hooks of the client have a start of their own: entry.S.)
+ */
+#pragma once
+
+#include "arch/x86_64/regs.h"
+
+/* *regs: the caller's, as they are when this has returned. Valid while the caller's frame lives. */
+__attribute__((naked, noinline, unused)) static void hs_regs_capture(struct hs_regs *regs
+                                                                     __attribute__((unused)))
+{
+    __asm__("movq (%rsp), %rax\n\t"
+            "movq %rax, (%rdi)\n\t"
+            "leaq 8(%rsp), %rax\n\t"
+            "movq %rax, 8(%rdi)\n\t"
+            "movq %rbp, 16(%rdi)\n\t"
+            "movq %rbx, 24(%rdi)\n\t"
+            "movq %r12, 32(%rdi)\n\t"
+            "movq %r13, 40(%rdi)\n\t"
+            "movq %r14, 48(%rdi)\n\t"
+            "movq %r15, 56(%rdi)\n\t"
+            "ret");
+}

@@ -1,0 +1,19 @@
+/*
+ * The commands: one function each, in a file of its own (cmd_run.c, cmd_report.c, ...), listed in
+ * main.c with its name and one line.
+ *
+ * A command gets its own arguments (argv[0] is its name), reads them with hs_args_parse() of
+ * args.h, and returns the exit status: 0 done, 1 failed, 2 wrong usage; `run` returns that of the
+ * program. Results go to standard output, messages to standard error through message.h.
+ *
+ * Threads   main thread only.
+ */
+#pragma once
+
+#define HS_EXIT_STATUS_DONE   0
+#define HS_EXIT_STATUS_FAILED 1
+#define HS_EXIT_STATUS_USAGE  2
+
+int hs_cmd_run(int argc, char **argv);
+int hs_cmd_report(int argc, char **argv);
+int hs_cmd_export(int argc, char **argv);

@@ -1,0 +1,201 @@
+/*
+ * heapscope export: a profile in the format of another tool.
+ *
+ * The output appears under its name only when it is whole. What was written is said in one line, for
+ * files; on standard output there is nothing but the result.
+ *
+ * See       view/{pprof,folded,speedscope,svg}.h, docs/man/heapscope-export.1
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/profile_file.h"
+#include "rt/base.h"
+#include "util/buf.h"
+#include "util/human.h"
+#include "util/outfile.h"
+#include "view/folded.h"
+#include "view/pprof.h"
+#include "view/speedscope.h"
+#include "view/svg.h"
+
+enum format {
+    FORMAT_PPROF,
+    FORMAT_FOLDED,
+    FORMAT_SPEEDSCOPE,
+    FORMAT_SVG,
+    FORMAT_N,
+};
+
+static const char *const format_names[FORMAT_N] = {
+    [FORMAT_PPROF] = "pprof",
+    [FORMAT_FOLDED] = "folded",
+    [FORMAT_SPEEDSCOPE] = "speedscope",
+    [FORMAT_SVG] = "svg",
+};
+
+static const struct {
+    const char *end;
+    enum format format;
+} file_ends[] = {
+    { ".pb.gz", FORMAT_PPROF },
+    { ".pprof", FORMAT_PPROF },
+    { ".folded", FORMAT_FOLDED },
+    { ".collapsed", FORMAT_FOLDED },
+    { ".speedscope.json", FORMAT_SPEEDSCOPE },
+    { ".svg", FORMAT_SVG },
+};
+
+struct export_args {
+    unsigned format;
+    unsigned view;
+    const char *output;
+    uint64_t snapshot, pid;
+    bool is_quiet;
+};
+
+/* The format that a file's name asks for; FORMAT_N when it asks for none. */
+static enum format format_of_name(const char *name)
+{
+    size_t name_bytes = strlen(name);
+    for (size_t i = 0; i < HS_COUNT_OF(file_ends); i++) {
+        size_t bytes = strlen(file_ends[i].end);
+        if (name_bytes > bytes && strcmp(name + name_bytes - bytes, file_ends[i].end) == 0) {
+            return file_ends[i].format;
+        }
+    }
+    return FORMAT_N;
+}
+
+static int write_format(enum format format, const struct hs_profile *profile,
+                        const struct hs_select_spec *select, enum hs_view view, struct hs_buf *buf)
+{
+    switch (format) {
+    case FORMAT_PPROF:
+        return hs_pprof_write(profile, select, buf);
+    case FORMAT_FOLDED:
+        return hs_folded_write(profile, select, view, buf);
+    case FORMAT_SPEEDSCOPE:
+        return hs_speedscope_write(profile, select, view, buf);
+    case FORMAT_SVG:
+        return hs_svg_write(profile, select, view, buf);
+    case FORMAT_N:
+        break;
+    }
+    return -EINVAL;
+}
+
+static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
+                     uint64_t bytes)
+{
+    char size[HS_HUMAN_BYTES];
+    hs_human_bytes(size, (double)bytes);
+    if (args->format == FORMAT_PPROF) {
+        hs_message_info("wrote %s (%s)", args->output, size);
+    } else {
+        hs_message_info("wrote %s (%s), view %s%s%s", args->output, size, hs_views[view].name,
+                        reason ? ", as " : "", reason ? reason : "");
+    }
+}
+
+static int write_output(const struct export_args *args, const struct hs_profile *profile,
+                        const struct hs_select_spec *select, enum hs_view view, const char *reason)
+{
+    struct hs_outfile out;
+    struct hs_buf buf;
+    bool is_stdout = strcmp(args->output, "-") == 0;
+    int err = hs_outfile_open(&out, args->output);
+    if (err == 0) {
+        hs_buf_init(&buf, hs_outfile_write, &out);
+        err = write_format((enum format)args->format, profile, select, view, &buf);
+        int late_err = hs_buf_finish(&buf);
+        err = err ? err : late_err;
+        uint64_t bytes = buf.total_bytes;
+        hs_buf_deinit(&buf);
+        if (err == 0) {
+            err = hs_outfile_commit(&out);
+        }
+        hs_outfile_abort(&out);
+        if (err == 0 && !is_stdout) {
+            say_done(args, view, reason, bytes);
+        }
+    }
+    if (err < 0 && !(is_stdout && err == -EPIPE)) {
+        hs_message("cannot write %s: %s", is_stdout ? "standard output" : args->output,
+                   strerror(-err));
+    }
+    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+}
+
+static int run_export(const char *path, const struct export_args *args)
+{
+    const struct hs_select_spec select = {
+        .pid = (uint32_t)args->pid,
+        .snapshot = args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot,
+    };
+    struct hs_profile *profile = NULL;
+    enum hs_view view = HS_VIEW_SPACE;
+    const char *reason = NULL;
+    int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        status = hs_profile_file_choose(path, profile, &select, (enum hs_view)args->view, &view,
+                                        &reason);
+    }
+    if (status == 0) {
+        status = write_output(args, profile, &select, view, reason);
+    }
+    hs_profile_free(profile);
+    return status;
+}
+
+int hs_cmd_export(int argc, char **argv)
+{
+    struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
+                      "pprof, folded, speedscope or svg (default: by the name of OUT)"),
+        HS_OPT_STRING('o', "output", "OUT", &args.output,
+                      "where it goes (default -, standard output)"),
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
+                      "default), as for report; pprof has them all, speedscope begins with it"),
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, UINT32_MAX - 1,
+                      "snapshot N of each process, from 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "export",
+        .summary = "write a profile in the format of another tool",
+        .operands_usage = "FILE",
+        .footer = "FILE may be - for standard input.",
+        .options = list,
+        .option_count = sizeof(list) / sizeof(list[0]),
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    hs_message_set_quiet(args.is_quiet);
+    if (args.format == FORMAT_N && args.output) {
+        args.format = format_of_name(args.output);
+    }
+    if (args.format == FORMAT_N) {
+        return hs_args_fail(&spec,
+                            "no format was given: --format pprof, folded, speedscope or svg");
+    }
+    args.output = args.output ? args.output : "-";
+    if (strcmp(args.output, "-") == 0 && args.format == FORMAT_PPROF &&
+        isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(&spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    return run_export(result.operands[0], &args);
+}

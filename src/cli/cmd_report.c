@@ -1,0 +1,178 @@
+/*
+ * heapscope report: where the memory went, in text or as JSON.
+ *
+ * See       view/report.h, docs/man/heapscope-report.1
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/profile_file.h"
+#include "util/buf.h"
+#include "util/outfile.h"
+#include "util/parse.h"
+#include "view/report.h"
+
+#define TOP_DEFAULT    10
+#define STACKS_DEFAULT 5
+#define FRAMES_DEFAULT 12
+/* Of a pipe or a file: names are kept longer there, but not without end. */
+#define COLUMNS_PIPED 160
+
+struct report_args {
+    unsigned view;
+    bool is_tree, is_json, is_health;
+    const char *top, *frames;
+    uint64_t snapshot, pid;
+    uint64_t columns;
+};
+
+/* A number, or "all". */
+static int parse_count(const struct hs_opts_spec *spec, const char *option, const char *text,
+                       uint32_t *ret_count)
+{
+    uint64_t number;
+    if (strcmp(text, "all") == 0) {
+        *ret_count = HS_REPORT_ALL;
+        return 0;
+    }
+    if (hs_parse_number(text, &number) < 0 || number == 0 || number >= UINT32_MAX) {
+        return hs_args_fail(spec, "%s: '%s' is neither a number above 0 nor 'all'", option, text);
+    }
+    *ret_count = (uint32_t)number;
+    return 0;
+}
+
+static bool is_colour_wanted(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && !(no_color && no_color[0]) && term &&
+           strcmp(term, "dumb") != 0;
+}
+
+static int fill_options(const struct hs_opts_spec *spec, const struct report_args *args,
+                        struct hs_report_options *options)
+{
+    int status = 0;
+    bool has_columns = args->columns != UINT64_MAX;
+    *options = (struct hs_report_options){
+        .form = args->is_json     ? HS_REPORT_JSON
+                : args->is_health ? HS_REPORT_HEALTH
+                : args->is_tree   ? HS_REPORT_TREE
+                                  : HS_REPORT_TEXT,
+        .view = (enum hs_view)args->view,
+        .top_count = TOP_DEFAULT,
+        .stack_count = args->is_json ? TOP_DEFAULT : STACKS_DEFAULT,
+        .frame_count = FRAMES_DEFAULT,
+        .select = { .pid = (uint32_t)args->pid,
+                    .snapshot =
+                        args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot },
+        .columns = has_columns ? (unsigned)args->columns
+                   : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
+                       ? hs_args_columns(STDOUT_FILENO)
+                       : COLUMNS_PIPED,
+        .has_colour = is_colour_wanted(),
+    };
+    if (args->is_json + args->is_health + args->is_tree > 1) {
+        return hs_args_fail(spec, "only one of --tree, --health and --json can be shown");
+    }
+    if (args->top) {
+        status = parse_count(spec, "--top", args->top, &options->top_count);
+        options->stack_count = options->top_count;
+    }
+    if (status == 0 && args->frames) {
+        status = parse_count(spec, "--frames", args->frames, &options->frame_count);
+    }
+    return status;
+}
+
+static int write_report(const struct hs_profile *profile, const struct hs_report_options *options)
+{
+    struct hs_outfile out;
+    struct hs_buf buf;
+    int err = hs_outfile_open(&out, "-");
+    hs_buf_init(&buf, hs_outfile_write, &out);
+    if (err == 0) {
+        err = hs_report_write(profile, options, &buf);
+        int late_err = hs_buf_finish(&buf);
+        err = err ? err : late_err;
+        late_err = hs_outfile_commit(&out);
+        err = err ? err : late_err;
+    }
+    hs_buf_deinit(&buf);
+    /* A reader that went away (`| head`) is not worth a word. */
+    if (err < 0 && err != -EPIPE) {
+        hs_message("standard output: %s", strerror(-err));
+    }
+    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+}
+
+static int run_report(const char *path, struct hs_report_options *options)
+{
+    struct hs_profile *profile = NULL;
+    enum hs_view view;
+    const char *reason;
+    int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        /* Only to say what is wrong: the report itself chooses again, and says its reason. */
+        status =
+            hs_profile_file_choose(path, profile, &options->select, options->view, &view, &reason);
+    }
+    if (status == 0) {
+        options->file = path;
+        status = write_report(profile, options);
+    }
+    hs_profile_free(profile);
+    return status;
+}
+
+int hs_cmd_report(int argc, char **argv)
+{
+    struct report_args args = { .view = HS_VIEW_AUTO,
+                                .snapshot = UINT64_MAX,
+                                .columns = UINT64_MAX };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "what to show: space and objects (live at the snapshot),\n"
+                      "alloc_space and alloc_objects (since the start, freed or not),\n"
+                      "peak (live when most was), or auto (the default): space, or the\n"
+                      "peak when little is live at the end"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
+        HS_OPT_STRING(0, "top", "N", &args.top,
+                      "functions and stacks listed (default 10 and 5), or all"),
+        HS_OPT_STRING(0, "frames", "N", &args.frames,
+                      "frames shown of each stack (default 12), or all"),
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, UINT32_MAX - 1,
+                      "snapshot N of each process, from 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_FLAG(0, "health", &args.is_health, "every counter of what was lost"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits, all amounts"),
+        HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
+                      "columns to fit names into (0: names are not shortened)"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "report",
+        .summary = "show where the memory went",
+        .operands_usage = "FILE",
+        .footer = "FILE may be - for standard input.",
+        .options = list,
+        .option_count = sizeof(list) / sizeof(list[0]),
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    struct hs_report_options options;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    status = fill_options(&spec, &args, &options);
+    return status != 0 ? status : run_report(result.operands[0], &options);
+}

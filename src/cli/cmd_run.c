@@ -1,0 +1,332 @@
+/*
+ * heapscope run: profile a program from its start to its end.
+ *
+ * In this order, so that whatever can be known beforehand is said before the program runs: options,
+ * our library, the program, its pid (it is forked, and waits), the output file. Then it runs. Then
+ * names are looked up, the file appears, and the summary tells what is in it.
+ *
+ * Whatever goes wrong with the profile, once the program has run its exit status is ours.
+ *
+ * See       collect/collector.h, docs/man/heapscope-run.1
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/run_file.h"
+#include "cli/run_words.h"
+#include "collect/collector.h"
+#include "collect/preflight.h"
+#include "profile/symbol_packets.h"
+#include "trace/trace_writer.h"
+#include "util/human.h"
+#include "util/selfpath.h"
+
+#define HS_PRELOAD_NAME      "libheapscope_preload.so"
+#define HS_INTERVAL_DEFAULT  4096
+#define HS_INTERVAL_MAX      (UINT64_C(1) << 40)
+#define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
+#define HS_DUMP_EVERY_MAX_NS (UINT64_C(1000) * 3600 * UINT64_C(1000000000))
+
+struct run {
+    uint64_t interval_bytes;
+    uint64_t dump_every_ns;
+    uint64_t stack_count;
+    const char *output;
+    bool is_quiet;
+    bool is_following;
+    bool is_symbolizing;
+    char **program; /* and its arguments */
+    struct hs_preflight preflight;
+    char preload_path[PATH_MAX];
+    const char *file_path;
+    char default_path[160];
+    struct hs_run_file file;
+    struct hs_trace_writer *writer;
+    struct hs_symbol_wanted wanted;
+    struct hs_collector_result result;
+};
+
+static int parse(struct run *run, int argc, char **argv)
+{
+    const struct hs_opt options[] = {
+        HS_OPT_SIZE('i', "interval", "BYTES", &run->interval_bytes, 1, HS_INTERVAL_MAX,
+                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
+        HS_OPT_STRING('o', "output", "FILE", &run->output,
+                      "where the trace goes (default heapscope.NAME.PID.pftrace)"),
+        HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
+        HS_OPT_DURATION(0, "dump-every", "DURATION", &run->dump_every_ns, HS_DUMP_EVERY_MIN_NS,
+                        HS_DUMP_EVERY_MAX_NS, "also record the state at these intervals"),
+        HS_OPT_FLAG_OFF(0, "no-follow", &run->is_following,
+                        "leave alone the programs that the program starts"),
+        HS_OPT_FLAG_OFF(0, "no-symbolize", &run->is_symbolizing, "leave names out of the file"),
+        HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
+                      "call stacks in the summary (default 3)"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "run",
+        .summary = "profile a program from its start",
+        .operands_usage = "-- PROGRAM [ARGS]",
+        .footer = "The exit status is that of the program.\n"
+                  "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .operands_min = 1,
+        .operands_max = HS_OPERANDS_ANY,
+        .operand_missing = "no program to run was given",
+        .is_ended_by_operand = true,
+    };
+    struct hs_opts_result args;
+    int status = hs_args_parse(&spec, argc, argv, &args);
+    if (status == HS_ARGS_GO_ON) {
+        run->program = args.operands;
+        hs_message_set_quiet(run->is_quiet);
+    }
+    return status;
+}
+
+/* A descriptor below 3 that is closed would be given to one of our files, and the program, or our own
+ * messages, would write into it. The program finds it closed all the same. */
+static void reserve_standard_fds(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            int got = open("/dev/null", (fd == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+            (void)got; /* the lowest free one: `fd` */
+        }
+    }
+}
+
+/* heapscope.NAME.PID.pftrace, here, unless another name was asked for. */
+static void name_file(struct run *run, pid_t pid)
+{
+    const char *slash = strrchr(run->program[0], '/');
+    snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
+             slash ? slash + 1 : run->program[0], (int)pid);
+    run->file_path = run->output ? run->output : run->default_path;
+}
+
+static int start_file(struct run *run, pid_t pid)
+{
+    name_file(run, pid);
+    int r = hs_run_file_open(&run->file, run->file_path);
+    if (r < 0) {
+        hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
+                   run->program[0]);
+        return r;
+    }
+    const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
+                                                   .sink_ctx = &run->file };
+    r = hs_trace_writer_new(&config, &run->writer);
+    if (r == 0) {
+        r = hs_trace_writer_begin(run->writer);
+    }
+    if (r < 0) {
+        hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
+                   run->program[0]);
+    }
+    return r;
+}
+
+static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
+{
+    struct run *run = ctx;
+    int r = hs_trace_writer_dump(run->writer, snap);
+    if (r == 0 && run->is_symbolizing) {
+        r = hs_symbol_packets_add_snapshot(&run->wanted, snap);
+    }
+    return r;
+}
+
+/* --- names ------------------------------------------------------------------------------------- */
+
+static const char progress_text[] = "heapscope: looking up names of functions ...\n";
+
+static void show_progress(int signal)
+{
+    (void)signal;
+    ssize_t put = write(STDERR_FILENO, progress_text, sizeof(progress_text) - 1);
+    (void)put;
+}
+
+/* One line, once, if it takes long enough to wonder. */
+static void expect_progress(bool is_expected)
+{
+    struct itimerval timer = { .it_value.tv_sec = is_expected ? 1 : 0 };
+    const struct sigaction action = { .sa_handler = is_expected ? show_progress : SIG_IGN,
+                                      .sa_flags = SA_RESTART };
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static int append_names(struct run *run, bool *ret_is_interrupted)
+{
+    const struct hs_symbol_request *requests;
+    struct hs_symbol_table *tables = NULL;
+    size_t count;
+    int r = hs_symbol_wanted_requests(&run->wanted, &requests, &count);
+    if (r < 0 || count == 0) {
+        return r;
+    }
+    r = hs_symbolizer_run(NULL, requests, count, &tables);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < count; i++) {
+        *ret_is_interrupted |= tables[i].reason == HS_SYMBOL_REASON_INTERRUPTED;
+    }
+    r = hs_symbol_packets_write(run->writer, requests, tables, count);
+    hs_symbol_tables_free(tables, count);
+    return r;
+}
+
+/* Names are worth having, but a file without them is still a profile. An error of the writer is told
+ * when it finishes. */
+static void add_names(struct run *run)
+{
+    bool is_interrupted = false;
+    bool is_watched = !run->is_quiet && isatty(STDERR_FILENO) == 1;
+    if (is_watched) {
+        expect_progress(true);
+    }
+    int r = append_names(run, &is_interrupted);
+    if (is_watched) {
+        expect_progress(false);
+    }
+    if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
+        hs_message("functions could not be named: %s", strerror(-r));
+    } else if (is_interrupted) {
+        hs_message("interrupted: some functions have no names in the file");
+    }
+}
+
+/* --- the end ----------------------------------------------------------------------------------- */
+
+static void finish_file(struct run *run)
+{
+    char trace_path[PATH_MAX];
+    char size[HS_HUMAN_BYTES];
+    int r = run->result.sink_error;
+    if (r == 0 && run->is_symbolizing) {
+        add_names(run);
+    }
+    if (r == 0) {
+        r = hs_trace_writer_finish(run->writer);
+    }
+    if (r == 0 && !run->is_quiet) {
+        hs_run_file_path(&run->file, trace_path, sizeof(trace_path));
+        hs_run_words_summary(trace_path, run->file_path, (uint32_t)run->stack_count);
+    }
+    uint64_t bytes = run->file.bytes;
+    if (r == 0) {
+        r = hs_run_file_finish(&run->file);
+    }
+    if (r < 0) {
+        hs_message(
+            "cannot write %s: %s; the profile is lost, and the program's exit status is kept",
+            run->file_path, strerror(-r));
+        return;
+    }
+    hs_message_info("%s is in %s\nNext: heapscope report %s", hs_human_bytes(size, (double)bytes),
+                    run->file_path, run->file_path);
+}
+
+static int status_of(const struct hs_collector_result *result)
+{
+    return result->exit_kind == HS_EXIT_SIGNAL ? 128 + result->exit_value : result->exit_value;
+}
+
+static int say_not_started(const struct run *run, int error)
+{
+    hs_message("cannot run %s: %s", run->preflight.path, strerror(error));
+    return error == ENOENT ? 127 : 126;
+}
+
+/* From now on an impatient Ctrl-C ends the looking up of names, not us: the file is worth more. */
+static void outlive_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTTOU };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        signal(signals[i], SIG_IGN);
+    }
+}
+
+static int record(struct run *run)
+{
+    const struct hs_collector_config config = {
+        .path = run->preflight.path,
+        .argv = run->program,
+        .preload_path = run->preload_path,
+        .interval_bytes = run->interval_bytes,
+        .dump_every_ns = run->dump_every_ns,
+        .is_following = run->is_following,
+        .sink = take_snapshot,
+        .sink_ctx = run,
+    };
+    struct hs_collector *collector;
+    int status = HS_EXIT_STATUS_FAILED;
+    int r = hs_collector_new(&config, &collector);
+    if (r < 0) {
+        hs_message("cannot start %s: %s", run->program[0], strerror(-r));
+        return status;
+    }
+    if (start_file(run, hs_collector_pid(collector)) == 0) {
+        r = hs_collector_run(collector, &run->result);
+        if (r < 0) {
+            status = say_not_started(run, -r);
+        } else {
+            outlive_signals();
+            status = status_of(&run->result);
+        }
+        collector = hs_collector_free(collector);
+        if (r == 0) {
+            hs_run_words_gaps(run->program[0], &run->result, run->preflight.defines_malloc);
+            if (run->result.image_count > 0) {
+                finish_file(run);
+            }
+        }
+    }
+    hs_collector_free(collector);
+    return status;
+}
+
+int hs_cmd_run(int argc, char **argv)
+{
+    struct run run = { .interval_bytes = HS_INTERVAL_DEFAULT,
+                       .stack_count = 3,
+                       .is_following = true,
+                       .is_symbolizing = true,
+                       .file = { .out.fd = -1, .spool_fd = -1 } };
+    reserve_standard_fds();
+    int status = parse(&run, argc, argv);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    hs_preflight_check(run.program[0], &run.preflight);
+    status = hs_run_words_refuse(run.program[0], &run.preflight);
+    if (status >= 0) {
+        return status;
+    }
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, run.preload_path, sizeof(run.preload_path));
+    if (r < 0) {
+        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
+                   strerror(-r));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (run.preflight.defines_malloc) {
+        hs_message("%s carries a malloc of its own: what it allocates with it will not be seen",
+                   run.preflight.elf);
+    }
+    status = record(&run);
+    hs_trace_writer_free(run.writer);
+    hs_symbol_wanted_deinit(&run.wanted);
+    hs_run_file_abort(&run.file);
+    return status;
+}

@@ -1,0 +1,123 @@
+/*
+ * heapscope: the command line.
+ *
+ * A table of commands in groups, each a name, a function and one line; --help is that table printed.
+ * Only what works is listed. Adding a command: its file cmd_NAME.c, a prototype in cmd.h, a row here,
+ * and a man page docs/man/heapscope-NAME.1 (tools/check-commands asks for it).
+ *
+ * See       cmd.h for what a command owes, docs/ARCHITECTURE.md for what lies beneath.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "rt/base.h"
+#include "util/suggest.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+};
+
+struct command_group {
+    const char *title;
+    const struct command *commands;
+    size_t command_count;
+};
+
+static const struct command record_commands[] = {
+    { "run", hs_cmd_run, "profile a program from its start" },
+};
+
+static const struct command read_commands[] = {
+    { "report", hs_cmd_report, "show where the memory went" },
+    { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
+};
+
+static const struct command_group groups[] = {
+    { "Record", record_commands, HS_COUNT_OF(record_commands) },
+    { "Read", read_commands, HS_COUNT_OF(read_commands) },
+};
+
+static void write_help(FILE *out)
+{
+    fputs("heapscope: a heap profiler for Linux programs\n\n"
+          "Usage: heapscope COMMAND [OPTIONS] [ARGS]\n",
+          out);
+    for (size_t g = 0; g < HS_COUNT_OF(groups); g++) {
+        fprintf(out, "\n%s:\n", groups[g].title);
+        for (size_t i = 0; i < groups[g].command_count; i++) {
+            fprintf(out, "  %-12s %s\n", groups[g].commands[i].name, groups[g].commands[i].summary);
+        }
+    }
+    fputs("\nOptions:\n"
+          "  -h, --help     this list; 'heapscope COMMAND --help' for one command\n"
+          "  -V, --version  the version\n"
+          "\nStart here:\n"
+          "  heapscope run -- PROGRAM ARGS\n",
+          out);
+}
+
+static int say_unknown(const char *typed)
+{
+    const char *names[32] = { NULL };
+    size_t count = 0;
+    for (size_t g = 0; g < HS_COUNT_OF(groups); g++) {
+        for (size_t i = 0; i < groups[g].command_count && count < HS_COUNT_OF(names); i++) {
+            names[count++] = groups[g].commands[i].name;
+        }
+    }
+    const char *near = hs_suggest_nearest(typed, names, count);
+    hs_message("'%s' is not %s%s%s%s\nTry 'heapscope --help'.", typed,
+               typed[0] == '-' ? "an option" : "a command", near ? "; did you mean '" : "",
+               near ? near : "", near ? "'?" : "");
+    return HS_EXIT_STATUS_USAGE;
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t g = 0; g < HS_COUNT_OF(groups); g++) {
+        for (size_t i = 0; i < groups[g].command_count; i++) {
+            if (strcmp(name, groups[g].commands[i].name) == 0) {
+                return &groups[g].commands[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_one_of(const char *typed, const char *a, const char *b)
+{
+    return strcmp(typed, a) == 0 || strcmp(typed, b) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char help_option[] = "--help";
+    if (argc < 2) {
+        write_help(stderr);
+        return HS_EXIT_STATUS_USAGE;
+    }
+    if (is_one_of(argv[1], "--help", "-h") || (argc == 2 && strcmp(argv[1], "help") == 0)) {
+        write_help(stdout);
+        return hs_args_finish_output();
+    }
+    if (is_one_of(argv[1], "--version", "-V")) {
+        puts("heapscope " HS_VERSION);
+        return hs_args_finish_output();
+    }
+    /* `heapscope help run` is `heapscope run --help`. */
+    bool is_help = strcmp(argv[1], "help") == 0;
+    const struct command *command = find(argv[is_help ? 2 : 1]);
+    if (!command) {
+        return say_unknown(argv[is_help ? 2 : 1]);
+    }
+    if (is_help) {
+        char *args[] = { argv[2], help_option, NULL };
+        return command->run(2, args);
+    }
+    return command->run(argc - 1, argv + 1);
+}

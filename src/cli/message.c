@@ -1,0 +1,80 @@
+/*
+ * Messages on standard error: see message.h.
+ *
+ * The text is formatted, then copied with a prefix in front of every line. Both buffers are on the
+ * stack: a message may be about memory having run out.
+ */
+#include "cli/message.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HS_MESSAGE_BYTES_MAX 4096
+
+static bool quiet;
+
+static void write_all(const char *data, size_t data_bytes)
+{
+    while (data_bytes > 0) {
+        ssize_t got = write(STDERR_FILENO, data, data_bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return;
+        }
+        data += got;
+        data_bytes -= (size_t)got;
+    }
+}
+
+static void HS_PRINTF(1, 0) print(const char *format, va_list args)
+{
+    static const char prefix[] = "heapscope: ";
+    char text[HS_MESSAGE_BYTES_MAX], out[2 * HS_MESSAGE_BYTES_MAX];
+    size_t out_bytes = 0;
+    int saved_errno = errno;
+    vsnprintf(text, sizeof(text), format, args);
+    for (const char *line = text; *line;) {
+        size_t line_bytes = strcspn(line, "\n");
+        /* Many short lines, each with a prefix, may need more room than there is: cut there. */
+        if (out_bytes + sizeof(prefix) + line_bytes + 1 > sizeof(out)) {
+            break;
+        }
+        memcpy(out + out_bytes, prefix, sizeof(prefix) - 1);
+        out_bytes += sizeof(prefix) - 1;
+        memcpy(out + out_bytes, line, line_bytes);
+        out_bytes += line_bytes;
+        out[out_bytes++] = '\n';
+        line += line_bytes + (line[line_bytes] == '\n');
+    }
+    write_all(out, out_bytes);
+    errno = saved_errno;
+}
+
+void hs_message(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+}
+
+void hs_message_info(const char *format, ...)
+{
+    if (quiet) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+}
+
+void hs_message_set_quiet(bool is_quiet)
+{
+    quiet = is_quiet;
+}

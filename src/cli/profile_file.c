@@ -1,0 +1,90 @@
+/*
+ * See profile_file.h.
+ */
+#include "cli/profile_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "profile/load.h"
+#include "util/buf.h"
+
+#define PIDS_NAMED 8
+
+const char *const hs_profile_file_views[HS_VIEW_N + 1] = {
+    [HS_VIEW_SPACE] = "space",
+    [HS_VIEW_OBJECTS] = "objects",
+    [HS_VIEW_ALLOC_SPACE] = "alloc_space",
+    [HS_VIEW_ALLOC_OBJECTS] = "alloc_objects",
+    [HS_VIEW_PEAK] = "peak",
+    [HS_VIEW_AUTO] = "auto",
+};
+
+int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
+{
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    int r = hs_profile_load(path, ret_profile, NULL);
+    if (r == HS_TRACE_E_EMPTY) {
+        hs_message("%s: the file is empty", name);
+    } else if (r == HS_TRACE_E_FOREIGN) {
+        hs_message("%s: not a heap profile: no trace of heapscope or Perfetto", name);
+    } else if (r < 0) {
+        hs_message("%s: %s", name, strerror(-r));
+    }
+    return r == 0 ? 0 : HS_EXIT_STATUS_FAILED;
+}
+
+/* "12, 13 and 5 more" */
+static void list_pids(const struct hs_profile *profile, struct hs_buf *text)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        if (i == PIDS_NAMED && profile->process_count > PIDS_NAMED + 1) {
+            hs_buf_printf(text, " and %u more", profile->process_count - PIDS_NAMED);
+            return;
+        }
+        hs_buf_printf(text, "%s%u", i > 0 ? ", " : "", profile->processes[i].pid);
+    }
+}
+
+static int say_why(const char *path, const struct hs_profile *profile,
+                   const struct hs_select_spec *select, int error)
+{
+    struct hs_buf pids = HS_BUF_INIT;
+    switch (error) {
+    case HS_SELECT_E_EMPTY:
+        hs_message("%s: there is no heap profile in this trace", path);
+        break;
+    case HS_SELECT_E_NO_PID:
+        list_pids(profile, &pids);
+        hs_message("%s: there is no profile of process %u; there is of %s", path, select->pid,
+                   hs_buf_text(&pids));
+        break;
+    case HS_SELECT_E_NO_SNAPSHOT:
+        hs_message("%s: there is no snapshot %u; the last one is %u, the first one 0", path,
+                   select->snapshot, hs_select_dump_count_max(profile) - 1);
+        break;
+    case HS_SELECT_E_NO_PEAK:
+        hs_message("%s: the peak was not recorded in this file", path);
+        break;
+    default:
+        hs_message("%s: %s", path, strerror(-error));
+        break;
+    }
+    hs_buf_deinit(&pids);
+    return HS_EXIT_STATUS_FAILED;
+}
+
+int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
+                           const struct hs_select_spec *select, enum hs_view wanted,
+                           enum hs_view *ret_view, const char **ret_reason)
+{
+    struct hs_selection selection;
+    int r = hs_select_dumps(profile, select, &selection);
+    if (r == 0) {
+        r = hs_view_choose(&selection, wanted, ret_view, ret_reason);
+        hs_selection_deinit(&selection);
+    }
+    return r == 0 ? 0 : say_why(path, profile, select, r);
+}

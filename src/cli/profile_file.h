@@ -1,0 +1,27 @@
+/*
+ * Opening a profile for a command that reads one: loads it, picks dumps and a view, and says in one
+ * line what is wrong when that cannot be.
+ *
+ * Threads   main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/aggregate.h"
+#include "profile/select.h"
+
+/* What --view takes; the index is that of enum hs_view, "auto" last. */
+extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
+
+/* 0, or the exit status to return after having said why. */
+int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
+
+/*
+ * Can this be shown? Returns 0 with the view to show and why that one (NULL: it was asked for, or it
+ * goes without saying), or the exit status to return after having said why not.
+ */
+int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
+                           const struct hs_select_spec *select, enum hs_view wanted,
+                           enum hs_view *ret_view, const char **ret_reason);

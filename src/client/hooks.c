@@ -1,0 +1,289 @@
+/*
+ * The C allocation functions: what a program calls instead of its allocator's.
+ *
+ * Each hot half is a subtraction, a compare and a jump to the real function; each slow half does
+ * what the real function does, and records it. The rules that make the accounts exact:
+ *
+ *   - Record after the real allocation returned: before that nobody knows the block. NULL is not an
+ *     allocation.
+ *   - Forget before the real free: after it another thread may already own the address.
+ *   - A realloc is both, in that order; if it fails, the old block is put back. realloc(p, 0) that
+ *     returns NULL has freed p.
+ *   - A real function may allocate through another hook: see probe.h.
+ *   - Blocks that were never recorded (from before us, unsampled, foreign) are not in the filter.
+ *
+ * Threads   any; also signal handlers, constructors, exit handlers.
+ * Fails     never differently from the real function; errno is the real function's.
+ */
+#include "client/hooks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "client/filter.h"
+#include "client/probe.h"
+#include "client/real.h"
+#include "client/record.h"
+#include "client/sampler.h"
+
+/* C23, and a name that glibc took back: not in the headers here. */
+void free_sized(void *ptr, size_t size_bytes);
+void free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes);
+void cfree(void *ptr);
+
+/* Real functions that were seen to call other hooked ones: see probe.h. */
+static bool does_calloc_call, does_realloc_call, does_memalign_call, does_posix_memalign_call,
+    does_aligned_alloc_call, does_valloc_call, does_pvalloc_call;
+
+static void begin(struct hs_probe *probe, const bool *does_call)
+{
+    hs_probe_begin(probe, hs_load_relaxed(does_call) ? HS_PROBE_MUTE : HS_PROBE_WATCH);
+}
+
+/* True: the block was recorded inside, which we have just found out. */
+static bool end(const struct hs_probe *probe, bool *does_call, const void *ptr)
+{
+    if (hs_likely(!hs_probe_end(probe)) || hs_load_relaxed(does_call) ||
+        !hs_record_was_inside(ptr)) {
+        return false;
+    }
+    hs_store_relaxed(does_call, true);
+    return true;
+}
+
+static void *keep(void *ptr, size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_sample sample;
+    if (hs_sampler_hit(size_bytes, &sample) && ptr) {
+        hs_record_alloc(ptr, size_bytes, &sample, regs);
+    }
+    return ptr;
+}
+
+/* --- slow halves -------------------------------------------------------------------------------- */
+
+void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_sample sample;
+    bool is_hit = hs_sampler_hit(size_bytes, &sample);
+    void *ptr = hs_real.malloc(size_bytes);
+    if (is_hit && ptr) {
+        hs_record_alloc(ptr, size_bytes, &sample, regs);
+    }
+    return ptr;
+}
+
+void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_calloc_call);
+    void *ptr = hs_real.calloc(count, size_bytes);
+    bool is_recorded = end(&probe, &does_calloc_call, ptr);
+    /* The hot half has seen that the product does not overflow. */
+    return is_recorded ? ptr : keep(ptr, count * size_bytes, regs);
+}
+
+void *hs_slow_realloc(void *ptr, size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    struct hs_live_block removed;
+    bool was_recorded = hs_filter_test((uintptr_t)ptr) && hs_record_free(ptr, &removed);
+    begin(&probe, &does_realloc_call);
+    void *moved = hs_real.realloc(ptr, size_bytes);
+    bool is_recorded = end(&probe, &does_realloc_call, moved);
+    if (!moved && was_recorded && size_bytes > 0) {
+        hs_record_put_back(&removed);
+    }
+    return is_recorded ? moved : keep(moved, size_bytes, regs);
+}
+
+static void *say_why(void *moved, size_t total_bytes)
+{
+    if (hs_unlikely(!moved) && total_bytes > 0) {
+        errno = ENOMEM;
+    }
+    return moved;
+}
+
+void *hs_slow_reallocarray(void *ptr, size_t total_bytes, const struct hs_regs *regs)
+{
+    return say_why(hs_slow_realloc(ptr, total_bytes, regs), total_bytes);
+}
+
+void *hs_slow_memalign(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_memalign_call);
+    void *ptr = hs_real.memalign(align_bytes, size_bytes);
+    bool is_recorded = end(&probe, &does_memalign_call, ptr);
+    return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+int hs_slow_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes,
+                           const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_posix_memalign_call);
+    int err = hs_real.posix_memalign(ret_ptr, align_bytes, size_bytes);
+    void *ptr = err == 0 ? *ret_ptr : NULL;
+    if (!end(&probe, &does_posix_memalign_call, ptr)) {
+        keep(ptr, size_bytes, regs);
+    }
+    return err;
+}
+
+void *hs_slow_aligned_alloc(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_aligned_alloc_call);
+    void *ptr = hs_real.aligned_alloc(align_bytes, size_bytes);
+    bool is_recorded = end(&probe, &does_aligned_alloc_call, ptr);
+    return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+void *hs_slow_valloc(size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_valloc_call);
+    void *ptr = hs_real.valloc(size_bytes);
+    bool is_recorded = end(&probe, &does_valloc_call, ptr);
+    return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+void *hs_slow_pvalloc(size_t size_bytes, const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_pvalloc_call);
+    void *ptr = hs_real.pvalloc(size_bytes);
+    bool is_recorded = end(&probe, &does_pvalloc_call, ptr);
+    return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+static HS_COLD void forget(void *ptr)
+{
+    hs_record_free(ptr, NULL);
+}
+
+/* --- hot halves --------------------------------------------------------------------------------- */
+
+HS_EXPORT void *malloc(size_t size_bytes)
+{
+    if (hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.malloc(size_bytes);
+    }
+    return hs_entry_malloc(size_bytes);
+}
+
+HS_EXPORT void free(void *ptr)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
+        forget(ptr);
+    }
+    hs_real.free(ptr);
+}
+
+HS_EXPORT void *calloc(size_t count, size_t size_bytes)
+{
+    size_t total_bytes;
+    if (hs_unlikely(__builtin_mul_overflow(count, size_bytes, &total_bytes)) ||
+        (!hs_load_relaxed(&does_calloc_call) && hs_likely(hs_sampler_drop(total_bytes)))) {
+        return hs_real.calloc(count, size_bytes);
+    }
+    return hs_entry_calloc(count, size_bytes);
+}
+
+HS_EXPORT void *realloc(void *ptr, size_t size_bytes)
+{
+    if (hs_likely(!hs_filter_test((uintptr_t)ptr)) && !hs_load_relaxed(&does_realloc_call) &&
+        hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.realloc(ptr, size_bytes);
+    }
+    return hs_entry_realloc(ptr, size_bytes);
+}
+
+/* What it does everywhere: a multiplication, realloc, and ENOMEM if either fails (some reallocs leave
+ * errno alone). */
+HS_EXPORT void *reallocarray(void *ptr, size_t count, size_t size_bytes)
+{
+    size_t total_bytes;
+    if (hs_unlikely(__builtin_mul_overflow(count, size_bytes, &total_bytes))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (hs_likely(!hs_filter_test((uintptr_t)ptr)) && !hs_load_relaxed(&does_realloc_call) &&
+        hs_likely(hs_sampler_drop(total_bytes))) {
+        return say_why(hs_real.realloc(ptr, total_bytes), total_bytes);
+    }
+    return hs_entry_reallocarray(ptr, total_bytes);
+}
+
+HS_EXPORT void *memalign(size_t align_bytes, size_t size_bytes)
+{
+    if (!hs_load_relaxed(&does_memalign_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.memalign(align_bytes, size_bytes);
+    }
+    return hs_entry_memalign(align_bytes, size_bytes);
+}
+
+HS_EXPORT int posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes)
+{
+    if (!hs_load_relaxed(&does_posix_memalign_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.posix_memalign(ret_ptr, align_bytes, size_bytes);
+    }
+    return hs_entry_posix_memalign(ret_ptr, align_bytes, size_bytes);
+}
+
+HS_EXPORT void *aligned_alloc(size_t align_bytes, size_t size_bytes)
+{
+    if (!hs_load_relaxed(&does_aligned_alloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.aligned_alloc(align_bytes, size_bytes);
+    }
+    return hs_entry_aligned_alloc(align_bytes, size_bytes);
+}
+
+HS_EXPORT void *valloc(size_t size_bytes)
+{
+    if (!hs_load_relaxed(&does_valloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.valloc(size_bytes);
+    }
+    return hs_entry_valloc(size_bytes);
+}
+
+HS_EXPORT void *pvalloc(size_t size_bytes)
+{
+    if (!hs_load_relaxed(&does_pvalloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        return hs_real.pvalloc(size_bytes);
+    }
+    return hs_entry_pvalloc(size_bytes);
+}
+
+HS_EXPORT void free_sized(void *ptr, size_t size_bytes)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
+        forget(ptr);
+    }
+    hs_real.free_sized(ptr, size_bytes);
+}
+
+HS_EXPORT void free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
+        forget(ptr);
+    }
+    hs_real.free_aligned_sized(ptr, align_bytes, size_bytes);
+}
+
+HS_EXPORT void cfree(void *ptr)
+{
+    free(ptr);
+}
+
+/* Code may be gone afterwards; what we cached about it must not be used for what comes next. */
+HS_EXPORT int dlclose(void *handle)
+{
+    int err = hs_real.dlclose(handle);
+    hs_record_flush();
+    return err;
+}

@@ -1,0 +1,38 @@
+/*
+ * The two halves of each hook.
+ *
+ * The exported function (hooks.c, hooks_new.c) is the hot half: it forwards, or jumps to hs_entry_*
+ * (src/arch), which saves the caller's registers and calls hs_slow_* with a pointer to them.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "arch/regs.h"
+
+void *hs_entry_malloc(size_t size_bytes);
+void *hs_entry_calloc(size_t count, size_t size_bytes);
+void *hs_entry_realloc(void *ptr, size_t size_bytes);
+void *hs_entry_reallocarray(void *ptr, size_t total_bytes);
+void *hs_entry_memalign(size_t align_bytes, size_t size_bytes);
+int hs_entry_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes);
+void *hs_entry_aligned_alloc(size_t align_bytes, size_t size_bytes);
+void *hs_entry_valloc(size_t size_bytes);
+void *hs_entry_pvalloc(size_t size_bytes);
+
+void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs);
+void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs);
+void *hs_slow_realloc(void *ptr, size_t size_bytes, const struct hs_regs *regs);
+void *hs_slow_reallocarray(void *ptr, size_t total_bytes, const struct hs_regs *regs);
+void *hs_slow_memalign(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs);
+int hs_slow_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes,
+                           const struct hs_regs *regs);
+void *hs_slow_aligned_alloc(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs);
+void *hs_slow_valloc(size_t size_bytes, const struct hs_regs *regs);
+void *hs_slow_pvalloc(size_t size_bytes, const struct hs_regs *regs);
+
+/* One of C++'s operators new: see hooks_new.c. `arg` is its alignment, or its nothrow tag. */
+struct hs_new_hook;
+void *hs_entry_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook);
+void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
+                  const struct hs_regs *regs);

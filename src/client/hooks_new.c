@@ -1,0 +1,159 @@
+/*
+ * C++'s operator new and delete, in all their forms.
+ *
+ * The C++ runtime's own operators call malloc, where hooks.c sees them: then there is nothing to do
+ * here but to jump on. But an allocator library may define operators that go straight to its
+ * insides. Which it is, is found out by looking: see probe.h.
+ *
+ * The operators may be defined by a library that is loaded late and privately (a plugin's C++
+ * runtime); since ours are found first everywhere, the real one is looked up again until it is
+ * there.
+ *
+ * Holds     a block is recorded once: by the operator, or by the malloc inside it.
+ * Threads   any. The look-up walks the loader's list while the caller's library is loaded.
+ * Fails     as the real operator: exceptions pass through (the slow path has unwind information).
+ *           Without any C++ runtime, operator new is malloc, and aborts where it would throw.
+ */
+#include <stdlib.h>
+
+#include "client/filter.h"
+#include "client/hooks.h"
+#include "client/probe.h"
+#include "client/real.h"
+#include "client/record.h"
+#include "client/sampler.h"
+
+typedef void *(*new_fn)(size_t size_bytes, size_t arg1, size_t arg2);
+typedef void (*delete_fn)(void *ptr, size_t arg1, size_t arg2);
+
+/* What is known of a real operator. */
+enum hs_inside {
+    HS_INSIDE_UNKNOWN,
+    HS_INSIDE_HOOKED, /* its allocations come to us through another hook */
+    HS_INSIDE_ALONE,  /* they do not: it must be recorded where it is called */
+};
+
+struct hs_new_hook {
+    new_fn real;
+    uint32_t inside; /* enum hs_inside */
+    bool is_nothrow;
+    bool is_aligned;
+    const char *name;
+};
+
+/* What operator new does where there is no C++ runtime. */
+static void *plain_new(struct hs_new_hook *hook, size_t size_bytes, size_t align_bytes)
+{
+    void *ptr = NULL;
+    if (!hook->is_aligned) {
+        ptr = malloc(size_bytes ? size_bytes : 1);
+    } else if (posix_memalign(&ptr, align_bytes, size_bytes ? size_bytes : 1) != 0) {
+        ptr = NULL;
+    }
+    if (!ptr && !hook->is_nothrow) {
+        abort();
+    }
+    return ptr;
+}
+
+void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
+                  const struct hs_regs *regs)
+{
+    struct hs_sample sample;
+    void *ptr;
+    if (!hs_load_relaxed(&hook->real)) {
+        hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
+    }
+    if (!hook->real) {
+        return plain_new(hook, size_bytes, arg1);
+    }
+    if (hook->inside == HS_INSIDE_UNKNOWN) {
+        struct hs_probe probe;
+        hs_probe_begin(&probe, HS_PROBE_WATCH);
+        ptr = hook->real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
+        hs_store_relaxed(&hook->inside, hs_probe_end(&probe) ? HS_INSIDE_HOOKED : HS_INSIDE_ALONE);
+    } else {
+        ptr = hook->real(size_bytes, arg1, arg2);
+    }
+    if (hook->inside == HS_INSIDE_ALONE && hs_sampler_hit(size_bytes, &sample) && ptr) {
+        hs_record_alloc(ptr, size_bytes, &sample, regs);
+    }
+    return ptr;
+}
+
+static inline __attribute__((always_inline)) void *
+new_hot(struct hs_new_hook *hook, size_t size_bytes, size_t arg1, size_t arg2)
+{
+    uint32_t inside = hs_load_relaxed(&hook->inside);
+    if (hs_likely(inside == HS_INSIDE_HOOKED) ||
+        (inside == HS_INSIDE_ALONE && hs_likely(hs_sampler_drop(size_bytes)))) {
+        return hook->real(size_bytes, arg1, arg2);
+    }
+    return hs_entry_new(size_bytes, arg1, arg2, hook);
+}
+
+static HS_COLD void delete_first(delete_fn *real, const char *name, void *ptr, size_t arg1,
+                                 size_t arg2)
+{
+    delete_fn found = (delete_fn)hs_real_find(name);
+    if (found) {
+        hs_store_relaxed(real, found);
+        found(ptr, arg1, arg2);
+    } else {
+        free(ptr);
+    }
+}
+
+static inline __attribute__((always_inline)) void delete_hot(delete_fn *real, const char *name,
+                                                             void *ptr, size_t arg1, size_t arg2)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
+        hs_record_free(ptr, NULL);
+    }
+    delete_fn known = hs_load_relaxed(real);
+    if (hs_unlikely(!known)) {
+        delete_first(real, name, ptr, arg1, arg2);
+        return;
+    }
+    known(ptr, arg1, arg2);
+}
+
+/* Arguments that an operator does not have are passed on as whatever is in their registers. */
+#define OPERATOR_NEW(symbol, nothrow, aligned)                                                     \
+    HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2);                           \
+    static struct hs_new_hook hook_##symbol = { .name = #symbol,                                   \
+                                                .is_nothrow = (nothrow),                           \
+                                                .is_aligned = (aligned) };                         \
+    HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2)                            \
+    {                                                                                              \
+        return new_hot(&hook_##symbol, size_bytes, arg1, arg2);                                    \
+    }
+
+#define OPERATOR_DELETE(symbol)                                                                    \
+    HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2);                                    \
+    static delete_fn real_##symbol;                                                                \
+    HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2)                                     \
+    {                                                                                              \
+        delete_hot(&real_##symbol, #symbol, ptr, arg1, arg2);                                      \
+    }
+
+OPERATOR_NEW(_Znwm, false, false)
+OPERATOR_NEW(_Znam, false, false)
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t, true, false)
+OPERATOR_NEW(_ZnamRKSt9nothrow_t, true, false)
+OPERATOR_NEW(_ZnwmSt11align_val_t, false, true)
+OPERATOR_NEW(_ZnamSt11align_val_t, false, true)
+OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, true, true)
+OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, true, true)
+OPERATOR_DELETE(_ZdlPv)
+OPERATOR_DELETE(_ZdaPv)
+OPERATOR_DELETE(_ZdlPvm)
+OPERATOR_DELETE(_ZdaPvm)
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t)
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t)
+OPERATOR_DELETE(_ZdlPvSt11align_val_t)
+OPERATOR_DELETE(_ZdaPvSt11align_val_t)
+OPERATOR_DELETE(_ZdlPvmSt11align_val_t)
+OPERATOR_DELETE(_ZdaPvmSt11align_val_t)
+OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)

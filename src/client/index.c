@@ -1,0 +1,244 @@
+/*
+ * The cold half of the index: placing entries, growing, carrying entries over. See index.h.
+ */
+#include "client/index.h"
+
+#include <sys/mman.h>
+
+#include "client/sandbox.h"
+#include "rt/sys.h"
+
+/* A level grows when one in this many of its lines has an entry outside its first two. */
+#define SPILL_SHARE 4U
+/* Old lines each insert carries over; 2 empties the old level before the new one is half full. */
+#define MOVE_LINES 2U
+
+static uint64_t level_bytes(uint32_t lines)
+{
+    return (uint64_t)lines * HS_INDEX_LINE * sizeof(uint64_t);
+}
+
+/* Gives level `level_no` its slots; whoever comes second uses the first one's. */
+static bool level_init(struct hs_index *index, uint32_t level_no)
+{
+    struct hs_index_level *level = &index->levels[level_no];
+    uint32_t lines = index->first_lines << level_no;
+    uint64_t *slots = hs_load_relaxed(&level->slots);
+    if (slots) {
+        return true;
+    }
+    long va = hs_sys_mmap(NULL, level_bytes(lines), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (va < 0 && va > -4096) {
+        return false;
+    }
+    hs_sandbox_advise((void *)va, level_bytes(lines), MADV_DONTDUMP);
+    hs_store_relaxed(&level->line_mask, lines - 1);
+    if (!hs_cas_relaxed(&level->slots, &slots, (uint64_t *)va)) {
+        hs_sys_munmap((void *)va, level_bytes(lines));
+    }
+    return true;
+}
+
+bool hs_index_init(struct hs_index *index, uint32_t lines)
+{
+    index->first_lines = lines;
+    return level_init(index, 0);
+}
+
+/* Publishes a level of twice the size above `from`. True when there is one now, whoever made it. */
+static HS_COLD bool grow(struct hs_index *index, uint32_t from)
+{
+    if (from + 1 >= HS_INDEX_LEVELS || !level_init(index, from + 1)) {
+        return false;
+    }
+    uint32_t expected = from;
+    /* ORDER index-level: the new level is whole before its number is seen. */
+    hs_cas_acq_rel(&index->current, &expected, from + 1);
+    return true;
+}
+
+/* Puts a value into `level` and returns its slot, or NULL when its group is full. */
+static uint64_t *place(struct hs_index_level *level, uint32_t hash, uint64_t value,
+                       uint32_t *ret_line_no)
+{
+    for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
+        uint64_t *line = hs_index_line(level, hash, i);
+        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+            uint64_t empty = 0;
+            if (hs_load_relaxed(&line[s]) != 0) {
+                continue;
+            }
+            /* ORDER index-slot: what the id names is whole before the id can be found. */
+            if (hs_shared_cas(&line[s], &empty, value)) {
+                *ret_line_no = i;
+                return &line[s];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool clear(uint64_t *slot, uint64_t value)
+{
+    return hs_cas_relaxed(slot, &value, 0);
+}
+
+/* Carries the entries of one line of `old` over to the newest level: one in between may be full. */
+static void move_line(struct hs_index *index, uint32_t old_no, uint32_t newest, uint32_t line_no)
+{
+    struct hs_index_level *old = &index->levels[old_no];
+    uint64_t *line = old->slots + (uint64_t)line_no * HS_INDEX_LINE;
+    for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+        /* ORDER index-slot: the thing is whole; we pass its id on. */
+        uint64_t value = hs_load_acquire(&line[s]);
+        uint32_t unused;
+        if (value == 0) {
+            continue;
+        }
+        uint64_t *copy = place(&index->levels[newest], (uint32_t)(value >> 32), value, &unused);
+        /* Without room it stays for the next pass. If it was removed while we copied it, the copy
+         * goes too. */
+        if (copy && !clear(&line[s], value)) {
+            clear(copy, value);
+        }
+    }
+}
+
+/* True when nothing is left in the level. */
+static bool is_empty(const struct hs_index_level *level)
+{
+    uint64_t slots = ((uint64_t)level->line_mask + 1) * HS_INDEX_LINE;
+    for (uint64_t i = 0; i < slots; i++) {
+        if (hs_load_relaxed(&level->slots[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static HS_COLD void retire(struct hs_index *index, uint32_t old_no)
+{
+    struct hs_index_level *old = &index->levels[old_no];
+    /* ORDER index-move: read after the count that all who moved lines have added to.
+     * The last line was carried over by us. Entries that found no room: once more from the start,
+     * or searches would look through this level, and all between it and the newest, for ever. */
+    if (!is_empty(old)) {
+        hs_store_relaxed(&old->move_done, 0);
+        hs_store_relaxed(&old->move_next, 0);
+        return;
+    }
+    if (hs_load_relaxed(&index->oldest) == old_no) {
+        uint32_t expected = old_no;
+        /* ORDER index-oldest: all entries of it stand in the newer level. */
+        if (hs_cas_acq_rel(&index->oldest, &expected, old_no + 1)) {
+            /* Late readers see zeros; late writers notice that the level is not the newest. */
+            hs_sandbox_advise(old->slots, level_bytes(old->line_mask + 1), MADV_DONTNEED);
+        }
+    }
+}
+
+/* `current`: the newest level when the caller looked, hence all levels up to it exist. */
+static HS_COLD void help_move(struct hs_index *index, uint32_t current)
+{
+    uint32_t old_no = hs_load_relaxed(&index->oldest);
+    if (old_no >= current) {
+        return; /* others have finished meanwhile */
+    }
+    struct hs_index_level *old = &index->levels[old_no];
+    uint32_t lines = old->line_mask + 1;
+    if (hs_load_relaxed(&old->move_next) >= lines) {
+        return;
+    }
+    uint32_t first = hs_add_relaxed(&old->move_next, MOVE_LINES);
+    uint32_t moved = 0;
+    for (uint32_t line = first; line < first + MOVE_LINES && line < lines; line++) {
+        move_line(index, old_no, current, line);
+        moved++;
+    }
+    /* ORDER index-move: the last to finish sees all lines empty. */
+    if (moved > 0 && hs_add_acq_rel(&old->move_done, moved) + moved == lines) {
+        retire(index, old_no);
+    }
+}
+
+/* Takes `value` out of one level; false when it is not there (any more). */
+static bool take_from(const struct hs_index_level *level, uint64_t value)
+{
+    for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
+        uint64_t *line = hs_index_line(level, (uint32_t)(value >> 32), i);
+        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+            if (hs_load_relaxed(&line[s]) == value && clear(&line[s], value)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+HS_COLD bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t value)
+{
+    /* Our entry may have been overlooked by those who carry over: place it anew. When it is not
+     * there, it was carried over. */
+    return !take_from(&index->levels[level_no], value) ||
+           hs_index_insert_elsewhere(index, (uint32_t)(value >> 32), (uint32_t)value - 1);
+}
+
+HS_COLD bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, uint32_t id)
+{
+    uint64_t value = (uint64_t)hash << 32 | (id + 1);
+    for (int tries = 0; tries < 64; tries++) {
+        /* ORDER index-level: a level's fields before its number. */
+        uint32_t current = hs_load_acquire(&index->current);
+        struct hs_index_level *level = &index->levels[current];
+        uint32_t line_no;
+        if (!place(level, hash, value, &line_no)) {
+            if (!grow(index, current)) {
+                return false;
+            }
+            continue;
+        }
+        if (line_no >= 2) {
+            uint32_t spilled = hs_add_relaxed(&level->spill_count, 1);
+            if (spilled > (level->line_mask + 1) / SPILL_SHARE) {
+                grow(index, current);
+            }
+        }
+        if (hs_load_relaxed(&index->oldest) != current) {
+            help_move(index, current);
+        }
+        /* ORDER index-level: did the level become an old one, perhaps already emptied? */
+        if (hs_load_acquire(&index->current) == current || !take_from(level, value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_value(void *ctx, uint32_t id)
+{
+    return id + 1 == *(const uint32_t *)ctx;
+}
+
+HS_COLD bool hs_index_remove_moved(const struct hs_index *index, uint64_t value)
+{
+    uint32_t hash = (uint32_t)(value >> 32);
+    uint32_t id = (uint32_t)value;
+    uint64_t *slot;
+    uint64_t found;
+    while ((slot = hs_index_find(index, hash, is_value, &id, &found)) != NULL) {
+        if (clear(slot, found)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t hs_index_bytes(const struct hs_index *index)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = hs_load_relaxed(&index->oldest); i <= hs_load_relaxed(&index->current); i++) {
+        bytes += level_bytes(index->levels[i].line_mask + 1);
+    }
+    return bytes;
+}

@@ -1,0 +1,152 @@
+/*
+ * A lock-free hash index: 32-bit hash -> 32-bit id, of things that live elsewhere.
+ *
+ * Slots are one word {hash, id + 1}, eight to a cache line. An entry stands in one of the four lines
+ * of its group, so a lookup reads one line, rarely two. The index only proposes ids: the caller's
+ * match function looks at the thing itself and decides, so a stale or torn proposal does no harm.
+ *
+ * Growth. When a group is full, or too many entries stand outside their first line, a level of twice
+ * the size is published. Every later insert carries two old lines over, until the old level is
+ * empty; nobody waits and nothing stops. An entry is written to the new level before it leaves the
+ * old one, so a search from old to new cannot miss it. Old levels stay mapped (a slow reader may
+ * still look), but give their pages back.
+ *
+ * Holds     an entry is found by every search that starts after its insert returned, until its
+ *           removal. It may be found twice while it moves.
+ * Threads   any number of writers and readers; async-signal-safe; an abandoned operation (a thread
+ *           killed or jumping out in the middle) costs at most an entry that stays in an old level.
+ * Fails     insert returns false when memory for a larger level is not to be had.
+ * See       docs/CONCURRENCY.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/shared.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+#define HS_INDEX_LEVELS      28
+#define HS_INDEX_LINE        8U /* slots in a cache line */
+#define HS_INDEX_GROUP_LINES 4  /* lines an entry may stand in */
+
+struct hs_index_level {
+    uint64_t *slots;      /* NULL: this level is not there yet */
+    uint32_t line_mask;   /* lines - 1 */
+    uint32_t spill_count; /* entries placed outside their first two lines */
+    uint32_t move_next;   /* next line to carry over to the next level */
+    uint32_t move_done;   /* lines carried over */
+};
+
+struct hs_index {
+    uint32_t current;     /* newest level */
+    uint32_t oldest;      /* levels below are empty */
+    uint32_t first_lines; /* size of level 0: a power of two, at least 4 */
+    struct hs_index_level levels[HS_INDEX_LEVELS];
+};
+
+/* Makes level 0 of `lines` cache lines (a power of two >= 4). False without memory. */
+bool hs_index_init(struct hs_index *index, uint32_t lines);
+
+/* Cold half of hs_index_insert: the first line is full, or entries are moving. */
+bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, uint32_t id);
+
+/* After an entry was placed in level `level_no`, which has since become an old one. */
+bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t value);
+
+/* Bytes of all levels that still hold pages (an upper bound). */
+uint64_t hs_index_bytes(const struct hs_index *index);
+
+/* Cold half of hs_index_remove. */
+bool hs_index_remove_moved(const struct hs_index *index, uint64_t value);
+
+typedef bool (*hs_index_match_fn)(void *ctx, uint32_t id);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32_t hash, uint32_t i)
+{
+    /* The lines of a group are aligned together: i flips the low bits of the line number. */
+    uint32_t line = (hash ^ i) & hs_load_relaxed(&level->line_mask);
+    return level->slots + (uint64_t)line * HS_INDEX_LINE;
+}
+
+/* The slot in `level` whose id matches, or NULL; *ret_slot_value is what stood there. */
+static inline __attribute__((always_inline)) uint64_t *
+hs_index_find_in(const struct hs_index_level *level, uint32_t hash, hs_index_match_fn match,
+                 void *ctx, uint64_t *ret_slot_value)
+{
+    for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
+        uint64_t *line = hs_index_line(level, hash, i);
+        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+            /* ORDER index-slot: the thing an id names was whole before the id was put here. */
+            uint64_t value = hs_load_acquire(&line[s]);
+            if ((uint32_t)(value >> 32) == hash && (uint32_t)value != 0 &&
+                match(ctx, (uint32_t)value - 1)) {
+                *ret_slot_value = value;
+                return &line[s];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Searches all levels; see hs_index_find_in. */
+static inline __attribute__((always_inline)) uint64_t *
+hs_index_find(const struct hs_index *index, uint32_t hash, hs_index_match_fn match, void *ctx,
+              uint64_t *ret_slot_value)
+{
+    /* The oldest level is read first: if it is the newest too, now and after we have looked, nothing
+     * moved meanwhile.
+     * ORDER index-oldest: an entry that left a level for good stands in a newer one. */
+    uint32_t level = hs_load_acquire(&index->oldest);
+    /* ORDER index-level: a level's fields and zeroed slots before its number. */
+    uint32_t newest = hs_load_acquire(&index->current);
+    uint64_t *slot = hs_index_find_in(&index->levels[newest], hash, match, ctx, ret_slot_value);
+    if (hs_likely(slot != NULL)) {
+        return slot;
+    }
+    /* ORDER index-level: as above. */
+    if (hs_likely(level == newest) && hs_load_acquire(&index->current) == newest) {
+        return NULL;
+    }
+    /* While entries move they go from old to new, so that is the order that cannot miss one. */
+    for (; level <= newest; level++) {
+        slot = hs_index_find_in(&index->levels[level], hash, match, ctx, ret_slot_value);
+        if (slot) {
+            return slot;
+        }
+        /* ORDER index-level: as above; a level may have been added meanwhile. */
+        newest = hs_load_acquire(&index->current);
+    }
+    return NULL;
+}
+
+/* Takes out the entry that find returned, wherever it has moved to since. False: it is gone. */
+static inline bool hs_index_remove(const struct hs_index *index, uint64_t *slot, uint64_t value)
+{
+    uint64_t expected = value;
+    return hs_likely(hs_shared_cas(slot, &expected, 0)) || hs_index_remove_moved(index, value);
+}
+
+static inline __attribute__((always_inline)) bool hs_index_insert(struct hs_index *index,
+                                                                  uint32_t hash, uint32_t id)
+{
+    /* ORDER index-level: a level's fields before its number. */
+    uint32_t current = hs_load_acquire(&index->current);
+    if (hs_likely(hs_load_relaxed(&index->oldest) == current)) {
+        uint64_t value = (uint64_t)hash << 32 | (id + 1);
+        uint64_t *line = hs_index_line(&index->levels[current], hash, 0);
+        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+            uint64_t empty = 0;
+            /* ORDER index-slot: what the id names is whole before the id can be found. */
+            if (hs_load_relaxed(&line[s]) == 0 && hs_shared_cas(&line[s], &empty, value)) {
+                /* ORDER index-level: did the level become an old one, perhaps already emptied? */
+                return hs_likely(hs_load_acquire(&index->current) == current) ||
+                       hs_index_settle(index, current, value);
+            }
+        }
+    }
+    return hs_index_insert_elsewhere(index, hash, id);
+}

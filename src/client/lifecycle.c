@@ -1,0 +1,175 @@
+/*
+ * Starting, noticing a fork, and switching off. See lifecycle.h.
+ */
+#include "client/lifecycle.h"
+
+#include <sys/mman.h>
+
+#include "client/env.h"
+#include "client/live.h"
+#include "client/modules.h"
+#include "client/real.h"
+#include "client/record.h"
+#include "client/region.h"
+#include "client/register.h"
+#include "client/sampler.h"
+#include "client/shared.h"
+#include "client/stackmem.h"
+#include "client/stacks.h"
+#include "rt/sys.h"
+
+static const uint32_t not_alive = 0;
+
+struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
+
+/* One page that the kernel empties in a forked child. */
+static uint32_t *make_alive_page(void)
+{
+    long va = hs_sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (va < 0 && va > -4096) {
+        return NULL;
+    }
+    if (hs_sys_madvise((void *)va, 4096, MADV_WIPEONFORK) != 0) {
+        return NULL; /* a kernel before 4.14: we could not tell a child */
+    }
+    return (uint32_t *)va;
+}
+
+static uint32_t put_text(const char *text)
+{
+    uint64_t len = 0;
+    while (text && text[len]) {
+        len++;
+    }
+    return hs_region_put_bytes(text, len);
+}
+
+/* Who this is: the collector may look when the process is long gone. */
+static void describe_process(struct hs_region_header_v1 *header, const struct hs_env *env)
+{
+    char exe[1024];
+    long len = hs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[len > 0 ? len : 0] = '\0';
+    header->exe_off = put_text(exe[0] ? exe : env->exec_path);
+    uint64_t bytes = 0;
+    if (env->argc > 0) {
+        /* The arguments lie one behind the other, each with its NUL. */
+        const char *last = env->argv[env->argc - 1];
+        bytes = (uint64_t)(last - env->argv[0]);
+        while (bytes < 65536 && env->argv[0][bytes] != '\0') {
+            bytes++;
+        }
+        header->cmdline_off = bytes < 65536 ? hs_region_put_bytes(env->argv[0], bytes) : 0;
+    }
+    header->cmdline_bytes = header->cmdline_off ? (uint32_t)bytes + 1 : 0;
+    header->is_from_startup = 1;
+    header->real_malloc_module = hs_modules_id_at((const void *)hs_real.malloc);
+    const char name[] = "libc.malloc";
+    for (unsigned i = 0; i < sizeof(name); i++) {
+        header->heaps[0].name[i] = name[i];
+    }
+}
+
+static bool start_tables(void)
+{
+    return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
+}
+
+/* Does the kernel tell what can be read? One that is emulated may not look. Page 0 cannot. */
+static bool can_ask_kernel(void)
+{
+    return !hs_sys_is_readable(4096 - 8);
+}
+
+static bool start(void)
+{
+    struct hs_env env;
+    hs_env_read(&env);
+    if (!env.collector || env.interval_bytes == 0 ||
+        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || !can_ask_kernel()) {
+        return false;
+    }
+    int fd;
+    if (hs_region_create(&fd) < 0) {
+        return false;
+    }
+    hs_shared_init();
+    hs_stackmem_init();
+    bool is_ok = start_tables();
+    if (is_ok) {
+        uint64_t seed = env.seed;
+        if (!env.has_seed) {
+            hs_sys_getrandom(&seed, sizeof(seed));
+            seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
+        }
+        hs_sampler_seed(seed);
+        describe_process(hs_region.header, &env);
+        struct hs_region_control_v1 *control = &hs_control_page.control;
+        control->interval_bytes = env.interval_bytes;
+        /* ORDER settings: the interval before its generation. */
+        hs_store_release(&control->generation, 1);
+        is_ok = hs_register(env.collector, fd, hs_real.has_own_malloc) == 0;
+    }
+    hs_sys_close(fd);
+    if (!is_ok) {
+        hs_region_forget();
+    }
+    return is_ok;
+}
+
+HS_COLD void hs_lifecycle_start(void)
+{
+    hs_real_resolve();
+    uint32_t state = HS_LIFE_NEW;
+    /* Left by a longjmp, it would stay STARTING for good. */
+    uint64_t old_mask = hs_sys_block_signals();
+    /* ORDER life: one thread starts; what it prepared comes with ON. */
+    if (!hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_STARTING)) {
+        hs_sys_restore_signals(old_mask);
+        return;
+    }
+    uint32_t *alive_word = start() ? make_alive_page() : NULL;
+    if (alive_word) {
+        hs_store_relaxed(&hs_lifecycle.alive_word, alive_word);
+        /* ORDER life: all that start prepared, before the word is set. */
+        hs_store_release(alive_word, 1);
+    }
+    /* ORDER life: the same for who asks slowly. */
+    hs_store_release(&hs_lifecycle.state, alive_word ? HS_LIFE_ON : HS_LIFE_OFF);
+    hs_sys_restore_signals(old_mask);
+}
+
+/* In a forked child: the region is the parent's affair. (The filter still has the bits of blocks
+ * that the parent recorded; freeing one of them here costs a look at the state, no more.) */
+static HS_COLD void leave_parent(void)
+{
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+    hs_region_forget();
+}
+
+bool hs_lifecycle_is_on_slow(void)
+{
+    /* ORDER life: as in hs_lifecycle_is_on. */
+    uint32_t state = hs_load_acquire(&hs_lifecycle.state);
+    if (state == HS_LIFE_ON) {
+        /* The word may have been set since we looked. */
+        bool is_alive = *hs_lifecycle.alive_word != 0;
+        if (!is_alive) {
+            leave_parent();
+        }
+        return is_alive;
+    }
+    if (state == HS_LIFE_NEW) {
+        hs_lifecycle_start();
+        /* ORDER life: as above. */
+        return hs_load_acquire(&hs_lifecycle.state) == HS_LIFE_ON;
+    }
+    return false;
+}
+
+/* A program that never allocates is a profile too: an empty one. */
+static __attribute__((constructor)) void on_load(void)
+{
+    hs_lifecycle_is_on();
+}

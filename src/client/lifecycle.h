@@ -1,0 +1,53 @@
+/*
+ * The client's life: from the first allocation, through fork, to the end.
+ *
+ *   NEW ──first hook or constructor──► STARTING ──► ON ──fork──► OFF (in the child)
+ *                                          └── no collector, no memory ──► OFF
+ *
+ * Everything is set up inside the first allocation of the process, which comes before any
+ * constructor of ours. A forked child shares the region's pages with its parent and so must not
+ * write: a page that the kernel empties in children (MADV_WIPEONFORK) tells it at its first slow
+ * path, without pthread_atfork, and for a raw clone too. A vfork child runs in the parent's memory,
+ * and its allocations are the parent's.
+ *
+ * Threads   hs_lifecycle_start from any; one of them does it, the others go on without being
+ *           profiled until it is done.
+ * Fails     OFF, for good: every hook then only forwards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+enum hs_life {
+    HS_LIFE_NEW,
+    HS_LIFE_STARTING,
+    HS_LIFE_ON,
+    HS_LIFE_OFF,
+};
+
+struct hs_lifecycle {
+    /* Points to a word that is not 0 while we are ON: on a page of its own, which the kernel empties
+     * in a forked child. Before that and after it, to one that is 0. */
+    const uint32_t *alive_word;
+    uint32_t state; /* enum hs_life */
+};
+
+extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;
+
+/* Sets up everything, once. */
+void hs_lifecycle_start(void);
+
+/* What hs_lifecycle_is_on does when it is not plainly so. */
+bool hs_lifecycle_is_on_slow(void);
+
+/* May we record? To be asked at each slow path. */
+static inline bool hs_lifecycle_is_on(void)
+{
+    /* ORDER life: all that start prepared, before the word is set. */
+    return hs_likely(hs_load_acquire(hs_load_relaxed(&hs_lifecycle.alive_word)) != 0) ||
+           hs_lifecycle_is_on_slow();
+}

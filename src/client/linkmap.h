@@ -1,0 +1,30 @@
+/*
+ * The loader's list of objects, and symbols in them, read without the loader's help.
+ *
+ * dlsym(3) takes a lock, may allocate, and changes what the program's next dlerror(3) says; we run
+ * inside the first malloc of a process. So the list is found as a debugger finds it (DT_DEBUG of the
+ * executable), and symbols through the objects' own hash tables.
+ *
+ * Threads   any; the list must not change meanwhile: used at start-up, and from frames of the
+ *           object looked at.
+ * Fails     returns NULL.
+ */
+#pragma once
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* First entry: the executable. */
+const struct link_map *hs_linkmap_first(void);
+
+/* The entry of the object this code is in. */
+const struct link_map *hs_linkmap_self(void);
+
+/* A function or variable that `map` itself defines and exports under `name`. */
+void *hs_linkmap_symbol(const struct link_map *map, const char *name);
+
+/* The first definition of `name` in load order after `after` (NULL: from the start), leaving out
+ * `except`; *ret_map says where (NULL allowed). */
+void *hs_linkmap_search(const struct link_map *after, const struct link_map *except,
+                        const char *name, const struct link_map **ret_map);

@@ -1,0 +1,351 @@
+/*
+ * Modules as the loader knows them, kept as the region wants them. See modules.h.
+ */
+#include "client/modules.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <time.h>
+
+#include "client/linkmap.h"
+#include "client/region.h"
+#include "client/sandbox.h"
+#include "rt/sys.h"
+
+#define KNOWN_MAX      4096U
+#define PATH_MAX_BYTES 4096U
+
+/* What the loader said of a module when we entered it. `name` is the hash of its name for it, which
+ * tells modules without a build id apart. */
+struct known {
+    uint64_t start_va;
+    uint64_t end_va;
+    uint64_t bias_va;
+    uint64_t eh_hdr_va;
+    uint32_t name;
+    uint32_t module_id;
+    bool is_gone;
+    struct hs_unwind_module unwind;
+};
+
+typedef int (*find_object_fn)(void *, struct dl_find_object *);
+
+static find_object_fn find_object;
+static struct known known[KNOWN_MAX]; /* in .bss: only touched pages count */
+static uint32_t known_count;
+static bool is_adding;                /* somebody adds a module */
+static char path_buf[PATH_MAX_BYTES]; /* under is_adding */
+
+static uint32_t add_fixed(const char *path, enum hs_module_kind kind)
+{
+    uint64_t id = hs_region_take(HS_SECTION_MODULES, 1);
+    struct hs_module_v1 *module = id == UINT64_MAX ? NULL : hs_region_at(HS_SECTION_MODULES, id);
+    if (!module) {
+        return UINT32_MAX;
+    }
+    uint64_t len = 0;
+    while (path[len]) {
+        len++;
+    }
+    module->path_off = hs_region_put_bytes(path, len);
+    module->kind = (uint8_t)kind;
+    module->load_ns = hs_region.header->start_mono_ns;
+    return (uint32_t)id;
+}
+
+bool hs_modules_init(void)
+{
+    find_object = (find_object_fn)hs_linkmap_search(NULL, NULL, "_dl_find_object", NULL);
+    return add_fixed("", HS_MODULE_MARKER) == HS_MODULE_ID_MARKER &&
+           add_fixed("[anon]", HS_MODULE_ANON) == HS_MODULE_ID_ANON;
+}
+
+/* --- what an object's own headers say ---------------------------------------------------------- */
+
+struct headers {
+    const ElfW(Phdr) * phdrs;
+    uint32_t count;
+};
+
+/* Program headers of the object mapped at start_va, if they are mapped there. */
+static struct headers read_headers(uint64_t start_va, uint64_t end_va)
+{
+    struct headers none = { NULL, 0 };
+    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)start_va;
+    if (end_va - start_va < sizeof(*ehdr) || !hs_sys_is_readable(start_va) ||
+        ehdr->e_ident[0] != 0x7f || ehdr->e_ident[1] != 'E' || ehdr->e_ident[2] != 'L' ||
+        ehdr->e_ident[3] != 'F' || ehdr->e_phentsize != sizeof(ElfW(Phdr))) {
+        return none;
+    }
+    uint64_t bytes = (uint64_t)ehdr->e_phnum * sizeof(ElfW(Phdr));
+    if (ehdr->e_phoff > 4096 || ehdr->e_phoff + bytes > end_va - start_va ||
+        ehdr->e_phoff + bytes > 4096) {
+        return none; /* beyond the page we know to be there */
+    }
+    return (struct headers){ (const ElfW(Phdr) *)(start_va + ehdr->e_phoff), ehdr->e_phnum };
+}
+
+/* Copies the GNU build id out of a note segment. */
+static void read_build_id(const uint8_t *notes, uint64_t size_bytes, struct hs_module_v1 *module)
+{
+    uint64_t off = 0;
+    while (off + sizeof(ElfW(Nhdr)) <= size_bytes) {
+        const ElfW(Nhdr) *note = (const void *)(notes + off);
+        uint64_t name_off = off + sizeof(*note);
+        uint64_t desc_off = name_off + hs_align_up(note->n_namesz, 4);
+        uint64_t next_off = desc_off + hs_align_up(note->n_descsz, 4);
+        if (next_off > size_bytes || next_off <= off) {
+            return;
+        }
+        const uint8_t *name = notes + name_off;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && name[0] == 'G' &&
+            name[1] == 'N' && name[2] == 'U') {
+            uint32_t len = note->n_descsz < HS_BUILD_ID_BYTES ? note->n_descsz : HS_BUILD_ID_BYTES;
+            for (uint32_t i = 0; i < len; i++) {
+                module->build_id[i] = notes[desc_off + i];
+            }
+            module->build_id_bytes = (uint8_t)len;
+            return;
+        }
+        off = next_off;
+    }
+}
+
+/* Fills the parts that come from program headers. */
+static void describe(const struct dl_find_object *found, struct hs_module_v1 *module,
+                     struct hs_unwind_module *unwind)
+{
+    struct headers headers = read_headers(module->start_va, module->end_va);
+    for (uint32_t i = 0; i < headers.count; i++) {
+        const ElfW(Phdr) *ph = &headers.phdrs[i];
+        uint64_t va = module->bias_va + ph->p_vaddr;
+        bool is_inside =
+            va >= module->start_va && va < module->end_va && ph->p_memsz <= module->end_va - va;
+        if (!is_inside) {
+            continue;
+        }
+        if (ph->p_type == PT_LOAD && ph->p_flags & PF_X && module->exec_bytes == 0) {
+            module->exec_off = ph->p_offset;
+            module->exec_sva = ph->p_vaddr;
+            module->exec_bytes = ph->p_memsz;
+            unwind->text = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
+        } else if (ph->p_type == PT_NOTE && module->build_id_bytes == 0) {
+            read_build_id((const uint8_t *)va, ph->p_memsz, module);
+        } else if (ph->p_type == PT_GNU_EH_FRAME) {
+            unwind->eh_hdr = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
+        }
+    }
+    /* .eh_frame lies in the same loaded segment as its header. */
+    uint64_t hdr_va = unwind->eh_hdr.va ? unwind->eh_hdr.va : (uint64_t)found->dlfo_eh_frame;
+    for (uint32_t i = 0; i < headers.count && hdr_va; i++) {
+        const ElfW(Phdr) *ph = &headers.phdrs[i];
+        uint64_t va = module->bias_va + ph->p_vaddr;
+        if (ph->p_type == PT_LOAD && hdr_va >= va && hdr_va < va + ph->p_memsz) {
+            unwind->eh_frame = (struct hs_span){ (const uint8_t *)va, va, ph->p_memsz };
+        }
+    }
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+/* The path of a loaded object, absolute where that can be had. Uses path_buf. */
+static uint32_t put_path(const struct link_map *map, bool is_executable)
+{
+    const char *name = map && map->l_name ? map->l_name : "";
+    long len = 0;
+    bool may_ask = !hs_sandbox_is_tight();
+    if (is_executable && may_ask) {
+        len = hs_sys_readlink("/proc/self/exe", path_buf, PATH_MAX_BYTES);
+        if (len > 0) {
+            return hs_region_put_bytes(path_buf, (uint64_t)len);
+        }
+        len = 0;
+    }
+    if (name[0] != '/' && name[0] != '\0' && may_ask) {
+        len = hs_sys_getcwd(path_buf, PATH_MAX_BYTES); /* counts its NUL */
+        if (len > 0) {
+            path_buf[len - 1] = '/';
+        } else {
+            len = 0;
+        }
+    }
+    for (uint64_t i = 0; name[i] && len < (long)PATH_MAX_BYTES - 1; i++) {
+        path_buf[len++] = name[i];
+    }
+    return hs_region_put_bytes(path_buf, (uint64_t)len);
+}
+
+/* Whatever we knew at these addresses is gone. */
+static void retire_overlaps(const struct dl_find_object *found, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < known_count; i++) {
+        struct known *old = &known[i];
+        if (!old->is_gone && old->start_va < (uint64_t)found->dlfo_map_end &&
+            old->end_va > (uint64_t)found->dlfo_map_start) {
+            struct hs_module_v1 *module = hs_region_at(HS_SECTION_MODULES, old->module_id);
+            if (module) {
+                module->unload_ns = now_ns;
+            }
+            hs_store_relaxed(&old->is_gone, true);
+        }
+    }
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    while (*prefix && *text == *prefix) {
+        text++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
+static uint32_t hash_name(const struct dl_find_object *found)
+{
+    const struct link_map *map = found->dlfo_link_map;
+    uint32_t hash = 0;
+    for (const char *c = map && map->l_name ? map->l_name : ""; *c; c++) {
+        hash = hash * 31 + (unsigned char)*c;
+    }
+    return hash;
+}
+
+/* Enters a module. Under is_adding. */
+static struct known *add(const struct dl_find_object *found)
+{
+    uint64_t id = known_count < KNOWN_MAX ? hs_region_take(HS_SECTION_MODULES, 1) : UINT64_MAX;
+    struct hs_module_v1 *module = id == UINT64_MAX ? NULL : hs_region_at(HS_SECTION_MODULES, id);
+    if (!module) {
+        return NULL;
+    }
+    const struct link_map *map = found->dlfo_link_map;
+    uint64_t now_ns = hs_sandbox_now_ns();
+    retire_overlaps(found, now_ns);
+    module->start_va = (uint64_t)found->dlfo_map_start;
+    module->end_va = (uint64_t)found->dlfo_map_end;
+    module->bias_va = map ? map->l_addr : 0;
+    module->load_ns = now_ns;
+    bool is_executable = map == hs_linkmap_first();
+    bool is_vdso = map && map->l_name && starts_with(map->l_name, "linux-vdso");
+    module->kind = is_vdso ? HS_MODULE_VDSO : HS_MODULE_ELF;
+    struct known *entry = &known[known_count];
+    *entry = (struct known){
+        .start_va = module->start_va,
+        .end_va = module->end_va,
+        .bias_va = module->bias_va,
+        .eh_hdr_va = (uint64_t)found->dlfo_eh_frame,
+        .name = hash_name(found),
+        .module_id = (uint32_t)id,
+        .unwind = { .start_va = module->start_va,
+                    .end_va = module->end_va,
+                    .bias = module->bias_va },
+    };
+    describe(found, module, &entry->unwind);
+    module->path_off = is_vdso ? hs_region_put_bytes("[vdso]", 6) : put_path(map, is_executable);
+    /* ORDER module: the entry before the count that includes it. */
+    hs_store_release(&known_count, known_count + 1);
+    return entry;
+}
+
+/* Is this still the object we entered? The same place and headers; the build id decides. */
+static bool is_same(const struct known *entry, const struct dl_find_object *found)
+{
+    if (entry->start_va != (uint64_t)found->dlfo_map_start ||
+        entry->end_va != (uint64_t)found->dlfo_map_end ||
+        entry->eh_hdr_va != (uint64_t)found->dlfo_eh_frame || entry->name != hash_name(found)) {
+        return false;
+    }
+    const struct hs_module_v1 *module = hs_region_at(HS_SECTION_MODULES, entry->module_id);
+    if (!module) {
+        return false;
+    }
+    struct hs_module_v1 now = { .start_va = entry->start_va,
+                                .end_va = entry->end_va,
+                                .bias_va = entry->bias_va };
+    struct hs_unwind_module unused = { 0 };
+    describe(found, &now, &unused);
+    if (now.build_id_bytes != module->build_id_bytes) {
+        return false;
+    }
+    for (uint32_t i = 0; i < now.build_id_bytes; i++) {
+        if (now.build_id[i] != module->build_id[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct known *find_known(const struct dl_find_object *found, bool is_gone)
+{
+    /* ORDER module: entries below the count are whole. */
+    uint32_t count = hs_load_acquire(&known_count);
+    for (uint32_t i = count; i > 0; i--) {
+        struct known *entry = &known[i - 1];
+        if (entry->start_va == (uint64_t)found->dlfo_map_start &&
+            hs_load_relaxed(&entry->is_gone) == is_gone && is_same(entry, found)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* A plugin may be opened and closed a million times at one place: it takes its old entry again. Under
+ * is_adding. */
+static struct known *revive(const struct dl_find_object *found)
+{
+    struct known *entry = find_known(found, true);
+    struct hs_module_v1 *module = entry ? hs_region_at(HS_SECTION_MODULES, entry->module_id) : NULL;
+    if (!module) {
+        return NULL;
+    }
+    retire_overlaps(found, hs_sandbox_now_ns());
+    module->unload_ns = 0;
+    hs_store_relaxed(&entry->is_gone, false);
+    return entry;
+}
+
+/* Enters a module that is new, or back. */
+static HS_COLD struct known *enter(const struct dl_find_object *found)
+{
+    bool is_taken = false;
+    uint64_t old_mask = hs_sys_block_signals();
+    struct known *entry = NULL;
+    /* ORDER module-add: what the last one added. */
+    if (hs_cas_acq_rel(&is_adding, &is_taken, true)) {
+        entry = find_known(found, false);
+        entry = entry ? entry : revive(found);
+        entry = entry ? entry : add(found);
+        /* ORDER module-add: what we added before the next one adds. */
+        hs_store_release(&is_adding, false);
+    }
+    hs_sys_restore_signals(old_mask);
+    return entry;
+}
+
+bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, uint32_t *ret_id)
+{
+    struct dl_find_object found;
+    if (!find_object || find_object((void *)pc, &found) != 0) {
+        *ret_module = NULL;
+        *ret_id = HS_MODULE_ID_ANON;
+        return true;
+    }
+    struct known *entry = find_known(&found, false);
+    if (hs_unlikely(!entry)) {
+        entry = enter(&found);
+        if (!entry) {
+            return false;
+        }
+    }
+    *ret_module = &entry->unwind;
+    *ret_id = entry->module_id;
+    return true;
+}
+
+uint32_t hs_modules_id_at(const void *pc)
+{
+    const struct hs_unwind_module *unused;
+    uint32_t id = 0;
+    return hs_modules_find((uint64_t)pc, &unused, &id) && id != HS_MODULE_ID_ANON ? id + 1 : 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * The live total and its highest value. See live.h for the idea.
+ *
+ * Threads   any; the total is kept in parts, one per thread, flushed in quanta.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/region.h"
+#include "client/thread.h"
+
+/* Marks the present moment as the peak. */
+void hs_peak_mark(struct hs_thread *thread);
+
+/* Adds this thread's part to the shared total. */
+void hs_peak_flush(struct hs_thread *thread);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+#define HS_PEAK_QUANTUM_MIN 4096
+
+static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
+{
+    int64_t part = thread->block->live_bytes + weight_bytes;
+    hs_store_relaxed(&thread->block->live_bytes, part);
+    int64_t quantum = hs_load_relaxed(&hs_control_page.control.peak_bytes) >> 12;
+    quantum = quantum < HS_PEAK_QUANTUM_MIN ? HS_PEAK_QUANTUM_MIN : quantum;
+    if (hs_unlikely(part > quantum || part < -quantum)) {
+        hs_peak_flush(thread);
+    }
+}
+
+/* To be called before a block of this thread dies. */
+static inline void hs_peak_before_free(struct hs_thread *thread)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    int64_t peak = hs_load_relaxed(&control->peak_bytes);
+    int64_t total = hs_load_relaxed(&control->live_bytes) + thread->block->live_bytes;
+    int64_t slack = peak < (1 << 20) ? 0 : peak >> 10;
+    if (hs_unlikely(total > peak + slack)) {
+        hs_peak_mark(thread);
+    }
+}

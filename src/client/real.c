@@ -1,0 +1,198 @@
+/*
+ * Finding the real allocator. See real.h.
+ */
+#include "client/real.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "client/lifecycle.h"
+#include "client/linkmap.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+/* --- until resolved: the first call of each resolves, and is then made -------------------------- */
+
+static void *first_malloc(size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.malloc(size_bytes);
+}
+
+static void *first_calloc(size_t count, size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.calloc(count, size_bytes);
+}
+
+static void *first_realloc(void *ptr, size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.realloc(ptr, size_bytes);
+}
+
+static void first_free(void *ptr)
+{
+    hs_real_resolve();
+    hs_real.free(ptr);
+}
+
+static void first_free_sized(void *ptr, size_t size_bytes)
+{
+    hs_real_resolve();
+    hs_real.free_sized(ptr, size_bytes);
+}
+
+static void first_free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes)
+{
+    hs_real_resolve();
+    hs_real.free_aligned_sized(ptr, align_bytes, size_bytes);
+}
+
+static void *first_memalign(size_t align_bytes, size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.memalign(align_bytes, size_bytes);
+}
+
+static int first_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.posix_memalign(ret_ptr, align_bytes, size_bytes);
+}
+
+static void *first_aligned_alloc(size_t align_bytes, size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.aligned_alloc(align_bytes, size_bytes);
+}
+
+static void *first_valloc(size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.valloc(size_bytes);
+}
+
+static void *first_pvalloc(size_t size_bytes)
+{
+    hs_real_resolve();
+    return hs_real.pvalloc(size_bytes);
+}
+
+static int first_dlclose(void *handle)
+{
+    hs_real_resolve();
+    return hs_real.dlclose(handle);
+}
+
+static int first_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
+                       unsigned long arg5)
+{
+    hs_real_resolve();
+    return hs_real.prctl(option, arg2, arg3, arg4, arg5);
+}
+
+static long first_syscall(long number, long arg1, long arg2, long arg3, long arg4, long arg5,
+                          long arg6)
+{
+    hs_real_resolve();
+    return hs_real.syscall(number, arg1, arg2, arg3, arg4, arg5, arg6);
+}
+
+struct hs_real hs_real = {
+    .malloc = first_malloc,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .free = first_free,
+    .free_sized = first_free_sized,
+    .free_aligned_sized = first_free_aligned_sized,
+    .memalign = first_memalign,
+    .posix_memalign = first_posix_memalign,
+    .aligned_alloc = first_aligned_alloc,
+    .valloc = first_valloc,
+    .pvalloc = first_pvalloc,
+    .dlclose = first_dlclose,
+    .prctl = first_prctl,
+    .syscall = first_syscall,
+};
+
+/* --- what a C library may lack ------------------------------------------------------------------ */
+
+static void made_free_sized(void *ptr, size_t size_bytes)
+{
+    (void)size_bytes;
+    hs_real.free(ptr);
+}
+
+static void made_free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes)
+{
+    (void)align_bytes;
+    (void)size_bytes;
+    hs_real.free(ptr);
+}
+
+static void *made_aligned(size_t align_bytes, size_t size_bytes)
+{
+    void *ptr = NULL;
+    size_t align = align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes;
+    int err = hs_real.posix_memalign(&ptr, align, size_bytes);
+    if (err) {
+        errno = err;
+        return NULL;
+    }
+    return ptr;
+}
+
+static void *made_valloc(size_t size_bytes)
+{
+    return made_aligned(4096, size_bytes);
+}
+
+static void *made_pvalloc(size_t size_bytes)
+{
+    return made_aligned(4096, hs_align_up(size_bytes, 4096));
+}
+
+/* --- resolving ---------------------------------------------------------------------------------- */
+
+void *hs_real_find(const char *name)
+{
+    const struct link_map *self = hs_linkmap_self();
+    void *va = self ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
+    /* Objects before us in the list: the executable, or libraries preloaded ahead of us. */
+    return va ? va : hs_linkmap_search(NULL, self, name, NULL);
+}
+
+/* Stores what was found, or else what is made up; keeps what is there when there is neither. */
+static void bind(void *slot, const char *name, void *made_up)
+{
+    void *va = hs_real_find(name);
+    va = va ? va : made_up;
+    if (va) {
+        hs_store_relaxed((void **)slot, va);
+    }
+}
+
+HS_COLD void hs_real_resolve(void)
+{
+    if (hs_load_relaxed(&hs_real.is_resolved)) {
+        return;
+    }
+    bind(&hs_real.malloc, "malloc", NULL);
+    bind(&hs_real.calloc, "calloc", NULL);
+    bind(&hs_real.realloc, "realloc", NULL);
+    bind(&hs_real.free, "free", NULL);
+    bind(&hs_real.posix_memalign, "posix_memalign", NULL);
+    bind(&hs_real.free_sized, "free_sized", (void *)made_free_sized);
+    bind(&hs_real.free_aligned_sized, "free_aligned_sized", (void *)made_free_aligned_sized);
+    bind(&hs_real.memalign, "memalign", (void *)made_aligned);
+    bind(&hs_real.aligned_alloc, "aligned_alloc", (void *)made_aligned);
+    bind(&hs_real.valloc, "valloc", (void *)made_valloc);
+    bind(&hs_real.pvalloc, "pvalloc", (void *)made_pvalloc);
+    bind(&hs_real.dlclose, "dlclose", NULL);
+    bind(&hs_real.prctl, "prctl", NULL);
+    bind(&hs_real.syscall, "syscall", NULL);
+    const struct link_map *executable = hs_linkmap_first();
+    hs_real.has_own_malloc = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
+    hs_store_relaxed(&hs_real.is_resolved, true);
+}

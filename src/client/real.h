@@ -1,0 +1,43 @@
+/*
+ * The real allocator: whatever the program would have used without us.
+ *
+ * The next definition after ours in the loader's order: the C library's, or that of a jemalloc,
+ * tcmalloc or mimalloc that is linked or preloaded. Never __libc_malloc behind its back: a block
+ * would then be freed by another allocator than it came from.
+ *
+ * Holds     every pointer can be called at any time: until resolved they lead to functions that
+ *           resolve and then call. What the C library lacks is made up from what it has.
+ * Threads   any; resolving is idempotent and takes no lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rt/base.h"
+
+struct hs_real {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void (*free_sized)(void *, size_t);
+    void (*free_aligned_sized)(void *, size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    int (*dlclose)(void *);
+    int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+    long (*syscall)(long, long, long, long, long, long, long);
+    bool is_resolved;
+    bool has_own_malloc; /* the executable defines malloc: it does not come to us */
+};
+
+extern HS_HIDDEN struct hs_real hs_real;
+
+void hs_real_resolve(void);
+
+/* Finds a function for a hook whose owner may be loaded late; NULL when nobody defines it. */
+void *hs_real_find(const char *name);

@@ -1,0 +1,269 @@
+/*
+ * From a sampled allocation to a record in the region. See record.h.
+ */
+#include "client/record.h"
+
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "client/filter.h"
+#include "client/lifecycle.h"
+#include "client/modules.h"
+#include "client/sandbox.h"
+#include "client/stackmem.h"
+#include "client/stacks.h"
+#include "rt/sys.h"
+#include "unwind/rule_cache.h"
+#include "unwind/unwind.h"
+
+/* The unwinder's reasons and the region's are the same numbers. */
+_Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
+                   (int)HS_UNWIND_TOO_DEEP == (int)HS_STACK_END_TOO_DEEP &&
+                   (int)HS_UNWIND_NO_ADVANCE == (int)HS_STACK_END_NO_ADVANCE,
+               "one numbering");
+
+/* 1 MiB of address space; a small program touches four pages. */
+#define RULE_COUNT 65536U
+
+/* The first instructions of a program have no caller, and often no unwind information that says so:
+ * pcs this close to an entry point end a stack well. */
+#define ENTRY_BYTES 128U
+
+static struct hs_rule_cache rules;
+static uint64_t entry_va[2]; /* of the executable and of its loader */
+static struct hs_unwinder unwinder;
+static uint64_t start_ns;
+
+/* Names the frame at `pc` and finds its unwind information. */
+static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
+{
+    (void)ctx;
+    uint32_t module_id;
+    if (!hs_modules_find(pc, &ret_resolved->module, &module_id)) {
+        return false;
+    }
+    if (module_id == HS_MODULE_ID_ANON &&
+        (pc < 4096 || pc > UINT64_MAX / 2 || !hs_sys_is_readable(pc & ~UINT64_C(7)))) {
+        return false;
+    }
+    ret_resolved->user = hs_frame_intern(pc, module_id, is_exact ? HS_FRAME_EXACT : 0);
+    return ret_resolved->user != HS_ID_NONE;
+}
+
+bool hs_record_init(void)
+{
+    size_t bytes = HS_RULE_CACHE_BYTES(RULE_COUNT);
+    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (va < 0 && va > -4096) {
+        return false;
+    }
+    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
+    hs_rule_cache_init(&rules, (struct hs_rule_entry *)va, RULE_COUNT);
+    unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
+    start_ns = hs_region.header->start_mono_ns;
+    const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
+    entry_va[0] = getauxval(AT_ENTRY);
+    entry_va[1] = loader ? (uint64_t)(uintptr_t)loader + loader->e_entry : entry_va[0];
+    return true;
+}
+
+void hs_record_flush(void)
+{
+    if (hs_lifecycle_is_on()) {
+        hs_rule_cache_flush(&rules);
+    }
+}
+
+/* --- stacks ------------------------------------------------------------------------------------ */
+
+static uint32_t marker(uint64_t pc)
+{
+    return hs_frame_intern(pc, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
+}
+
+/* Puts the markers for what is missing into the walk's frames. */
+static HS_COLD void mark_gaps(struct hs_walk *walk)
+{
+    uint32_t *frames = walk->frames;
+    if (walk->cut_idx != 0 && walk->frame_count < HS_FRAMES_MAX) {
+        for (uint32_t i = walk->frame_count; i > walk->cut_idx; i--) {
+            frames[i] = frames[i - 1];
+        }
+        frames[walk->cut_idx] = marker(HS_FRAME_PC_CUT);
+        walk->frame_count++;
+    }
+    if (walk->end != HS_UNWIND_END) {
+        /* Of a stack that is full already, the outermost frame gives way. */
+        uint32_t last = walk->frame_count < HS_FRAMES_MAX ? walk->frame_count++ : HS_FRAMES_MAX - 1;
+        frames[last] = marker(HS_FRAME_PC_END + walk->end);
+    }
+}
+
+/* Does the walk end where programs begin? */
+static bool is_at_entry(const struct hs_walk *walk)
+{
+    const struct hs_frame_v1 *frame =
+        walk->frame_count ? hs_region_frame(walk->frames[walk->frame_count - 1]) : NULL;
+    return frame &&
+           (frame->pc - entry_va[0] < ENTRY_BYTES || frame->pc - entry_va[1] < ENTRY_BYTES);
+}
+
+static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_regs *regs,
+                                   struct hs_stack_window *window, uint64_t generation)
+{
+    struct hs_walk *walk = &thread->walk;
+    hs_unwind_walk(&unwinder, regs, false, window, walk);
+    if (walk->end == HS_UNWIND_NO_INFO && is_at_entry(walk)) {
+        walk->end = HS_UNWIND_END;
+    }
+    thread->block->walk_count++;
+    thread->block->stack_end_count[walk->end]++;
+    if (walk->frame_count == 0) {
+        thread->block->lost_count[HS_LOSS_STACK_EMPTY]++;
+    }
+    if (walk->cut_idx != 0 || walk->end != HS_UNWIND_END) {
+        mark_gaps(walk);
+    }
+    struct hs_stack_key key = {
+        .frame_ids = walk->frames,
+        .frame_count = walk->frame_count,
+        .end = (uint8_t)walk->end,
+    };
+    uint32_t id = hs_stack_intern(&key);
+    if (id != HS_ID_NONE) {
+        hs_replay_store(&thread->replay, regs, walk, generation, id);
+    }
+    return id;
+}
+
+static uint32_t find_stack(struct hs_thread *thread, const struct hs_regs *regs)
+{
+    struct hs_stack_window window;
+    uint32_t id;
+    /* Half-written records could lead anywhere. */
+    if (hs_unlikely(thread->is_replaying)) {
+        hs_thread_forget_replay(thread);
+    }
+    thread->is_replaying = true;
+    hs_signal_fence();
+    hs_stackmem_window(thread, regs->sp, &window);
+    uint64_t generation = hs_rule_cache_secret(&rules);
+    if (hs_replay_find(&thread->replay, regs, &window, generation, &id)) {
+        thread->block->replay_count++;
+    } else {
+        id = walk_stack(thread, regs, &window, generation);
+    }
+    hs_signal_fence();
+    thread->is_replaying = false;
+    return id;
+}
+
+/* --- samples ----------------------------------------------------------------------------------- */
+
+/* Milliseconds since recording began; the coarse clock is a read of the vdso page. */
+static uint32_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)start_ns;
+    return ns > 0 ? (uint32_t)(ns / 1000000) : 0;
+}
+
+static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
+                           const struct hs_regs *regs)
+{
+    struct hs_thread *thread = hs_thread_self();
+    if (hs_unlikely(!thread)) {
+        return HS_LOSS_NO_THREAD_BLOCK;
+    }
+    if (hs_unlikely(--thread->name_countdown == 0)) {
+        hs_thread_refresh_name(thread);
+    }
+    struct hs_live_block block = {
+        .addr = (uintptr_t)ptr,
+        .size_bytes = size_bytes,
+        .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
+        .stack_id = find_stack(thread, regs),
+        .birth_ms = now_ms(),
+        .hits = sample->hits,
+        .interval_idx = sample->interval_idx,
+        /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
+        .epoch = hs_load_acquire(&hs_control_page.control.epoch),
+    };
+    if (hs_unlikely(block.stack_id == HS_ID_NONE)) {
+        return HS_LOSS_TABLE_FULL;
+    }
+    enum hs_loss loss = hs_live_insert(thread, &block);
+    if (hs_unlikely(loss != HS_LOSS_N)) {
+        return loss;
+    }
+    hs_stack_add(block.stack_id, block.epoch, size_bytes, sample->hits, sample->interval_bytes);
+    thread->last_va = block.addr;
+    thread->last_bytes = size_bytes;
+    thread->block->sample_count++;
+    thread->block->alloc_bytes += block.weight_bytes;
+    return HS_LOSS_N;
+}
+
+void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
+                     const struct hs_regs *regs)
+{
+    enum hs_loss loss = HS_LOSS_REENTRANT;
+    struct hs_mark mark;
+    if (hs_likely(hs_guard_enter(&mark))) {
+        loss = record(ptr, size_bytes, sample, regs);
+        hs_guard_leave();
+    }
+    if (hs_unlikely(loss != HS_LOSS_N)) {
+        hs_thread_count_loss(loss);
+    }
+}
+
+bool hs_record_was_inside(const void *ptr)
+{
+    const struct hs_thread *self = hs_tls.self;
+    if (!self || !ptr) {
+        return false;
+    }
+    uint64_t off = (uintptr_t)ptr - self->last_va;
+    return (off == 0 || off < self->last_bytes) && hs_filter_test(self->last_va);
+}
+
+bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
+{
+    if (hs_unlikely(!hs_lifecycle_is_on())) {
+        return false;
+    }
+    struct hs_mark mark;
+    bool is_outermost = hs_guard_enter(&mark);
+    bool was_recorded =
+        hs_live_remove(is_outermost ? hs_thread_self() : NULL, (uintptr_t)ptr, ret_block);
+    if (hs_likely(is_outermost)) {
+        hs_guard_leave();
+    }
+    return was_recorded;
+}
+
+void hs_record_put_back(const struct hs_live_block *removed)
+{
+    enum hs_loss loss = HS_LOSS_REENTRANT;
+    struct hs_mark mark;
+    if (hs_likely(hs_guard_enter(&mark))) {
+        struct hs_thread *thread = hs_thread_self();
+        struct hs_live_block block = *removed;
+        /* ORDER cut: as in record(). */
+        block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
+        loss = thread ? hs_live_insert(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
+        if (thread) {
+            thread->block->free_count--; /* it was not one */
+        }
+        hs_guard_leave();
+    }
+    if (hs_unlikely(loss != HS_LOSS_N)) {
+        hs_thread_count_loss(loss);
+    }
+}

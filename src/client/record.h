@@ -1,0 +1,36 @@
+/*
+ * Recording one sampled allocation, and forgetting it: the only file that knows all the tables.
+ *
+ *   guard → this thread's state → stack (replay, else walk and intern) → totals → live table
+ *
+ * Threads   any. Inside a signal handler that interrupted our own code on the same thread, an
+ *           allocation is counted as lost, and a free is still done.
+ * Fails     the sample is lost and counted; the program notices nothing. errno is not touched: no
+ *           call made here sets it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+#include "client/live.h"
+#include "client/sampler.h"
+
+bool hs_record_init(void);
+
+/* After the real allocation. `regs`: at the return from the hook. */
+void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
+                     const struct hs_regs *regs);
+
+/* Was the block recorded last, by this thread, the one at `ptr`, or one that `ptr` points into? */
+bool hs_record_was_inside(const void *ptr);
+
+/* Before the real free. True when it was recorded; *ret_block (NULL allowed) is what was forgotten. */
+bool hs_record_free(const void *ptr, struct hs_live_block *ret_block);
+
+/* Undoes hs_record_free, for a realloc that failed. */
+void hs_record_put_back(const struct hs_live_block *removed);
+
+/* Modules may have gone: cached unwind rules and paths are worked out anew. */
+void hs_record_flush(void);

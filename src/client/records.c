@@ -1,0 +1,179 @@
+/*
+ * Free lists, tombstones and the pool. See records.h, and "Cuts" in fmt/region_layout.h.
+ */
+#include "client/records.h"
+
+#include "client/region.h"
+#include "rt/atomic.h"
+
+/* Records taken from the region at once: half a page, so that threads do not share lines. */
+#define FRESH_COUNT 64U
+/* Heads of lock-free stacks: tag << 32 | id + 1, 0 when empty. */
+static uint64_t pool_head;   /* of batches: linked by stack_id, their length in birth_ms */
+static uint64_t nested_head; /* of single tombstones, linked by addr; only ever taken as a whole */
+
+/* Empties a list. First of all: should a signal handler jump out of what we do with its records, they
+ * are lost, which is better than to have them in two places. */
+static struct hs_record_list list_detach(struct hs_record_list *list)
+{
+    struct hs_record_list all = *list;
+    hs_store_relaxed(&list->first, HS_RECORD_NONE);
+    list->count = 0;
+    hs_signal_fence();
+    return all;
+}
+
+/* Puts all of `from` in front of `to`. */
+static void list_splice(struct hs_record_list *to, struct hs_record_list *from)
+{
+    if (from->first == HS_RECORD_NONE) {
+        return;
+    }
+    struct hs_record_list moved = list_detach(from);
+    struct hs_record_v1 *last = hs_region_record(moved.last);
+    if (last) {
+        last->addr = to->first;
+        to->last = to->first == HS_RECORD_NONE ? moved.last : to->last;
+        to->first = moved.first;
+        to->count += moved.count;
+    }
+}
+
+/* Passes the free list on to whoever needs it. */
+HS_COLD void hs_records_pass_on(struct hs_record_list *list)
+{
+    struct hs_record_list all = list_detach(list);
+    struct hs_record_v1 *first = hs_region_record(all.first);
+    if (!first) {
+        return;
+    }
+    first->birth_ms = all.count;
+    uint64_t head = hs_load_relaxed(&pool_head);
+    uint64_t mine;
+    do {
+        first->stack_id = (uint32_t)head;
+        mine = ((head >> 32) + 1) << 32 | (all.first + 1);
+        /* ORDER record-pool: the batch's links before its head. */
+    } while (!hs_cas_acq_rel(&pool_head, &head, mine));
+}
+
+static HS_COLD bool pool_take(struct hs_record_list *list)
+{
+    /* ORDER record-pool: the batch's links before its head. */
+    uint64_t head = hs_load_acquire(&pool_head);
+    while ((uint32_t)head != 0) {
+        uint32_t id = (uint32_t)head - 1;
+        struct hs_record_v1 *first = hs_region_record(id);
+        if (!first) {
+            return false;
+        }
+        /* May be another's by now; then the tag has changed and so the swap fails. */
+        uint64_t next = ((head >> 32) + 1) << 32 | first->stack_id;
+        /* ORDER record-pool: as above, for the head found when we fail. */
+        if (hs_cas_acq_rel(&pool_head, &head, next)) {
+            list->first = id;
+            list->count = first->birth_ms;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tombstones that signal handlers left are taken into this thread's lists. */
+static HS_COLD void adopt_nested(struct hs_thread *thread)
+{
+    /* ORDER record-nested: links before the head. */
+    uint64_t head = hs_swap_acq_rel(&nested_head, 0);
+    uint32_t id = (uint32_t)head;
+    while (id != 0) {
+        struct hs_record_v1 *record = hs_region_record(id - 1);
+        if (!record) {
+            return;
+        }
+        uint32_t next = (uint32_t)record->addr;
+        uint64_t word = hs_load_relaxed(&record->word);
+        if (HS_RECORD_STATE(word) & HS_RECORD_DEAD) {
+            hs_records_bury(thread, id - 1, word);
+        } else {
+            hs_records_give(thread, id - 1, record);
+        }
+        id = next;
+    }
+}
+
+/* Lists whose cut is out of date are free again. */
+static void reclaim(struct hs_thread *thread)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    struct hs_record_list *peak = &thread->peak_dead;
+    struct hs_record_list *snapshot = &thread->snapshot_dead;
+    /* ORDER cut-close: a collector that closed a cut has read its tombstones. */
+    uint64_t open = hs_load_acquire(&control->snapshot_epoch);
+    if (peak->first != HS_RECORD_NONE && peak->tag != hs_load_relaxed(&control->peak_epoch)) {
+        /* Some of them may be in the open snapshot too. */
+        if (open != 0) {
+            if (snapshot->first != HS_RECORD_NONE && snapshot->tag != open) {
+                list_splice(&thread->free_records, snapshot);
+            }
+            snapshot->tag = open;
+            list_splice(snapshot, peak);
+        } else {
+            list_splice(&thread->free_records, peak);
+        }
+    }
+    if (snapshot->first != HS_RECORD_NONE && (open == 0 || snapshot->tag != open)) {
+        list_splice(&thread->free_records, snapshot);
+    }
+}
+
+HS_COLD uint32_t hs_records_take_elsewhere(struct hs_thread *thread)
+{
+    if (thread->fresh_first < thread->fresh_end) {
+        return thread->fresh_first++;
+    }
+    if ((uint32_t)hs_load_relaxed(&nested_head) != 0) {
+        adopt_nested(thread);
+    }
+    reclaim(thread);
+    uint32_t id = hs_records_pop(&thread->free_records);
+    if (id != HS_RECORD_NONE) {
+        return id;
+    }
+    if (pool_take(&thread->free_records)) {
+        return hs_records_pop(&thread->free_records);
+    }
+    uint64_t first = hs_region_take(HS_SECTION_RECORDS, FRESH_COUNT);
+    if (first == UINT64_MAX || !hs_region_record((uint32_t)(first + FRESH_COUNT - 1))) {
+        return HS_RECORD_NONE;
+    }
+    thread->fresh_first = (uint32_t)first + 1;
+    thread->fresh_end = (uint32_t)first + FRESH_COUNT;
+    return (uint32_t)first;
+}
+
+void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
+{
+    struct hs_record_v1 *record = hs_region_record(id);
+    if (!record) {
+        return;
+    }
+    if (!thread) {
+        uint64_t head = hs_load_relaxed(&nested_head);
+        do {
+            record->addr = (uint32_t)head;
+            /* ORDER record-nested: links before the head. */
+        } while (!hs_cas_acq_rel(&nested_head, &head, (uint64_t)id + 1));
+        return;
+    }
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    bool is_in_peak = (HS_RECORD_STATE(word) & HS_RECORD_IN_PEAK) != 0;
+    struct hs_record_list *list = is_in_peak ? &thread->peak_dead : &thread->snapshot_dead;
+    uint64_t tag = is_in_peak ? hs_load_relaxed(&control->peak_epoch)
+                              : hs_load_relaxed(&control->snapshot_epoch);
+    if (hs_unlikely(list->first != HS_RECORD_NONE && list->tag != tag)) {
+        reclaim(thread);
+        /* What is left in the list is needed by a cut at least as new. */
+    }
+    list->tag = tag;
+    hs_records_push(list, id, record);
+}

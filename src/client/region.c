@@ -1,0 +1,257 @@
+/*
+ * Creating the region and lengthening its views. See region.h.
+ */
+#include "client/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "client/sandbox.h"
+#include "rt/sys.h"
+
+struct hs_region hs_region;
+union hs_control_page hs_control_page __attribute__((aligned(HS_CONTROL_PAGE_BYTES)));
+
+/* First views are small; each later one is eight times as long. */
+#define VIEW_GROWTH_SHIFT 3
+
+struct section_plan {
+    uint64_t max_count;
+    uint32_t first_count;
+};
+
+static const struct section_plan plans[HS_SECTION_N] = {
+    [HS_SECTION_BLOCKS] = { UINT64_C(1) << 20, 64 },
+    [HS_SECTION_THREADS] = { HS_THREAD_ID_MAX + 1, 512 },
+    [HS_SECTION_MODULES] = { UINT64_C(1) << 16, 256 },
+    [HS_SECTION_BYTES] = { UINT64_C(1) << 30, 65536 },
+    [HS_SECTION_FRAMES] = { UINT64_C(1) << 28, 4096 },
+    [HS_SECTION_FRAME_IDS] = { UINT64_C(1) << 32, 32768 },
+    [HS_SECTION_STACKS] = { UINT64_C(1) << 26, 2048 },
+    [HS_SECTION_RECORDS] = { UINT64_C(1) << 31, 8192 },
+};
+
+static bool is_error(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+/* Shares of the file; `shift` makes everything smaller where the file's size is limited. */
+static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
+{
+    uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v1), 4096);
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        uint64_t count = plans[i].max_count >> shift;
+        uint32_t elem_bytes = hs_region_elem_bytes(i);
+        if (count < plans[i].first_count) {
+            count = plans[i].first_count;
+        }
+        sections[i].file_off = off;
+        sections[i].elem_bytes = elem_bytes;
+        sections[i].max_count = count;
+        off += hs_align_up(count * elem_bytes, 65536);
+    }
+    return off;
+}
+
+/* A file larger than RLIMIT_FSIZE would raise SIGXFSZ in the host. */
+static uint64_t lay_out_within_limit(struct hs_section_v1 *sections)
+{
+    uint64_t limit[2] = { UINT64_MAX, UINT64_MAX };
+    hs_sys_getrlimit(RLIMIT_FSIZE, limit);
+    for (unsigned shift = 0; shift < 20; shift++) {
+        uint64_t bytes = lay_out(sections, shift);
+        if (bytes <= limit[0]) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+static uint64_t view_bytes(enum hs_section_id section, unsigned view_no)
+{
+    return hs_align_up(hs_region.views[section][view_no].count * hs_region_elem_bytes(section),
+                       4096);
+}
+
+static int map_sections(int fd, const struct hs_section_v1 *sections)
+{
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        struct hs_region_view *views = hs_region.views[i];
+        for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
+            uint64_t count = (uint64_t)plans[i].first_count << (VIEW_GROWTH_SHIFT * v);
+            views[v].count = count < sections[i].max_count ? count : sections[i].max_count;
+        }
+        uint64_t bytes = view_bytes(i, 0);
+        long va =
+            hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, sections[i].file_off);
+        if (is_error(va)) {
+            return (int)va;
+        }
+        hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+        views[0].base = (uint8_t *)va;
+        hs_region.current[i] = &views[0];
+    }
+    return 0;
+}
+
+static void start_header(struct hs_region_header_v1 *header, const struct hs_section_v1 *sections)
+{
+    header->magic = HS_REGION_MAGIC;
+    header->version = HS_REGION_VERSION;
+    header->header_bytes = sizeof(*header);
+    header->pid = hs_sys_getpid();
+    header->ppid = hs_sys_getppid();
+    header->start_mono_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
+    header->start_real_ns = hs_sys_clock_ns(CLOCK_REALTIME);
+    header->start_boot_ns = hs_sys_clock_ns(CLOCK_BOOTTIME);
+    header->page_bytes = HS_CONTROL_PAGE_BYTES;
+    hs_sys_thread_name(header->comm);
+    header->interval_count = 1;
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        header->sections[i] = sections[i];
+    }
+    /* Entry 0 of each of these means "none". */
+    header->sections[HS_SECTION_BYTES].count = 1;
+    header->sections[HS_SECTION_THREADS].count = 1;
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    control->epoch = 2;
+    control->magic = HS_REGION_MAGIC;
+}
+
+int hs_region_create(int *ret_fd)
+{
+    struct hs_section_v1 sections[HS_SECTION_N] = { { 0, 0, 0, 0, 0 } };
+    uint64_t file_bytes = lay_out_within_limit(sections);
+    if (file_bytes == 0) {
+        return -EFBIG;
+    }
+    int fd = (int)hs_sys_memfd_create("heapscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return fd;
+    }
+    long err = hs_sys_ftruncate(fd, file_bytes);
+    if (!err) {
+        err = hs_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    }
+    if (!err) {
+        err = map_sections(fd, sections);
+    }
+    if (!err) {
+        uint64_t bytes = hs_align_up(sizeof(struct hs_region_header_v1), 4096);
+        long va =
+            hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, HS_REGION_HEADER_OFF);
+        hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+        long page = hs_sys_mmap(&hs_control_page, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_FIXED, fd, HS_REGION_CONTROL_OFF);
+        err = is_error(va) ? va : is_error(page) ? page : 0;
+        if (!err) {
+            hs_region.header = (struct hs_region_header_v1 *)va;
+            hs_region.file_bytes = file_bytes;
+            start_header(hs_region.header, sections);
+            *ret_fd = fd;
+            return 0;
+        }
+    }
+    hs_sys_close(fd);
+    return (int)err;
+}
+
+void hs_region_forget(void)
+{
+    hs_sys_mmap(&hs_control_page, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */
+static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
+{
+    struct hs_region_view *view = &hs_region.views[section][view_no];
+    uint8_t *base = hs_load_relaxed(&view->base);
+    if (base) {
+        return base;
+    }
+    uint64_t bytes = view_bytes(section, view_no);
+    long va = hs_sys_mremap(hs_region.views[section][0].base, 0, bytes, MREMAP_MAYMOVE);
+    if (is_error(va)) {
+        return NULL;
+    }
+    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+    if (!hs_cas_relaxed(&view->base, &base, (uint8_t *)va)) {
+        hs_sys_munmap((void *)va, bytes); /* another thread was first */
+        return base;
+    }
+    return (uint8_t *)va;
+}
+
+HS_COLD void *hs_region_extend(enum hs_section_id section, uint64_t id)
+{
+    struct hs_region_view *views = hs_region.views[section];
+    unsigned view_no = 0;
+    while (view_no < HS_REGION_VIEWS && id >= views[view_no].count) {
+        view_no++;
+    }
+    if (view_no == HS_REGION_VIEWS) {
+        return NULL;
+    }
+    uint8_t *base = map_view(section, view_no);
+    if (!base) {
+        return NULL;
+    }
+    struct hs_region_view *current = hs_load_relaxed(&hs_region.current[section]);
+    while (current < &views[view_no]) {
+        /* ORDER region-view: a view's base before the view. */
+        if (hs_cas_acq_rel(&hs_region.current[section], &current, &views[view_no])) {
+            break;
+        }
+    }
+    return base + id * hs_region_elem_bytes(section);
+}
+
+uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
+{
+    struct hs_section_v1 *info = &hs_region.header->sections[section];
+    uint64_t first = hs_add_relaxed(&info->count, count);
+    if (hs_unlikely(first + count > info->max_count)) {
+        hs_sub_relaxed(&info->count, count);
+        return UINT64_MAX;
+    }
+    return first;
+}
+
+uint32_t hs_region_put_bytes(const char *bytes, uint64_t len)
+{
+    uint64_t off = hs_region_take(HS_SECTION_BYTES, len + 1);
+    /* The last byte's view covers the first's: views start at element 0. */
+    if (off == UINT64_MAX || !hs_region_at(HS_SECTION_BYTES, off + len)) {
+        return 0;
+    }
+    char *to = hs_region_at(HS_SECTION_BYTES, off);
+    for (uint64_t i = 0; i < len; i++) {
+        to[i] = bytes[i];
+    }
+    to[len] = '\0';
+    return (uint32_t)off;
+}
+
+uint32_t hs_region_interval_idx(uint64_t interval_bytes)
+{
+    struct hs_region_header_v1 *header = hs_region.header;
+    for (uint32_t i = 1; i < HS_REGION_INTERVALS; i++) {
+        uint64_t unused = 0;
+        uint64_t found = hs_load_relaxed(&header->interval_bytes[i]);
+        if (found == interval_bytes) {
+            return i;
+        }
+        if (found == 0 && (hs_cas_relaxed(&header->interval_bytes[i], &unused, interval_bytes) ||
+                           unused == interval_bytes)) {
+            hs_store_relaxed(&header->interval_count, i + 1);
+            return i;
+        }
+    }
+    return 0;
+}

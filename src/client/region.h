@@ -1,0 +1,107 @@
+/*
+ * The client's side of the region: creating it, and looking at its sections while they grow.
+ *
+ * The file has its full size from the start and is sealed, and we keep no descriptor. A section is
+ * seen through a view: one mapping from its first element on. When it gets too short, a longer one
+ * is made by mremap(2) of length 0, which maps the same pages again; nothing moves and old views
+ * stay, so a thread that holds a pointer never notices.
+ *
+ * Holds     hs_region_at() of an id below the section's `count` is readable and writable.
+ * Threads   any; views are published by compare-and-swap; async-signal-safe.
+ * Fails     view growth fails without address space: the id is then unusable and the sample lost.
+ * See       fmt/region_layout.h, docs/CONCURRENCY.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+#define HS_REGION_VIEWS 8 /* lengths a section's view can have, each eight times the one before */
+
+struct hs_region_view {
+    uint8_t *base;  /* of element 0; NULL until mapped */
+    uint64_t count; /* elements it reaches; fixed when the region is created */
+};
+
+struct hs_region {
+    struct hs_region_header_v1 *header;           /* NULL until created */
+    struct hs_region_view *current[HS_SECTION_N]; /* the longest mapped view */
+    struct hs_region_view views[HS_SECTION_N][HS_REGION_VIEWS];
+    uint64_t file_bytes;
+};
+
+extern HS_HIDDEN struct hs_region hs_region;
+
+/* The control page lies in our own .bss, so that the hot path reaches it without a pointer. */
+#define HS_CONTROL_PAGE_BYTES 4096
+union hs_control_page {
+    struct hs_region_control_v1 control;
+    char bytes[HS_CONTROL_PAGE_BYTES];
+};
+extern HS_HIDDEN union hs_control_page hs_control_page;
+
+/* Creates, sizes, seals and maps it; *ret_fd is the caller's to hand over and close. */
+int hs_region_create(int *ret_fd);
+
+/* A private, empty control page again, for a forked child: nothing of the parent's is touched. */
+void hs_region_forget(void);
+
+/* Makes element `id` of a section reachable. Cold half of hs_region_at. */
+void *hs_region_extend(enum hs_section_id section, uint64_t id);
+
+/* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full. */
+uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
+
+/* Copies a NUL-terminated string of `len` bytes (and its NUL) to BYTES; 0 when there is no room. */
+uint32_t hs_region_put_bytes(const char *bytes, uint64_t len);
+
+/* Index of an interval in the header's table, adding it when new; 0 when the table is full. */
+uint32_t hs_region_interval_idx(uint64_t interval_bytes);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+static inline uint32_t hs_region_elem_bytes(enum hs_section_id section)
+{
+    static const uint32_t bytes[HS_SECTION_N] = {
+        [HS_SECTION_BLOCKS] = sizeof(struct hs_thread_block_v1),
+        [HS_SECTION_THREADS] = sizeof(struct hs_thread_v1),
+        [HS_SECTION_MODULES] = sizeof(struct hs_module_v1),
+        [HS_SECTION_BYTES] = 1,
+        [HS_SECTION_FRAMES] = sizeof(struct hs_frame_v1),
+        [HS_SECTION_FRAME_IDS] = sizeof(uint32_t),
+        [HS_SECTION_STACKS] = sizeof(struct hs_stack_v1),
+        [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
+    };
+    return bytes[section];
+}
+
+/* Element `id`, or NULL when it cannot be mapped. `section` is a constant at every call. */
+static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_id section,
+                                                                uint64_t id)
+{
+    /* ORDER region-view: a view's base before the view. */
+    const struct hs_region_view *view = hs_load_acquire(&hs_region.current[section]);
+    if (hs_unlikely(id >= view->count)) {
+        return hs_region_extend(section, id);
+    }
+    return view->base + id * hs_region_elem_bytes(section);
+}
+
+static inline struct hs_record_v1 *hs_region_record(uint32_t id)
+{
+    return hs_region_at(HS_SECTION_RECORDS, id);
+}
+
+static inline struct hs_stack_v1 *hs_region_stack(uint32_t id)
+{
+    return hs_region_at(HS_SECTION_STACKS, id);
+}
+
+static inline struct hs_frame_v1 *hs_region_frame(uint32_t id)
+{
+    return hs_region_at(HS_SECTION_FRAMES, id);
+}

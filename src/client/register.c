@@ -1,0 +1,81 @@
+/*
+ * The hello. See register.h.
+ */
+#include "client/register.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "client/region.h"
+#include "fmt/ctl_layout.h"
+#include "rt/sys.h"
+
+#define RETRY_NS 2000000
+
+static int connect_to(const char *name)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    size_t len = 0;
+    while (len < HS_CTL_NAME_MAX && name[len]) {
+        addr.sun_path[1 + len] = name[len];
+        len++;
+    }
+    if (name[len] != '\0') {
+        return -ENAMETOOLONG;
+    }
+    int fd = (int)hs_arch_syscall(SYS_socket, AF_UNIX,
+                                  SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
+    if (fd < 0) {
+        return fd;
+    }
+    long err = -EAGAIN;
+    for (unsigned i = 0; i < HS_CTL_CONNECT_MAX && err == -EAGAIN; i++) {
+        if (i > 0) {
+            int64_t pause[2] = { 0, RETRY_NS };
+            hs_arch_syscall(SYS_nanosleep, (long)pause, 0, 0, 0, 0, 0);
+        }
+        err = hs_arch_syscall(SYS_connect, fd, (long)&addr,
+                              (long)(offsetof(struct sockaddr_un, sun_path) + 1 + len), 0, 0, 0);
+    }
+    if (err < 0) {
+        hs_sys_close(fd);
+        return (int)err;
+    }
+    return fd;
+}
+
+int hs_register(const char *name, int fd, bool has_own_malloc)
+{
+    int sock = connect_to(name);
+    if (sock < 0) {
+        return sock;
+    }
+    struct hs_hello_v1 hello = {
+        .magic = HS_HELLO_MAGIC,
+        .version = HS_HELLO_VERSION,
+        .hello_bytes = sizeof(hello),
+        .pid = hs_sys_getpid(),
+        .flags = has_own_malloc ? HS_HELLO_OWN_MALLOC : 0,
+        .region_bytes = hs_region.file_bytes,
+    };
+    struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+                              .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS } };
+    *(int *)(void *)CMSG_DATA(&control.header) = fd;
+    struct msghdr message = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    long sent =
+        hs_arch_syscall(SYS_sendmsg, sock, (long)&message, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0, 0);
+    hs_sys_close(sock);
+    return sent < 0 ? (int)sent : 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * The cold half of the sampler. See sampler.h.
+ */
+#include "client/sampler.h"
+
+#include "client/lifecycle.h"
+#include "client/probe.h"
+#include "rt/rand.h"
+
+static uint64_t process_seed;
+static uint64_t thread_seeds; /* how many threads were seeded */
+
+void hs_sampler_seed(uint64_t seed)
+{
+    process_seed = hs_mix64(seed + 1);
+}
+
+static void set_gap(struct hs_tls *tls, uint64_t floor, uint64_t gap)
+{
+    uint64_t now = gap < tls->interval_bytes ? gap : tls->interval_bytes;
+    tls->left_bytes = floor + now;
+    tls->reserve_bytes = gap - now;
+}
+
+static void sleep_on(struct hs_tls *tls, uint64_t floor)
+{
+    tls->left_bytes = floor + HS_SAMPLER_NEVER;
+    tls->reserve_bytes = 0;
+}
+
+/* Takes over the settings in force, and begins a new gap. */
+static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    /* ORDER settings: the interval that belongs to this generation. */
+    tls->generation = hs_load_acquire(&control->generation);
+    tls->interval_bytes = hs_load_relaxed(&control->interval_bytes);
+    if (tls->rng == 0) {
+        tls->rng = hs_mix64(process_seed + hs_add_relaxed(&thread_seeds, 1)) | 1;
+    }
+    if (tls->interval_bytes == HS_INTERVAL_OFF) {
+        sleep_on(tls, floor);
+        return;
+    }
+    tls->interval_idx = (uint8_t)hs_region_interval_idx(tls->interval_bytes);
+    /* With interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
+    uint64_t gap = tls->interval_bytes == 1 ? 0 : hs_rand_gap(&tls->rng, tls->interval_bytes);
+    /* A byte hit already would be one of the next allocation, which may have none. */
+    set_gap(tls, floor, gap == 0 && tls->interval_bytes != 1 ? 1 : gap);
+}
+
+bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
+{
+    struct hs_tls *tls = &hs_tls;
+    if (hs_unlikely(tls->probe != HS_PROBE_NONE) &&
+        hs_probe_notice((uintptr_t)__builtin_frame_address(0))) {
+        return false;
+    }
+    if (hs_unlikely(!hs_lifecycle_is_on())) {
+        sleep_on(tls, 0);
+        return false;
+    }
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint64_t floor = hs_load_relaxed(&control->floor_bytes);
+    if (hs_unlikely(tls->generation != hs_load_relaxed(&control->generation))) {
+        pick_up(tls, floor);
+    }
+    uint64_t interval = tls->interval_bytes;
+    if (interval == HS_INTERVAL_OFF) {
+        sleep_on(tls, floor);
+        return false;
+    }
+    ret_sample->interval_idx = tls->interval_idx;
+    ret_sample->interval_bytes = interval;
+    ret_sample->hits = 0;
+    if (size_bytes >= interval || interval == 1) {
+        return true;
+    }
+    uint64_t gap = (tls->left_bytes > floor ? tls->left_bytes - floor : 0) + tls->reserve_bytes;
+    uint32_t hits = 0;
+    int64_t to_go = (int64_t)gap - (int64_t)size_bytes;
+    while (to_go <= 0) {
+        to_go += (int64_t)hs_rand_gap(&tls->rng, interval);
+        hits++;
+    }
+    set_gap(tls, floor, (uint64_t)to_go);
+    ret_sample->hits = hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
+    return hits > 0;
+}

@@ -1,0 +1,72 @@
+/*
+ * Updates of what threads share, as cheap as the moment allows.
+ *
+ * A locked instruction costs 6 ns, and recording and forgetting one block takes seven of them. Most
+ * programs, and most of the short ones, never start a second thread; the C library knows
+ * (__libc_single_threaded, glibc 2.32) and so uses none in its own malloc. Nor do we: one
+ * instruction without the lock is enough against our own signal handlers.
+ *
+ * Holds     the library clears the variable before a second thread can run. (It may set it again when
+ *           only one is left, which is as good.)
+ * Threads   any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/local.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+/* Points to the C library's variable, or to a 0 where it has none. */
+extern HS_HIDDEN const char *hs_is_single_threaded;
+
+/* Looks it up. Once, at start. */
+void hs_shared_init(void);
+
+static inline bool hs_shared_is_alone(void)
+{
+    return hs_load_relaxed(hs_is_single_threaded) != 0;
+}
+
+static inline void hs_shared_add(uint64_t *ptr, uint64_t value)
+{
+    if (hs_shared_is_alone()) {
+        hs_arch_local_add(ptr, value);
+    } else {
+        hs_add_relaxed(ptr, value);
+    }
+}
+
+/* The word before. */
+static inline uint64_t hs_shared_or(uint64_t *ptr, uint64_t bits)
+{
+    if (hs_shared_is_alone()) {
+        uint64_t before = hs_load_relaxed(ptr);
+        hs_arch_local_or(ptr, bits);
+        return before;
+    }
+    return hs_or_relaxed(ptr, bits);
+}
+
+static inline void hs_shared_and(uint64_t *ptr, uint64_t bits)
+{
+    if (hs_shared_is_alone()) {
+        hs_arch_local_and(ptr, bits);
+    } else {
+        hs_and_relaxed(ptr, bits);
+    }
+}
+
+/* With the order of hs_cas_acq_rel. */
+static inline bool hs_shared_cas(uint64_t *ptr, uint64_t *expected, uint64_t desired)
+{
+    /* On the CPUs we know a plain compare-and-swap orders like any load and store of its thread;
+     * there is no other thread, and the collector reads through hs_load_acquire. */
+    if (hs_shared_is_alone()) {
+        return hs_arch_local_cas(ptr, expected, desired);
+    }
+    /* ORDER shared: as the caller says at its own tag. */
+    return hs_cas_acq_rel(ptr, expected, desired);
+}

@@ -1,0 +1,186 @@
+/*
+ * Taking, making and naming per-thread state. See thread.h.
+ */
+#include "client/thread.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "client/region.h"
+#include "client/sandbox.h"
+#include "client/stackmem.h"
+#include "rt/sys.h"
+
+_Thread_local struct hs_tls hs_tls;
+
+/* Slots and bytes of a replay table: only touched pages count. */
+#define REPLAY_SLOTS       1024U
+#define REPLAY_ARENA_BYTES (512U * 1024)
+
+/* How many threads' state a new thread looks at for one whose owner is gone. */
+#define ADOPT_TRIES 8U
+
+/* Threads of a sandbox cannot be told to be gone, so their state is not used again. */
+#define NAMELESS_MAX 256U
+
+static struct hs_thread *all_threads;
+static struct hs_thread *adopt_cursor;
+static uint64_t orphan_losses[HS_LOSS_N]; /* of threads without a block; added to the next one */
+
+static uint32_t new_identity(uint32_t tid)
+{
+    uint64_t id = hs_region_take(HS_SECTION_THREADS, 1);
+    struct hs_thread_v1 *entry =
+        id <= HS_THREAD_ID_MAX ? hs_region_at(HS_SECTION_THREADS, id) : NULL;
+    if (!entry) {
+        return HS_THREAD_ID_OTHER;
+    }
+    uint64_t age_ns = hs_sandbox_now_ns() - hs_region.header->start_mono_ns;
+    entry->start_ms = (uint32_t)(age_ns / 1000000);
+    hs_sys_thread_name(entry->name);
+    entry->tid = tid;
+    return (uint32_t)id;
+}
+
+/* Takes over the state of a thread that is gone. */
+static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
+{
+    /* ORDER thread-list: a thread's fields before it is linked. */
+    struct hs_thread *first = hs_load_acquire(&all_threads);
+    struct hs_thread *thread = hs_load_relaxed(&adopt_cursor);
+    for (uint32_t i = 0; i < ADOPT_TRIES && first; i++) {
+        thread = thread ? thread : first;
+        uint32_t owner = hs_load_relaxed(&thread->owner_tid);
+        /* A thread that is gone has written all it will: the kernel's word for it is enough. */
+        if ((owner == tid || owner == 0 || !hs_sys_thread_exists(pid, owner)) &&
+            hs_cas_relaxed(&thread->owner_tid, &owner, tid)) {
+            hs_store_relaxed(&adopt_cursor, thread->next);
+            return thread;
+        }
+        thread = thread->next;
+    }
+    hs_store_relaxed(&adopt_cursor, thread);
+    return NULL;
+}
+
+#define REPLAY_OFF hs_align_up(sizeof(struct hs_thread), 64)
+
+HS_COLD void hs_thread_forget_replay(struct hs_thread *thread)
+{
+    void *memory = (uint8_t *)thread + REPLAY_OFF;
+    memset(memory, 0, HS_REPLAY_BYTES(REPLAY_SLOTS, 0));
+    hs_replay_init(&thread->replay, memory, REPLAY_SLOTS, REPLAY_ARENA_BYTES);
+}
+
+static struct hs_thread *make(uint32_t tid)
+{
+    uint64_t block_id = hs_region_take(HS_SECTION_BLOCKS, 1);
+    struct hs_thread_block_v1 *block =
+        block_id == UINT64_MAX ? NULL : hs_region_at(HS_SECTION_BLOCKS, block_id);
+    if (!block) {
+        return NULL;
+    }
+    size_t bytes =
+        hs_align_up(REPLAY_OFF + HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_ARENA_BYTES), 4096);
+    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (va < 0 && va > -4096) {
+        return NULL;
+    }
+    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
+    struct hs_thread *thread = (struct hs_thread *)va;
+    thread->block = block;
+    thread->owner_tid = tid;
+    thread->free_records.first = HS_RECORD_NONE;
+    thread->peak_dead.first = HS_RECORD_NONE;
+    thread->snapshot_dead.first = HS_RECORD_NONE;
+    hs_replay_init(&thread->replay, (uint8_t *)va + REPLAY_OFF, REPLAY_SLOTS, REPLAY_ARENA_BYTES);
+    struct hs_thread *head = hs_load_relaxed(&all_threads);
+    do {
+        thread->next = head;
+        /* ORDER thread-list: a thread's fields before it is linked. */
+    } while (!hs_cas_acq_rel(&all_threads, &head, thread));
+    return thread;
+}
+
+/* A thread that may not ask who it is: nobody in particular, and nobody's heir. */
+static struct hs_thread *attach_in_sandbox(void)
+{
+    static uint32_t nameless_count;
+    uint32_t count = hs_add_relaxed(&nameless_count, 1);
+    return count < NAMELESS_MAX ? make(UINT32_MAX - count) : NULL;
+}
+
+static struct hs_thread *attach_by_id(void)
+{
+    uint32_t tid = hs_sys_gettid();
+    uint32_t pid = hs_sys_getpid();
+    if (pid != hs_region.header->pid) {
+        /* A vfork child, in the thread-local storage of its parent, and with a thread id that will
+         * be gone when the parent goes on. */
+        return NULL;
+    }
+    struct hs_thread *thread = adopt(pid, tid);
+    return thread ? thread : make(tid);
+}
+
+static void attach(void)
+{
+    bool is_tight = hs_sandbox_is_tight();
+    struct hs_thread *thread = is_tight ? attach_in_sandbox() : attach_by_id();
+    if (!thread) {
+        return;
+    }
+    thread->stack_lo_va = 0;
+    thread->stack_hi_va = 0;
+    thread->foreign_lo_va = 0;
+    thread->foreign_hi_va = 0;
+    thread->thread_id = is_tight ? HS_THREAD_ID_OTHER : new_identity(thread->owner_tid);
+    thread->name_interval = 1;
+    thread->name_countdown = 1;
+    thread->block->tid = thread->owner_tid;
+    thread->block->thread_id = thread->thread_id;
+    for (unsigned i = 0; i < HS_LOSS_N; i++) {
+        if (hs_load_relaxed(&orphan_losses[i]) != 0) {
+            thread->block->lost_count[i] += hs_swap_relaxed(&orphan_losses[i], 0);
+        }
+    }
+    /* Which is our own stack? */
+    struct hs_stack_window unused;
+    hs_stackmem_look(thread, (uintptr_t)__builtin_frame_address(0), &unused);
+    hs_tls.self = thread;
+}
+
+HS_COLD void hs_thread_attach(void)
+{
+    /* Half of it done and then left by a longjmp would be done again, and leak, each time. */
+    uint64_t old_mask = hs_sys_block_signals();
+    attach();
+    hs_sys_restore_signals(old_mask);
+}
+
+/* A thread is often named just after it has begun, and seldom later: look at samples 1, 2, 4, ...
+ * 4096, and then at every 4096th. */
+HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
+{
+    thread->name_interval = thread->name_interval < 4096 ? thread->name_interval * 2 : 4096;
+    thread->name_countdown = thread->name_interval;
+    if (thread->thread_id != HS_THREAD_ID_OTHER && !hs_sandbox_is_tight()) {
+        struct hs_thread_v1 *entry = hs_region_at(HS_SECTION_THREADS, thread->thread_id);
+        if (entry) {
+            hs_sys_thread_name(entry->name);
+        }
+    }
+}
+
+HS_COLD void hs_thread_count_loss(enum hs_loss loss)
+{
+    struct hs_thread *self = hs_tls.self;
+    if (self) {
+        self->block->lost_count[loss]++;
+    } else {
+        hs_add_relaxed(&orphan_losses[loss], 1);
+    }
+}

@@ -1,0 +1,129 @@
+/*
+ * What the client keeps for a running thread.
+ *
+ * Static thread-local storage is scarce in a library that may come late, so only what the hot path
+ * touches lies there: one cache line. The rest (counters in the region, the replay table, free
+ * lists, room to unwind in) hangs off it in `struct hs_thread`, taken at the first sample. We keep no
+ * destructor: when a new thread needs one, it takes over that of a thread that is gone, with its
+ * counters and lists.
+ *
+ * Holds     hs_tls.self is NULL or owned by the running thread.
+ * Threads   each its own. A signal handler may interrupt its thread inside our code; hs_guard_enter
+ *           tells.
+ * Fails     hs_thread_self returns NULL without memory; the sample is then lost and counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/mark.h"
+#include "fmt/region_layout.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+#include "unwind/replay.h"
+#include "unwind/unwind.h"
+
+#define HS_RECORD_NONE UINT32_MAX
+
+/* Records of one kind, linked through their `addr`. */
+struct hs_record_list {
+    uint32_t first; /* HS_RECORD_NONE: empty */
+    uint32_t last;
+    uint32_t count;
+    uint64_t tag; /* the cut that needs them (tombstones) */
+};
+
+struct hs_thread {
+    struct hs_thread *next;           /* all of them; never unlinked */
+    struct hs_thread_block_v1 *block; /* counters, in the region */
+    uint32_t owner_tid;               /* 0: free to take */
+    uint32_t thread_id;               /* in THREADS */
+    uint32_t name_countdown;          /* samples until the name is looked at again */
+    uint32_t name_interval;
+
+    struct hs_record_list free_records;
+    struct hs_record_list peak_dead;     /* tombstones of the peak */
+    struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
+    uint32_t fresh_first;                /* records taken from the region, not yet used */
+    uint32_t fresh_end;
+
+    uintptr_t last_va; /* the block recorded last, and its size */
+    uint64_t last_bytes;
+
+    uint64_t stack_lo_va;   /* verified readable part of this thread's own stack; */
+    uint64_t stack_hi_va;   /* see stackmem.h */
+    uint64_t foreign_lo_va; /* a neighbourhood that is not on it */
+    uint64_t foreign_hi_va;
+
+    bool
+        is_replaying; /* the replay table is in use: still set at the next use, it was left broken */
+    struct hs_replay replay;
+    struct hs_walk walk;
+};
+
+struct hs_tls {
+    /* Countdown, counted from the control page's floor: see sampler.h. */
+    uint64_t left_bytes;
+    /* What is left of the gap beyond left_bytes. */
+    uint64_t reserve_bytes;
+    uint64_t rng;
+    struct hs_thread *self;
+    uintptr_t guard_va;      /* not 0: inside our code; the mark of whoever is */
+    uint64_t interval_bytes; /* 0: record nothing */
+    uint32_t generation;     /* of the settings the countdown was made with */
+    uint8_t interval_idx;
+    uint8_t probe; /* enum hs_probe_state: see probe.h */
+    uint16_t reserved;
+    uintptr_t probe_va; /* its mark */
+};
+
+_Static_assert(sizeof(struct hs_tls) <= 64, "one cache line of static TLS");
+
+extern HS_HIDDEN _Thread_local struct hs_tls hs_tls __attribute__((tls_model("initial-exec")));
+
+/* Takes or makes this thread's state. Without memory none; the next one tries again. */
+void hs_thread_attach(void);
+
+/* Empties the replay table. */
+void hs_thread_forget_replay(struct hs_thread *thread);
+
+/* Looks at the kernel's name of this thread, now and then. Only inside a guard. */
+void hs_thread_refresh_name(struct hs_thread *thread);
+
+/* Counts a loss for this thread; any context. */
+void hs_thread_count_loss(enum hs_loss loss);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+/* This thread's state, taken or made now. NULL without memory. */
+static inline struct hs_thread *hs_thread_self(void)
+{
+    if (hs_unlikely(!hs_tls.self)) {
+        hs_thread_attach();
+    }
+    return hs_tls.self;
+}
+
+/*
+ * Marks that this thread is inside our code; false when it is already (a signal handler came in
+ * between). The mark is in the caller's frame and must live until hs_guard_leave.
+ */
+static inline bool hs_guard_enter(struct hs_mark *mark)
+{
+    struct hs_tls *tls = &hs_tls;
+    /* First, so that the mark can be told from those of other stacks. */
+    hs_thread_self();
+    if (hs_unlikely(tls->guard_va != 0) && !hs_mark_is_gone(tls->guard_va, (uintptr_t)mark)) {
+        return false;
+    }
+    tls->guard_va = hs_mark_set(mark);
+    hs_signal_fence();
+    return true;
+}
+
+static inline void hs_guard_leave(void)
+{
+    hs_signal_fence();
+    hs_tls.guard_va = 0;
+}

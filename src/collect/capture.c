@@ -1,0 +1,273 @@
+/*
+ * From region to snapshot: see capture.h.
+ */
+#include "collect/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/capture_tables.h"
+#include "collect/cut.h"
+#include "collect/record_scan.h"
+#include "rt/atomic.h"
+
+#define HS_PEAK_TRIES 4
+
+struct capture {
+    struct hs_region *region;
+    struct hs_snapshot *snap;
+    uint64_t now_ns;
+    uint64_t cut_epoch;
+    bool is_dead;
+    struct hs_totals_v1 *before; /* of the parity that stood still before the cut */
+    uint64_t before_count;
+    struct hs_region_map stacks; /* as of the cut */
+    struct hs_region_map records;
+    struct hs_record_scan scan;
+    bool has_peak; /* the scan found the client's peak standing still */
+    uint64_t peak_time_ns;
+};
+
+/* Once per word: the target may go on writing. */
+static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
+{
+    return (struct hs_totals_v1){
+        .exact_bytes = hs_load_relaxed(&from->exact_bytes),
+        .exact_count = hs_load_relaxed(&from->exact_count),
+        .sampled_bytes = hs_load_relaxed(&from->sampled_bytes),
+        .sampled_count_fx = hs_load_relaxed(&from->sampled_count_fx),
+        .sampled_count_var_fx = hs_load_relaxed(&from->sampled_count_var_fx),
+    };
+}
+
+static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
+{
+    to->exact_bytes += more->exact_bytes;
+    to->exact_count += more->exact_count;
+    to->sampled_bytes += more->sampled_bytes;
+    to->sampled_count_fx += more->sampled_count_fx;
+    to->sampled_count_var_fx += more->sampled_count_var_fx;
+}
+
+static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t interval_bytes)
+{
+    const double one = (double)(1U << HS_COUNT_SHIFT);
+    return (struct hs_estimate){
+        .bytes = (double)t->exact_bytes + (double)t->sampled_bytes,
+        .count = (double)t->exact_count + (double)t->sampled_count_fx / one,
+        .bytes_var = (double)t->sampled_bytes * (double)interval_bytes,
+        .count_var = (double)t->sampled_count_var_fx / one,
+    };
+}
+
+static void add_estimate(struct hs_estimate *to, const struct hs_estimate *more)
+{
+    to->bytes += more->bytes;
+    to->count += more->count;
+    to->bytes_var += more->bytes_var;
+    to->count_var += more->count_var;
+}
+
+/* Step 1. */
+static int copy_still_totals(struct capture *c, unsigned parity)
+{
+    struct hs_region_map map;
+    int r = hs_region_map_section(c->region, HS_SECTION_STACKS, &map);
+    if (r < 0) {
+        return r;
+    }
+    const struct hs_stack_v1 *stacks = map.data;
+    c->before = calloc(map.count + 1, sizeof(*c->before));
+    if (c->before) {
+        c->before_count = map.count;
+        for (uint64_t i = 0; i < map.count; i++) {
+            c->before[i] = load_totals(&stacks[i].totals[parity]);
+        }
+    }
+    hs_region_unmap(&map);
+    return c->before ? 0 : -ENOMEM;
+}
+
+static int prepare_scan(struct capture *c)
+{
+    struct hs_record_scan *scan = &c->scan;
+    int r = hs_region_refresh(c->region);
+    if (r == 0) {
+        r = hs_region_map_section(c->region, HS_SECTION_STACKS, &c->stacks);
+    }
+    if (r == 0) {
+        r = hs_region_map_section(c->region, HS_SECTION_RECORDS, &c->records);
+    }
+    if (r < 0) {
+        return r;
+    }
+    uint64_t threads = hs_region_count(c->region, HS_SECTION_THREADS);
+    scan->records = c->records.data;
+    scan->record_count = c->records.count;
+    scan->cut_epoch = c->cut_epoch;
+    scan->interval_bytes = c->region->header.interval_bytes;
+    scan->interval_count = c->region->header.interval_count;
+    scan->stack_count = c->stacks.count < UINT32_MAX ? (uint32_t)c->stacks.count : UINT32_MAX;
+    scan->thread_count = threads <= HS_THREAD_ID_MAX ? (uint32_t)threads : HS_THREAD_ID_MAX + 1;
+    scan->sums = aligned_alloc(64, ((uint64_t)scan->stack_count + 1) * sizeof(*scan->sums));
+    scan->threads = calloc((size_t)scan->thread_count + 1, sizeof(*scan->threads));
+    return scan->sums && scan->threads ? 0 : -ENOMEM;
+}
+
+/* Step 3. */
+static void scan_records(struct capture *c)
+{
+    const struct hs_region_control_v1 *control = c->region->control;
+    struct hs_record_scan *scan = &c->scan;
+    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->has_peak; i++) {
+        memset(scan->sums, 0, ((size_t)scan->stack_count + 1) * sizeof(*scan->sums));
+        memset(scan->threads, 0, ((size_t)scan->thread_count + 1) * sizeof(*scan->threads));
+        scan->bad_count = 0;
+        /* ORDER cut: the peak's tombstones are there before its epoch has passed. */
+        scan->peak_epoch = hs_load_acquire(&control->peak_epoch);
+        c->peak_time_ns = hs_load_relaxed(&control->peak_time_ns);
+        /* Announced, but its epoch has not passed: the client is marking it this moment. */
+        bool is_final = scan->peak_epoch < hs_load_relaxed(&control->epoch);
+        hs_record_scan_run(scan);
+        c->has_peak = scan->peak_epoch != 0 && is_final &&
+                      hs_load_relaxed(&control->peak_epoch) == scan->peak_epoch;
+        if (scan->peak_epoch == 0 || c->is_dead) {
+            break;
+        }
+    }
+}
+
+/* Step 4. */
+static int fill_stacks(struct capture *c)
+{
+    struct hs_snapshot *snap = c->snap;
+    const struct hs_stack_v1 *stacks = c->stacks.data;
+    unsigned parity = (unsigned)(c->cut_epoch & 1);
+    const struct hs_region_header_v1 *header = &c->region->header;
+    uint64_t interval_bytes = 0;
+    for (uint32_t i = 1; i < header->interval_count; i++) {
+        /* Totals don't say which interval: with several, the widest error is the honest one. */
+        interval_bytes =
+            header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
+    }
+    snap->stack_count = c->scan.stack_count;
+    snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));
+    if (!snap->stacks) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        struct hs_totals_v1 totals = load_totals(&stacks[i].totals[parity]);
+        if (c->is_dead) {
+            struct hs_totals_v1 other = load_totals(&stacks[i].totals[!parity]);
+            add_totals(&totals, &other);
+        } else if (i < c->before_count) {
+            add_totals(&totals, &c->before[i]);
+        }
+        snap->stacks[i].alloc = estimate_of(&totals, interval_bytes);
+        snap->stacks[i].live = c->scan.sums[i].live;
+        snap->stacks[i].peak = c->scan.sums[i].peak;
+    }
+    return 0;
+}
+
+/* An allocation in flight at the cut may be in the records and not yet in the totals; and 1/p is
+ * rounded differently in both. */
+static void raise_to(struct hs_estimate *low, const struct hs_estimate *high)
+{
+    if (low->bytes < high->bytes) {
+        low->bytes = high->bytes;
+        low->bytes_var = high->bytes_var;
+    }
+    if (low->count < high->count) {
+        low->count = high->count;
+        low->count_var = high->count_var;
+    }
+}
+
+static void settle_totals(struct capture *c)
+{
+    struct hs_snapshot *snap = c->snap;
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        add_estimate(&snap->live, &snap->stacks[i].live);
+        add_estimate(&snap->peak, &snap->stacks[i].peak);
+    }
+    snap->peak_time_mono_ns = c->peak_time_ns;
+    bool is_now = !c->has_peak || snap->live.bytes > snap->peak.bytes;
+    if (is_now) {
+        snap->peak = snap->live;
+        snap->peak_time_mono_ns = c->now_ns;
+    }
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        struct hs_snap_stack *stack = &snap->stacks[i];
+        if (is_now) {
+            stack->peak = stack->live;
+        }
+        raise_to(&stack->alloc, &stack->live);
+        raise_to(&stack->alloc, &stack->peak);
+        add_estimate(&snap->alloc, &stack->alloc);
+    }
+    snap->bad_count += c->scan.bad_count;
+}
+
+/* Steps 1 to 5. */
+static int read_instant(struct capture *c)
+{
+    struct hs_region_control_v1 *control = c->region->control;
+    c->cut_epoch = HS_CUT_OF_DEAD;
+    int r = 0;
+    if (!c->is_dead) {
+        unsigned parity = (unsigned)(hs_load_relaxed(&control->epoch) & 1);
+        r = copy_still_totals(c, !parity);
+        if (r == 0) {
+            r = hs_cut_open(control, &c->cut_epoch);
+        }
+        if (r < 0) {
+            return r;
+        }
+        if ((c->cut_epoch & 1) != parity) {
+            r = -EPROTO; /* only we change the parity */
+        }
+    }
+    if (r == 0) {
+        r = prepare_scan(c);
+    }
+    if (r == 0) {
+        scan_records(c);
+        r = fill_stacks(c);
+    }
+    if (!c->is_dead) {
+        hs_cut_close(control);
+    }
+    return r;
+}
+
+int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
+               struct hs_snapshot **ret_snapshot)
+{
+    struct capture c = { .region = region, .is_dead = is_dead, .now_ns = now_mono_ns };
+    int r = -ENOMEM;
+    c.snap = calloc(1, sizeof(*c.snap));
+    if (c.snap) {
+        r = hs_region_refresh(region);
+    }
+    if (r == 0) {
+        r = read_instant(&c);
+    }
+    if (r == 0) {
+        c.snap->time_mono_ns = now_mono_ns;
+        settle_totals(&c);
+        r = hs_capture_tables(region, c.stacks.data, c.scan.threads, c.scan.thread_count, c.snap);
+    }
+    hs_region_unmap(&c.stacks);
+    hs_region_unmap(&c.records);
+    free(c.before);
+    free(c.scan.sums);
+    free(c.scan.threads);
+    if (r < 0) {
+        hs_snapshot_free(c.snap);
+        return r;
+    }
+    *ret_snapshot = c.snap;
+    return 0;
+}

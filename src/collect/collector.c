@@ -1,0 +1,321 @@
+/*
+ * The collector's loop: see collector.h.
+ */
+#include "collect/collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "collect/launch.h"
+#include "collect/registry.h"
+#include "collect/relay.h"
+
+#define HS_TURN_MAX_NS UINT64_C(1000000000)
+/* For children that are about to end with the program, e.g. the other end of its pipe. */
+#define HS_GRACE_NS       UINT64_C(200000000)
+#define HS_GRACE_STEP_NS  UINT64_C(10000000)
+#define HS_WIND_UP_MAX_NS UINT64_C(10000000000)
+#define HS_CATCH_UP_TURNS 64
+
+struct hs_collector {
+    struct hs_collector_config config;
+    struct hs_launch launch;
+    struct hs_registry registry;
+    struct hs_relay relay;
+    pid_t pid;
+    bool has_ended; /* the program */
+    enum hs_exit_kind exit_kind;
+    int exit_value;
+    struct hs_session
+        *root_last; /* the program's newest image that has ended; the last one, perhaps */
+    bool has_root_image;
+    int sink_error;
+    uint64_t next_dump_ns;
+    uint64_t bad_count;
+    const char *bad_why;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+static void fail_sink(struct hs_collector *c, int error)
+{
+    c->sink_error = error;
+    for (size_t i = 0; i < c->registry.session_count; i++) {
+        hs_session_stop_recording(c->registry.sessions[i]);
+    }
+}
+
+static void dump(struct hs_collector *c, struct hs_session *session, bool is_final)
+{
+    struct hs_snapshot *snap;
+    if (c->sink_error) {
+        return;
+    }
+    int r = hs_session_capture(session, now_ns(), is_final, &snap);
+    if (r == -ENOMEM) {
+        c->bad_count++;
+        c->bad_why = "there was not enough memory to read it";
+    } else if (r < 0) {
+        c->bad_count++;
+        c->bad_why = "what it recorded makes no sense";
+    } else {
+        r = c->config.sink(c->config.sink_ctx, snap);
+        hs_snapshot_free(snap);
+        if (r < 0) {
+            fail_sink(c, r);
+        }
+    }
+}
+
+static void finish_session(struct hs_collector *c, struct hs_session *session)
+{
+    dump(c, session, true);
+    hs_session_close(session);
+}
+
+/* The last word of the program itself waits until its exit status is known, or until it turns out
+ * that it was not the last. */
+static void keep_root(struct hs_collector *c, struct hs_session *session)
+{
+    if (c->root_last && hs_session_is_older(session, c->root_last)) {
+        finish_session(c, session);
+        return;
+    }
+    if (c->root_last) {
+        finish_session(c, c->root_last);
+    }
+    c->root_last = session;
+}
+
+static void on_end(void *ctx, struct hs_session *session)
+{
+    struct hs_collector *c = ctx;
+    if (session->pid == c->pid) {
+        keep_root(c, session);
+    } else {
+        finish_session(c, session);
+    }
+}
+
+int hs_collector_new(const struct hs_collector_config *config, struct hs_collector **ret_collector)
+{
+    struct hs_collector *c = calloc(1, sizeof(*c));
+    if (!c) {
+        return -ENOMEM;
+    }
+    c->config = *config;
+    c->relay.fd = -1;
+    c->registry.epoll_fd = -1;
+    c->registry.listener.fd = -1;
+    int r = hs_registry_open(&c->registry, on_end, c);
+    if (r == 0) {
+        const struct hs_launch_spec spec = { .path = config->path,
+                                             .argv = config->argv,
+                                             .preload_path = config->preload_path,
+                                             .collector_name = c->registry.listener.name,
+                                             .interval_bytes = config->interval_bytes,
+                                             .is_following = config->is_following };
+        r = hs_launch_fork(&spec, &c->launch);
+    }
+    if (r < 0) {
+        hs_collector_free(c);
+        return r;
+    }
+    c->pid = c->launch.pid;
+    *ret_collector = c;
+    return 0;
+}
+
+pid_t hs_collector_pid(const struct hs_collector *collector)
+{
+    return collector->pid;
+}
+
+struct hs_collector *hs_collector_free(struct hs_collector *collector)
+{
+    if (collector) {
+        hs_relay_stop(&collector->relay);
+        hs_launch_deinit(&collector->launch);
+        hs_session_close(collector->root_last);
+        hs_registry_close(&collector->registry);
+        free(collector);
+    }
+    return NULL;
+}
+
+/* Two descriptors a running process. */
+static void raise_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* What the kernel has to say about the program. It stays a zombie until all hellos are read: what the
+ * kernel says about a peer, it says only while it knows the process. */
+static void wait_for_program(struct hs_collector *c)
+{
+    siginfo_t info = { 0 };
+    while (!c->has_ended &&
+           waitid(P_PID, (id_t)c->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == c->pid) {
+        if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+            info.si_code == CLD_DUMPED) {
+            c->has_ended = true;
+            c->exit_kind = info.si_code == CLD_EXITED ? HS_EXIT_CODE : HS_EXIT_SIGNAL;
+            c->exit_value = info.si_status;
+        } else {
+            /* Only the stop is taken off: it may have ended meanwhile. */
+            info.si_pid = 0;
+            if (waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+                hs_relay_stop_with(&c->relay, c->pid, info.si_status);
+            }
+        }
+        info.si_pid = 0;
+    }
+}
+
+/* Scheduled dumps and RSS; returns when to come back. */
+static uint64_t keep_time(struct hs_collector *c, uint64_t now)
+{
+    uint64_t next = now + HS_TURN_MAX_NS;
+    bool is_dump_due = c->config.dump_every_ns > 0 && now >= c->next_dump_ns;
+    for (size_t i = 0; i < c->registry.session_count; i++) {
+        struct hs_session *session = c->registry.sessions[i];
+        if (is_dump_due) {
+            dump(c, session, false);
+        } else {
+            hs_session_look(session, now);
+        }
+        next = session->rss_next_ns < next ? session->rss_next_ns : next;
+    }
+    if (is_dump_due) {
+        /* Missed ones are not made up for. */
+        c->next_dump_ns +=
+            (1 + (now - c->next_dump_ns) / c->config.dump_every_ns) * c->config.dump_every_ns;
+    }
+    if (c->config.dump_every_ns > 0 && c->next_dump_ns < next) {
+        next = c->next_dump_ns;
+    }
+    return next;
+}
+
+static void wait_for_news(const struct hs_collector *c, uint64_t until_ns)
+{
+    struct pollfd fds[] = {
+        { .fd = hs_registry_fd(&c->registry), .events = POLLIN },
+        { .fd = c->relay.fd, .events = POLLIN },
+    };
+    uint64_t now = now_ns();
+    uint64_t wait_ns = until_ns > now ? until_ns - now : 0;
+    const struct timespec timeout = { .tv_sec = (time_t)(wait_ns / UINT64_C(1000000000)),
+                                      .tv_nsec = (long)(wait_ns % UINT64_C(1000000000)) };
+    ppoll(fds, 2, &timeout, NULL);
+}
+
+static bool has_news(const struct hs_collector *c)
+{
+    struct pollfd fd = { .fd = hs_registry_fd(&c->registry), .events = POLLIN };
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* What has happened until now; bounded, as more may happen all the time. */
+static void catch_up(struct hs_collector *c)
+{
+    for (unsigned i = 0; i < HS_CATCH_UP_TURNS && (i == 0 || has_news(c)); i++) {
+        hs_registry_turn(&c->registry, now_ns());
+    }
+    /* We know that the program has ended, and of each of its images, too. */
+    hs_registry_end(&c->registry, c->pid, now_ns(), HS_EXIT_UNKNOWN, 0);
+}
+
+/* Takes what runs as it is now. It goes on, unrecorded. */
+static uint64_t leave_running(struct hs_collector *c)
+{
+    uint64_t count = 0;
+    while (c->registry.session_count > 0) {
+        struct hs_session *session = c->registry.sessions[--c->registry.session_count];
+        dump(c, session, true);
+        hs_session_stop_recording(session);
+        hs_session_close(session);
+        count++;
+    }
+    return count;
+}
+
+/* After the program: takes what is left. Returns how many go on. */
+static uint64_t wind_up(struct hs_collector *c)
+{
+    uint64_t begin = now_ns();
+    uint64_t running_count = 0;
+    catch_up(c);
+    while (c->registry.session_count > 0 && now_ns() < begin + HS_GRACE_NS) {
+        wait_for_news(c, now_ns() + HS_GRACE_STEP_NS);
+        hs_relay_read(&c->relay, 0);
+        catch_up(c);
+    }
+    /* If there was no room for all, some hellos wait still: each round makes room for more. */
+    do {
+        running_count += leave_running(c);
+        catch_up(c);
+    } while (c->registry.session_count > 0 && now_ns() < begin + HS_WIND_UP_MAX_NS);
+    running_count += leave_running(c);
+    if (c->root_last) {
+        c->has_root_image = true;
+        c->root_last->exit_kind = c->exit_kind;
+        c->root_last->exit_value = c->exit_value;
+        finish_session(c, c->root_last);
+        c->root_last = NULL;
+    }
+    return running_count;
+}
+
+int hs_collector_run(struct hs_collector *collector, struct hs_collector_result *ret_result)
+{
+    struct hs_collector *c = collector;
+    int r = hs_relay_start(&c->relay);
+    if (r < 0) {
+        return r;
+    }
+    raise_limits();
+    c->next_dump_ns = now_ns() + c->config.dump_every_ns;
+    r = hs_launch_go(&c->launch);
+    if (r < 0) {
+        return r;
+    }
+    while (!c->has_ended) {
+        uint64_t now = now_ns();
+        hs_registry_turn(&c->registry, now);
+        uint64_t until = keep_time(c, now);
+        wait_for_news(c, until);
+        if (hs_relay_read(&c->relay, c->pid)) {
+            wait_for_program(c);
+        }
+    }
+    uint64_t running_count = wind_up(c);
+    waitpid(c->pid, NULL, 0);
+    *ret_result = (struct hs_collector_result){
+        .exit_kind = c->exit_kind,
+        .exit_value = c->exit_value,
+        .sink_error = c->sink_error,
+        .has_root_image = c->has_root_image,
+        .image_count = c->registry.image_count,
+        .running_count = running_count,
+        .stranger_count = c->registry.stranger_count,
+        .bad_count = c->bad_count + c->registry.bad_count,
+        .bad_why = c->bad_why ? c->bad_why : c->registry.bad_why,
+        .own_malloc_count = c->registry.own_malloc_count,
+    };
+    return 0;
+}

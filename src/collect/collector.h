@@ -1,0 +1,69 @@
+/*
+ * The collector of one program and its children: from start to last snapshot.
+ *
+ *     struct hs_collector *collector;
+ *     hs_collector_new(&config, &collector);      the program is forked, and waits
+ *     pid = hs_collector_pid(collector);          time to open the output file
+ *     hs_collector_run(collector, &result);       runs it to its end
+ *     hs_collector_free(collector);
+ *
+ * One loop waits for everything: hellos, ends of processes, signals, the next scheduled dump. Its
+ * snapshots go to a sink, one at a time, and are freed behind it: memory does not grow with the
+ * number of processes.
+ *
+ * What happens to the profile never changes what happens to the program: if the sink fails, it
+ * isn't called again, recording is switched off, and the program runs on to its own exit status.
+ *
+ * When the program has ended, children that still run get a moment to end too; then their heap is
+ * taken as it is, and they go on unrecorded.
+ *
+ * Holds     each image gets exactly one final snapshot, unless it could not be read or the sink
+ *           failed; the program's own last image comes after all its earlier ones.
+ * Threads   one.
+ * See       registry.h, relay.h, launch.h
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/snapshot.h"
+
+/* 0, or -errno: then it isn't called again. The snapshot is not the sink's. */
+typedef int hs_collector_sink_fn(void *ctx, const struct hs_snapshot *snap);
+
+struct hs_collector_config {
+    const char *path; /* of the file to execute */
+    char *const *argv;
+    const char *preload_path;
+    uint64_t interval_bytes;
+    uint64_t dump_every_ns; /* 0: only at the end */
+    bool is_following;
+    hs_collector_sink_fn *sink;
+    void *sink_ctx;
+};
+
+struct hs_collector_result {
+    enum hs_exit_kind exit_kind; /* of the program */
+    int exit_value;
+    int sink_error;          /* 0, or the -errno the sink returned */
+    bool has_root_image;     /* the program itself announced itself at least once */
+    uint64_t image_count;    /* process images that announced themselves */
+    uint64_t running_count;  /* of which still ran when the program had ended */
+    uint64_t stranger_count; /* connections of other users, refused */
+    uint64_t bad_count;      /* images that could not be read */
+    const char *bad_why;     /* of the last of them */
+    uint64_t own_malloc_count;
+};
+
+struct hs_collector;
+
+int hs_collector_new(const struct hs_collector_config *config, struct hs_collector **ret_collector);
+pid_t hs_collector_pid(const struct hs_collector *collector);
+
+/* -errno of execve(2): then nothing ran. 0: it ran, and the result is filled in. */
+int hs_collector_run(struct hs_collector *collector, struct hs_collector_result *ret_result);
+
+/* Without run: the forked child ends without having run anything. NULL is fine. Returns NULL. */
+struct hs_collector *hs_collector_free(struct hs_collector *collector);

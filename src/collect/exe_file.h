@@ -1,0 +1,35 @@
+/*
+ * What kind of file an executable is, as far as preloading into it is concerned.
+ *
+ * Reads the head of the file, its program headers and, for an ELF file, the names that it exports:
+ * enough to say beforehand that a profile would stay empty, and why.
+ *
+ * Trust     the file is foreign input: every offset and size is checked against the file, loops are
+ *           bounded, nothing is mapped (a file that shrinks would fault).
+ * Threads   no state.
+ * Fails     -errno of reading. A file that makes no sense is HS_EXE_UNKNOWN, not an error.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum hs_exe_kind {
+    HS_EXE_UNKNOWN, /* neither: the kernel will refuse it, a shell may read it as a script */
+    HS_EXE_ELF,
+    HS_EXE_SCRIPT, /* #! */
+};
+
+#define HS_EXE_INTERPRETER_BYTES 512
+
+struct hs_exe_file {
+    enum hs_exe_kind kind;
+    /* ELF: the dynamic loader, "" for a static program. Script: what follows #!, without arguments. */
+    char interpreter[HS_EXE_INTERPRETER_BYTES];
+    bool is_64bit;
+    bool is_native;      /* ELF for the processor that we run on */
+    bool is_loader;      /* a dynamic loader itself: has no interpreter, and yet preloads */
+    bool defines_malloc; /* exports a malloc of its own */
+};
+
+int hs_exe_file_inspect(int fd, struct hs_exe_file *ret_file);

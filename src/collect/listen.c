@@ -1,0 +1,163 @@
+/*
+ * The socket and the hello: see listen.h.
+ */
+#include "collect/listen.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A build of a thousand processes may announce itself while we write a dump. */
+#define HS_BACKLOG      4096
+#define HS_HELLO_FDS    8 /* room to receive, and then close, more than are allowed */
+#define HS_SO_PEERPIDFD 77
+
+int hs_listener_open(struct hs_listener *ret_listener)
+{
+    struct hs_listener listener = { .fd = -1 };
+    uint64_t random[2];
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        return -errno;
+    }
+    int len = snprintf(listener.name, sizeof(listener.name), "heapscope-%016llx%016llx",
+                       (unsigned long long)random[0], (unsigned long long)random[1]);
+    memcpy(addr.sun_path + 1, listener.name, (size_t)len);
+    socklen_t addr_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener.fd < 0) {
+        return -errno;
+    }
+    if (bind(listener.fd, (struct sockaddr *)&addr, addr_bytes) != 0 ||
+        listen(listener.fd, HS_BACKLOG) != 0) {
+        int r = -errno;
+        close(listener.fd);
+        return r;
+    }
+    *ret_listener = listener;
+    return 0;
+}
+
+void hs_listener_close(struct hs_listener *listener)
+{
+    if (listener->fd >= 0) {
+        close(listener->fd);
+        listener->fd = -1;
+    }
+}
+
+int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_fd)
+{
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return -errno;
+    }
+    *ret_connection_fd = fd;
+    return 0;
+}
+
+static bool is_welcome(struct hs_listener *listener, const struct ucred *peer)
+{
+    if (peer->uid == geteuid() || peer->uid == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < listener->user_count; i++) {
+        if (listener->users[i] == peer->uid) {
+            return true;
+        }
+    }
+    if (geteuid() != 0 || peer->pid <= 0 || getsid(peer->pid) != getsid(0)) {
+        return false;
+    }
+    if (listener->user_count < HS_LISTENER_USERS_MAX) {
+        listener->users[listener->user_count++] = peer->uid;
+    }
+    return true;
+}
+
+static void find_process(int connection_fd, struct hs_guest *guest)
+{
+    socklen_t len = sizeof(guest->pidfd);
+    guest->pidfd = -1;
+    if (guest->pid <= 0) {
+        return;
+    }
+    if (getsockopt(connection_fd, SOL_SOCKET, HS_SO_PEERPIDFD, &guest->pidfd, &len) == 0) {
+        return;
+    }
+    guest->pidfd = -1;
+    if (errno == ENOPROTOOPT) {
+        /* A kernel before 6.5. The session checks when the process started. */
+        guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
+    }
+    /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */
+    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+}
+
+/* Keeps the first descriptor, closes all others; -1: there was none. */
+static int take_fd(struct msghdr *message)
+{
+    int kept = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+            if (kept < 0) {
+                kept = fd;
+            } else {
+                close(fd);
+            }
+        }
+    }
+    return kept;
+}
+
+int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest)
+{
+    struct hs_guest guest = { .region_fd = -1, .pidfd = -1 };
+    struct ucred peer;
+    socklen_t peer_bytes = sizeof(peer);
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(HS_HELLO_FDS * sizeof(int))];
+    } control;
+    struct iovec iov = { .iov_base = &guest.hello, .iov_len = sizeof(guest.hello) };
+    struct msghdr message = { .msg_iov = &iov,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof(control.bytes) };
+    if (getsockopt(connection_fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) {
+        return -errno;
+    }
+    if (!is_welcome(listener, &peer)) {
+        return -EACCES;
+    }
+    ssize_t got = recvmsg(connection_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0) {
+        return errno == EINTR ? -EAGAIN : -errno;
+    }
+    guest.region_fd = take_fd(&message);
+    /* A later client's hello may be longer; its region then says what it is. */
+    bool is_hello = got == (ssize_t)sizeof(guest.hello) && guest.hello.magic == HS_HELLO_MAGIC &&
+                    guest.hello.hello_bytes >= sizeof(guest.hello) && guest.region_fd >= 0;
+    if (!is_hello) {
+        if (guest.region_fd >= 0) {
+            close(guest.region_fd);
+        }
+        return got == 0 ? -ENODATA : -EPROTO;
+    }
+    guest.pid = peer.pid;
+    find_process(connection_fd, &guest);
+    *ret_guest = guest;
+    return 0;
+}

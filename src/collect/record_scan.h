@@ -1,0 +1,45 @@
+/*
+ * The scan: one pass over all records, adding up what each stack and thread holds at a cut.
+ *
+ * Two cuts are taken in the same pass, the snapshot's and the peak's. A record is 32 bytes and
+ * read once; its stack's sums for both cuts are one cache line. What a sample stands for needs
+ * 1/(1 - e^(-size/interval)); sizes repeat, so a small table remembers it.
+ *
+ * Holds     estimates are finite; sums[i] is only written for i < stack_count.
+ * Threads   one; the records change while we look, each word is loaded once.
+ * Fails     never: a record that makes no sense is counted in bad_count and left out.
+ * See       cut.h for what belongs to a cut, docs/SAMPLING.md for the weights.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+#include "trace/snapshot.h"
+
+struct hs_stack_sums {
+    struct hs_estimate live;
+    struct hs_estimate peak;
+};
+
+struct hs_record_scan {
+    /* in */
+    const void *records; /* mapped; struct hs_record_v1 */
+    uint64_t record_count;
+    uint64_t cut_epoch;  /* or HS_CUT_OF_DEAD */
+    uint64_t peak_epoch; /* 0: no peak */
+    const uint64_t *interval_bytes;
+    uint32_t interval_count;
+    uint32_t stack_count;
+    uint32_t thread_count;
+    /* out, zeroed by the caller */
+    struct hs_stack_sums *sums;  /* by stack id */
+    struct hs_estimate *threads; /* live, by thread id; at least one */
+    uint64_t bad_count;
+};
+
+void hs_record_scan_run(struct hs_record_scan *scan);
+
+/* What one sample stands for. hits 0: exactly itself. */
+struct hs_estimate hs_record_estimate(uint64_t size_bytes, unsigned hits, uint64_t interval_bytes);

@@ -1,0 +1,309 @@
+/*
+ * Hellos in, ended sessions out: see registry.h.
+ */
+#include "collect/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* What an event is about: a small number, or a session. */
+#define HS_EVENT_LISTENER  1U
+#define HS_EVENT_PENDING   2U /* + slot */
+
+#define HS_ROOM_WAIT_MS    2
+#define HS_TURN_EVENTS_MAX 128
+
+_Static_assert(HS_EVENT_PENDING + HS_GUESTS_PENDING_MAX < 4096, "below any pointer");
+
+static int watch(struct hs_registry *registry, int fd, uint64_t tag)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+    return epoll_ctl(registry->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static void unwatch(struct hs_registry *registry, int fd)
+{
+    epoll_ctl(registry->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void listen_again(struct hs_registry *registry, bool is_listening)
+{
+    if (registry->is_listening != is_listening && registry->listener.fd >= 0) {
+        registry->is_listening = is_listening;
+        if (is_listening) {
+            watch(registry, registry->listener.fd, HS_EVENT_LISTENER);
+        } else {
+            unwatch(registry, registry->listener.fd);
+        }
+    }
+}
+
+/* Room for one more hello? Takes it, if it is to be had. */
+static bool keep_room(struct hs_registry *registry)
+{
+    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+        if (registry->room[i] < 0) {
+            registry->room[i] = fcntl(registry->epoll_fd, F_DUPFD_CLOEXEC, 0);
+        }
+        if (registry->room[i] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void give_room(struct hs_registry *registry)
+{
+    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+        if (registry->room[i] >= 0) {
+            close(registry->room[i]);
+            registry->room[i] = -1;
+        }
+    }
+}
+
+int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx)
+{
+    *registry = (struct hs_registry){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+                                      .listener.fd = -1,
+                                      .on_end = on_end,
+                                      .on_end_ctx = ctx };
+    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX; i++) {
+        registry->pending[i] = -1;
+    }
+    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+        registry->room[i] = -1;
+    }
+    int r = registry->epoll_fd >= 0 ? hs_listener_open(&registry->listener) : -errno;
+    if (r == 0) {
+        listen_again(registry, true);
+        return 0;
+    }
+    hs_registry_close(registry);
+    return r;
+}
+
+static void drop_pending(struct hs_registry *registry, size_t slot)
+{
+    close(registry->pending[slot]);
+    registry->pending[slot] = -1;
+}
+
+void hs_registry_close(struct hs_registry *registry)
+{
+    for (size_t i = 0; i < registry->session_count; i++) {
+        hs_session_close(registry->sessions[i]);
+    }
+    free(registry->sessions);
+    registry->sessions = NULL;
+    registry->session_count = registry->session_cap = 0;
+    for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_GUESTS_PENDING_MAX; i++) {
+        if (registry->pending[i] >= 0) {
+            drop_pending(registry, i);
+        }
+    }
+    hs_listener_close(&registry->listener);
+    if (registry->epoll_fd >= 0) {
+        give_room(registry);
+        close(registry->epoll_fd);
+        registry->epoll_fd = -1;
+    }
+}
+
+/* Hands out an ended session. Descriptors may be free again afterwards. */
+static void hand_out(struct hs_registry *registry, struct hs_session *session)
+{
+    for (size_t i = 0; i < registry->session_count; i++) {
+        if (registry->sessions[i] == session) {
+            registry->sessions[i] = registry->sessions[--registry->session_count];
+            break;
+        }
+    }
+    if (session->pidfd >= 0) {
+        unwatch(registry, session->pidfd);
+    }
+    registry->on_end(registry->on_end_ctx, session);
+    listen_again(registry, true);
+}
+
+struct hs_session *hs_registry_find(const struct hs_registry *registry, pid_t pid)
+{
+    for (size_t i = 0; pid > 0 && i < registry->session_count; i++) {
+        if (registry->sessions[i]->pid == pid) {
+            return registry->sessions[i];
+        }
+    }
+    return NULL;
+}
+
+void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
+                     enum hs_exit_kind exit_kind, int exit_value)
+{
+    struct hs_session *session = hs_registry_find(registry, pid);
+    if (session) {
+        hs_session_end(session, now_ns, exit_kind, exit_value);
+        hand_out(registry, session);
+    }
+}
+
+static int keep_session(struct hs_registry *registry, struct hs_session *session)
+{
+    if (registry->session_count == registry->session_cap) {
+        size_t cap = registry->session_cap ? 2 * registry->session_cap : 16;
+        struct hs_session **bigger = realloc(registry->sessions, cap * sizeof(struct hs_session *));
+        if (!bigger) {
+            return -ENOMEM;
+        }
+        registry->sessions = bigger;
+        registry->session_cap = cap;
+    }
+    registry->sessions[registry->session_count++] = session;
+    return session->pidfd >= 0 ? watch(registry, session->pidfd, (uint64_t)(uintptr_t)session) : 0;
+}
+
+static void count_bad(struct hs_registry *registry, const char *why)
+{
+    registry->bad_count++;
+    registry->bad_why = why;
+}
+
+static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
+{
+    struct hs_session *session;
+    const char *why = "out of memory or descriptors";
+    int r = hs_session_open(guest, now_ns, &session, &why);
+    if (r < 0) {
+        count_bad(registry, why);
+        return;
+    }
+    registry->image_count++;
+    registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
+    /* The same process again: it executed another program, and the older image is history. */
+    const struct hs_session *known = hs_registry_find(registry, guest->pid);
+    if (known && hs_session_is_older(session, known)) {
+        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
+    } else {
+        hs_registry_end(registry, guest->pid, now_ns, HS_EXIT_UNKNOWN, 0);
+    }
+    if (session->has_ended) {
+        registry->on_end(registry->on_end_ctx, session);
+    } else if (keep_session(registry, session) < 0) {
+        /* Not to be watched: what it has so far is all that we get. */
+        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
+        hand_out(registry, session);
+    }
+}
+
+/* Is the connection done with? */
+static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
+{
+    struct hs_guest guest;
+    int r = hs_guest_receive(&registry->listener, connection_fd, &guest);
+    switch (r) {
+    case 0:
+        welcome(registry, &guest, now_ns);
+        return true;
+    case -EAGAIN:
+        return false;
+    case -EACCES:
+        registry->stranger_count++;
+        return true;
+    default:
+        count_bad(registry, "its hello made no sense");
+        return true;
+    }
+}
+
+/* Between connect and hello a client needs microseconds. When too many are silent, the one that has
+ * been so for longest gives way. */
+static void keep_pending(struct hs_registry *registry, int connection_fd)
+{
+    size_t slot = registry->pending_next++ % HS_GUESTS_PENDING_MAX;
+    if (registry->pending[slot] >= 0) {
+        count_bad(registry, "it connected and said nothing");
+        close(registry->pending[slot]);
+    }
+    registry->pending[slot] = connection_fd;
+    watch(registry, connection_fd, HS_EVENT_PENDING + slot);
+}
+
+/* False: there was no room for what comes with the hello. */
+static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_result)
+{
+    int fd;
+    if (!keep_room(registry)) {
+        return false;
+    }
+    give_room(registry);
+    *ret_result = hs_listener_accept(&registry->listener, &fd);
+    if (*ret_result == 0) {
+        if (receive(registry, fd, now_ns)) {
+            close(fd);
+        } else {
+            keep_pending(registry, fd);
+        }
+    }
+    return true;
+}
+
+static void accept_all(struct hs_registry *registry, uint64_t now_ns)
+{
+    int r = 0;
+    for (unsigned i = 0; i < HS_TURN_EVENTS_MAX; i++) {
+        if (r != 0 && r != -EINTR && r != -ECONNABORTED) {
+            return;
+        }
+        if (!accept_one(registry, now_ns, &r)) {
+            /* Until a process ends, or the next turn. */
+            listen_again(registry, false);
+            return;
+        }
+    }
+}
+
+static void serve_pending(struct hs_registry *registry, size_t slot, uint64_t now_ns)
+{
+    if (registry->pending[slot] < 0) {
+        return;
+    }
+    if (!keep_room(registry)) {
+        /* It stays readable: not to ask again and again until there is room. */
+        poll(NULL, 0, HS_ROOM_WAIT_MS);
+        return;
+    }
+    give_room(registry);
+    if (receive(registry, registry->pending[slot], now_ns)) {
+        drop_pending(registry, slot);
+    }
+}
+
+static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
+{
+    if (tag == HS_EVENT_LISTENER) {
+        accept_all(registry, now_ns);
+    } else if (tag < HS_EVENT_PENDING + HS_GUESTS_PENDING_MAX) {
+        serve_pending(registry, (size_t)(tag - HS_EVENT_PENDING), now_ns);
+    } else {
+        struct hs_session *session = (struct hs_session *)(uintptr_t)tag;
+        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
+        hand_out(registry, session);
+    }
+}
+
+void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns)
+{
+    struct epoll_event event;
+    /* Connections first: a hello of the same pid tells an exec from an end. One event at a time:
+     * handling one may close what another is about. And not without end: signals wait too. */
+    listen_again(registry, true);
+    accept_all(registry, now_ns);
+    for (unsigned i = 0; i < HS_TURN_EVENTS_MAX && epoll_wait(registry->epoll_fd, &event, 1, 0) > 0;
+         i++) {
+        handle(registry, event.data.u64, now_ns);
+    }
+}

@@ -1,0 +1,177 @@
+/*
+ * Passing signals on: see relay.h.
+ */
+#include "collect/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rt/base.h"
+#include "util/proc.h"
+
+/* What is passed on when a process sent it. SIGKILL and SIGSTOP cannot be. */
+static const int relayed[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGUSR1,
+                               SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH, SIGALRM };
+
+/* kill(2) walks through a group; the canary may be the last to get the signal. */
+#define HS_CANARY_WAIT_MS 1
+/* The shell continues the whole group, the program first or us first. */
+#define HS_CONTINUE_TRIES   20
+#define HS_CONTINUE_WAIT_MS 1
+
+static void start_canary(struct hs_relay *relay)
+{
+    pid_t parent = getpid();
+    relay->canary_pid = fork();
+    if (relay->canary_pid == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        prctl(PR_SET_NAME, "heapscope-wait", 0, 0, 0);
+        /* Nobody shall wait for the end of a pipe that only we hold open. */
+        close_range(0, ~0U, 0);
+        while (getppid() == parent) {
+            pause();
+        }
+        _exit(0);
+    }
+}
+
+static void stop_canary(struct hs_relay *relay)
+{
+    if (relay->canary_pid > 0) {
+        kill(relay->canary_pid, SIGKILL);
+        waitpid(relay->canary_pid, NULL, 0);
+        relay->canary_pid = -1;
+    }
+}
+
+int hs_relay_start(struct hs_relay *ret_relay)
+{
+    struct hs_relay relay = { .fd = -1, .canary_pid = -1 };
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < HS_COUNT_OF(relayed); i++) {
+        sigaddset(&set, relayed[i]);
+    }
+    sigaddset(&set, SIGCHLD);
+    /* A message to the terminal from the background must not stop us. */
+    sigaddset(&set, SIGTTOU);
+    relay.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (relay.fd < 0) {
+        return -errno;
+    }
+    sigprocmask(SIG_BLOCK, &set, &relay.old_mask);
+    /* Who starts us with SIGCHLD ignored would keep us from learning the exit status; and a reader
+     * of our messages who goes away must not end us. */
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    const struct sigaction ignored = { .sa_handler = SIG_IGN };
+    sigaction(SIGCHLD, &by_default, &relay.old_child);
+    sigaction(SIGPIPE, &ignored, &relay.old_pipe);
+    int terminal_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    relay.has_terminal = terminal_fd >= 0;
+    if (terminal_fd >= 0) {
+        close(terminal_fd);
+    }
+    /* Without one, a signal to the group arrives twice: better than not at all. */
+    start_canary(&relay);
+    *ret_relay = relay;
+    return 0;
+}
+
+void hs_relay_stop(struct hs_relay *relay)
+{
+    struct signalfd_siginfo info;
+    if (relay->fd < 0) {
+        return;
+    }
+    stop_canary(relay);
+    while (read(relay->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        /* for the program, which is gone */
+    }
+    close(relay->fd);
+    relay->fd = -1;
+    sigaction(SIGCHLD, &relay->old_child, NULL);
+    sigaction(SIGPIPE, &relay->old_pipe, NULL);
+    sigprocmask(SIG_SETMASK, &relay->old_mask, NULL);
+}
+
+static bool is_stopped(pid_t pid)
+{
+    struct hs_proc_stat stat;
+    return hs_proc_read_stat(pid, &stat) == 0 && stat.state == 'T';
+}
+
+/* Was it sent to the whole group? A canary that has sung is replaced. */
+static bool has_group_got(struct hs_relay *relay, int signal)
+{
+    struct hs_proc_status status;
+    if (relay->canary_pid <= 0) {
+        return false;
+    }
+    poll(NULL, 0, HS_CANARY_WAIT_MS);
+    if (hs_proc_read_status(relay->canary_pid, &status) < 0 ||
+        !(status.pending_mask >> (signal - 1) & 1)) {
+        return false;
+    }
+    stop_canary(relay);
+    start_canary(relay);
+    return true;
+}
+
+static void pass_on(struct hs_relay *relay, const struct signalfd_siginfo *info, pid_t pid)
+{
+    int signal = (int)info->ssi_signo;
+    bool is_from_process = info->ssi_code <= 0; /* SI_USER, SI_QUEUE, SI_TKILL */
+    if (pid <= 0 || !is_from_process || (pid_t)info->ssi_pid == pid || signal == SIGTTOU) {
+        return;
+    }
+    if (signal == SIGCONT ? !is_stopped(pid) : has_group_got(relay, signal)) {
+        return;
+    }
+    kill(pid, signal);
+}
+
+bool hs_relay_read(struct hs_relay *relay, pid_t pid)
+{
+    struct signalfd_siginfo info;
+    bool is_child_news = false;
+    while (read(relay->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if ((int)info.ssi_signo == SIGCHLD) {
+            is_child_news = true;
+        } else {
+            pass_on(relay, &info, pid);
+        }
+    }
+    return is_child_news;
+}
+
+void hs_relay_stop_with(const struct hs_relay *relay, pid_t pid, int signal)
+{
+    sigset_t one;
+    if (!relay->has_terminal) {
+        return;
+    }
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    /* SIGSTOP can't be blocked; the others stop us as soon as they may. */
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    kill(getpid(), signal);
+    if (signal != SIGSTOP) {
+        sigprocmask(SIG_BLOCK, &one, NULL);
+    }
+    /* Here again means continued: with the whole group, or alone. */
+    for (unsigned i = 0; i < HS_CONTINUE_TRIES; i++) {
+        if (!is_stopped(pid)) {
+            return;
+        }
+        poll(NULL, 0, HS_CONTINUE_WAIT_MS);
+    }
+    kill(pid, SIGCONT);
+}

@@ -1,0 +1,53 @@
+/*
+ * The handshake: how a region gets from the process that writes it to the collector.
+ *
+ * A collector listens on a SOCK_SEQPACKET unix socket with an abstract name, so that nothing is left
+ * in the file system and a target in a chroot still finds it. The target learns the name from its
+ * environment. At its first allocation a client makes its region, connects, sends ONE message (the
+ * hello below, with the region's memfd as SCM_RIGHTS) and closes socket and memfd: it waits for no
+ * answer and keeps no descriptor. What was sent on a connection outlives its sender, so a process
+ * that dies at once is still profiled.
+ *
+ * A process image is one hello. exec gives the same pid a new image, hence a second hello, which
+ * tells the collector that the first image is final.
+ *
+ * Holds     little-endian, naturally aligned; unknown flags and reserved fields are 0.
+ * Trust     the collector checks the peer's credentials, believes the kernel about its pid, and
+ *           treats every byte of the hello as hostile. A client treats its environment as untrusted
+ *           text: a name longer than HS_CTL_NAME_MAX, or a failed connect, means "no session".
+ * See       region_layout.h for what the memfd holds; docs/FORMAT.md.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Environment of a profiled program. */
+#define HS_ENV_COLLECTOR   "HEAPSCOPE_COLLECTOR" /* abstract socket name, without the leading NUL */
+#define HS_ENV_INTERVAL    "HEAPSCOPE_INTERVAL"  /* mean bytes between samples, decimal, >= 1 */
+#define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW"    /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
+#define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
+#define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+
+#define HS_CTL_NAME_MAX    64U /* bytes of an abstract name, without its leading NUL */
+#define HS_CTL_CONNECT_MAX 64U /* tries of a client to connect while the queue is full */
+#define HS_CTL_HELLO_FDS   1U  /* descriptors that come with a hello: the region */
+
+#define HS_HELLO_MAGIC     UINT64_C(0x31304f4c4c454853) /* "SHELLO01" read as little-endian */
+#define HS_HELLO_VERSION   1U
+
+enum hs_hello_flag {
+    /* The executable itself defines malloc: its allocations don't pass through the client. */
+    HS_HELLO_OWN_MALLOC = 1U << 0,
+};
+
+struct hs_hello_v1 {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t hello_bytes;  /* sizeof(struct hs_hello_v1); a later version may be longer */
+    uint32_t pid;          /* as the target sees itself; another one in a pid namespace */
+    uint32_t flags;        /* enum hs_hello_flag */
+    uint64_t region_bytes; /* size of the memfd */
+    uint64_t reserved[4];
+};
+
+_Static_assert(sizeof(struct hs_hello_v1) == 64, "layout v1");

@@ -1,0 +1,238 @@
+/*
+ * See aggregate.h. This file folds; what is read off the folded tree is in aggregate_query.c.
+ *
+ * Only what the selected dumps reach is folded: samples mark their stacks, marks go up to the parents
+ * in one sweep (a parent's id is smaller), and a second sweep down makes the nodes.
+ */
+#include "profile/aggregate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "profile/describe.h"
+#include "profile/frame_class.h"
+#include "util/buf.h"
+#include "util/intern.h"
+
+#define NO_LINE   UINT32_MAX
+#define NO_MODULE UINT32_MAX
+
+const struct hs_view_info hs_views[HS_VIEW_N] = {
+    [HS_VIEW_SPACE] = { "space", "live memory", HS_QUANTITY_LIVE, false },
+    [HS_VIEW_OBJECTS] = { "objects", "live objects", HS_QUANTITY_LIVE, true },
+    [HS_VIEW_ALLOC_SPACE] = { "alloc_space", "allocated memory", HS_QUANTITY_ALLOC, false },
+    [HS_VIEW_ALLOC_OBJECTS] = { "alloc_objects", "allocations", HS_QUANTITY_ALLOC, true },
+    [HS_VIEW_PEAK] = { "peak", "memory at the peak", HS_QUANTITY_PEAK, false },
+};
+
+/* What exists only while the tree is folded. */
+struct folder {
+    struct hs_agg *agg;
+    const struct hs_profile *profile;
+    bool is_by_line;
+    struct hs_intern function_ids, node_ids;
+    uint32_t function_capacity, node_capacity;
+    uint32_t *node_of; /* the tree's node of each of the profile's; HS_NODE_NONE: not reached */
+};
+
+static int grow(void **array, uint32_t *capacity, uint32_t count, size_t element_bytes)
+{
+    if (count < *capacity) {
+        return 0;
+    }
+    uint32_t new_capacity = *capacity ? *capacity * 2 : 256;
+    void *bigger = realloc(*array, new_capacity * element_bytes);
+    if (!bigger) {
+        return -ENOMEM;
+    }
+    *array = bigger;
+    *capacity = new_capacity;
+    return 0;
+}
+
+static int put_function(struct folder *folder, const struct hs_profile_frame *frame, uint32_t name,
+                        uint32_t *ret_id)
+{
+    const struct hs_profile *p = folder->profile;
+    struct hs_agg *agg = folder->agg;
+    uint32_t module = frame->module < p->module_count ? frame->module : NO_MODULE;
+    /* An empty string is no name, whatever its id. */
+    name = hs_profile_string(p, name)[0] != '\0' ? name : 0;
+    uint64_t rel_pc = name ? 0 : frame->rel_pc;
+    struct hs_intern_key key = { .hi = (uint64_t)module << 32 | name, .lo = rel_pc };
+    bool is_new;
+    int err = hs_intern_put(&folder->function_ids, key, ret_id, &is_new);
+    if (err < 0 || !is_new) {
+        return err;
+    }
+    err = grow((void **)&agg->functions, &folder->function_capacity, agg->function_count,
+               sizeof(*agg->functions));
+    if (err < 0) {
+        return err;
+    }
+    const char *path = module == NO_MODULE ? "" : hs_profile_string(p, p->modules[module].path);
+    enum hs_frame_class class_ = frame->kind == HS_FRAME_KIND_MARKER
+                                     ? HS_FRAME_CLASS_MARKER
+                                     : hs_frame_class_of(hs_profile_string(p, name), path);
+    agg->functions[agg->function_count++] = (struct hs_agg_function){
+        .name = name,
+        .module = module,
+        .rel_pc = rel_pc,
+        .kind = frame->kind,
+        .class_ = (uint8_t)class_,
+    };
+    return 0;
+}
+
+static int put_node(struct folder *folder, uint32_t parent, uint32_t function, uint32_t line,
+                    uint32_t *ret_id)
+{
+    struct hs_agg *agg = folder->agg;
+    struct hs_intern_key key = { .hi = (uint64_t)parent << 32 | function };
+    if (folder->is_by_line && line != NO_LINE) {
+        const struct hs_profile_line *at = &folder->profile->lines[line];
+        key.lo = (uint64_t)at->file << 32 | at->line;
+    }
+    bool is_new;
+    int err = hs_intern_put(&folder->node_ids, key, ret_id, &is_new);
+    if (err < 0 || !is_new) {
+        return err;
+    }
+    err = grow((void **)&agg->nodes, &folder->node_capacity, agg->node_count, sizeof(*agg->nodes));
+    if (err < 0) {
+        return err;
+    }
+    agg->nodes[agg->node_count++] = (struct hs_agg_node){
+        .parent = parent,
+        .function = function,
+        .line = line,
+        .depth = parent == HS_NODE_NONE ? 0 : agg->nodes[parent].depth + 1,
+    };
+    return 0;
+}
+
+/* One node of the profile: a node for each of its lines, the outermost first. */
+static int fold_node(struct folder *folder, uint32_t idx)
+{
+    const struct hs_profile *p = folder->profile;
+    const struct hs_profile_node *node = &p->nodes[idx];
+    const struct hs_profile_frame *frame = &p->frames[node->frame];
+    uint32_t at = node->parent == HS_NODE_NONE ? HS_NODE_NONE : folder->node_of[node->parent];
+    uint32_t function;
+    int err = 0;
+    if (frame->line_count == 0) {
+        err = put_function(folder, frame, frame->name, &function);
+        err = err < 0 ? err : put_node(folder, at, function, NO_LINE, &at);
+    }
+    for (uint32_t i = frame->line_count; i > 0 && err == 0; i--) {
+        uint32_t line = frame->line_first + i - 1;
+        err = put_function(folder, frame, p->lines[line].function, &function);
+        err = err < 0 ? err : put_node(folder, at, function, line, &at);
+    }
+    folder->node_of[idx] = at;
+    return err;
+}
+
+static int fold_nodes(struct folder *folder, const struct hs_selection *selection)
+{
+    const struct hs_profile *p = folder->profile;
+    bool *is_used = calloc(p->node_count + 1u, sizeof(*is_used));
+    folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
+    int err = is_used && folder->node_of ? 0 : -ENOMEM;
+    for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n; i++) {
+            is_used[p->samples[dump->sample_first + i].node] = true;
+        }
+    }
+    for (uint32_t i = p->node_count; i > 0 && err == 0; i--) {
+        if (is_used[i - 1] && p->nodes[i - 1].parent != HS_NODE_NONE) {
+            is_used[p->nodes[i - 1].parent] = true;
+        }
+    }
+    for (uint32_t i = 0; i < p->node_count && err == 0; i++) {
+        folder->node_of[i] = HS_NODE_NONE;
+        if (is_used[i]) {
+            err = fold_node(folder, i);
+        }
+    }
+    free(is_used);
+    return err;
+}
+
+/* Samples into selves: one for each node that has any, in the order of nodes. */
+static int add_samples(struct folder *folder, const struct hs_selection *selection)
+{
+    const struct hs_profile *p = folder->profile;
+    struct hs_agg *agg = folder->agg;
+    uint32_t *self_of = calloc(agg->node_count + 1u, sizeof(*self_of)); /* index + 1 */
+    int err = self_of ? 0 : -ENOMEM;
+    for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n; i++) {
+            self_of[folder->node_of[p->samples[dump->sample_first + i].node]] = 1;
+        }
+    }
+    for (uint32_t i = 0; i < agg->node_count && err == 0; i++) {
+        if (self_of[i] != 0) {
+            self_of[i] = ++agg->self_count;
+        }
+    }
+    agg->selves = calloc(agg->self_count + 1u, sizeof(*agg->selves));
+    err = agg->selves ? err : -ENOMEM;
+    for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n; i++) {
+            const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+            uint32_t node = folder->node_of[sample->node];
+            struct hs_agg_self *self = &agg->selves[self_of[node] - 1];
+            self->node = node;
+            hs_amount_add(&self->by[HS_QUANTITY_LIVE], &sample->live);
+            hs_amount_add(&self->by[HS_QUANTITY_ALLOC], &sample->alloc);
+            hs_amount_add(&self->by[HS_QUANTITY_PEAK], &sample->peak);
+        }
+    }
+    free(self_of);
+    return err;
+}
+
+int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg)
+{
+    struct hs_agg agg = { .profile = selection->profile };
+    struct folder folder = { .agg = &agg, .profile = agg.profile, .is_by_line = is_by_line };
+    int err = fold_nodes(&folder, selection);
+    if (err == 0) {
+        err = add_samples(&folder, selection);
+    }
+    hs_intern_deinit(&folder.function_ids);
+    hs_intern_deinit(&folder.node_ids);
+    free(folder.node_of);
+    if (err < 0) {
+        hs_agg_deinit(&agg);
+        return err;
+    }
+    *ret_agg = agg;
+    return 0;
+}
+
+void hs_agg_deinit(struct hs_agg *agg)
+{
+    free(agg->functions);
+    free(agg->nodes);
+    free(agg->selves);
+    *agg = (struct hs_agg){ 0 };
+}
+
+void hs_agg_write_function(const struct hs_agg *agg, uint32_t function, struct hs_buf *buf)
+{
+    const struct hs_agg_function *f = &agg->functions[function];
+    if (f->name != 0) {
+        hs_buf_str(buf, hs_profile_string(agg->profile, f->name));
+        return;
+    }
+    if (hs_describe_module(agg->profile, f->module)[0] != '\0') {
+        hs_buf_printf(buf, "%s+", hs_describe_module(agg->profile, f->module));
+    }
+    hs_buf_printf(buf, "0x%" PRIx64, f->rel_pc);
+}

@@ -1,0 +1,163 @@
+/*
+ * Stacks folded into a tree of functions: what every view counts with.
+ *
+ * The profile's own tree has a node for each return address. People think in functions, with inlined
+ * calls as functions of their own; so the selected dumps are folded into a tree whose nodes are told
+ * apart by function, and by line when asked. Then "self" is what was allocated at a node, "total" that
+ * and everything below it.
+ *
+ *     main                          self  0   total 70
+ *     |- load                       self  0   total 60
+ *     |  |- parse                   self 40   total 40
+ *     |  `- operator new            self 20   total 20     headline of this stack: load
+ *     `- init                       self 10   total 10
+ *
+ * In the table of functions, a function's total counts each stack once, however often the function is
+ * in it (recursion), and its self includes what plumbing (frame_class.h) allocated on its behalf.
+ *
+ * Holds     parent < own id; depth of a child is its parent's + 1; selves are ordered by node.
+ *           The sum of all selves is the sum of the selected dumps' samples.
+ * Threads   immutable once built.
+ * Fails     -ENOMEM, -EOVERFLOW after 2^31 nodes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "profile/select.h"
+
+struct hs_buf;
+
+enum hs_quantity {
+    HS_QUANTITY_LIVE,
+    HS_QUANTITY_ALLOC,
+    HS_QUANTITY_PEAK,
+    HS_QUANTITY_N,
+};
+
+enum hs_view {
+    HS_VIEW_SPACE,
+    HS_VIEW_OBJECTS,
+    HS_VIEW_ALLOC_SPACE,
+    HS_VIEW_ALLOC_OBJECTS,
+    HS_VIEW_PEAK,
+    HS_VIEW_N,
+};
+
+struct hs_view_info {
+    const char *name;  /* as in --view */
+    const char *title; /* "live memory" */
+    enum hs_quantity quantity;
+    bool is_count; /* objects, not bytes */
+};
+
+extern const struct hs_view_info hs_views[HS_VIEW_N];
+
+#define HS_VIEW_AUTO HS_VIEW_N
+
+/*
+ * The view to show: `wanted`, or for HS_VIEW_AUTO the one that fits the profile, with the reason when
+ * it is not the live memory (a clause for after "as"; NULL otherwise). HS_SELECT_E_NO_PEAK when the
+ * peak is wanted and was not recorded.
+ */
+int hs_view_choose(const struct hs_selection *selection, enum hs_view wanted,
+                   enum hs_view *ret_view, const char **ret_reason);
+
+struct hs_agg_function {
+    uint32_t name;   /* string id; 0: known by its address only */
+    uint32_t module; /* index in modules; UINT32_MAX: none */
+    uint64_t rel_pc; /* of a function without a name */
+    uint8_t kind;    /* enum hs_frame_kind */
+    uint8_t class_;  /* enum hs_frame_class */
+};
+
+struct hs_agg_node {
+    uint32_t parent; /* HS_NODE_NONE: outermost */
+    uint32_t function;
+    uint32_t line; /* index in the profile's lines, of the first seen; UINT32_MAX: none */
+    uint32_t depth;
+};
+
+/* What was allocated right at a node. */
+struct hs_agg_self {
+    uint32_t node;
+    struct hs_amount by[HS_QUANTITY_N];
+};
+
+struct hs_agg {
+    const struct hs_profile *profile;
+    struct hs_agg_function *functions;
+    uint32_t function_count;
+    struct hs_agg_node *nodes;
+    uint32_t node_count;
+    struct hs_agg_self *selves;
+    uint32_t self_count;
+};
+
+struct hs_agg_row {
+    uint32_t function;
+    struct hs_amount self, total;
+};
+
+int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg);
+void hs_agg_deinit(struct hs_agg *agg);
+
+/*
+ * What shares of a view are shares of: the dumps' own totals, or the sum of their stacks should that be
+ * more. Stacks that were lost are in the first and not in the second.
+ */
+struct hs_amount hs_agg_total(const struct hs_agg *agg, const struct hs_selection *selection,
+                              enum hs_view view);
+
+/* Totals by node, to be freed by the caller. */
+int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
+                  struct hs_amount **ret_totals);
+
+/* A row for each function that has a share, by id; to be freed by the caller. */
+int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
+                     struct hs_agg_row **ret_rows, uint32_t *ret_row_count);
+
+enum hs_agg_order {
+    HS_AGG_BY_SELF,
+    HS_AGG_BY_TOTAL,
+};
+
+/* Largest first; equal ones by id, so that two runs print the same. */
+void hs_agg_sort_functions(struct hs_agg_row *rows, uint32_t row_count, enum hs_view view,
+                           enum hs_agg_order order);
+
+/* Indices into selves, largest first, without those that are zero; to be freed by the caller. */
+int hs_agg_sorted_stacks(const struct hs_agg *agg, enum hs_view view, uint32_t **ret_order,
+                         uint32_t *ret_count);
+
+/*
+ * Children of all nodes, largest first: those of node n are children[first[n] .. first[n + 1]);
+ * the outermost ones are those of n == node_count.
+ */
+struct hs_agg_children {
+    uint32_t *first; /* node_count + 2 */
+    uint32_t *children;
+};
+
+int hs_agg_children_build(const struct hs_agg *agg, const struct hs_amount *totals,
+                          enum hs_view view, struct hs_agg_children *ret_children);
+void hs_agg_children_deinit(struct hs_agg_children *children);
+
+/* The node that names a stack: the innermost frame of the program itself, or the best there is. */
+uint32_t hs_agg_headline(const struct hs_agg *agg, uint32_t node);
+
+/* "parse(char const*)", "libfoo.so+0x1a2b", "0x7f12...": raw text, not cut and not made harmless. */
+void hs_agg_write_function(const struct hs_agg *agg, uint32_t function, struct hs_buf *buf);
+
+static inline double hs_view_value(enum hs_view view, const struct hs_amount *amount)
+{
+    return hs_views[view].is_count ? amount->count : amount->bytes;
+}
+
+static inline double hs_view_var(enum hs_view view, const struct hs_amount *amount)
+{
+    return hs_views[view].is_count ? amount->count_var : amount->bytes_var;
+}

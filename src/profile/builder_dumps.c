@@ -1,0 +1,152 @@
+/*
+ * The builder's second half: processes, their dumps, threads and losses.
+ *
+ * See       builder.h
+ */
+#include <stdlib.h>
+
+#include "profile/builder.h"
+#include "profile/builder_state.h"
+
+uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
+{
+    struct hs_profile *p = builder->p;
+    if (!hs_builder_grow(builder, (void **)&p->processes, &builder->process_capacity,
+                         (uint64_t)p->process_count + 1, sizeof(p->processes[0]))) {
+        return 0;
+    }
+    p->processes[p->process_count] = *process;
+    p->processes[p->process_count].dump_count = 0;
+    p->processes[p->process_count].last_dump = UINT32_MAX;
+    return p->process_count++;
+}
+
+struct hs_profile_process *hs_builder_process_at(struct hs_builder *builder, uint32_t process)
+{
+    return process < builder->p->process_count ? &builder->p->processes[process] : NULL;
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct hs_profile_sample *a = left, *b = right;
+    if (a->node != b->node) {
+        return a->node < b->node ? -1 : 1;
+    }
+    return (a->heap > b->heap) - (a->heap < b->heap);
+}
+
+static void add(struct hs_amount *sum, const struct hs_amount *more)
+{
+    sum->bytes += more->bytes;
+    sum->count += more->count;
+    sum->bytes_var += more->bytes_var;
+    sum->count_var += more->count_var;
+}
+
+/* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
+static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (samples[i].node < p->node_count && samples[i].heap < p->heap_count) {
+            samples[kept++] = samples[i];
+        }
+    }
+    if (kept > 1) {
+        qsort(samples, kept, sizeof(samples[0]), compare_samples);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < kept; i++) {
+        if (n > 0 && compare_samples(&samples[n - 1], &samples[i]) == 0) {
+            add(&samples[n - 1].alloc, &samples[i].alloc);
+            add(&samples[n - 1].live, &samples[i].live);
+            add(&samples[n - 1].peak, &samples[i].peak);
+        } else {
+            samples[n++] = samples[i];
+        }
+    }
+    return n;
+}
+
+bool hs_builder_has_room(const struct hs_builder *builder, size_t count)
+{
+    return builder->p->sample_count + count <= HS_BUILDER_SAMPLES_MAX;
+}
+
+void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
+                             struct hs_profile_sample *samples, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    if (builder->err != 0 || dump >= p->dump_count) {
+        return;
+    }
+    size_t kept = tidy(p, samples, count);
+    if (!hs_builder_grow(builder, (void **)&p->samples, &builder->sample_capacity,
+                         p->sample_count + kept, sizeof(p->samples[0]))) {
+        return;
+    }
+    for (size_t i = 0; i < kept; i++) {
+        p->samples[p->sample_count + i] = samples[i];
+    }
+    p->dumps[dump].has_samples = true;
+    p->dumps[dump].sample_first = (uint32_t)p->sample_count;
+    p->dumps[dump].samples_n = (uint32_t)kept;
+    p->sample_count += kept;
+}
+
+uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dump *dump,
+                         struct hs_profile_sample *samples, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    struct hs_profile_process *process = hs_builder_process_at(builder, dump->process);
+    if (!process || !hs_builder_grow(builder, (void **)&p->dumps, &builder->dump_capacity,
+                                     (uint64_t)p->dump_count + 1, sizeof(p->dumps[0]))) {
+        return 0;
+    }
+    uint32_t id = p->dump_count++;
+    p->dumps[id] = *dump;
+    p->dumps[id].index = process->dump_count++;
+    p->dumps[id].has_samples = false;
+    p->dumps[id].sample_first = p->dumps[id].samples_n = 0;
+    process->last_dump = id;
+    if (samples && hs_builder_has_room(builder, count)) {
+        hs_builder_dump_samples(builder, id, samples, count);
+    }
+    return id;
+}
+
+void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, (void **)&p->threads, &builder->thread_capacity,
+                        (uint64_t)p->thread_count + 1, sizeof(p->threads[0]))) {
+        p->threads[p->thread_count++] = *thread;
+    }
+}
+
+void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
+                     const char *text, uint64_t count, bool is_serious)
+{
+    struct hs_profile *p = builder->p;
+    if (count == 0) {
+        return;
+    }
+    struct hs_profile_loss loss = {
+        .process = process,
+        .name = hs_builder_string(builder, name),
+        .text = hs_builder_string(builder, text),
+        .count = count,
+        .is_serious = is_serious,
+    };
+    if (hs_builder_grow(builder, (void **)&p->losses, &builder->loss_capacity,
+                        (uint64_t)p->loss_count + 1, sizeof(p->losses[0]))) {
+        p->losses[p->loss_count++] = loss;
+    }
+}
+
+void hs_builder_set_realtime(struct hs_builder *builder, uint64_t real_minus_mono_ns)
+{
+    if (builder->p->real_minus_mono_ns == 0) {
+        builder->p->real_minus_mono_ns = real_minus_mono_ns;
+    }
+}

@@ -1,0 +1,32 @@
+/*
+ * What builder.c (things with ids) and builder_dumps.c (processes and figures) share.
+ */
+#pragma once
+
+#include "profile/builder.h"
+#include "util/intern.h"
+
+#define HS_BUILDER_COUNT_MAX (UINT64_C(1) << 31)
+
+/* Names of one code address, in lines[]. */
+struct symbol_lines {
+    uint32_t line_first;
+    uint32_t line_count;
+};
+
+struct hs_builder {
+    struct hs_profile *p;
+    int err;
+    struct hs_intern strings, modules, frames, nodes, heaps;
+    struct hs_intern symbols;        /* (path, build id, rel_pc) -> index in symbol_lines */
+    struct hs_intern symbol_modules; /* (path, build id) that symbols were given for */
+    struct symbol_lines *symbol_lines;
+    uint64_t symbol_capacity;
+    uint64_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
+    uint64_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
+    uint64_t thread_capacity, loss_capacity;
+};
+
+/* Makes *array hold `count` elements. False after a failure, which is kept. */
+bool hs_builder_grow(struct hs_builder *builder, void **array, uint64_t *capacity, uint64_t count,
+                     size_t elem_bytes);

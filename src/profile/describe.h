@@ -1,0 +1,32 @@
+/*
+ * Facts of a profile in words, the same in every view.
+ *
+ * Threads   pure functions.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+struct hs_buf;
+
+/* "exited with status 0", "killed by signal 9 (SIGKILL)", "still running at the last snapshot". */
+void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf);
+
+/* Its exit_value is an exit status, or a signal; neither when it runs or nobody saw its end. */
+bool hs_describe_has_status(const struct hs_profile_process *process);
+bool hs_describe_has_signal(const struct hs_profile_process *process);
+
+/* Did it end by itself, with status 0? */
+bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process);
+
+/* What comes after the last slash. */
+const char *hs_describe_base_name(const char *path);
+
+/* The file name of a module, "" when it is unknown or there is none (any index is fine). */
+const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);
+
+/* Half the width of the 95 % confidence interval of a figure with this variance. */
+double hs_describe_margin(double var);

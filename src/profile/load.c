@@ -1,0 +1,271 @@
+/*
+ * See load.h. The loop over packets, and those that stand alone: clocks, processes, symbols.
+ */
+#include "profile/load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load_state.h"
+#include "profile/loss.h"
+#include "rt/base.h"
+#include "trace/mapping_path.h"
+#include "util/buf.h"
+
+#define FLAG_STATE_CLEARED 1U
+
+static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
+{
+    if (load->last_sequence < load->sequence_count &&
+        load->sequences[load->last_sequence].id == id) {
+        return &load->sequences[load->last_sequence];
+    }
+    bool is_new;
+    struct hs_load_sequence *sequence =
+        hs_load_at(load, &load->sequence_ids, &load->sequences, sizeof(*sequence),
+                   (struct hs_intern_key){ .lo = id }, &is_new);
+    if (sequence) {
+        sequence->id = id;
+        load->last_sequence = (uint32_t)(sequence - load->sequences);
+        load->sequence_count = hs_load_count(&load->sequence_ids);
+    }
+    return sequence;
+}
+
+/* All ids start anew. Never in the middle of a good file; between two that were put together. */
+static void clear_sequence(struct hs_load_sequence *sequence)
+{
+    hs_load_tables_deinit(&sequence->tables);
+    hs_load_pending_deinit(sequence);
+    sequence->epoch++;
+    sequence->has_packet_idx = false;
+    sequence->next_packet_idx = 0;
+    sequence->is_ours = false;
+}
+
+/* --- packets that stand alone --- */
+
+static void on_clocks(struct hs_load *load, const Hs__Pb__ClockSnapshot *clocks)
+{
+    uint64_t real_ns = 0, mono_ns = 0;
+    for (size_t i = 0; i < clocks->n_clocks; i++) {
+        const Hs__Pb__ClockSnapshot__Clock *clock = clocks->clocks[i];
+        if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_REALTIME) {
+            real_ns = clock->timestamp;
+        } else if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC ||
+                   (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC_COARSE &&
+                    mono_ns == 0)) {
+            mono_ns = clock->timestamp;
+        }
+    }
+    if (real_ns > mono_ns && mono_ns != 0) {
+        hs_builder_set_realtime(load->builder, real_ns - mono_ns);
+    }
+}
+
+static uint32_t join_cmdline(struct hs_load *load, const Hs__Pb__ProcessTree__Process *process)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    for (size_t i = 0; i < process->n_cmdline; i++) {
+        hs_buf_str(&text, i > 0 ? " " : "");
+        hs_buf_str(&text, process->cmdline[i]);
+    }
+    uint32_t cmdline = hs_builder_string(load->builder, hs_buf_text(&text));
+    load->err = load->err ? load->err : text.err;
+    hs_buf_deinit(&text);
+    return cmdline;
+}
+
+static void on_process_tree(struct hs_load *load, const Hs__Pb__ProcessTree *tree)
+{
+    for (size_t i = 0; i < tree->n_processes && load->err == 0; i++) {
+        const Hs__Pb__ProcessTree__Process *process = tree->processes[i];
+        bool is_new;
+        struct hs_load_pid *pid =
+            hs_load_at(load, &load->pid_ids, &load->pids, sizeof(*pid),
+                       (struct hs_intern_key){ .lo = (uint32_t)process->pid }, &is_new);
+        if (pid) {
+            *pid = (struct hs_load_pid){
+                .ppid = (uint32_t)process->ppid,
+                .cmdline = join_cmdline(load, process),
+                .argv0 = process->n_cmdline > 0
+                             ? hs_builder_string(load->builder, process->cmdline[0])
+                             : 0,
+                .is_comm = process->cmdline_is_comm,
+            };
+        }
+    }
+}
+
+const struct hs_load_pid *hs_load_pid(const struct hs_load *load, uint32_t pid)
+{
+    return hs_load_find(&load->pid_ids, load->pids, sizeof(struct hs_load_pid),
+                        (struct hs_intern_key){ .lo = pid });
+}
+
+uint32_t hs_load_basename(struct hs_load *load, uint32_t path)
+{
+    const char *text = hs_builder_text(load->builder, path);
+    const char *slash = strrchr(text, '/');
+    return slash ? hs_builder_string(load->builder, slash + 1) : path;
+}
+
+static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbols)
+{
+    uint32_t path =
+        hs_builder_string(load->builder, hs_mapping_shown(symbols->path ? symbols->path : ""));
+    for (size_t i = 0; i < symbols->n_address_symbols && load->err == 0; i++) {
+        const Hs__Pb__AddressSymbols *address = symbols->address_symbols[i];
+        struct hs_profile_line *lines = calloc(address->n_lines + 1, sizeof(*lines));
+        if (!lines) {
+            load->err = -ENOMEM;
+            return;
+        }
+        for (size_t k = 0; k < address->n_lines; k++) {
+            const Hs__Pb__Line *line = address->lines[k];
+            const char *function = line->function_name ? line->function_name : "";
+            const char *system_name =
+                line->heapscope_system_name ? line->heapscope_system_name : function;
+            const char *file = line->source_file_name ? line->source_file_name : "";
+            lines[k] = (struct hs_profile_line){
+                .function = hs_builder_string(load->builder, function),
+                .system_name = hs_builder_string(load->builder, system_name),
+                .file = hs_builder_string(load->builder, file),
+                .line = line->line_number,
+            };
+        }
+        hs_builder_symbol(load->builder, path, symbols->build_id.data, symbols->build_id.len,
+                          address->address, lines, (uint32_t)address->n_lines);
+        free(lines);
+    }
+}
+
+static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
+{
+    if (packet->clock_snapshot) {
+        on_clocks(load, packet->clock_snapshot);
+    }
+    if (packet->process_tree) {
+        on_process_tree(load, packet->process_tree);
+    }
+    if (packet->module_symbols) {
+        on_symbols(load, packet->module_symbols);
+    }
+    bool is_cleared =
+        (packet->sequence_flags & FLAG_STATE_CLEARED) != 0 || packet->incremental_state_cleared;
+    if (!packet->interned_data && !packet->profile_packet && !packet->heapscope && !is_cleared) {
+        return;
+    }
+    struct hs_load_sequence *sequence = find_sequence(load, packet->trusted_packet_sequence_id);
+    if (!sequence) {
+        return;
+    }
+    if (is_cleared) {
+        clear_sequence(sequence);
+    }
+    if (packet->interned_data) {
+        hs_load_tables_add(load, &sequence->tables, packet->interned_data);
+    }
+    if (packet->heapscope) {
+        hs_load_ours(load, sequence, packet->heapscope);
+    }
+    if (packet->profile_packet) {
+        hs_load_profile_packet(load, sequence, packet->profile_packet);
+    }
+}
+
+/* --- the whole file --- */
+
+static void add_file_losses(struct hs_load *load)
+{
+    const struct hs_load_report *report = &load->report;
+    const struct hs_trace_damage *damage = &report->damage;
+    const struct {
+        enum hs_load_loss loss;
+        uint64_t count;
+    } losses[] = {
+        { HS_LOAD_LOSS_TRUNCATED, damage->is_truncated },
+        { HS_LOAD_LOSS_SKIPPED_BYTES, damage->skipped_bytes },
+        { HS_LOAD_LOSS_BAD_PACKETS, damage->bad_packet_count },
+        { HS_LOAD_LOSS_COMPRESSION, damage->has_bad_compression },
+        { HS_LOAD_LOSS_TOO_BIG, damage->is_too_big },
+        { HS_LOAD_LOSS_DUMPS, report->lost_dump_count },
+        { HS_LOAD_LOSS_INCOMPLETE_DUMPS, report->incomplete_dump_count },
+        { HS_LOAD_LOSS_MISSING_PACKETS, report->missing_packet_count },
+        { HS_LOAD_LOSS_FALLING, report->falling_sample_count },
+        { HS_LOAD_LOSS_UNRESOLVED, report->unresolved_stack_count },
+        { HS_LOAD_LOSS_THINNED, load->thinned_count },
+    };
+    for (size_t i = 0; i < HS_COUNT_OF(losses); i++) {
+        hs_loss_add(load->builder, HS_PROFILE_NO_PROCESS, hs_loss_of_load(losses[i].loss),
+                    losses[i].count);
+    }
+}
+
+static int read_packets(struct hs_load *load, struct hs_trace_reader *reader)
+{
+    const Hs__Pb__TracePacket *packet;
+    int found;
+    while ((found = hs_trace_reader_next(reader, &packet)) > 0) {
+        on_packet(load, packet);
+        if (load->err == 0) {
+            load->err = hs_builder_error(load->builder);
+        }
+        if (load->err != 0) {
+            return load->err;
+        }
+    }
+    load->report.damage = *hs_trace_reader_damage(reader);
+    return found < 0 ? found : hs_trace_reader_verdict(reader);
+}
+
+static void load_deinit(struct hs_load *load)
+{
+    hs_load_ours_deinit(load);
+    hs_load_samples_deinit(load);
+    for (uint32_t i = 0; i < load->sequence_count; i++) {
+        hs_load_tables_deinit(&load->sequences[i].tables);
+        hs_load_pending_deinit(&load->sequences[i]);
+    }
+    hs_load_ids_deinit(&load->sequence_ids);
+    hs_load_ids_deinit(&load->pid_ids);
+    free(load->sequences);
+    free(load->pids);
+    hs_builder_free(load->builder);
+}
+
+static int load_from(struct hs_trace_reader *reader, struct hs_profile **ret_profile,
+                     struct hs_load_report *ret_report)
+{
+    struct hs_load load = { .builder = hs_builder_new() };
+    int err = load.builder ? read_packets(&load, reader) : -ENOMEM;
+    if (err == 0) {
+        hs_load_samples_finish(&load);
+        hs_load_ours_finish(&load);
+        add_file_losses(&load);
+        err = load.err ? load.err : hs_builder_finish(load.builder, ret_profile);
+    }
+    if (ret_report) {
+        *ret_report = load.report;
+    }
+    load_deinit(&load);
+    hs_trace_reader_free(reader);
+    return err;
+}
+
+int hs_profile_load(const char *path, struct hs_profile **ret_profile,
+                    struct hs_load_report *ret_report)
+{
+    struct hs_trace_reader *reader;
+    int err = hs_trace_reader_open(path, &reader);
+    return err < 0 ? err : load_from(reader, ret_profile, ret_report);
+}
+
+int hs_profile_load_memory(const void *data, size_t bytes, struct hs_profile **ret_profile,
+                           struct hs_load_report *ret_report)
+{
+    struct hs_trace_reader *reader;
+    int err = hs_trace_reader_new(data, bytes, &reader);
+    return err < 0 ? err : load_from(reader, ret_profile, ret_report);
+}

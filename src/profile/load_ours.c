@@ -1,0 +1,375 @@
+/*
+ * Our own packets: the whole state of a process at each dump.
+ *
+ * A dump is a head, rows and an end that says how many rows there were. Rows are absolute and only
+ * those that changed, so the state of a process is kept and laid out as samples when the end comes. A
+ * dump without its end is left out if the process has a whole one; if not, it is better than nothing,
+ * and says that it is incomplete.
+ *
+ * See       load_state.h, trace/proto/heapscope.proto, docs/FORMAT.md
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/load_state.h"
+#include "profile/loss.h"
+#include "trace/snapshot.h"
+#include "trace/trace_writer.h"
+
+/* A process of a broken file cannot have more heaps than a region has room for, twice. */
+#define HEAPS_MAX (HS_REGION_HEAPS * 2U)
+
+struct hs_load_process {
+    uint32_t process;           /* in the profile */
+    struct hs_load_ids row_ids; /* (callstack iid, heap) */
+    struct hs_load_row *rows;
+    uint32_t heaps[HEAPS_MAX]; /* file's heap index -> profile's */
+    uint32_t heap_count;
+    bool has_head; /* a dump is open: */
+    struct hs_profile_dump head;
+    uint64_t row_count;
+    bool has_dump;        /* one was whole */
+    uint32_t last_dump;   /* of the profile */
+    bool is_last_thinned; /* it was made without samples */
+    /* Of the last dump: */
+    uint64_t lost_count[16], stack_end_count[16];
+    uint64_t bad_count;
+    struct hs_profile_thread *threads;
+    uint32_t thread_count;
+};
+
+static struct hs_amount get_amount(const Hs__Pb__HsAmount *from)
+{
+    struct hs_amount amount = { 0 };
+    if (from) {
+        amount.bytes = hs_load_number(from->bytes);
+        amount.count = hs_load_number(from->count);
+        amount.bytes_var = hs_load_number(from->bytes_var);
+        amount.count_var = hs_load_number(from->count_var);
+    }
+    return amount;
+}
+
+/* --- the head --- */
+
+static struct hs_intern_key process_key(const struct hs_load_sequence *sequence,
+                                        uint32_t process_idx)
+{
+    return (struct hs_intern_key){ .hi = (uint64_t)sequence->id << 32 | sequence->epoch,
+                                   .lo = process_idx };
+}
+
+static void new_process(struct hs_load *load, struct hs_load_process *process,
+                        const Hs__Pb__HsDump *dump)
+{
+    const struct hs_load_pid *pid = hs_load_pid(load, dump->pid);
+    struct hs_profile_process out = {
+        .pid = dump->pid,
+        .ppid = dump->ppid,
+        .cmdline = pid ? pid->cmdline : 0,
+        .start_ns = dump->start_mono_ns,
+        .is_from_startup = dump->is_from_startup,
+        .exit_kind = HS_EXIT_RUNNING,
+    };
+    process->process = hs_builder_process(load->builder, &out);
+    process->last_dump = UINT32_MAX;
+}
+
+static void update_process(struct hs_load *load, const struct hs_load_process *process,
+                           const Hs__Pb__HsDump *dump)
+{
+    /* Strings first: they do not move the processes, but let nobody rely on it. */
+    uint32_t comm = dump->comm ? hs_builder_string(load->builder, dump->comm) : 0;
+    uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;
+    uint32_t malloc_path =
+        dump->malloc_path ? hs_builder_string(load->builder, dump->malloc_path) : 0;
+    uint32_t name = comm ? comm : hs_load_basename(load, exe);
+    struct hs_profile_process *out = hs_builder_process_at(load->builder, process->process);
+    if (!out) {
+        return;
+    }
+    out->name = name ? name : out->name;
+    out->exe = exe ? exe : out->exe;
+    out->malloc_path = malloc_path ? malloc_path : out->malloc_path;
+    out->has_own_malloc = dump->has_own_malloc;
+    if (dump->exit_kind <= HS_EXIT_UNKNOWN) {
+        out->exit_kind = (uint8_t)dump->exit_kind;
+        out->exit_value = dump->exit_value;
+    }
+    out->end_ns = dump->is_final && dump->exit_kind != HS_EXIT_RUNNING ? dump->time_ns : 0;
+}
+
+static void set_threads(struct hs_load *load, struct hs_load_process *process,
+                        const Hs__Pb__HsDump *dump)
+{
+    free(process->threads);
+    process->threads = calloc(dump->n_threads + 1, sizeof(process->threads[0]));
+    process->thread_count = 0;
+    for (size_t i = 0; process->threads && i < dump->n_threads; i++) {
+        const Hs__Pb__HsThread *from = dump->threads[i];
+        process->threads[process->thread_count++] = (struct hs_profile_thread){
+            .process = process->process,
+            .tid = from->tid,
+            .name = from->name ? hs_builder_string(load->builder, from->name) : 0,
+            .start_ns = dump->start_mono_ns + from->start_ms * UINT64_C(1000000),
+            .live = get_amount(from->live),
+        };
+    }
+}
+
+static void set_counters(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
+{
+    memset(process->lost_count, 0, sizeof(process->lost_count));
+    memset(process->stack_end_count, 0, sizeof(process->stack_end_count));
+    for (size_t i = 0; i < dump->n_lost_count && i < 16; i++) {
+        process->lost_count[i] = dump->lost_count[i];
+    }
+    for (size_t i = 0; i < dump->n_stack_end_count && i < 16; i++) {
+        process->stack_end_count[i] = dump->stack_end_count[i];
+    }
+    process->bad_count = dump->bad_count;
+}
+
+static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
+{
+    process->head = (struct hs_profile_dump){
+        .process = process->process,
+        .is_final = dump->is_final,
+        .start_ns = dump->window_start_ns,
+        .time_ns = dump->time_ns,
+        .peak_time_ns = dump->peak_time_ns,
+        .interval_bytes = dump->interval_bytes,
+        .orig_interval_bytes = dump->orig_interval_bytes,
+        .rss_bytes = dump->rss_bytes,
+        .rss_peak_bytes = dump->rss_peak_bytes,
+        .has_peak = dump->peak_time_ns != 0,
+        .has_scaled_counts = true,
+        .live = get_amount(dump->live),
+        .alloc = get_amount(dump->alloc),
+        .peak = get_amount(dump->peak),
+        .sample_count = dump->sample_count,
+        .free_count = dump->free_count,
+        .replay_count = dump->replay_count,
+        .walk_count = dump->walk_count,
+        .region_bytes = dump->region_bytes,
+    };
+    process->has_head = true;
+    process->row_count = 0;
+}
+
+/* --- laying out a dump --- */
+
+static bool is_zero(const struct hs_amount *amount)
+{
+    return amount->bytes <= 0 && amount->count <= 0;
+}
+
+static struct hs_profile_sample *collect(const struct hs_load_process *process, size_t *ret_count)
+{
+    uint32_t row_count = process->row_ids.ids.count;
+    struct hs_profile_sample *samples = malloc(((size_t)row_count + 1) * sizeof(*samples));
+    size_t count = 0;
+    for (uint32_t i = 0; samples && i < row_count; i++) {
+        const struct hs_load_row *row = &process->rows[i];
+        if (!is_zero(&row->alloc) || !is_zero(&row->live) || !is_zero(&row->peak)) {
+            samples[count++] = (struct hs_profile_sample){
+                .node = row->node,
+                .heap = row->heap,
+                .alloc = row->alloc,
+                .live = row->live,
+                .peak = row->peak,
+            };
+        }
+    }
+    *ret_count = count;
+    return samples;
+}
+
+static void close_dump(struct hs_load *load, struct hs_load_process *process, bool is_whole)
+{
+    size_t count;
+    process->has_head = false;
+    if (!is_whole && process->has_dump) {
+        load->report.lost_dump_count++;
+        return;
+    }
+    load->report.incomplete_dump_count += !is_whole;
+    process->head.is_incomplete = !is_whole;
+    struct hs_profile_sample *samples = NULL;
+    process->is_last_thinned = !hs_builder_has_room(load->builder, process->row_ids.ids.count);
+    if (process->is_last_thinned) {
+        count = 0;
+        load->thinned_count++;
+    } else {
+        samples = collect(process, &count);
+        load->err = samples ? load->err : -ENOMEM;
+    }
+    process->last_dump = hs_builder_dump(load->builder, &process->head, samples, count);
+    process->has_dump |= is_whole;
+    free(samples);
+}
+
+/* --- rows --- */
+
+static double get_var(const uint32_t *column, size_t count, size_t i)
+{
+    if (i >= count || column[i] >> (32 - HS_VAR_SHIFT) != 0) {
+        return 0;
+    }
+    uint32_t bits = column[i] << HS_VAR_SHIFT;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return hs_load_number((double)value);
+}
+
+static double get_count(const uint64_t *column, size_t count, size_t i)
+{
+    return i < count ? (double)column[i] / (1U << HS_COUNT_SHIFT) : 0;
+}
+
+static double get_bytes(const uint64_t *column, size_t count, size_t i)
+{
+    return i < count ? (double)column[i] : 0;
+}
+
+static void set_row(struct hs_load_row *row, const Hs__Pb__HsRows *rows, size_t i)
+{
+#define AMOUNT(name)                                                                               \
+    row->name = (struct hs_amount){                                                                \
+        .bytes = get_bytes(rows->name##_bytes, rows->n_##name##_bytes, i),                         \
+        .count = get_count(rows->name##_count_fx, rows->n_##name##_count_fx, i),                   \
+        .bytes_var = get_var(rows->name##_bytes_var, rows->n_##name##_bytes_var, i),               \
+        .count_var = get_var(rows->name##_count_var, rows->n_##name##_count_var, i),               \
+    }
+    AMOUNT(alloc);
+    AMOUNT(live);
+    AMOUNT(peak);
+#undef AMOUNT
+}
+
+static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
+                     struct hs_load_process *process, const Hs__Pb__HsRows *rows)
+{
+    int64_t iid = 0;
+    for (size_t i = 0; i < rows->n_callstack_iid_delta && load->err == 0; i++) {
+        iid = (int64_t)((uint64_t)iid + (uint64_t)rows->callstack_iid_delta[i]);
+        uint32_t heap = i < rows->n_heap ? rows->heap[i] : 0;
+        bool is_new;
+        struct hs_load_row *row =
+            hs_load_at(load, &process->row_ids, &process->rows, sizeof(*row),
+                       (struct hs_intern_key){ .hi = heap, .lo = (uint64_t)iid }, &is_new);
+        if (!row) {
+            return;
+        }
+        if (is_new) {
+            row->node = hs_load_node(load, &sequence->tables, (uint64_t)iid);
+            row->heap = heap < process->heap_count ? process->heaps[heap]
+                                                   : hs_builder_heap(load->builder, "unknown");
+        }
+        set_row(row, rows, i);
+        process->row_count++;
+    }
+}
+
+/* --- packets --- */
+
+static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
+                    const Hs__Pb__HsDump *dump)
+{
+    bool is_new;
+    struct hs_load_process *process =
+        hs_load_at(load, &load->process_ids, &load->processes, sizeof(*process),
+                   process_key(sequence, dump->process_idx), &is_new);
+    if (!process) {
+        return;
+    }
+    if (is_new) {
+        new_process(load, process, dump);
+    }
+    if (process->has_head) {
+        close_dump(load, process, false);
+    }
+    update_process(load, process, dump);
+    set_head(process, dump);
+    set_counters(process, dump);
+    set_threads(load, process, dump);
+    for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
+        process->heaps[process->heap_count++] = hs_builder_heap(load->builder, dump->heap_names[i]);
+    }
+}
+
+void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
+                  const Hs__Pb__HeapscopePacket *packet)
+{
+    sequence->is_ours = true;
+    load->report.has_our_packets = true;
+    if (packet->file) {
+        load->report.format_version = packet->file->format_version;
+    }
+    if (packet->dump) {
+        on_dump(load, sequence, packet->dump);
+    }
+    if (packet->rows) {
+        struct hs_load_process *process =
+            hs_load_find(&load->process_ids, load->processes, sizeof(*process),
+                         process_key(sequence, packet->rows->process_idx));
+        if (process && process->has_head) {
+            add_rows(load, sequence, process, packet->rows);
+        }
+    }
+    if (packet->dump_end) {
+        struct hs_load_process *process =
+            hs_load_find(&load->process_ids, load->processes, sizeof(*process),
+                         process_key(sequence, packet->dump_end->process_idx));
+        if (process && process->has_head) {
+            close_dump(load, process, process->row_count == packet->dump_end->row_count);
+        }
+    }
+}
+
+static void finish_process(struct hs_load *load, struct hs_load_process *process)
+{
+    if (process->has_head) {
+        close_dump(load, process, false);
+    }
+    if (process->is_last_thinned) {
+        size_t count;
+        struct hs_profile_sample *samples = collect(process, &count);
+        if (samples) {
+            hs_builder_dump_samples(load->builder, process->last_dump, samples, count);
+            load->thinned_count--;
+        }
+        free(samples);
+    }
+    for (uint32_t i = 0; i < process->thread_count; i++) {
+        hs_builder_thread(load->builder, &process->threads[i]);
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        hs_loss_add(load->builder, process->process, hs_loss_of_client(i), process->lost_count[i]);
+    }
+    for (uint32_t i = HS_STACK_END + 1; i < 16; i++) {
+        hs_loss_add(load->builder, process->process, hs_loss_of_stack_end(i),
+                    process->stack_end_count[i]);
+    }
+    hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
+                process->bad_count);
+}
+
+void hs_load_ours_finish(struct hs_load *load)
+{
+    for (uint32_t i = 0; i < hs_load_count(&load->process_ids); i++) {
+        finish_process(load, &load->processes[i]);
+    }
+}
+
+void hs_load_ours_deinit(struct hs_load *load)
+{
+    for (uint32_t i = 0; i < hs_load_count(&load->process_ids); i++) {
+        hs_load_ids_deinit(&load->processes[i].row_ids);
+        free(load->processes[i].rows);
+        free(load->processes[i].threads);
+    }
+    hs_load_ids_deinit(&load->process_ids);
+    free(load->processes);
+}

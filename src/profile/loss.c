@@ -1,0 +1,115 @@
+/*
+ * See loss.h.
+ */
+#include "profile/loss.h"
+
+#include "rt/base.h"
+
+static const struct hs_loss_text client_losses[HS_LOSS_N] = {
+    [HS_LOSS_REENTRANT] = { "reentrant",
+                            "allocations not recorded: made by a signal handler while an "
+                            "allocation was being recorded",
+                            true },
+    [HS_LOSS_NO_MEMORY] = { "no_memory",
+                            "allocations not recorded: no memory for the profiler's own tables",
+                            true },
+    [HS_LOSS_NO_THREAD_BLOCK] = { "no_thread_block",
+                                  "allocations not recorded: more threads than can be counted",
+                                  true },
+    [HS_LOSS_STACK_EMPTY] = { "stack_empty",
+                              "allocations not recorded: not one frame of their stack was found",
+                              true },
+    [HS_LOSS_TABLE_FULL] = { "table_full",
+                             "allocations not recorded: a table of the profiler was full", true },
+    [HS_LOSS_DUPLICATE] = { "duplicate_address",
+                            "blocks taken as freed: their address was allocated again, and no "
+                            "free had been seen",
+                            false },
+};
+
+static const struct hs_loss_text stack_ends[HS_STACK_END_N] = {
+    [HS_STACK_END] = { "stack_whole", "stacks that are whole", false },
+    [HS_STACK_END_NO_INFO] = { "stack_cut_no_info",
+                               "stacks cut short: code without unwind information", false },
+    [HS_STACK_END_BAD_INFO] = { "stack_cut_bad_info",
+                                "stacks cut short: unwind information that cannot be used", false },
+    [HS_STACK_END_UNREADABLE] = { "stack_cut_unreadable",
+                                  "stacks cut short: stack memory that may not be read", false },
+    [HS_STACK_END_NO_ADVANCE] = { "stack_cut_no_advance",
+                                  "stacks cut short: a frame that leads nowhere", false },
+    [HS_STACK_END_NO_MODULE] = { "stack_cut_no_module",
+                                 "stacks cut short: a return address outside all code", false },
+    [HS_STACK_END_TOO_DEEP] = { "stack_cut_too_deep", "stacks cut short: deeper than is followed",
+                                false },
+};
+
+static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
+    [HS_LOAD_LOSS_BAD_ELEMENTS] = { "bad_elements",
+                                    "records left out: damaged in the process's memory", true },
+    [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
+                               "profiles that ended early: the recorder's buffer ran over", true },
+    [HS_LOAD_LOSS_CORRUPTED] = { "buffer_corrupted",
+                                 "profiles that ended early: the recorder's buffer was corrupted",
+                                 true },
+    [HS_LOAD_LOSS_GUARDRAIL] = { "hit_guardrail",
+                                 "profiles that ended early: the recorder reached its own limit "
+                                 "of memory or CPU time",
+                                 true },
+    [HS_LOAD_LOSS_REJECTED] = { "rejected_concurrent",
+                                "profiles refused: another session was profiling the process",
+                                true },
+    [HS_LOAD_LOSS_CLIENT_ERROR] = { "client_error",
+                                    "profiles that ended early: an error in the profiled process",
+                                    true },
+    [HS_LOAD_LOSS_UNWINDING] = { "unwinding_errors", "stacks cut short: could not be unwound",
+                                 false },
+    [HS_LOAD_LOSS_TRUNCATED] = { "file_truncated",
+                                 "file ends in the middle: what came after is missing", true },
+    [HS_LOAD_LOSS_SKIPPED_BYTES] = { "file_skipped_bytes", "bytes of the file skipped: damaged",
+                                     true },
+    [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets", "packets of the file left out: damaged",
+                                   true },
+    [HS_LOAD_LOSS_COMPRESSION] = { "file_compression",
+                                   "compressed data that could not be expanded to its end", true },
+    [HS_LOAD_LOSS_TOO_BIG] = { "file_too_big",
+                               "file expands to more than can be read: what came after is missing",
+                               true },
+    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost", "snapshots left out: not complete in the file", true },
+    [HS_LOAD_LOSS_INCOMPLETE_DUMPS] = { "dumps_incomplete",
+                                        "snapshots shown as far as the file has them", true },
+    [HS_LOAD_LOSS_MISSING_PACKETS] = { "packets_missing",
+                                       "packets missing: lost by whoever wrote the file", true },
+    [HS_LOAD_LOSS_FALLING] = { "falling_totals",
+                               "samples left out: totals that fell, which cannot be", true },
+    [HS_LOAD_LOSS_UNRESOLVED] = { "unresolved_stacks",
+                                  "stacks or frames without a name: not in the file", true },
+    [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
+                               "snapshots shown without stacks: too many in one file", false },
+};
+
+struct hs_loss_text hs_loss_of_client(uint32_t loss)
+{
+    static const struct hs_loss_text unknown = {
+        "lost_other", "allocations not recorded: for a reason newer than this program", true
+    };
+    return loss < HS_COUNT_OF(client_losses) ? client_losses[loss] : unknown;
+}
+
+struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
+{
+    static const struct hs_loss_text unknown = {
+        "stack_cut_other", "stacks cut short: for a reason newer than this program", false
+    };
+    return end < HS_COUNT_OF(stack_ends) ? stack_ends[end] : unknown;
+}
+
+struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss)
+{
+    return load_losses[loss];
+}
+
+void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                 uint64_t count)
+{
+    hs_builder_loss(builder, process, text.name, text.text, count, text.is_serious);
+}

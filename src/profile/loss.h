@@ -1,0 +1,55 @@
+/*
+ * What can be missing from a profile, in words for its user.
+ *
+ * Names are stable: scripts look for them. Texts say what happened, and what it means for the figures.
+ *
+ * Threads   constant tables.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+#include "profile/builder.h"
+
+struct hs_loss_text {
+    const char *name;
+    const char *text;
+    bool is_serious; /* figures are wrong, not only stacks short */
+};
+
+enum hs_load_loss {
+    /* of our own recorder, beyond enum hs_loss */
+    HS_LOAD_LOSS_BAD_ELEMENTS,
+    /* of heapprofd */
+    HS_LOAD_LOSS_OVERRUN,
+    HS_LOAD_LOSS_CORRUPTED,
+    HS_LOAD_LOSS_GUARDRAIL,
+    HS_LOAD_LOSS_REJECTED,
+    HS_LOAD_LOSS_CLIENT_ERROR,
+    HS_LOAD_LOSS_UNWINDING,
+    /* of the file */
+    HS_LOAD_LOSS_TRUNCATED,
+    HS_LOAD_LOSS_SKIPPED_BYTES,
+    HS_LOAD_LOSS_BAD_PACKETS,
+    HS_LOAD_LOSS_COMPRESSION,
+    HS_LOAD_LOSS_TOO_BIG,
+    HS_LOAD_LOSS_DUMPS,
+    HS_LOAD_LOSS_INCOMPLETE_DUMPS,
+    HS_LOAD_LOSS_MISSING_PACKETS,
+    HS_LOAD_LOSS_FALLING,
+    HS_LOAD_LOSS_UNRESOLVED,
+    HS_LOAD_LOSS_THINNED,
+    HS_LOAD_LOSS_N,
+};
+
+/* What the client lost; `loss` is an enum hs_loss. Unknown ones have a text too. */
+struct hs_loss_text hs_loss_of_client(uint32_t loss);
+/* How a stack ended; `end` is an enum hs_stack_end other than HS_STACK_END. */
+struct hs_loss_text hs_loss_of_stack_end(uint32_t end);
+struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss);
+
+/* Adds it to the profile; nothing when count is 0. */
+void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                 uint64_t count);

@@ -1,0 +1,176 @@
+/*
+ * The profile: what we know about where memory went, whatever file it came from.
+ *
+ * The narrow waist: every reader ends in it, every view starts from it. Plain arrays with ids, so
+ * that a view is a loop. It is built once (profile_builder.h) and does not change afterwards, except
+ * that symbolize.h may fill in names.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. Stacks form a tree: a stack is a node, its frame is the
+ * innermost one, its parent the stack of its caller; so two stacks share what they have in common.
+ *
+ * Every array, and every string by itself, is malloc'ed.
+ *
+ * Holds     id 0 of strings is "". parent < own id in `nodes`; HS_NODE_NONE for an outermost frame.
+ *           samples of a dump are ordered by node and name each (node, heap) once.
+ * Threads   immutable: any number of readers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_NODE_NONE    UINT32_MAX
+#define HS_BUILD_ID_MAX 32
+/* Instead of an index in processes: the file as a whole. */
+#define HS_PROFILE_NO_PROCESS UINT32_MAX
+
+struct hs_profile_module {
+    uint32_t path;         /* string id */
+    uint32_t build_id_hex; /* string id, "" unknown */
+    uint8_t build_id[HS_BUILD_ID_MAX];
+    uint8_t build_id_bytes;
+    uint64_t start_va, end_va, bias_va; /* as mapped in the (first) process; 0 unknown */
+    uint64_t exec_off;                  /* file offset of the executable mapping */
+    bool is_symbolized;                 /* names were looked for */
+};
+
+/* One source position of a frame; several when calls were inlined there. */
+struct hs_profile_line {
+    uint32_t function;    /* string id: demangled name */
+    uint32_t system_name; /* string id: as in the symbol table */
+    uint32_t file;        /* string id, 0 unknown */
+    uint32_t line;        /* 1-based, 0 unknown */
+};
+
+enum hs_frame_kind {
+    HS_FRAME_KIND_NATIVE,
+    HS_FRAME_KIND_JIT,
+    HS_FRAME_KIND_INTERPRETED,
+    HS_FRAME_KIND_MARKER, /* not code: "[stack cut]", "ERROR ..." */
+};
+
+struct hs_profile_frame {
+    uint64_t rel_pc;     /* link-time address of the instruction */
+    uint32_t module;     /* index in modules */
+    uint32_t name;       /* string id: name recorded with the trace, 0 none */
+    uint32_t line_first; /* innermost inlined line, in lines[] */
+    uint32_t line_count; /* 0: no symbols; show name, or module+rel_pc */
+    uint8_t kind;        /* enum hs_frame_kind */
+};
+
+struct hs_profile_node {
+    uint32_t parent; /* towards main; HS_NODE_NONE at the outermost frame */
+    uint32_t frame;
+    uint32_t depth; /* 0: outermost */
+};
+
+/* Estimates with their variances: zero variance means exact. */
+struct hs_amount {
+    double bytes;
+    double count;
+    double bytes_var;
+    double count_var;
+};
+
+struct hs_profile_sample {
+    uint32_t node; /* the whole stack */
+    uint32_t heap; /* index in heaps */
+    struct hs_amount alloc, live, peak;
+};
+
+/* One process at one instant. */
+struct hs_profile_dump {
+    uint32_t process; /* index in processes */
+    uint32_t index;   /* 0, 1, ... within its process */
+    bool is_final;
+    uint64_t start_ns;     /* of the window this dump covers */
+    uint64_t time_ns;      /* the instant */
+    uint64_t peak_time_ns; /* 0 unknown */
+    uint64_t interval_bytes;
+    uint64_t orig_interval_bytes;
+    uint64_t rss_bytes; /* 0 unknown */
+    uint64_t rss_peak_bytes;
+    bool has_peak;          /* samples carry the peak */
+    bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
+    struct hs_amount live, alloc,
+        peak; /* totals; a process's own peak, not the sum of its stacks' */
+    uint64_t sample_count;
+    uint64_t free_count;   /* recorded allocations that were freed */
+    uint64_t replay_count; /* stacks found by replay, and */
+    uint64_t walk_count;   /* walked frame by frame */
+    uint64_t region_bytes; /* memory the profiler took in the process; 0 unknown */
+    bool has_samples;      /* false: only totals were kept, because the file has too many dumps */
+    bool is_incomplete; /* the file was damaged: some stacks' figures are older than the totals */
+    uint32_t sample_first; /* in samples[] */
+    uint32_t samples_n;
+};
+
+/* A thread, as of its process's last dump. */
+struct hs_profile_thread {
+    uint32_t process;
+    uint32_t tid;
+    uint32_t name;         /* string id */
+    uint64_t start_ns;     /* of its first sample */
+    struct hs_amount live; /* what it allocated and nobody freed */
+};
+
+/* A counter that says what is missing, in words fit for a user. */
+struct hs_profile_loss {
+    uint32_t process; /* HS_PROFILE_NO_PROCESS: damage of the file */
+    uint32_t name;    /* string id, e.g. "stack_cut_unreadable" */
+    uint32_t text;    /* string id, e.g. "stacks cut short: stack memory not readable" */
+    uint64_t count;
+    bool is_serious; /* data is missing, not only frames */
+};
+
+struct hs_profile_process {
+    uint32_t pid;
+    uint32_t ppid;
+    uint32_t name;        /* string id: comm, or basename of the executable */
+    uint32_t exe;         /* string id */
+    uint32_t cmdline;     /* string id, arguments joined by blanks */
+    uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
+    uint64_t start_ns;
+    uint64_t end_ns; /* 0 still running at the last dump */
+    bool is_from_startup;
+    bool has_own_malloc;
+    uint8_t exit_kind; /* enum hs_exit_kind of trace/snapshot.h */
+    int exit_value;
+    uint32_t dump_count;
+    uint32_t last_dump; /* index in dumps; UINT32_MAX none */
+};
+
+struct hs_profile {
+    char **strings;
+    uint32_t string_count;
+    struct hs_profile_module *modules;
+    uint32_t module_count;
+    struct hs_profile_line *lines;
+    uint32_t line_count;
+    struct hs_profile_frame *frames;
+    uint32_t frame_count;
+    struct hs_profile_node *nodes;
+    uint32_t node_count;
+    uint32_t *heaps; /* string ids of the heaps' names */
+    uint32_t heap_count;
+    struct hs_profile_process *processes;
+    uint32_t process_count;
+    struct hs_profile_dump *dumps; /* in file order */
+    uint32_t dump_count;
+    struct hs_profile_sample *samples;
+    uint64_t sample_count;
+    struct hs_profile_thread *threads;
+    uint32_t thread_count;
+    struct hs_profile_loss *losses;
+    uint32_t loss_count;
+    uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
+};
+
+static inline const char *hs_profile_string(const struct hs_profile *p, uint32_t id)
+{
+    return id < p->string_count ? p->strings[id] : "";
+}
+
+/* NULL is fine. */
+void hs_profile_free(struct hs_profile *profile);

@@ -1,0 +1,124 @@
+/*
+ * See select.h.
+ */
+#include "profile/select.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, uint32_t snapshot)
+{
+    if (snapshot == HS_SELECT_LAST) {
+        uint32_t last = profile->processes[process].last_dump;
+        return last < profile->dump_count ? last : UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < profile->dump_count; i++) {
+        if (profile->dumps[i].process == process && profile->dumps[i].index == snapshot) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static void add_dump(struct hs_selection *selection, uint32_t idx)
+{
+    const struct hs_profile_dump *dump = &selection->profile->dumps[idx];
+    bool is_first = selection->dump_count == 0;
+    selection->is_peak_of_several |= !is_first &&
+                                     selection->live.bytes + selection->peak.bytes > 0 &&
+                                     dump->live.bytes + dump->peak.bytes > 0;
+    selection->dumps[selection->dump_count++] = idx;
+    selection->has_peak = (is_first || selection->has_peak) && dump->has_peak;
+    hs_amount_add(&selection->live, &dump->live);
+    hs_amount_add(&selection->alloc, &dump->alloc);
+    hs_amount_add(&selection->peak, &dump->peak);
+    selection->sample_count += dump->sample_count;
+    /* A dump's window may begin at the dump before it; the program began with its process. */
+    uint64_t start_ns = selection->profile->processes[dump->process].start_ns;
+    start_ns = start_ns ? start_ns : dump->start_ns;
+    selection->start_ns =
+        is_first || start_ns < selection->start_ns ? start_ns : selection->start_ns;
+    selection->end_ns = dump->time_ns > selection->end_ns ? dump->time_ns : selection->end_ns;
+    uint64_t interval_bytes = dump->interval_bytes;
+    if (is_first || interval_bytes < selection->interval_min_bytes) {
+        selection->interval_min_bytes = interval_bytes;
+    }
+    if (interval_bytes > selection->interval_max_bytes) {
+        selection->interval_max_bytes = interval_bytes;
+    }
+}
+
+static int compare_starts(const void *a, const void *b, void *ctx)
+{
+    const struct hs_profile *p = ctx;
+    const struct hs_profile_dump *x = &p->dumps[*(const uint32_t *)a];
+    const struct hs_profile_dump *y = &p->dumps[*(const uint32_t *)b];
+    uint64_t s = p->processes[x->process].start_ns;
+    uint64_t t = p->processes[y->process].start_ns;
+    if (s != t) {
+        return s < t ? -1 : 1;
+    }
+    return x->process < y->process ? -1 : x->process > y->process;
+}
+
+int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
+                    struct hs_selection *ret_selection)
+{
+    struct hs_selection selection = { .profile = profile };
+    bool has_pid = false;
+    bool has_dump = false;
+    selection.dumps = calloc(profile->process_count + 1u, sizeof(*selection.dumps));
+    selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
+    if (!selection.dumps || !selection.has_process) {
+        hs_selection_deinit(&selection);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        bool is_last_there = find_dump(profile, i, HS_SELECT_LAST) != UINT32_MAX;
+        has_dump |= is_last_there;
+        if (spec->pid != HS_SELECT_ANY_PID && profile->processes[i].pid != spec->pid) {
+            continue;
+        }
+        has_pid |= is_last_there;
+        uint32_t dump = find_dump(profile, i, spec->snapshot);
+        if (dump != UINT32_MAX) {
+            add_dump(&selection, dump);
+            selection.has_process[i] = true;
+        }
+    }
+    if (selection.dump_count == 0) {
+        hs_selection_deinit(&selection);
+        return !has_dump  ? HS_SELECT_E_EMPTY
+               : !has_pid ? HS_SELECT_E_NO_PID
+                          : HS_SELECT_E_NO_SNAPSHOT;
+    }
+    qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
+            (void *)(uintptr_t)profile);
+    selection.is_sampled = selection.live.bytes_var > 0 || selection.alloc.bytes_var > 0 ||
+                           selection.peak.bytes_var > 0;
+    *ret_selection = selection;
+    return 0;
+}
+
+void hs_selection_deinit(struct hs_selection *selection)
+{
+    free(selection->dumps);
+    free(selection->has_process);
+    *selection = (struct hs_selection){ 0 };
+}
+
+bool hs_selection_has_loss(const struct hs_selection *selection, const struct hs_profile_loss *loss)
+{
+    const struct hs_profile *p = selection->profile;
+    return loss->process == HS_PROFILE_NO_PROCESS ||
+           (loss->process < p->process_count && selection->has_process[loss->process]);
+}
+
+uint32_t hs_select_dump_count_max(const struct hs_profile *profile)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < profile->dump_count; i++) {
+        most = profile->dumps[i].index + 1 > most ? profile->dumps[i].index + 1 : most;
+    }
+    return most;
+}

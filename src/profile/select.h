@@ -1,0 +1,63 @@
+/*
+ * Which dumps a view is about.
+ *
+ * A file may hold many processes, each with many dumps of an absolute state. A view shows one state of
+ * each process: the last one unless asked otherwise. Totals of several processes are added up; their
+ * peaks too, though they were not all at the same moment (`is_peak_of_several` says so).
+ *
+ * Holds     at most one dump of a process is selected.
+ * Threads   one user.
+ * Fails     -ENOMEM; HS_SELECT_E_* when nothing fits, which the caller says in words.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+#define HS_SELECT_LAST          UINT32_MAX
+#define HS_SELECT_ANY_PID       0
+
+#define HS_SELECT_E_EMPTY       1 /* the profile has no dump at all */
+#define HS_SELECT_E_NO_PID      2 /* no such process in it, or it was never dumped */
+#define HS_SELECT_E_NO_SNAPSHOT 3 /* no process has that many dumps */
+#define HS_SELECT_E_NO_PEAK     4 /* a view of the peak is wanted, which was not recorded */
+
+struct hs_select_spec {
+    uint32_t pid;      /* HS_SELECT_ANY_PID: all */
+    uint32_t snapshot; /* number within its process, or HS_SELECT_LAST */
+};
+
+struct hs_selection {
+    const struct hs_profile *profile;
+    uint32_t *dumps; /* indices; the process that started first comes first */
+    uint32_t dump_count;
+    bool *has_process;       /* by process: is a dump of it selected? */
+    bool has_peak;           /* every dump has its peak */
+    bool is_peak_of_several; /* more than one process had a heap */
+    bool is_sampled;         /* any total is an estimate */
+    struct hs_amount live, alloc, peak;
+    uint64_t sample_count;
+    uint64_t start_ns, end_ns; /* from the first start to the last dump */
+    uint64_t interval_min_bytes, interval_max_bytes;
+};
+
+int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
+                    struct hs_selection *ret_selection);
+void hs_selection_deinit(struct hs_selection *selection);
+
+/* Does a loss concern what is selected? Those of the file as a whole always do. */
+bool hs_selection_has_loss(const struct hs_selection *selection,
+                           const struct hs_profile_loss *loss);
+
+/* How many dumps the process with the most has; 0 for none. */
+uint32_t hs_select_dump_count_max(const struct hs_profile *profile);
+
+static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
+{
+    sum->bytes += more->bytes;
+    sum->count += more->count;
+    sum->bytes_var += more->bytes_var;
+    sum->count_var += more->count_var;
+}

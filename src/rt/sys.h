@@ -1,0 +1,158 @@
+/*
+ * System calls for code that runs inside other people's processes.
+ *
+ * They go to the kernel directly: the host's errno stays what it was, no cancellation point is
+ * entered, and nothing can be interposed. Only those that the client needs.
+ *
+ * Fails     each returns the kernel's answer: >= 0, or -errno.
+ * Threads   all are async-signal-safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+#include "arch/syscall.h"
+
+static inline long hs_sys_mmap(void *addr, size_t len_bytes, int prot, int flags, int fd,
+                               uint64_t off)
+{
+    return hs_arch_syscall(SYS_mmap, (long)addr, (long)len_bytes, prot, flags, fd, (long)off);
+}
+
+static inline long hs_sys_munmap(void *addr, size_t len_bytes)
+{
+    return hs_arch_syscall(SYS_munmap, (long)addr, (long)len_bytes, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags)
+{
+    return hs_arch_syscall(SYS_mremap, (long)addr, (long)old_bytes, (long)new_bytes, flags, 0, 0);
+}
+
+static inline long hs_sys_madvise(void *addr, size_t len_bytes, int advice)
+{
+    return hs_arch_syscall(SYS_madvise, (long)addr, (long)len_bytes, advice, 0, 0, 0);
+}
+
+static inline long hs_sys_close(int fd)
+{
+    return hs_arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_memfd_create(const char *name, unsigned flags)
+{
+    return hs_arch_syscall(SYS_memfd_create, (long)name, (long)flags, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_ftruncate(int fd, uint64_t len_bytes)
+{
+    return hs_arch_syscall(SYS_ftruncate, fd, (long)len_bytes, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_fcntl(int fd, int cmd, long arg)
+{
+    return hs_arch_syscall(SYS_fcntl, fd, cmd, arg, 0, 0, 0);
+}
+
+static inline uint32_t hs_sys_getpid(void)
+{
+    return (uint32_t)hs_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline uint32_t hs_sys_getppid(void)
+{
+    return (uint32_t)hs_arch_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline uint32_t hs_sys_gettid(void)
+{
+    return (uint32_t)hs_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Is there a thread `tid` in process `pid`? Where a sandbox does not let us ask, there is. */
+static inline bool hs_sys_thread_exists(uint32_t pid, uint32_t tid)
+{
+    return hs_arch_syscall(SYS_tgkill, (long)pid, (long)tid, 0, 0, 0, 0) != -3 /* ESRCH */;
+}
+
+/* No signal handler runs in between: for steps of set-up that must not be left by a longjmp. */
+static inline uint64_t hs_sys_block_signals(void)
+{
+    uint64_t all = UINT64_MAX;
+    uint64_t old_mask = 0;
+    hs_arch_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&old_mask, 8, 0, 0);
+    return old_mask;
+}
+
+static inline void hs_sys_restore_signals(uint64_t old_mask)
+{
+    hs_arch_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&old_mask, 0, 8, 0, 0);
+}
+
+/* Does this thread run on the stack that it set up for signal handlers? If in doubt, it does. */
+static inline bool hs_sys_is_on_signal_stack(void)
+{
+    struct {
+        void *va;
+        int flags;
+        size_t bytes;
+    } old = { 0, 0, 0 };
+    return hs_arch_syscall(SYS_sigaltstack, 0, (long)&old, 0, 0, 0, 0) != 0 ||
+           (old.flags & 1 /* SS_ONSTACK */) != 0;
+}
+
+/* `name` has room for 16 bytes. */
+static inline long hs_sys_thread_name(char *name)
+{
+    return hs_arch_syscall(SYS_prctl, 16 /* PR_GET_NAME */, (long)name, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_write(int fd, const void *data, size_t len_bytes)
+{
+    return hs_arch_syscall(SYS_write, fd, (long)data, (long)len_bytes, 0, 0, 0);
+}
+
+static inline long hs_sys_readlink(const char *path, char *buf, size_t cap_bytes)
+{
+    return hs_arch_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, (long)path, (long)buf,
+                           (long)cap_bytes, 0, 0);
+}
+
+static inline long hs_sys_getcwd(char *buf, size_t cap_bytes)
+{
+    return hs_arch_syscall(SYS_getcwd, (long)buf, (long)cap_bytes, 0, 0, 0, 0);
+}
+
+static inline long hs_sys_getrandom(void *buf, size_t len_bytes)
+{
+    return hs_arch_syscall(SYS_getrandom, (long)buf, (long)len_bytes, 1 /* GRND_NONBLOCK */, 0, 0,
+                           0);
+}
+
+static inline long hs_sys_getrlimit(int resource, uint64_t ret_limit[2])
+{
+    return hs_arch_syscall(SYS_prlimit64, 0, resource, 0, (long)ret_limit, 0, 0);
+}
+
+/* ns: CLOCK_* of <time.h>; the vdso is not used, so this is for cold paths. */
+static inline uint64_t hs_sys_clock_ns(int clock_id)
+{
+    int64_t ts[2] = { 0, 0 };
+    hs_arch_syscall(SYS_clock_gettime, clock_id, (long)ts, 0, 0, 0, 0);
+    return (uint64_t)ts[0] * UINT64_C(1000000000) + (uint64_t)ts[1];
+}
+
+/*
+ * Can the 8 bytes at `va` (8-aligned) be read? The kernel reads the new mask from it before it
+ * rejects the impossible `how`, so nothing changes: EFAULT says no, EINVAL yes. Chosen because every
+ * program may call it, also below a seccomp filter.
+ */
+static inline bool hs_sys_is_readable(uintptr_t va)
+{
+    /* At 0 there would be no mask to read. */
+    return va != 0 &&
+           hs_arch_syscall(SYS_rt_sigprocmask, -1, (long)va, 0, 8, 0, 0) != -14 /* EFAULT */;
+}

@@ -1,0 +1,316 @@
+/*
+ * From addresses to functions, files and lines. See dwarf_names.h.
+ *
+ * Addresses are handled unit by unit, because what is costly (the tree, the line table) is made once
+ * for a unit, on its first address, and never for the others.
+ */
+#include "symbol/dwarf_names.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/dwarf_scopes.h"
+#include "symbol/dwarf_units.h"
+
+/* Chains of inlined calls longer than this are cut. */
+#define INLINED_MAX 256U
+
+/* The addresses of one unit. */
+struct unit_job {
+    struct hs_symbol_builder *builder;
+    const struct hs_elf_name *symbols;
+    Dwarf_Die *unit;
+    const uint32_t *pc_idxs; /* in the builder */
+    uint64_t *pcs;
+    size_t pc_count;
+    struct hs_dwarf_scopes scopes;
+    Dwarf_Files *files; /* NULL: none, or not asked yet */
+    size_t file_count;
+    bool has_files; /* asked */
+};
+
+static const char *string_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attr;
+    return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    const char *name = string_of(die, DW_AT_linkage_name);
+    return name ? name : string_of(die, DW_AT_MIPS_linkage_name);
+}
+
+/* Does one of the pieces of a function begin there? */
+static bool begins_at(Dwarf_Die *die, uint64_t sva)
+{
+    Dwarf_Addr base, low, high;
+    ptrdiff_t off = 0;
+    while ((off = dwarf_ranges(die, off, &base, &low, &high)) > 0) {
+        if (low == sva) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_mangled(const char *name)
+{
+    return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+/*
+ * The mangled name of a function of which DWARF knows only the plain one, from the symbol that begins
+ * with it; into `out` without the ".cold" of a piece that was moved away. NULL: no such symbol.
+ */
+static const char *symbol_name(struct hs_dwarf_scope *scope, const struct hs_elf_name *symbol,
+                               char *out, size_t out_bytes)
+{
+    if (scope->is_inlined || !symbol->name || !is_mangled(symbol->name) ||
+        !begins_at(&scope->die, symbol->start_sva)) {
+        return NULL;
+    }
+    const char *cold = strstr(symbol->name, ".cold");
+    size_t bytes = cold ? (size_t)(cold - symbol->name) : strlen(symbol->name);
+    if (bytes >= out_bytes) {
+        return NULL;
+    }
+    memcpy(out, symbol->name, bytes);
+    out[bytes] = '\0';
+    return out;
+}
+
+static struct hs_symbol_name scope_name(struct unit_job *job, struct hs_dwarf_scope *scope,
+                                        size_t pc_idx)
+{
+    char buf[4096];
+    if (!scope->is_named) {
+        const char *name = linkage_name(&scope->die);
+        if (!name) {
+            name = symbol_name(scope, &job->symbols[pc_idx], buf, sizeof(buf));
+        }
+        scope->name =
+            hs_symbol_builder_name_pair(job->builder, name, string_of(&scope->die, DW_AT_name));
+        scope->is_named = true;
+    }
+    return scope->name;
+}
+
+/* Appends a path without its "/./" and "//"; nothing else is changed, since "a/../" may go through a
+ * symbolic link. */
+static size_t append_path(char *out, size_t at, const char *path)
+{
+    while (*path && at + 1 < PATH_MAX) {
+        bool is_after_slash = at > 0 && out[at - 1] == '/';
+        if (is_after_slash && path[0] == '/') {
+            path++;
+        } else if (is_after_slash && path[0] == '.' && path[1] == '/') {
+            path += 2;
+        } else {
+            out[at++] = *path++;
+        }
+    }
+    return at;
+}
+
+/*
+ * The whole path of a source file. What is not absolute is below the folder of the build; but builds
+ * that hide theirs (-ffile-prefix-map) leave "./debug/backtrace.c" with the folder "./debug": there
+ * "./" stands for the root of the sources, and the path is whole as it is.
+ */
+static uint32_t path_string(struct unit_job *job, const char *path)
+{
+    char whole[PATH_MAX];
+    size_t bytes = 0;
+    if (!path || !*path) {
+        return 0;
+    }
+    if (path[0] != '/') {
+        const char *folder = string_of(job->unit, DW_AT_comp_dir);
+        bool is_hidden = folder && folder[0] != '/' && path[0] == '.' && path[1] == '/';
+        if (folder && *folder && !is_hidden) {
+            bytes = append_path(whole, 0, folder);
+            bytes = append_path(whole, bytes, "/");
+        }
+    }
+    bytes = append_path(whole, bytes, path);
+    whole[bytes] = '\0';
+    return hs_symbol_builder_string(job->builder, whole);
+}
+
+/* The place where an inlined function was called. */
+static void call_site(struct unit_job *job, Dwarf_Die *inlined, uint32_t *ret_file_off,
+                      uint32_t *ret_line)
+{
+    Dwarf_Attribute attr;
+    Dwarf_Word file = 0, line = 0;
+    *ret_file_off = 0;
+    *ret_line = 0;
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &line) != 0 ||
+        dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &file) != 0) {
+        return;
+    }
+    if (!job->has_files) {
+        job->has_files = true;
+        if (dwarf_getsrcfiles(job->unit, &job->files, &job->file_count) != 0) {
+            job->files = NULL;
+        }
+    }
+    if (job->files && file < job->file_count) {
+        *ret_file_off = path_string(job, dwarf_filesrc(job->files, file, NULL, NULL));
+        *ret_line = line <= UINT32_MAX ? (uint32_t)line : 0;
+    }
+}
+
+/* The address's own place, from the line table. */
+static void own_place(struct unit_job *job, uint64_t pc, uint32_t *ret_file_off, uint32_t *ret_line)
+{
+    int line = 0;
+    Dwarf_Line *row = dwarf_getsrc_die(job->unit, pc);
+    *ret_file_off = row ? path_string(job, dwarf_linesrc(row, NULL, NULL)) : 0;
+    *ret_line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
+}
+
+/* Has every function of the chain a name? Not when what dwz moved elsewhere could not be found. */
+static bool is_chain_named(struct unit_job *job, size_t i)
+{
+    uint32_t scope_idx = job->scopes.scope_of[i];
+    for (unsigned depth = 0; depth < INLINED_MAX && scope_idx != HS_DWARF_SCOPE_NONE; depth++) {
+        struct hs_dwarf_scope *scope = &job->scopes.scopes[scope_idx];
+        if (scope_name(job, scope, job->pc_idxs[i]).function_off == 0) {
+            return false;
+        }
+        scope_idx = scope->parent;
+    }
+    return true;
+}
+
+static void name_address(struct unit_job *job, size_t i)
+{
+    uint32_t pc_idx = job->pc_idxs[i];
+    uint32_t scope_idx = job->scopes.scope_of[i];
+    const char *symbol = job->symbols[pc_idx].name;
+    uint32_t file_off, line;
+    own_place(job, job->pcs[i], &file_off, &line);
+    if (scope_idx == HS_DWARF_SCOPE_NONE || !is_chain_named(job, i)) {
+        /* Assembler has lines, but no functions. */
+        if (symbol && file_off != 0) {
+            hs_symbol_builder_line(job->builder, pc_idx,
+                                   hs_symbol_builder_name(job->builder, symbol), file_off, line);
+            hs_symbol_builder_source(job->builder, HS_SYMBOL_SOURCE_DWARF);
+        }
+        return;
+    }
+    for (unsigned depth = 0; depth < INLINED_MAX; depth++) {
+        struct hs_dwarf_scope *scope = &job->scopes.scopes[scope_idx];
+        struct hs_symbol_name name = scope_name(job, scope, pc_idx);
+        hs_symbol_builder_line(job->builder, pc_idx, name, file_off, line);
+        if (scope->parent == HS_DWARF_SCOPE_NONE) {
+            break;
+        }
+        call_site(job, &scope->die, &file_off, &line);
+        scope_idx = scope->parent;
+    }
+    hs_symbol_builder_source(job->builder, HS_SYMBOL_SOURCE_DWARF);
+}
+
+static int name_unit(struct unit_job *job)
+{
+    for (size_t i = 0; i < job->pc_count; i++) {
+        job->pcs[i] = job->builder->pcs[job->pc_idxs[i]];
+    }
+    int err = hs_dwarf_scopes_find(job->unit, job->pcs, job->pc_count, &job->scopes);
+    if (err != 0) {
+        return err;
+    }
+    for (size_t i = 0; i < job->pc_count && job->builder->err == 0; i++) {
+        name_address(job, i);
+    }
+    hs_dwarf_scopes_deinit(&job->scopes);
+    return job->builder->err;
+}
+
+/*
+ * Sorts the addresses by unit, keeping their order within one: first_of[u] .. first_of[u + 1] of
+ * order[] are those of unit u.
+ */
+static int group_by_unit(const struct hs_dwarf_units *units, size_t pc_count, uint32_t **ret_order,
+                         size_t **ret_first_of)
+{
+    uint32_t *order = malloc((pc_count + 1) * sizeof(*order));
+    size_t *first_of = calloc(units->count + 2, sizeof(*first_of));
+    if (!order || !first_of) {
+        free(order);
+        free(first_of);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < pc_count; i++) {
+        if (units->unit_of[i] != HS_DWARF_UNIT_NONE) {
+            first_of[units->unit_of[i] + 2]++;
+        }
+    }
+    for (size_t u = 2; u < units->count + 2; u++) {
+        first_of[u] += first_of[u - 1];
+    }
+    for (size_t i = 0; i < pc_count; i++) {
+        if (units->unit_of[i] != HS_DWARF_UNIT_NONE) {
+            order[first_of[units->unit_of[i] + 1]++] = (uint32_t)i;
+        }
+    }
+    *ret_order = order;
+    *ret_first_of = first_of;
+    return 0;
+}
+
+static int name_all(struct hs_symbol_builder *builder, Dwarf *dwarf, uint64_t code_sva,
+                    const struct hs_elf_name *symbols)
+{
+    struct hs_dwarf_units units = { 0 };
+    int err = hs_dwarf_units_find(dwarf, code_sva, builder->pcs, builder->pc_count, &units);
+    if (err != 0) {
+        return err;
+    }
+    uint32_t *order = NULL;
+    size_t *first_of = NULL;
+    uint64_t *pcs = malloc((builder->pc_count + 1) * sizeof(*pcs));
+    err = pcs ? group_by_unit(&units, builder->pc_count, &order, &first_of) : -ENOMEM;
+    for (size_t u = 0; err == 0 && u < units.count; u++) {
+        struct unit_job job = {
+            .builder = builder,
+            .symbols = symbols,
+            .unit = &units.dies[u],
+            .pc_idxs = order + first_of[u],
+            .pcs = pcs,
+            .pc_count = first_of[u + 1] - first_of[u],
+        };
+        err = job.pc_count > 0 ? name_unit(&job) : 0;
+    }
+    free(order);
+    free(first_of);
+    free(pcs);
+    hs_dwarf_units_deinit(&units);
+    return err;
+}
+
+int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *file,
+                   const struct hs_elf_file *alt, const struct hs_elf_name *symbols)
+{
+    Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    if (!dwarf) {
+        return 0;
+    }
+    Dwarf *shared = alt->elf ? dwarf_begin_elf(alt->elf, DWARF_C_READ, NULL) : NULL;
+    if (shared) {
+        dwarf_setalt(dwarf, shared);
+    }
+    int err = name_all(builder, dwarf, hs_elf_file_code_sva(file), symbols);
+    dwarf_end(dwarf);
+    if (shared) {
+        dwarf_end(shared);
+    }
+    return err;
+}

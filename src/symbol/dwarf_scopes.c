@@ -1,0 +1,204 @@
+/*
+ * Walking the tree of a unit. See dwarf_scopes.h.
+ */
+#include "symbol/dwarf_scopes.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/pc_search.h"
+
+/* Deeper nesting than this is no program: real ones stay below 100. */
+#define DEPTH_MAX 1000U
+
+struct walk {
+    const uint64_t *pcs;
+    size_t pc_count;
+    struct hs_dwarf_scopes *found;
+    uint64_t *width; /* per address: bytes of the function range it was found in */
+    bool is_deep;    /* into types and other functions too */
+    int err;
+};
+
+static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, uint32_t parent, bool is_inlined)
+{
+    struct hs_dwarf_scopes *found = walk->found;
+    if (found->count == found->capacity) {
+        size_t capacity = found->capacity ? found->capacity * 2 : 64;
+        struct hs_dwarf_scope *scopes = realloc(found->scopes, capacity * sizeof(*scopes));
+        if (!scopes) {
+            walk->err = -ENOMEM;
+            return HS_DWARF_SCOPE_NONE;
+        }
+        found->scopes = scopes;
+        found->capacity = capacity;
+    }
+    found->scopes[found->count] = (struct hs_dwarf_scope){
+        .die = *die,
+        .parent = is_inlined ? parent : HS_DWARF_SCOPE_NONE,
+        .is_inlined = is_inlined,
+    };
+    return (uint32_t)found->count++;
+}
+
+/*
+ * An inlined function takes the addresses that its surroundings have so far; a function takes those
+ * that nobody has, and of two that overlap the narrower range wins, since one is a leftover.
+ */
+static bool may_take(const struct walk *walk, size_t i, uint32_t parent, bool is_inlined,
+                     uint64_t range_bytes)
+{
+    uint32_t owner = walk->found->scope_of[i];
+    if (is_inlined) {
+        return owner == parent;
+    }
+    return owner == HS_DWARF_SCOPE_NONE || range_bytes < walk->width[i];
+}
+
+/* Gives the addresses in [low, high) to *scope, which is made when the first one is found. */
+static void take_range(struct walk *walk, const Dwarf_Die *die, bool is_inlined, uint32_t parent,
+                       uint64_t low, uint64_t high, uint32_t *scope)
+{
+    for (size_t i = hs_pc_first(walk->pcs, walk->pc_count, low);
+         i < walk->pc_count && walk->pcs[i] < high; i++) {
+        bool is_taken = *scope != HS_DWARF_SCOPE_NONE && walk->found->scope_of[i] == *scope;
+        if (is_taken || !may_take(walk, i, parent, is_inlined, high - low)) {
+            continue;
+        }
+        if (*scope == HS_DWARF_SCOPE_NONE) {
+            *scope = add_scope(walk, die, parent, is_inlined);
+        }
+        walk->found->scope_of[i] = *scope;
+        if (!is_inlined) {
+            walk->width[i] = high - low;
+        }
+    }
+}
+
+/* The scope of a function's addresses; HS_DWARF_SCOPE_NONE when it has none of ours. */
+static uint32_t take_function(struct walk *walk, Dwarf_Die *die, bool is_inlined, uint32_t parent)
+{
+    uint32_t scope = HS_DWARF_SCOPE_NONE;
+    Dwarf_Addr base, low, high;
+    ptrdiff_t off = 0;
+    while (walk->err == 0 && (off = dwarf_ranges(die, off, &base, &low, &high)) > 0) {
+        take_range(walk, die, is_inlined, parent, low, high, &scope);
+    }
+    return scope;
+}
+
+/* A block without ranges of its own may hold anything that its function does. */
+static bool may_have_any(const struct walk *walk, Dwarf_Die *block)
+{
+    Dwarf_Addr base, low, high;
+    ptrdiff_t off = 0;
+    bool has_ranges = false;
+    while ((off = dwarf_ranges(block, off, &base, &low, &high)) > 0) {
+        size_t i = hs_pc_first(walk->pcs, walk->pc_count, low);
+        if (i < walk->pc_count && walk->pcs[i] < high) {
+            return true;
+        }
+        has_ranges = true;
+    }
+    return !has_ranges;
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth);
+
+static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+{
+    uint32_t scope;
+    switch (dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+        scope = take_function(walk, die, false, HS_DWARF_SCOPE_NONE);
+        if (scope != HS_DWARF_SCOPE_NONE || walk->is_deep) {
+            walk_children(walk, die, scope, depth);
+        }
+        break;
+    case DW_TAG_inlined_subroutine:
+        scope = take_function(walk, die, true, parent);
+        if (scope != HS_DWARF_SCOPE_NONE) {
+            walk_children(walk, die, scope, depth);
+        }
+        break;
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_with_stmt:
+        if (walk->is_deep || may_have_any(walk, die)) {
+            walk_children(walk, die, parent, depth);
+        }
+        break;
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+        walk_children(walk, die, HS_DWARF_SCOPE_NONE, depth);
+        break;
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_interface_type:
+        if (walk->is_deep) {
+            walk_children(walk, die, HS_DWARF_SCOPE_NONE, depth);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+{
+    Dwarf_Die child;
+    if (depth >= DEPTH_MAX || dwarf_child(die, &child) != 0) {
+        return;
+    }
+    do {
+        walk_entry(walk, &child, parent, depth + 1);
+    } while (walk->err == 0 && dwarf_siblingof(&child, &child) == 0);
+}
+
+static bool has_missing(const struct walk *walk)
+{
+    for (size_t i = 0; i < walk->pc_count; i++) {
+        if (walk->found->scope_of[i] == HS_DWARF_SCOPE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int hs_dwarf_scopes_find(Dwarf_Die *unit, const uint64_t *pcs, size_t pc_count,
+                         struct hs_dwarf_scopes *ret_scopes)
+{
+    struct hs_dwarf_scopes found = { 0 };
+    struct walk walk = { .pcs = pcs, .pc_count = pc_count, .found = &found };
+    found.scope_of = malloc((pc_count + 1) * sizeof(*found.scope_of));
+    walk.width = malloc((pc_count + 1) * sizeof(*walk.width));
+    if (!found.scope_of || !walk.width) {
+        walk.err = -ENOMEM;
+    } else {
+        memset(found.scope_of, 0xff, pc_count * sizeof(*found.scope_of));
+        walk_children(&walk, unit, HS_DWARF_SCOPE_NONE, 0);
+        if (walk.err == 0 && has_missing(&walk)) {
+            walk.is_deep = true;
+            walk_children(&walk, unit, HS_DWARF_SCOPE_NONE, 0);
+        }
+    }
+    free(walk.width);
+    if (walk.err != 0) {
+        hs_dwarf_scopes_deinit(&found);
+        return walk.err;
+    }
+    *ret_scopes = found;
+    return 0;
+}
+
+void hs_dwarf_scopes_deinit(struct hs_dwarf_scopes *scopes)
+{
+    free(scopes->scopes);
+    free(scopes->scope_of);
+    *scopes = (struct hs_dwarf_scopes){ 0 };
+}

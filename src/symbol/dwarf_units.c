@@ -1,0 +1,126 @@
+/*
+ * Matching addresses with compilation units. See dwarf_units.h.
+ */
+#include "symbol/dwarf_units.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/dwarf_split.h"
+#include "symbol/pc_search.h"
+
+/* In all units together: hostile units may share one long list of ranges. */
+#define RANGES_MAX (UINT64_C(1) << 26)
+
+struct unit_search {
+    const uint64_t *pcs;
+    size_t pc_count;
+    uint64_t code_sva;
+    uint64_t *width; /* per address: bytes of the range it was found in */
+    uint64_t range_count;
+    struct hs_dwarf_units *units;
+};
+
+static int add_unit(struct hs_dwarf_units *units, const Dwarf_Die *die)
+{
+    if (units->count == units->capacity) {
+        size_t capacity = units->capacity ? units->capacity * 2 : 64;
+        Dwarf_Die *dies = realloc(units->dies, capacity * sizeof(*dies));
+        if (!dies) {
+            return -ENOMEM;
+        }
+        units->dies = dies;
+        units->capacity = capacity;
+    }
+    units->dies[units->count++] = *die;
+    return 0;
+}
+
+/* Gives the addresses in [low, high) to unit number `idx`, but for those in a narrower range: where
+ * two overlap, one is a leftover. Says whether it got any. */
+static bool claim(struct unit_search *search, uint64_t low, uint64_t high, uint32_t idx)
+{
+    bool has_any = false;
+    if (low < search->code_sva || high <= low) {
+        return false;
+    }
+    for (size_t i = hs_pc_first(search->pcs, search->pc_count, low);
+         i < search->pc_count && search->pcs[i] < high; i++) {
+        if (search->units->unit_of[i] == HS_DWARF_UNIT_NONE || high - low < search->width[i]) {
+            search->units->unit_of[i] = idx;
+            search->width[i] = high - low;
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
+static int take_unit(struct unit_search *search, Dwarf_Die *die)
+{
+    Dwarf_Addr base, low, high;
+    ptrdiff_t off = 0;
+    bool has_any = false;
+    while ((off = dwarf_ranges(die, off, &base, &low, &high)) > 0) {
+        has_any |= claim(search, low, high, (uint32_t)search->units->count);
+        if (++search->range_count > RANGES_MAX) {
+            break;
+        }
+    }
+    return has_any ? add_unit(search->units, die) : 0;
+}
+
+static int walk_units(struct unit_search *search, Dwarf *dwarf)
+{
+    Dwarf_CU *unit = NULL;
+    uint8_t type;
+    Dwarf_Die die;
+    int err = 0;
+    while (err == 0 && search->range_count <= RANGES_MAX &&
+           dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit) {
+            err = take_unit(search, &die);
+        }
+    }
+    return err;
+}
+
+int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
+                        struct hs_dwarf_units *ret_units)
+{
+    struct hs_dwarf_units units = { 0 };
+    struct unit_search search = {
+        .pcs = pcs,
+        .pc_count = pc_count,
+        .code_sva = code_sva,
+        .units = &units,
+    };
+    units.unit_of = malloc((pc_count + 1) * sizeof(*units.unit_of));
+    search.width = calloc(pc_count + 1, sizeof(*search.width));
+    int err = units.unit_of && search.width ? 0 : -ENOMEM;
+    if (err == 0) {
+        memset(units.unit_of, 0xff, pc_count * sizeof(*units.unit_of));
+        err = walk_units(&search, dwarf);
+    }
+    free(search.width);
+    if (err != 0) {
+        hs_dwarf_units_deinit(&units);
+        return err;
+    }
+    /* Only now, and only for units that matter, are split units opened. */
+    for (size_t i = 0; i < units.count; i++) {
+        hs_dwarf_split_follow(&units.dies[i]);
+    }
+    *ret_units = units;
+    return 0;
+}
+
+void hs_dwarf_units_deinit(struct hs_dwarf_units *units)
+{
+    free(units->dies);
+    free(units->unit_of);
+    *units = (struct hs_dwarf_units){ 0 };
+}

@@ -1,0 +1,186 @@
+/*
+ * Opening ELF files through libelf. See elf_file.h.
+ */
+#include "symbol/elf_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* More sections than this are not looked through: real files have fewer than 100. */
+#define SECTIONS_MAX 65536U
+
+static const char *section_name(const struct hs_elf_file *file, size_t strings_idx, Elf_Scn *scn,
+                                GElf_Shdr *ret_shdr)
+{
+    if (!gelf_getshdr(scn, ret_shdr)) {
+        return NULL;
+    }
+    return elf_strptr(file->elf, strings_idx, ret_shdr->sh_name);
+}
+
+Elf_Scn *hs_elf_file_section(const struct hs_elf_file *file, const char *name)
+{
+    size_t strings_idx;
+    if (elf_getshdrstrndx(file->elf, &strings_idx) != 0) {
+        return NULL;
+    }
+    Elf_Scn *scn = NULL;
+    for (unsigned i = 0; i < SECTIONS_MAX && (scn = elf_nextscn(file->elf, scn)); i++) {
+        GElf_Shdr shdr;
+        const char *text = section_name(file, strings_idx, scn, &shdr);
+        if (text && strcmp(text, name) == 0) {
+            return scn;
+        }
+    }
+    return NULL;
+}
+
+/* A debug file keeps the headers of all sections; those that are elsewhere have no bytes. */
+static bool has_bytes(Elf_Scn *scn)
+{
+    GElf_Shdr shdr;
+    return scn && gelf_getshdr(scn, &shdr) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0;
+}
+
+static int look_inside(struct hs_elf_file *file)
+{
+    GElf_Ehdr ehdr;
+    if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &ehdr) ||
+        (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN && ehdr.e_type != ET_REL)) {
+        return -ENOEXEC;
+    }
+    file->is_loadable = ehdr.e_type != ET_REL;
+    const void *id = NULL;
+    ssize_t id_bytes = dwelf_elf_gnu_build_id(file->elf, &id);
+    if (id_bytes > 0) {
+        file->build_id = id;
+        file->build_id_bytes = (size_t)id_bytes;
+    }
+    file->has_dwarf = has_bytes(hs_elf_file_section(file, ".debug_info")) ||
+                      has_bytes(hs_elf_file_section(file, ".zdebug_info"));
+    file->has_symtab = has_bytes(hs_elf_file_section(file, ".symtab"));
+    return 0;
+}
+
+int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file)
+{
+    struct hs_elf_file file = HS_ELF_FILE_NONE;
+    int err = 0;
+    elf_version(EV_CURRENT);
+    file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file.fd < 0) {
+        return -errno;
+    }
+    struct stat st;
+    if (fstat(file.fd, &st) != 0) {
+        err = -errno;
+    } else if (!S_ISREG(st.st_mode)) {
+        err = -ENOEXEC;
+    } else if (!(file.path = strdup(path))) {
+        err = -ENOMEM;
+    } else if (!(file.elf = elf_begin(file.fd, ELF_C_READ_MMAP, NULL))) {
+        err = -ENOEXEC;
+    } else {
+        err = look_inside(&file);
+    }
+    if (err != 0) {
+        hs_elf_file_close(&file);
+        return err;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
+                           struct hs_elf_file *ret_file)
+{
+    struct hs_elf_file file = { .fd = -1, .image = image };
+    int err = 0;
+    elf_version(EV_CURRENT);
+    if (!(file.path = strdup(path))) {
+        err = -ENOMEM;
+    } else if (!(file.elf = elf_memory(image, image_bytes))) {
+        err = -ENOEXEC;
+    } else {
+        err = look_inside(&file);
+    }
+    if (err != 0) {
+        hs_elf_file_close(&file);
+        return err;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int hs_elf_file_open_vdso(struct hs_elf_file *ret_file)
+{
+    const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    if (!ehdr || ehdr->e_ident[EI_CLASS] != ELFCLASS64) {
+        return -ENOENT;
+    }
+    /* The section headers are the last thing in it. */
+    size_t bytes = ehdr->e_shoff + (size_t)ehdr->e_shnum * ehdr->e_shentsize;
+    void *image = malloc(bytes);
+    if (!image) {
+        return -ENOMEM;
+    }
+    memcpy(image, ehdr, bytes);
+    return hs_elf_file_open_image(image, bytes, "[vdso]", ret_file);
+}
+
+void hs_elf_file_close(struct hs_elf_file *file)
+{
+    if (file->elf) {
+        elf_end(file->elf);
+    }
+    if (file->fd >= 0) {
+        close(file->fd);
+    }
+    free(file->image);
+    free(file->path);
+    *file = (struct hs_elf_file)HS_ELF_FILE_NONE;
+}
+
+uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file)
+{
+    size_t count;
+    uint64_t lowest = UINT64_MAX;
+    if (elf_getphdrnum(file->elf, &count) != 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < count && i < SECTIONS_MAX; i++) {
+        GElf_Phdr phdr;
+        if (gelf_getphdr(file->elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
+            (phdr.p_flags & PF_X) != 0 && phdr.p_vaddr < lowest) {
+            lowest = phdr.p_vaddr;
+        }
+    }
+    return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+bool hs_elf_file_debuglink(const struct hs_elf_file *file, const char **ret_name, uint32_t *ret_crc)
+{
+    GElf_Word crc;
+    const char *name = dwelf_elf_gnu_debuglink(file->elf, &crc);
+    if (!name || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        return false;
+    }
+    *ret_name = name;
+    *ret_crc = crc;
+    return true;
+}
+
+uint32_t hs_elf_file_crc(const struct hs_elf_file *file)
+{
+    size_t bytes;
+    const char *base = elf_rawfile(file->elf, &bytes);
+    return base ? (uint32_t)crc32_z(0, (const unsigned char *)base, bytes) : 0;
+}

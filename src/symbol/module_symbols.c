@@ -1,0 +1,208 @@
+/*
+ * One module: find its files, then ask the best source first. See module_symbols.h.
+ *
+ * The symbol tables are read before DWARF, because DWARF may need them (dwarf_names.h), but what they
+ * say is only used where DWARF said nothing.
+ */
+#include "symbol/module_symbols.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/debug_files.h"
+#include "symbol/dwarf_names.h"
+#include "symbol/elf_names.h"
+#include "symbol/mini_debug.h"
+#include "symbol/perf_map.h"
+#include "symbol/symbol_builder.h"
+
+static int compare_pcs(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The request's addresses, ascending, each once. */
+static int sort_pcs(const struct hs_symbol_request *request, uint64_t **ret_pcs, size_t *ret_count)
+{
+    uint64_t *pcs = malloc((request->rel_pc_count + 1) * sizeof(*pcs));
+    if (!pcs) {
+        return -ENOMEM;
+    }
+    if (request->rel_pc_count > 0) {
+        memcpy(pcs, request->rel_pcs, request->rel_pc_count * sizeof(*pcs));
+        qsort(pcs, request->rel_pc_count, sizeof(*pcs), compare_pcs);
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < request->rel_pc_count; i++) {
+        if (count == 0 || pcs[count - 1] != pcs[i]) {
+            pcs[count++] = pcs[i];
+        }
+    }
+    *ret_pcs = pcs;
+    *ret_count = count;
+    return 0;
+}
+
+/* One kind of symbol table, for the addresses that no better one named. */
+struct symbol_pass {
+    const struct hs_elf_file *file;
+    uint32_t section_type;
+    enum hs_symbol_source source;
+};
+
+static int read_tables(const struct hs_debug_files *files, const struct hs_elf_file *mini,
+                       const struct hs_symbol_builder *builder, struct hs_elf_name *names,
+                       uint8_t *sources)
+{
+    const struct symbol_pass passes[] = {
+        { &files->module, SHT_SYMTAB, HS_SYMBOL_SOURCE_SYMTAB },
+        { &files->debug, SHT_SYMTAB, HS_SYMBOL_SOURCE_SYMTAB },
+        { mini, SHT_SYMTAB, HS_SYMBOL_SOURCE_MINIDEBUG },
+        { &files->module, SHT_DYNSYM, HS_SYMBOL_SOURCE_DYNSYM },
+    };
+    for (size_t k = 0; k < sizeof(passes) / sizeof(passes[0]); k++) {
+        size_t found_count = 0;
+        if (!passes[k].file->elf) {
+            continue;
+        }
+        int err = hs_elf_names_find(passes[k].file, passes[k].section_type, builder->pcs,
+                                    builder->pc_count, names, &found_count);
+        if (err != 0) {
+            return err;
+        }
+        for (size_t i = 0; found_count > 0 && i < builder->pc_count; i++) {
+            if (names[i].name && sources[i] == HS_SYMBOL_SOURCE_NONE) {
+                sources[i] = (uint8_t)passes[k].source;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Where DWARF said nothing, or knew no function. */
+static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_name *names,
+                       const uint8_t *sources)
+{
+    for (size_t i = 0; i < builder->pc_count; i++) {
+        if (names[i].name && !hs_symbol_builder_has(builder, i)) {
+            hs_symbol_builder_line(builder, i, hs_symbol_builder_name(builder, names[i].name), 0,
+                                   0);
+            hs_symbol_builder_source(builder, sources[i]);
+        }
+    }
+}
+
+static int name_from_files(struct hs_symbol_builder *builder, const struct hs_debug_files *files)
+{
+    struct hs_elf_file mini = HS_ELF_FILE_NONE;
+    struct hs_elf_name *names = calloc(builder->pc_count + 1, sizeof(*names));
+    uint8_t *sources = calloc(builder->pc_count + 1, sizeof(*sources));
+    int err = names && sources ? 0 : -ENOMEM;
+    if (err == 0 && files->module.elf && !files->module.has_symtab && !files->debug.has_symtab) {
+        err = hs_mini_debug_open(&files->module, &mini) == -ENOMEM ? -ENOMEM : 0;
+    }
+    if (err == 0) {
+        err = read_tables(files, &mini, builder, names, sources);
+    }
+    const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
+    if (err == 0 && dwarf) {
+        err = hs_dwarf_names(builder, dwarf, &files->alt, names);
+    }
+    if (err == 0) {
+        use_tables(builder, names, sources);
+    }
+    free(names);
+    free(sources);
+    hs_elf_file_close(&mini);
+    return err;
+}
+
+static enum hs_symbol_reason reason_of(const struct hs_debug_files *files)
+{
+    switch (files->module_err) {
+    case 0:
+        return HS_SYMBOL_REASON_NO_SYMBOLS;
+    case HS_DEBUG_FILES_E_OTHER_BUILD:
+        return HS_SYMBOL_REASON_BUILD_ID_DIFFERS;
+    case -ENOENT:
+    case -ENOTDIR:
+        return HS_SYMBOL_REASON_FILE_MISSING;
+    default:
+        return HS_SYMBOL_REASON_UNREADABLE;
+    }
+}
+
+static int name_elf_code(const struct hs_symbol_options *options,
+                         const struct hs_symbol_request *request, struct hs_symbol_builder *builder)
+{
+    struct hs_debug_files files;
+    hs_debug_files_find(options, request, &files);
+    int err = 0;
+    if (files.module.elf || files.debug.elf) {
+        err = name_from_files(builder, &files);
+    }
+    const char *detail = request->path;
+    if (builder->table.source == HS_SYMBOL_SOURCE_NONE) {
+        builder->table.reason = reason_of(&files);
+    } else if (files.debug.elf) {
+        detail = files.debug.path;
+    } else if (files.module.elf) {
+        detail = files.module.path;
+    }
+    builder->table.detail_off = hs_symbol_builder_string(builder, detail);
+    hs_debug_files_close(&files);
+    return err;
+}
+
+static int name_jit_code(const struct hs_symbol_options *options,
+                         const struct hs_symbol_request *request, struct hs_symbol_builder *builder)
+{
+    char path[PATH_MAX] = "";
+    int err = -ENOENT;
+    if (request->pid != 0) {
+        err = hs_perf_map_names(builder, options ? options->perf_map_folder : NULL, request->pid,
+                                path);
+    }
+    if (err == -ENOMEM) {
+        return err;
+    }
+    if (err == -EACCES || err == -EPERM) {
+        builder->table.reason = HS_SYMBOL_REASON_UNSAFE_PERF_MAP;
+    } else if (err != 0) {
+        builder->table.reason = HS_SYMBOL_REASON_NO_PERF_MAP;
+    } else if (builder->table.source == HS_SYMBOL_SOURCE_NONE) {
+        builder->table.reason = HS_SYMBOL_REASON_NO_SYMBOLS;
+    }
+    builder->table.detail_off = hs_symbol_builder_string(builder, path);
+    return 0;
+}
+
+int hs_module_symbols_find(const struct hs_symbol_options *options,
+                           const struct hs_symbol_request *request,
+                           struct hs_symbol_table *ret_table)
+{
+    uint64_t *pcs;
+    size_t pc_count;
+    int err = sort_pcs(request, &pcs, &pc_count);
+    if (err != 0) {
+        return err;
+    }
+    struct hs_symbol_builder builder;
+    err = hs_symbol_builder_init(&builder, pcs, pc_count);
+    if (err == 0) {
+        bool is_jit = strcmp(request->path, HS_SYMBOL_PATH_ANON) == 0;
+        err = is_jit ? name_jit_code(options, request, &builder)
+                     : name_elf_code(options, request, &builder);
+        if (err == 0) {
+            err = hs_symbol_builder_finish(&builder, request->rel_pcs, request->rel_pc_count,
+                                           ret_table);
+        }
+        hs_symbol_builder_deinit(&builder);
+    }
+    free(pcs);
+    return err;
+}

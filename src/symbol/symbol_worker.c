@@ -1,0 +1,130 @@
+/*
+ * The worker's side: set limits, take requests, answer. See symbol_worker.h.
+ */
+#include "symbol/symbol_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "rt/atomic.h"
+#include "symbol/module_symbols.h"
+#include "symbol/symbol_wire.h"
+
+#define MEMORY_DEFAULT_BYTES (UINT64_C(4) << 30)
+
+/* What the program has allocated before: it counts as the worker's, and may be a large profile. */
+static uint64_t inherited_bytes(void)
+{
+    char text[256];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[bytes > 0 ? bytes : 0] = '\0';
+    /* The sixth number, in pages. */
+    char *at = text;
+    uint64_t pages = 0;
+    for (int i = 0; i < 6; i++) {
+        pages = strtoull(at, &at, 10);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_limits(const struct hs_symbol_options *options)
+{
+    uint64_t bytes = options && options->worker_memory_bytes ? options->worker_memory_bytes
+                                                             : MEMORY_DEFAULT_BYTES;
+    bytes += inherited_bytes();
+    /* Private writable memory; what is mapped from files does not count. */
+    struct rlimit limit;
+    if (HS_SYMBOL_WORKER_HAS_LIMIT && getrlimit(RLIMIT_DATA, &limit) == 0 &&
+        bytes < limit.rlim_cur) {
+        limit.rlim_cur = bytes;
+        setrlimit(RLIMIT_DATA, &limit);
+    }
+    limit = (struct rlimit){ 0 };
+    setrlimit(RLIMIT_CORE, &limit);
+}
+
+/* Ctrl-C and crashes shall end a worker, whatever the program does about them. */
+static void reset_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS,
+                                   SIGILL, SIGFPE,  SIGABRT, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        signal(signals[i], SIG_DFL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Descriptors of the program must not be kept alive by us; only the pipe stays, as number 3. */
+static int keep_only(int fd)
+{
+    if (fd != 3) {
+        if (dup2(fd, 3) < 0) {
+            return -errno;
+        }
+        fd = 3;
+    }
+    close_range(4, ~0U, 0);
+    return fd;
+}
+
+static int work_until_done(const struct hs_symbol_work *work, int fd)
+{
+    for (;;) {
+        uint32_t at = hs_add_relaxed(work->next, 1);
+        if (at >= work->count) {
+            return 0;
+        }
+        uint32_t idx = work->order[at];
+        struct hs_symbol_table table;
+        int err = hs_symbol_wire_send_begin(fd, idx);
+        if (err == 0) {
+            err = hs_module_symbols_find(work->options, &work->requests[idx], &table);
+        }
+        if (err != 0) {
+            return err;
+        }
+        err = hs_symbol_wire_send_table(fd, idx, &table);
+        hs_symbol_table_deinit(&table);
+        if (err != 0) {
+            return err;
+        }
+    }
+}
+
+int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, int *ret_fd)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        return -errno;
+    }
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0) {
+        int err = -errno;
+        close(fds[0]);
+        close(fds[1]);
+        return err;
+    }
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        reset_signals();
+        int fd = getppid() == parent ? keep_only(fds[1]) : -EPIPE;
+        set_limits(work->options);
+        _exit(fd >= 0 && work_until_done(work, fd) == 0 ? 0 : 1);
+    }
+    close(fds[1]);
+    *ret_pid = pid;
+    *ret_fd = fds[0];
+    return 0;
+}

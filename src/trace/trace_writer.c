@@ -1,0 +1,367 @@
+/*
+ * The writer's life, and the packets that stand alone: clocks, processes, symbols.
+ *
+ * A packet is packed into a scratch buffer first, because its length goes in front, and from there
+ * into the window of the output buffer, which keeps the first error.
+ *
+ * See       trace_writer.h, writer_state.h
+ */
+#include "trace/trace_writer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt/bits.h"
+#include "trace/mapping_path.h"
+#include "trace/writer_batch.h"
+#include "trace/writer_state.h"
+
+#define FORMAT_VERSION     1U
+#define FLAG_STATE_CLEARED 1U
+#define CLOCK_DRIFT_MAX_NS UINT64_C(1000000)
+#define CLOCK_NOISE_NS     UINT64_C(100000)
+#define CMDLINE_BYTES_MAX  (128U * 1024U)
+#define CMDLINE_ARGS_MAX   1024U
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec ts = { 0 };
+    clock_gettime(id, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
+{
+    (void)ctx;
+    /* In the middle of the other one: time passes between two readings. */
+    uint64_t before_ns = read_clock(CLOCK_BOOTTIME);
+    ret_clocks->monotonic_ns = read_clock(CLOCK_MONOTONIC);
+    ret_clocks->boottime_ns = before_ns + (read_clock(CLOCK_BOOTTIME) - before_ns) / 2;
+    if (ret_clocks->boottime_ns - ret_clocks->monotonic_ns + CLOCK_NOISE_NS < 2 * CLOCK_NOISE_NS) {
+        ret_clocks->boottime_ns = ret_clocks->monotonic_ns; /* never suspended */
+    }
+    ret_clocks->realtime_ns = read_clock(CLOCK_REALTIME);
+}
+
+int hs_trace_writer_new(const struct hs_trace_writer_config *config,
+                        struct hs_trace_writer **ret_writer)
+{
+    struct hs_trace_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer) {
+        return -ENOMEM;
+    }
+    writer->config = *config;
+    if (!writer->config.read_clocks) {
+        writer->config.read_clocks = read_clocks;
+    }
+    hs_buf_init(&writer->out, config->sink, config->sink_ctx);
+    writer->batch = hs_batch_new();
+    if (!writer->batch) {
+        hs_trace_writer_free(writer);
+        return -ENOMEM;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer)
+{
+    if (writer) {
+        hs_writer_dump_deinit(writer);
+        hs_batch_free(writer->batch);
+        hs_intern_deinit(&writer->functions);
+        hs_intern_deinit(&writer->paths);
+        hs_intern_deinit(&writer->build_ids);
+        hs_intern_deinit(&writer->mappings);
+        hs_intern_deinit(&writer->frames);
+        hs_intern_deinit(&writer->callstacks);
+        hs_buf_deinit(&writer->out);
+        free(writer->scratch);
+        free(writer);
+    }
+    return NULL;
+}
+
+int hs_trace_write_fd(void *ctx, const void *data, size_t bytes)
+{
+    int fd = (int)(intptr_t)ctx;
+    const char *at = data;
+    while (bytes > 0) {
+        ssize_t written = write(fd, at, bytes);
+        if (written < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (written > 0) {
+            at += written;
+            bytes -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+void hs_writer_fail(struct hs_trace_writer *writer, int err)
+{
+    if (writer->err == 0) {
+        writer->err = err;
+    }
+}
+
+int hs_writer_grow(void **array, uint32_t *capacity, uint32_t count, size_t elem_bytes)
+{
+    if (count <= *capacity) {
+        return 0;
+    }
+    uint64_t wanted = (uint64_t)*capacity + *capacity / 2;
+    wanted = wanted < count ? count : wanted;
+    wanted = wanted < 16 ? 16 : wanted;
+    if (wanted > UINT32_MAX) {
+        return -EOVERFLOW;
+    }
+    char *bigger = realloc(*array, (size_t)wanted * elem_bytes);
+    if (!bigger) {
+        return -ENOMEM;
+    }
+    memset(bigger + (size_t)*capacity * elem_bytes, 0, (size_t)(wanted - *capacity) * elem_bytes);
+    *array = bigger;
+    *capacity = (uint32_t)wanted;
+    return 0;
+}
+
+uint64_t hs_writer_round(double value)
+{
+    if (!(value > 0)) {
+        return 0;
+    }
+    return value < 9.2e18 ? (uint64_t)llround(value) : UINT64_C(9200000000000000000);
+}
+
+/* --- packets --- */
+
+static size_t put_varint(uint8_t *out, uint64_t value)
+{
+    size_t bytes = 0;
+    for (; value >= 0x80; value >>= 7) {
+        out[bytes++] = (uint8_t)(value | 0x80);
+    }
+    out[bytes++] = (uint8_t)value;
+    return bytes;
+}
+
+void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet)
+{
+    if (writer->err != 0) {
+        return;
+    }
+    size_t bytes = hs__pb__trace_packet__get_packed_size(packet);
+    if (bytes > writer->scratch_bytes) {
+        uint8_t *scratch = realloc(writer->scratch, bytes);
+        if (!scratch) {
+            hs_writer_fail(writer, -ENOMEM);
+            return;
+        }
+        writer->scratch = scratch;
+        writer->scratch_bytes = bytes;
+    }
+    uint8_t head[12] = { 1U << 3 | 2U }; /* Trace.packet, length-delimited */
+    size_t head_bytes = 1 + put_varint(head + 1, bytes);
+    hs__pb__trace_packet__pack(packet, writer->scratch);
+    hs_buf_add(&writer->out, head, head_bytes);
+    hs_buf_add(&writer->out, writer->scratch, bytes);
+    writer->err = writer->out.err;
+}
+
+uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns)
+{
+    return mono_ns + (writer->clocks.boottime_ns - writer->clocks.monotonic_ns);
+}
+
+void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,
+                           uint64_t mono_ns)
+{
+    hs__pb__trace_packet__init(packet);
+    packet->has_trusted_packet_sequence_id = true;
+    packet->trusted_packet_sequence_id = writer->sequence_id;
+    packet->has_timestamp = true;
+    packet->timestamp = hs_writer_boottime(writer, mono_ns);
+}
+
+static void write_clocks(struct hs_trace_writer *writer)
+{
+    /* CLOCK_MONOTONIC_COARSE counts from the same origin, it is only read less often. With the same
+     * value for both, no instant shifts when a reader converts it. */
+    const struct {
+        uint32_t id;
+        uint64_t time_ns;
+    } values[] = {
+        { HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_BOOTTIME, writer->clocks.boottime_ns },
+        { HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC, writer->clocks.monotonic_ns },
+        { HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC_COARSE, writer->clocks.monotonic_ns },
+        { HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_REALTIME, writer->clocks.realtime_ns },
+    };
+    Hs__Pb__ClockSnapshot__Clock clocks[4], *pointers[4];
+    for (size_t i = 0; i < 4; i++) {
+        hs__pb__clock_snapshot__clock__init(&clocks[i]);
+        clocks[i].has_clock_id = clocks[i].has_timestamp = true;
+        clocks[i].clock_id = values[i].id;
+        clocks[i].timestamp = values[i].time_ns;
+        pointers[i] = &clocks[i];
+    }
+    Hs__Pb__ClockSnapshot snapshot = HS__PB__CLOCK_SNAPSHOT__INIT;
+    snapshot.n_clocks = 4;
+    snapshot.clocks = pointers;
+    snapshot.has_primary_trace_clock = true;
+    snapshot.primary_trace_clock = HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_BOOTTIME;
+    Hs__Pb__TracePacket packet;
+    hs_writer_packet_init(writer, &packet, writer->clocks.monotonic_ns);
+    packet.has_trusted_packet_sequence_id = false;
+    packet.clock_snapshot = &snapshot;
+    hs_writer_packet(writer, &packet);
+}
+
+void hs_writer_refresh_clocks(struct hs_trace_writer *writer)
+{
+    struct hs_trace_clocks now;
+    writer->config.read_clocks(writer->config.clocks_ctx, &now);
+    uint64_t offset_ns = now.boottime_ns - now.monotonic_ns;
+    uint64_t old_ns = writer->clocks.boottime_ns - writer->clocks.monotonic_ns;
+    uint64_t drift_ns = offset_ns > old_ns ? offset_ns - old_ns : old_ns - offset_ns;
+    if (drift_ns > CLOCK_DRIFT_MAX_NS) {
+        writer->clocks = now;
+        write_clocks(writer);
+    }
+}
+
+/* Clears the state of our sequence, once; defines iid 0 as "" in the tables that have one. */
+static void write_start(struct hs_trace_writer *writer)
+{
+    Hs__Pb__InternedString empty = HS__PB__INTERNED_STRING__INIT, *empties[1] = { &empty };
+    empty.has_iid = empty.has_str = true;
+    empty.str.data = (uint8_t *)"";
+    Hs__Pb__InternedData data = HS__PB__INTERNED_DATA__INIT;
+    data.n_function_names = data.n_build_ids = data.n_mapping_paths = 1;
+    data.function_names = data.build_ids = data.mapping_paths = empties;
+
+    Hs__Pb__HsFile file = HS__PB__HS_FILE__INIT;
+    file.has_format_version = true;
+    file.format_version = FORMAT_VERSION;
+    file.writer_version = (char *)(uintptr_t)HS_VERSION;
+    Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
+    heapscope.file = &file;
+
+    Hs__Pb__TracePacket packet;
+    hs_writer_packet_init(writer, &packet, writer->clocks.monotonic_ns);
+    packet.has_sequence_flags = packet.has_previous_packet_dropped =
+        packet.has_first_packet_on_sequence = true;
+    packet.sequence_flags = FLAG_STATE_CLEARED;
+    packet.previous_packet_dropped = 1;
+    packet.first_packet_on_sequence = true;
+    packet.interned_data = &data;
+    packet.heapscope = &heapscope;
+    hs_writer_packet(writer, &packet);
+}
+
+int hs_trace_writer_begin(struct hs_trace_writer *writer)
+{
+    if (writer->err != 0 || writer->has_begun) {
+        return writer->err != 0 ? writer->err : -EINVAL;
+    }
+    writer->config.read_clocks(writer->config.clocks_ctx, &writer->clocks);
+    writer->sequence_id = writer->config.sequence_id;
+    if (writer->sequence_id == 0) {
+        /* Files are concatenated; sequences of different files must not be taken for one. */
+        uint64_t mixed = hs_mix64(writer->clocks.realtime_ns ^ (uint64_t)getpid() << 40);
+        writer->sequence_id = (uint32_t)(mixed >> 33) | 1U;
+    }
+    writer->has_begun = true;
+    write_clocks(writer);
+    write_start(writer);
+    return writer->err;
+}
+
+struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid)
+{
+    uint32_t idx;
+    bool is_new;
+    int err = hs_intern_put(&writer->pids, (struct hs_intern_key){ .lo = pid }, &idx, &is_new);
+    if (err == 0) {
+        err = hs_writer_grow((void **)&writer->pid_states, &writer->pid_capacity, idx + 1,
+                             sizeof(writer->pid_states[0]));
+    }
+    if (err < 0) {
+        hs_writer_fail(writer, err);
+        return NULL;
+    }
+    return &writer->pid_states[idx];
+}
+
+/* Splits at NULs; what is longer than a reader can want is left out. */
+static size_t split_cmdline(char *text, size_t bytes, char **args)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < bytes && count < CMDLINE_ARGS_MAX; at += strlen(text + at) + 1) {
+        args[count++] = text + at;
+    }
+    return count;
+}
+
+static void write_process(struct hs_trace_writer *writer, const struct hs_trace_process *process,
+                          char *cmdline, size_t cmdline_bytes)
+{
+    char *args[CMDLINE_ARGS_MAX];
+    Hs__Pb__ProcessTree__Process out = HS__PB__PROCESS_TREE__PROCESS__INIT, *list[1] = { &out };
+    out.has_pid = out.has_ppid = true;
+    out.pid = (int32_t)process->pid;
+    out.ppid = (int32_t)process->ppid;
+    out.n_cmdline = split_cmdline(cmdline, cmdline_bytes, args);
+    out.cmdline = args;
+    out.has_uid = process->uid >= 0;
+    out.uid = (int32_t)process->uid;
+    out.has_process_start_from_boot = process->start_mono_ns != 0;
+    out.process_start_from_boot = hs_writer_boottime(writer, process->start_mono_ns);
+    Hs__Pb__ProcessTree tree = HS__PB__PROCESS_TREE__INIT;
+    tree.n_processes = 1;
+    tree.processes = list;
+    Hs__Pb__TracePacket packet;
+    hs_writer_packet_init(writer, &packet,
+                          process->start_mono_ns ? process->start_mono_ns
+                                                 : writer->clocks.monotonic_ns);
+    packet.process_tree = &tree;
+    hs_writer_packet(writer, &packet);
+}
+
+int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trace_process *process)
+{
+    if (writer->err != 0 || !writer->has_begun) {
+        return writer->err != 0 ? writer->err : -EINVAL;
+    }
+    size_t bytes = process->cmdline ? process->cmdline_bytes : 0;
+    bytes = bytes < CMDLINE_BYTES_MAX ? bytes : CMDLINE_BYTES_MAX;
+    char *cmdline = calloc(1, bytes + 1);
+    struct hs_pid_state *state = hs_writer_pid(writer, process->pid);
+    if (!cmdline) {
+        hs_writer_fail(writer, -ENOMEM);
+    } else if (state) {
+        memcpy(cmdline, bytes ? process->cmdline : "", bytes);
+        write_process(writer, process, cmdline, bytes);
+        state->is_announced = true;
+    }
+    free(cmdline);
+    return writer->err;
+}
+
+int hs_trace_writer_finish(struct hs_trace_writer *writer)
+{
+    if (writer->err == 0) {
+        writer->err = hs_buf_finish(&writer->out);
+    }
+    return writer->err;
+}
+
+uint64_t hs_trace_writer_bytes(const struct hs_trace_writer *writer)
+{
+    return writer->out.total_bytes;
+}

@@ -1,0 +1,295 @@
+/*
+ * See writer_batch.h.
+ */
+#include "trace/writer_batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/base.h"
+#include "trace/mapping_path.h"
+#include "trace/writer_state.h"
+
+#define BATCH_STRINGS    512U
+#define BATCH_MAPPINGS   256U
+#define BATCH_FRAMES     4096U
+#define BATCH_CALLSTACKS 4096U
+#define PATH_COMPONENTS  256U
+/* Room for one stack of the greatest length; sent when there is no room for another such. */
+#define BATCH_IDS      (96U * 1024U)
+#define BATCH_IDS_FULL (BATCH_IDS - 66U * 1024U)
+
+struct strings {
+    Hs__Pb__InternedString list[BATCH_STRINGS];
+    size_t count;
+};
+
+struct hs_writer_batch {
+    struct strings functions, paths, build_ids;
+    Hs__Pb__Mapping mappings[BATCH_MAPPINGS];
+    size_t mapping_count;
+    Hs__Pb__Frame frames[BATCH_FRAMES];
+    size_t frame_count;
+    Hs__Pb__Callstack callstacks[BATCH_CALLSTACKS];
+    size_t callstack_count;
+    uint64_t ids[BATCH_IDS]; /* path components, frames of callstacks */
+    size_t id_count;
+    size_t text_bytes;
+    char *texts[BATCH_STRINGS]; /* strings that live as long as the batch */
+    size_t text_count;
+    uint64_t time_ns;
+    void *pointers[BATCH_STRINGS * 3 + BATCH_MAPPINGS + BATCH_FRAMES + BATCH_CALLSTACKS];
+};
+
+struct hs_writer_batch *hs_batch_new(void)
+{
+    return calloc(1, sizeof(struct hs_writer_batch));
+}
+
+static void drop_texts(struct hs_writer_batch *batch)
+{
+    while (batch->text_count > 0) {
+        free(batch->texts[--batch->text_count]);
+    }
+}
+
+struct hs_writer_batch *hs_batch_free(struct hs_writer_batch *batch)
+{
+    if (batch) {
+        drop_texts(batch);
+    }
+    free(batch);
+    return NULL;
+}
+
+void hs_batch_begin(struct hs_trace_writer *writer, uint64_t time_mono_ns)
+{
+    writer->batch->time_ns = time_mono_ns;
+}
+
+/* Points n entries at the elements of a list of messages. */
+#define POINT_AT(pointers, list, n)                                                                \
+    do {                                                                                           \
+        for (size_t point_ = 0; point_ < (n); point_++) {                                          \
+            (pointers)[point_] = &(list)[point_];                                                  \
+        }                                                                                          \
+    } while (0)
+
+void hs_batch_flush(struct hs_trace_writer *writer)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    if (batch->functions.count + batch->paths.count + batch->build_ids.count +
+            batch->mapping_count + batch->frame_count + batch->callstack_count >
+        0) {
+        Hs__Pb__InternedData data = HS__PB__INTERNED_DATA__INIT;
+        void **at = batch->pointers;
+#define FIELD(name, items, count)                                                                  \
+    POINT_AT(at, items, count);                                                                    \
+    data.n_##name = (count);                                                                       \
+    data.name = (void *)at;                                                                        \
+    at += (count)
+        FIELD(function_names, batch->functions.list, batch->functions.count);
+        FIELD(mapping_paths, batch->paths.list, batch->paths.count);
+        FIELD(build_ids, batch->build_ids.list, batch->build_ids.count);
+        FIELD(mappings, batch->mappings, batch->mapping_count);
+        FIELD(frames, batch->frames, batch->frame_count);
+        FIELD(callstacks, batch->callstacks, batch->callstack_count);
+#undef FIELD
+        Hs__Pb__TracePacket packet;
+        hs_writer_packet_init(writer, &packet, batch->time_ns);
+        packet.interned_data = &data;
+        hs_writer_packet(writer, &packet);
+    }
+    batch->functions.count = batch->paths.count = batch->build_ids.count = 0;
+    batch->mapping_count = batch->frame_count = batch->callstack_count = 0;
+    batch->id_count = batch->text_bytes = 0;
+    drop_texts(batch);
+}
+
+/* Room for one more of everything, and for `ids` ids. */
+static void make_room(struct hs_trace_writer *writer, size_t ids)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    if (batch->functions.count == BATCH_STRINGS || batch->paths.count == BATCH_STRINGS ||
+        batch->build_ids.count == BATCH_STRINGS || batch->text_count == BATCH_STRINGS ||
+        batch->mapping_count == BATCH_MAPPINGS || batch->frame_count == BATCH_FRAMES ||
+        batch->callstack_count == BATCH_CALLSTACKS || batch->id_count >= BATCH_IDS_FULL ||
+        batch->id_count + ids > BATCH_IDS || batch->text_bytes > HS_PACKET_BYTES / 2) {
+        hs_batch_flush(writer);
+    }
+}
+
+/* Text that is not to be copied must stay until the batch is sent. The empty string is iid 0, which
+ * the first packet defined. */
+static int intern_string(struct hs_trace_writer *writer, struct hs_intern *table,
+                         struct strings *strings, const void *text, size_t bytes, bool must_copy,
+                         uint32_t *ret_iid)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    uint32_t id;
+    bool is_new;
+    *ret_iid = 0;
+    if (bytes == 0) {
+        return 0;
+    }
+    int err = hs_intern_put(table, hs_intern_hash(text, bytes), &id, &is_new);
+    if (err < 0) {
+        return err;
+    }
+    *ret_iid = id + 1;
+    if (!is_new) {
+        return 0;
+    }
+    make_room(writer, 0);
+    if (must_copy) {
+        char *copy = malloc(bytes);
+        if (!copy) {
+            return -ENOMEM;
+        }
+        text = memcpy(copy, text, bytes);
+        batch->texts[batch->text_count++] = copy;
+    }
+    Hs__Pb__InternedString *string = &strings->list[strings->count++];
+    hs__pb__interned_string__init(string);
+    string->has_iid = string->has_str = true;
+    string->iid = *ret_iid;
+    string->str = (ProtobufCBinaryData){ .len = bytes, .data = (uint8_t *)(uintptr_t)text };
+    batch->text_bytes += bytes;
+    return 0;
+}
+
+static struct hs_intern_key mapping_key(const struct hs_batch_mapping *mapping)
+{
+    struct hs_intern_key key = hs_intern_hash(mapping->path, strlen(mapping->path));
+    struct hs_intern_key id = hs_intern_hash(mapping->build_id, mapping->build_id_bytes);
+    key = hs_intern_mix(hs_intern_mix(key, id.hi), id.lo);
+    key = hs_intern_mix(hs_intern_mix(key, mapping->exact_off), mapping->load_bias);
+    return hs_intern_mix(key, 0);
+}
+
+static int define_mapping(struct hs_trace_writer *writer, const struct hs_batch_mapping *mapping,
+                          uint32_t iid)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    uint32_t build_id_iid, component_iid;
+    const char *path = mapping->path, *start;
+    uint64_t components[PATH_COMPONENTS];
+    size_t count = 0, bytes;
+    int err = intern_string(writer, &writer->build_ids, &batch->build_ids, mapping->build_id,
+                            mapping->build_id_bytes, false, &build_id_iid);
+    while (err == 0 && count < PATH_COMPONENTS &&
+           (bytes = hs_mapping_component(&path, &start)) > 0) {
+        err = intern_string(writer, &writer->paths, &batch->paths, start, bytes, false,
+                            &component_iid);
+        components[count++] = component_iid;
+    }
+    if (err < 0) {
+        return err;
+    }
+    make_room(writer, count);
+    Hs__Pb__Mapping *out = &batch->mappings[batch->mapping_count++];
+    hs__pb__mapping__init(out);
+    out->has_iid = out->has_build_id = out->has_start_offset = out->has_start = out->has_end =
+        out->has_load_bias = out->has_exact_offset = true;
+    out->iid = iid;
+    out->build_id = build_id_iid;
+    out->start = mapping->start_va;
+    out->end = mapping->end_va;
+    out->load_bias = mapping->load_bias;
+    out->exact_offset = mapping->exact_off;
+    out->path_string_ids = &batch->ids[batch->id_count];
+    out->n_path_string_ids = count;
+    memcpy(out->path_string_ids, components, count * sizeof(components[0]));
+    batch->id_count += count;
+    return 0;
+}
+
+int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mapping *mapping,
+                     uint32_t *ret_iid)
+{
+    uint32_t id;
+    bool is_new;
+    int err = hs_intern_put(&writer->mappings, mapping_key(mapping), &id, &is_new);
+    if (err == 0 && is_new) {
+        err = define_mapping(writer, mapping, id + 1);
+    }
+    if (err == 0) {
+        *ret_iid = id + 1;
+    }
+    return err;
+}
+
+static int intern_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint32_t function_iid,
+                        uint64_t rel_pc, bool is_jit, uint32_t *ret_iid)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    struct hs_intern_key key = { .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
+    uint32_t id;
+    bool is_new;
+    int err = hs_intern_put(&writer->frames, key, &id, &is_new);
+    if (err < 0) {
+        return err;
+    }
+    *ret_iid = id + 1;
+    if (is_new) {
+        make_room(writer, 0);
+        Hs__Pb__Frame *frame = &batch->frames[batch->frame_count++];
+        hs__pb__frame__init(frame);
+        frame->has_iid = frame->has_mapping_id = frame->has_rel_pc = true;
+        frame->iid = *ret_iid;
+        frame->mapping_id = mapping_iid;
+        frame->rel_pc = rel_pc;
+        frame->has_function_name_id = function_iid != 0;
+        frame->function_name_id = function_iid;
+        frame->has_kind = is_jit;
+        frame->kind = HS__PB__FRAME__KIND__KIND_JIT;
+    }
+    return 0;
+}
+
+int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
+                   bool is_jit, uint32_t *ret_iid)
+{
+    return intern_frame(writer, mapping_iid, 0, rel_pc, is_jit, ret_iid);
+}
+
+int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
+                  uint32_t *ret_iid)
+{
+    struct hs_batch_mapping mapping = { .path = path, .build_id = (const uint8_t *)"" };
+    uint32_t mapping_iid = 0, function_iid = 0;
+    int err = hs_batch_mapping(writer, &mapping, &mapping_iid);
+    if (err == 0) {
+        err = intern_string(writer, &writer->functions, &writer->batch->functions, name,
+                            strlen(name), true, &function_iid);
+    }
+    return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, 0, false, ret_iid);
+}
+
+int hs_batch_callstack(struct hs_trace_writer *writer, const uint32_t *frame_iids, size_t count,
+                       uint32_t image, uint32_t *ret_iid)
+{
+    struct hs_writer_batch *batch = writer->batch;
+    struct hs_intern_key key = hs_intern_hash(frame_iids, count * sizeof(frame_iids[0]));
+    uint32_t id;
+    bool is_new;
+    int err = hs_intern_put(&writer->callstacks, hs_intern_mix(key, image), &id, &is_new);
+    if (err < 0) {
+        return err;
+    }
+    *ret_iid = id + 1;
+    if (is_new) {
+        make_room(writer, count);
+        Hs__Pb__Callstack *out = &batch->callstacks[batch->callstack_count++];
+        hs__pb__callstack__init(out);
+        out->has_iid = true;
+        out->iid = *ret_iid;
+        out->frame_ids = &batch->ids[batch->id_count];
+        out->n_frame_ids = count;
+        for (size_t i = 0; i < count; i++) {
+            batch->ids[batch->id_count++] = frame_iids[i];
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,184 @@
+/*
+ * From a snapshot's ids to the iids of the file.
+ *
+ * A mapping is described the way other heap profilers do: the first executable segment, from page
+ * boundary to page boundary. Its addresses in the file are those of the process that had it first;
+ * every process's own are in HsModules.
+ *
+ * Callstacks are outermost first, with up to two frames that are no code: one in front that names
+ * the heap (unless it is libc.malloc), because Perfetto keeps totals per callstack and not per heap; and
+ * the markers the client left where a stack was cut.
+ *
+ * See       writer_batch.h, docs/FORMAT.md
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/base.h"
+#include "trace/mapping_path.h"
+#include "trace/writer_batch.h"
+#include "trace/writer_state.h"
+
+/* Mappings start at page boundaries, segments need not. */
+#define PAGE_BYTES 4096U
+/* The longest stack a snapshot can hold, and a heap's name. */
+#define STACK_FRAMES (UINT16_MAX + 2U)
+
+static int intern_module(struct hs_trace_writer *writer, const struct hs_snap_module *module,
+                         uint32_t *ret_iid)
+{
+    struct hs_batch_mapping mapping = {
+        .path = module->path ? module->path : "",
+        .build_id = module->build_id,
+        .build_id_bytes = module->build_id_bytes <= HS_BUILD_ID_BYTES ? module->build_id_bytes : 0,
+    };
+    if (module->kind == HS_MODULE_ELF || module->kind == HS_MODULE_VDSO) {
+        uint64_t slack_bytes = module->exec_off % PAGE_BYTES;
+        mapping.exact_off = module->exec_off - slack_bytes;
+        mapping.load_bias = module->exec_sva - module->exec_off;
+        mapping.start_va = module->bias_va + module->exec_sva - slack_bytes;
+        mapping.end_va =
+            hs_align_up(module->bias_va + module->exec_sva + module->exec_bytes, PAGE_BYTES);
+    }
+    return hs_batch_mapping(writer, &mapping, ret_iid);
+}
+
+static const char *marker_name(uint64_t pc)
+{
+    static const char *const ends[HS_STACK_END_N] = {
+        [HS_STACK_END] = "[end]",
+        [HS_STACK_END_NO_INFO] = "ERROR NO_INFO",
+        [HS_STACK_END_BAD_INFO] = "ERROR BAD_INFO",
+        [HS_STACK_END_UNREADABLE] = "ERROR UNREADABLE",
+        [HS_STACK_END_NO_ADVANCE] = "ERROR NO_ADVANCE",
+        [HS_STACK_END_NO_MODULE] = "ERROR NO_MODULE",
+        [HS_STACK_END_TOO_DEEP] = "ERROR TOO_DEEP",
+    };
+    if (pc == HS_FRAME_PC_CUT) {
+        return "[stack cut]";
+    }
+    if (pc >= HS_FRAME_PC_END && pc - HS_FRAME_PC_END < HS_STACK_END_N) {
+        return ends[pc - HS_FRAME_PC_END];
+    }
+    return "ERROR UNKNOWN";
+}
+
+static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
+{
+    const struct hs_snapshot *snap = dump->snap;
+    for (uint32_t i = 0; i < snap->frame_count; i++) {
+        const struct hs_snap_frame *frame = &snap->frames[i];
+        int err;
+        if (frame->flags & HS_FRAME_MARKER) {
+            err = hs_batch_note(writer, HS_MAPPING_ERROR, marker_name(frame->pc),
+                                &dump->frame_iids[i]);
+        } else if (frame->module_id < snap->module_count) {
+            const struct hs_snap_module *module = &snap->modules[frame->module_id];
+            err = hs_batch_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc,
+                                 module->kind == HS_MODULE_ANON, &dump->frame_iids[i]);
+        } else {
+            err = 0;
+        }
+        if (err < 0) {
+            return err;
+        }
+    }
+    return 0;
+}
+
+/* Lays the stack out, outermost first. */
+static int lay_out(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
+                   const struct hs_snap_stack *stack, uint32_t *iids, size_t *ret_count)
+{
+    const char *heap = writer->heap_names[dump->heaps[stack->heap_id]];
+    size_t count = 0;
+    int err = 0;
+    if (strcmp(heap, HS_HEAP_MALLOC) != 0) {
+        char name[80];
+        snprintf(name, sizeof(name), "[heap %s]", heap);
+        err = hs_batch_note(writer, HS_MAPPING_HEAP, name, &iids[count++]);
+    }
+    size_t bare_count = count;
+    for (size_t i = stack->frame_count; i-- > 0;) {
+        uint32_t id = stack->frame_ids[i];
+        if (id < dump->snap->frame_count && dump->frame_iids[id] != 0) {
+            iids[count++] = dump->frame_iids[id];
+        }
+    }
+    if (err == 0 && count == bare_count) {
+        /* Readers throw away samples whose callstack has no frame. */
+        err = hs_batch_note(writer, HS_MAPPING_ERROR, "ERROR NO_STACK", &iids[count++]);
+    }
+    *ret_count = count;
+    return err;
+}
+
+/* The index in `written` of a callstack of this process. */
+static int find_written(struct hs_written_process *process, uint32_t callstack_iid, uint32_t heap,
+                        uint32_t *ret_idx)
+{
+    bool is_new;
+    int err = hs_intern_put(&process->stacks, (struct hs_intern_key){ .lo = callstack_iid },
+                            ret_idx, &is_new);
+    if (err == 0 && is_new) {
+        err = hs_writer_grow((void **)&process->written, &process->written_capacity, *ret_idx + 1,
+                             sizeof(process->written[0]));
+        if (err == 0) {
+            process->written[*ret_idx] = (struct hs_written_stack){ .heap = heap };
+        }
+    }
+    return err;
+}
+
+static int intern_stacks(struct hs_trace_writer *writer, struct hs_writer_dump *dump,
+                         uint32_t *iids)
+{
+    const struct hs_snapshot *snap = dump->snap;
+    int err = 0;
+    for (uint32_t i = 0; err == 0 && i < snap->stack_count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[i];
+        uint32_t iid;
+        size_t count;
+        dump->stack_idx[i] = UINT32_MAX;
+        if (stack->heap_id >= snap->heap_count || dump->heaps[stack->heap_id] == UINT32_MAX) {
+            continue;
+        }
+        err = lay_out(writer, dump, stack, iids, &count);
+        if (err == 0) {
+            err = hs_batch_callstack(writer, iids, count, dump->process->image, &iid);
+        }
+        if (err == 0) {
+            err =
+                find_written(dump->process, iid, dump->heaps[stack->heap_id], &dump->stack_idx[i]);
+        }
+        if (err < 0) {
+            return err;
+        }
+    }
+    return 0;
+}
+
+int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
+{
+    const struct hs_snapshot *snap = dump->snap;
+    uint32_t *iids = malloc(STACK_FRAMES * sizeof(*iids));
+    int err = iids ? 0 : -ENOMEM;
+    hs_batch_begin(writer, dump->time_ns);
+    for (uint32_t i = 0; err == 0 && i < snap->module_count; i++) {
+        if (snap->modules[i].kind != HS_MODULE_MARKER) {
+            err = intern_module(writer, &snap->modules[i], &dump->mapping_iids[i]);
+        }
+    }
+    if (err == 0) {
+        err = intern_frames(writer, dump);
+    }
+    if (err == 0) {
+        err = intern_stacks(writer, dump, iids);
+    }
+    /* Even after a failure: the texts belong to the caller, who will take them away. */
+    hs_batch_flush(writer);
+    free(iids);
+    return err < 0 ? err : writer->err;
+}

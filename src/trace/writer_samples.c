@@ -1,0 +1,201 @@
+/*
+ * Perfetto's packets of a dump: samples that changed, cumulative and never falling.
+ *
+ * Our figures are estimates with fractions; Perfetto's are whole numbers that it takes differences of.
+ * So what is written is rounded, and never below what was written before: freed = allocated - live.
+ *
+ * All packets of a dump form one chain (continued, continued, ..., last). The heaps of a process follow
+ * each other in it, each under its own header, a nanosecond apart, because Perfetto's interval tables
+ * join dumps by process and time alone. Counters of the process are in the first header only: readers
+ * add them up over headers. self_max is never written: its presence would turn the dump into
+ * a dump at the maximum.
+ *
+ * See       writer_state.h, docs/FORMAT.md "Rules kept"
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "trace/writer_state.h"
+
+typedef Hs__Pb__ProfilePacket__HeapSample pb_sample;
+typedef Hs__Pb__ProfilePacket__ProcessHeapSamples pb_heap;
+
+/* A chain of ProfilePackets being filled. One packet holds samples of one heap. */
+struct chain {
+    struct hs_trace_writer *writer;
+    uint64_t time_ns;
+    pb_heap heap; /* header of the packet at hand */
+    Hs__Pb__ProfilePacket__ProcessStats stats;
+    pb_sample samples[HS_SAMPLES_PER_PACKET];
+    pb_sample *pointers[HS_SAMPLES_PER_PACKET];
+    size_t count;
+};
+
+/* Sends what is gathered. A packet that is the last of its dump ends the chain. */
+static void chain_flush(struct chain *chain, bool is_last)
+{
+    pb_heap *heaps[1] = { &chain->heap };
+    Hs__Pb__ProfilePacket profile = HS__PB__PROFILE_PACKET__INIT;
+    chain->heap.n_samples = chain->count;
+    chain->heap.samples = chain->pointers;
+    profile.n_process_dumps = 1;
+    profile.process_dumps = heaps;
+    profile.has_index = true;
+    profile.index = chain->writer->profile_packet_idx++;
+    profile.has_continued = !is_last;
+    profile.continued = true;
+    Hs__Pb__TracePacket packet;
+    hs_writer_packet_init(chain->writer, &packet, chain->time_ns);
+    packet.profile_packet = &profile;
+    hs_writer_packet(chain->writer, &packet);
+    chain->count = 0;
+    chain->heap.stats = NULL;
+    chain->heap.has_disconnected = false;
+}
+
+static void chain_add(struct chain *chain, uint32_t iid, uint64_t alloc_bytes, uint64_t alloc_count,
+                      uint64_t freed_bytes, uint64_t freed_count)
+{
+    if (chain->count == HS_SAMPLES_PER_PACKET) {
+        chain_flush(chain, false);
+    }
+    pb_sample *sample = chain->pointers[chain->count] = &chain->samples[chain->count];
+    chain->count++;
+    hs__pb__profile_packet__heap_sample__init(sample);
+    sample->has_callstack_id = sample->has_self_allocated = sample->has_alloc_count = true;
+    sample->callstack_id = iid;
+    sample->self_allocated = alloc_bytes;
+    sample->alloc_count = alloc_count;
+    sample->has_self_freed = freed_bytes != 0;
+    sample->self_freed = freed_bytes;
+    sample->has_free_count = freed_count != 0;
+    sample->free_count = freed_count;
+}
+
+static struct chain *chain_new(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_ns)
+{
+    struct chain *chain = malloc(sizeof(*chain));
+    if (chain) {
+        chain->writer = writer;
+        chain->time_ns = time_ns;
+        chain->count = 0;
+        hs__pb__profile_packet__process_heap_samples__init(&chain->heap);
+        chain->heap.has_pid = chain->heap.has_timestamp = chain->heap.has_start_timestamp = true;
+        chain->heap.pid = pid;
+    }
+    return chain;
+}
+
+/* --- the dump --- */
+
+/* True when it differs from what was written. */
+static bool update(struct hs_written_stack *written, const struct hs_dump_row *row)
+{
+    struct hs_written_stack was = *written;
+    uint64_t alloc_bytes = hs_writer_round(row->alloc.bytes);
+    uint64_t alloc_count = hs_writer_round(row->alloc.count);
+    uint64_t live_bytes = hs_writer_round(row->live.bytes);
+    uint64_t live_count = hs_writer_round(row->live.count);
+#define RAISE(field, value) written->field = (value) > written->field ? (value) : written->field
+    RAISE(alloc_bytes, alloc_bytes);
+    RAISE(alloc_count, alloc_count);
+    RAISE(freed_bytes, written->alloc_bytes > live_bytes ? written->alloc_bytes - live_bytes : 0);
+    RAISE(freed_count, written->alloc_count > live_count ? written->alloc_count - live_count : 0);
+#undef RAISE
+    return was.alloc_bytes != written->alloc_bytes || was.alloc_count != written->alloc_count ||
+           was.freed_bytes != written->freed_bytes || was.freed_count != written->freed_count;
+}
+
+static void start_header(struct chain *chain, const struct hs_snapshot *snap)
+{
+    uint64_t bad_stacks = 0;
+    for (int end = 0; end < HS_STACK_END_N; end++) {
+        bad_stacks += end != HS_STACK_END ? snap->stack_end_count[end] : 0;
+    }
+    hs__pb__profile_packet__process_stats__init(&chain->stats);
+    chain->stats.has_unwinding_errors = chain->stats.has_heap_samples = true;
+    chain->stats.unwinding_errors = bad_stacks;
+    chain->stats.heap_samples = snap->sample_count;
+
+    pb_heap *heap = &chain->heap;
+    heap->stats = &chain->stats;
+    heap->has_from_startup = snap->is_from_startup;
+    heap->from_startup = true;
+    heap->has_disconnected = snap->is_final && snap->exit_kind != HS_EXIT_RUNNING;
+    heap->disconnected = true;
+    heap->has_sampling_interval_bytes = heap->has_orig_sampling_interval_bytes = true;
+    heap->sampling_interval_bytes = snap->interval_bytes;
+    heap->orig_sampling_interval_bytes = snap->orig_interval_bytes;
+}
+
+int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
+{
+    struct hs_written_process *process = dump->process;
+    struct chain *chain = chain_new(writer, process->pid, dump->time_ns);
+    if (!chain) {
+        return -ENOMEM;
+    }
+    start_header(chain, dump->snap);
+    bool has_header = false;
+    for (uint32_t i = 0; i < dump->snap->heap_count; i++) {
+        uint32_t heap = dump->heaps[i];
+        if (heap == UINT32_MAX) {
+            continue;
+        }
+        if (has_header) {
+            chain_flush(chain, false);
+        }
+        has_header = true;
+        chain->heap.heap_name = writer->heap_names[heap];
+        chain->heap.timestamp = dump->time_ns + i;
+        chain->heap.start_timestamp = dump->window_start_ns;
+        for (uint32_t k = 0; k < process->stacks.count; k++) {
+            struct hs_written_stack *written = &process->written[k];
+            if (written->heap == heap && update(written, &dump->rows[k])) {
+                chain_add(chain, (uint32_t)process->stacks.keys[k].lo, written->alloc_bytes,
+                          written->alloc_count, written->freed_bytes, written->freed_count);
+            }
+        }
+    }
+    if (has_header) {
+        chain_flush(chain, true);
+    }
+    free(chain);
+    return 0;
+}
+
+int hs_writer_release(struct hs_trace_writer *writer, const struct hs_leftover *leftover,
+                      uint64_t time_ns)
+{
+    if (leftover->stack_count == 0) {
+        return 0;
+    }
+    struct chain *chain = chain_new(writer, leftover->pid, time_ns);
+    if (!chain) {
+        return -ENOMEM;
+    }
+    bool has_header = false;
+    for (uint32_t heap = 0; heap < writer->heap_count; heap++) {
+        bool has_samples = false;
+        for (uint32_t i = 0; i < leftover->stack_count; i++) {
+            const struct hs_leftover_stack *stack = &leftover->stacks[i];
+            if (stack->heap != heap) {
+                continue;
+            }
+            if (!has_samples) {
+                if (has_header) {
+                    chain_flush(chain, false);
+                }
+                has_header = has_samples = true;
+                chain->heap.heap_name = writer->heap_names[heap];
+                chain->heap.timestamp = time_ns + heap;
+                chain->heap.start_timestamp = leftover->last_time_ns;
+            }
+            chain_add(chain, stack->callstack_iid, stack->alloc_bytes, stack->alloc_count,
+                      stack->alloc_bytes, stack->alloc_count);
+        }
+    }
+    chain_flush(chain, true);
+    free(chain);
+    return 0;
+}

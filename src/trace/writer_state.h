@@ -1,0 +1,152 @@
+/*
+ * What the files of the trace writer share: its state, and how a packet gets out.
+ *
+ *   trace_writer.c    life cycle, packets that stand alone
+ *   writer_batch.c    distinct strings, mappings, frames, callstacks -> InternedData
+ *   writer_intern.c   from a snapshot's ids to those
+ *   writer_dump.c     one dump: who is new, what has changed, in which order
+ *   writer_rows.c     our own packets of a dump
+ *   writer_samples.c  Perfetto's packets of a dump
+ *   writer_symbols.c  names of code addresses
+ *
+ * Holds     iids start at 1: they are an interning id + 1, and 0 means unset.
+ * Threads   as trace_writer.h.
+ */
+#pragma once
+
+#include "trace/proto/perfetto.pb-c.h"
+#include "trace/trace_writer.h"
+#include "util/buf.h"
+#include "util/intern.h"
+
+/* Packets are split at about this size; readers take far larger ones, but need memory for each. */
+#define HS_PACKET_BYTES (400U * 1000U)
+/* The heap that needs no name in front of its callstacks. */
+#define HS_HEAP_MALLOC "libc.malloc"
+/* Repeated varints of a row: column chunks stay below HS_PACKET_BYTES with this many rows. */
+#define HS_ROWS_PER_PACKET    6000U
+#define HS_SAMPLES_PER_PACKET 8000U
+
+/* What was last written for one callstack of one process. */
+struct hs_written_stack {
+    uint64_t alloc_bytes, alloc_count;
+    uint64_t freed_bytes, freed_count;
+    uint64_t row_hash; /* of all figures; 0: no row yet */
+    uint32_t heap;     /* index in heap_names of the writer */
+};
+
+/* A running process: one program image. */
+struct hs_written_process {
+    uint32_t pid;
+    uint64_t start_mono_ns;
+    uint32_t process_idx;
+    uint32_t image; /* 0: the first of this pid */
+    uint32_t dump_count;
+    uint64_t last_time_ns;   /* of its last dump; before it, when recording began */
+    struct hs_intern stacks; /* callstack iid -> index in written */
+    struct hs_written_stack *written;
+    uint32_t written_capacity;
+    uint64_t info_hash;
+    uint64_t modules_hash;
+};
+
+/* Blocks that were live when a program image ended; freed in the file when its pid gets another. */
+struct hs_leftover_stack {
+    uint32_t callstack_iid;
+    uint32_t heap;
+    uint64_t alloc_bytes, alloc_count;
+};
+
+struct hs_leftover {
+    uint32_t pid;
+    uint32_t stack_count;
+    uint64_t last_time_ns;
+    struct hs_leftover_stack *stacks;
+};
+
+struct hs_pid_state {
+    uint32_t image_count;
+    bool is_announced; /* a ProcessTree was written for the image to come */
+};
+
+struct hs_writer_batch;
+
+struct hs_trace_writer {
+    struct hs_trace_writer_config config;
+    struct hs_buf out;
+    int err;
+    bool has_begun;
+    uint32_t sequence_id;
+    uint64_t profile_packet_idx;
+    struct hs_trace_clocks clocks; /* as last written */
+
+    uint8_t *scratch; /* one packet */
+    size_t scratch_bytes;
+
+    struct hs_intern functions, paths, build_ids; /* strings, by hash */
+    struct hs_intern mappings, frames, callstacks;
+    struct hs_writer_batch *batch; /* interned and not yet written */
+
+    char (*heap_names)[64];
+    uint32_t heap_count;
+
+    struct hs_intern pids; /* pid -> index in pid_states */
+    struct hs_pid_state *pid_states;
+    uint32_t pid_capacity;
+    uint32_t process_count; /* process_idx of the next one */
+
+    struct hs_written_process *running;
+    uint32_t running_count, running_capacity;
+
+    struct hs_leftover *leftovers; /* oldest first */
+    uint32_t leftover_count, leftover_capacity;
+    uint64_t leftover_stack_count;
+};
+
+/* The figures of one callstack at this dump. Indices as in hs_written_process.written. */
+struct hs_dump_row {
+    struct hs_estimate alloc, live, peak;
+};
+
+/* One dump being written. */
+struct hs_writer_dump {
+    const struct hs_snapshot *snap;
+    struct hs_written_process *process;
+    uint64_t time_ns, window_start_ns;
+    uint32_t *heaps;          /* by the snapshot's heap id: index in heap_names */
+    uint32_t *mapping_iids;   /* by module id */
+    uint32_t *frame_iids;     /* by frame id; 0: left out */
+    uint32_t *stack_idx;      /* by stack: index in process->written; UINT32_MAX: left out */
+    struct hs_dump_row *rows; /* by index in process->written */
+};
+
+/* Writes one packet. On any failure sets writer->err. */
+void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
+/* A packet of our sequence at a time of CLOCK_MONOTONIC. */
+void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,
+                           uint64_t mono_ns);
+void hs_writer_fail(struct hs_trace_writer *writer, int err);
+/* BOOTTIME of a moment of CLOCK_MONOTONIC. */
+uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns);
+/* Writes the clocks again when the machine was suspended since. */
+void hs_writer_refresh_clocks(struct hs_trace_writer *writer);
+
+/* NULL when out of memory. Valid until the next call. */
+struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid);
+
+/* Makes *array hold at least `count` elements; new ones are zeros. */
+int hs_writer_grow(void **array, uint32_t *capacity, uint32_t count, size_t elem_bytes);
+/* Saturates: NaN and negative become 0. */
+uint64_t hs_writer_round(double value);
+
+/* Fills the iids of the dump and sends what is new. */
+int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
+
+/* Our own packets. */
+int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
+/* Perfetto's. Updates what was written. */
+int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
+int hs_writer_release(struct hs_trace_writer *writer, const struct hs_leftover *leftover,
+                      uint64_t time_ns);
+/* Frees all state of dumps. */
+void hs_writer_dump_deinit(struct hs_trace_writer *writer);

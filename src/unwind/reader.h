@@ -1,0 +1,65 @@
+/*
+ * Reads stack words on behalf of a walk: inside the window only, and noting each for replay.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "rt/base.h"
+#include "unwind/unwind.h"
+
+struct hs_stack_reader {
+    struct hs_stack_window *window;
+    struct hs_walk *walk; /* gets the words; NULL: nobody wants them */
+    uint64_t base_va;     /* the walk's start sp */
+    uint64_t top_va;      /* the end of the highest word read */
+};
+
+/* Is the word at va readable, after extending the window if need be? */
+static inline bool hs_stack_window_has(struct hs_stack_window *w, uint64_t va)
+{
+    for (int is_extended = 0; is_extended < 2; is_extended++) {
+        if (hs_likely(va >= w->lo_va && w->hi_va >= 8 && va <= w->hi_va - 8)) {
+            return true;
+        }
+        if (is_extended || !w->extend || va > UINT64_MAX - 8 || !w->extend(w, va)) {
+            break;
+        }
+    }
+    return false;
+}
+
+static inline uint64_t hs_stack_load(uint64_t va, uint64_t shift)
+{
+    uint64_t word;
+    memcpy(&word, (const void *)(uintptr_t)(va + shift), 8); /* may be unaligned: hostile */
+    return word;
+}
+
+/* A word that cannot be told by its distance above the start makes the walk not replayable. */
+static inline void hs_walk_note_word(struct hs_walk *walk, uint64_t base_va, uint64_t va,
+                                     uint64_t word)
+{
+    if (va - base_va > UINT32_MAX || walk->word_count >= HS_WALK_WORDS_MAX) {
+        walk->is_replayable = false;
+        return;
+    }
+    walk->word_va_low[walk->word_count] = (uint32_t)va;
+    walk->word[walk->word_count++] = word;
+}
+
+static inline bool hs_stack_read(struct hs_stack_reader *r, uint64_t va, uint64_t *ret_word)
+{
+    if (!hs_stack_window_has(r->window, va)) {
+        return false;
+    }
+    uint64_t word = hs_stack_load(va, r->window->shift);
+    r->top_va = va + 8 > r->top_va ? va + 8 : r->top_va;
+    if (r->walk) {
+        hs_walk_note_word(r->walk, r->base_va, va, word);
+    }
+    *ret_word = word;
+    return true;
+}

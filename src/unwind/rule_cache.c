@@ -1,0 +1,66 @@
+/*
+ * Filling, growing and flushing the rule cache; the look-up is in the header.
+ */
+#include "unwind/rule_cache.h"
+
+#include "rt/bits.h"
+
+static uint64_t draw_secret(uint64_t generation)
+{
+    return hs_mix64(generation * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+void hs_rule_cache_init(struct hs_rule_cache *cache, struct hs_rule_entry *entries,
+                        uint32_t max_count)
+{
+    *cache = (struct hs_rule_cache){ .entries = entries,
+                                     .mask = HS_RULE_CACHE_MIN - 1,
+                                     .max_mask = max_count - 1,
+                                     .generation = 1,
+                                     .secret = draw_secret(1) };
+}
+
+void hs_rule_cache_flush(struct hs_rule_cache *cache)
+{
+    uint64_t generation = hs_add_relaxed(&cache->generation, 1) + 1;
+    /* ORDER rule-flush: the module state that the caller has published before. */
+    hs_store_release(&cache->secret, draw_secret(generation));
+}
+
+/* A quarter of the entries had to make way: the table is too small. */
+static void note_eviction(struct hs_rule_cache *cache, uint32_t mask)
+{
+    if (mask >= cache->max_mask) {
+        return;
+    }
+    if (hs_add_relaxed(&cache->evict_count, 1) >= mask / 4) {
+        hs_store_relaxed(&cache->evict_count, 0);
+        hs_store_relaxed(&cache->mask, mask * 2 + 1);
+    }
+}
+
+/* Does the entry hold a rule of the generation of (pc, key)? If so, its own pc comes out, which has
+ * few bits; else noise. */
+static bool is_current(const struct hs_rule_entry *entry, uint64_t pc, uint64_t key)
+{
+    uint64_t other_pc = hs_load_relaxed(&entry->check) ^ hs_load_relaxed(&entry->word) ^ key ^ pc;
+    return other_pc >> 48 == 0 || (other_pc ^ HS_RULE_CACHE_EXACT) >> 48 == 0;
+}
+
+void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key, uint64_t word)
+{
+    uint32_t mask = hs_load_relaxed(&cache->mask);
+    size_t idx = hs_rule_cache_idx(pc, mask);
+    struct hs_rule_entry *place = &cache->entries[idx], *neighbour = &cache->entries[idx ^ 1];
+
+    hs_add_relaxed(&cache->miss_count, 1);
+    if (is_current(place, pc, key)) {
+        if (is_current(neighbour, pc, key)) {
+            note_eviction(cache, mask);
+        }
+        hs_store_relaxed(&neighbour->word, hs_load_relaxed(&place->word));
+        hs_store_relaxed(&neighbour->check, hs_load_relaxed(&place->check));
+    }
+    hs_store_relaxed(&place->word, word);
+    hs_store_relaxed(&place->check, key ^ word);
+}

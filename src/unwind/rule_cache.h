@@ -1,0 +1,99 @@
+/*
+ * Rule cache: from a pc to its unwind rule and to the caller's name for the frame.
+ *
+ * Shared by all threads without a lock. An entry is two words, word and pc ^ word ^ secret. Two
+ * threads that write the same entry at once may leave halves of both behind; such a pair does not
+ * give back any pc that will ever be asked, so it is a miss and nothing else. A flush draws a new
+ * secret, which makes a miss of every older entry.
+ *
+ * A pc has one place, which is read first, and the neighbour in the same cache line: what is pushed
+ * out of its place moves there. Two return addresses of one stack that meet would otherwise push
+ * each other out at every walk.
+ *
+ * The memory is the caller's: zero pages, HS_RULE_CACHE_BYTES(max_count) of them. It is used from
+ * the start: the table begins with HS_RULE_CACHE_MIN entries and doubles when many different pcs
+ * push each other out, so a small program touches four pages of it and no more. The low bits of the
+ * pc are the index, hence doubling keeps half the entries where they are, and costs misses for the
+ * others.
+ *
+ * Holds     `mask` + 1 is a power of two and only grows. Zero memory is an empty table.
+ * Threads   any, at any time; hs_rule_cache_init before the first.
+ * Fails     never: a rule that is pushed out is worked out again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+#define HS_RULE_CACHE_MIN          1024U
+#define HS_RULE_CACHE_BYTES(count) ((size_t)(count) * sizeof(struct hs_rule_entry))
+
+struct hs_rule_entry {
+    uint64_t check; /* key ^ word */
+    uint64_t word;  /* rule << 32 | user */
+};
+
+struct hs_rule_cache {
+    struct hs_rule_entry *entries;
+    uint64_t secret; /* of this generation; part of every key */
+    uint32_t mask;
+    uint32_t max_mask;
+    /* Written on misses only, away from what every walk reads. */
+    _Alignas(64) uint64_t generation;
+    uint64_t miss_count;
+    uint32_t evict_count; /* entries pushed out since the last doubling */
+};
+
+/* `entries` is zero memory for `max_count` (a power of two >= HS_RULE_CACHE_MIN) entries. */
+void hs_rule_cache_init(struct hs_rule_cache *cache, struct hs_rule_entry *entries,
+                        uint32_t max_count);
+
+/* Forgets all rules. To be called after the new state of the modules can be seen by `resolve`; a
+ * walk that begins afterwards uses that state and nothing older. */
+void hs_rule_cache_flush(struct hs_rule_cache *cache);
+
+/* Remembers `word` for `pc`; `key` as made by hs_rule_cache_key. */
+void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key, uint64_t word);
+
+/* ---- hot ---- */
+
+/* An exact pc (of a frame interrupted by a signal) has other rules than an equal return address. */
+#define HS_RULE_CACHE_EXACT UINT64_C(0x5bd1e9955bd1e995)
+
+static inline uint64_t hs_rule_cache_secret(const struct hs_rule_cache *cache)
+{
+    /* ORDER rule-flush: with a new secret comes the module state it was drawn for. */
+    return hs_load_acquire(&cache->secret);
+}
+
+static inline uint64_t hs_rule_cache_key(uint64_t pc, bool is_exact, uint64_t secret)
+{
+    return pc ^ secret ^ (is_exact ? HS_RULE_CACHE_EXACT : 0);
+}
+
+/* Code addresses are even enough as they are, and this is on the critical path of a walk. */
+static inline size_t hs_rule_cache_idx(uint64_t pc, uint64_t mask)
+{
+    return pc & mask;
+}
+
+/* The word that `entry` holds for `key`; false: it holds another's. */
+static inline bool hs_rule_entry_get(const struct hs_rule_entry *entry, uint64_t key,
+                                     uint64_t *ret_word)
+{
+    uint64_t word = hs_load_relaxed(&entry->word);
+    *ret_word = word;
+    return hs_likely((hs_load_relaxed(&entry->check) ^ word) == key);
+}
+
+static inline bool hs_rule_cache_find(const struct hs_rule_entry *entries, uint64_t mask,
+                                      uint64_t pc, uint64_t key, uint64_t *ret_word)
+{
+    size_t idx = hs_rule_cache_idx(pc, mask);
+    return hs_rule_entry_get(&entries[idx], key, ret_word) ||
+           hs_rule_entry_get(&entries[idx ^ 1], key, ret_word);
+}

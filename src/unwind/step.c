@@ -1,0 +1,282 @@
+/*
+ * One frame at a time, in every case there is: the cold half of a walk. See unwind.c.
+ */
+#include "arch/rule.h"
+#include "arch/sigframe.h"
+#include "rt/base.h"
+#include "unwind/rule_make.h"
+#include "unwind/walker.h"
+
+static bool end(struct hs_walker *w, enum hs_unwind_end why)
+{
+    w->walk->end = why;
+    return false;
+}
+
+static bool resolve(const struct hs_walker *w, uint64_t pc, bool is_exact, struct hs_resolved *ret)
+{
+    return w->unwinder->resolve(w->unwinder->resolve_ctx, pc, is_exact, ret);
+}
+
+/* The cache's word for the current pc, made if need be. */
+static bool find_word(struct hs_walker *w, uint64_t *ret_word)
+{
+    struct hs_rule_cache *cache = w->unwinder->cache;
+    uint64_t key = hs_rule_cache_key(w->pc, w->is_exact, w->secret);
+    uint32_t mask = hs_load_relaxed(&cache->mask);
+    uint64_t word;
+    if (!hs_rule_cache_find(cache->entries, mask, w->pc, key, &word)) {
+        struct hs_resolved resolved;
+        if (!resolve(w, w->pc, w->is_exact, &resolved)) {
+            return false;
+        }
+        word = (uint64_t)hs_rule_make(resolved.module, w->pc, w->is_exact) << 32 | resolved.user;
+        hs_rule_cache_insert(cache, w->pc, key, word);
+    }
+    *ret_word = word;
+    return true;
+}
+
+static void emit(struct hs_walker *w, uint32_t user)
+{
+    w->walk->frames[w->out_idx++] = user;
+    w->count++;
+    hs_walker_wrap(w);
+}
+
+static bool go_to(struct hs_walker *w, uint64_t pc, uint64_t sp)
+{
+    /* Interrupted code may be about to jump into its caller, whose stack it already has: longjmp. */
+    if (sp < w->sp || (sp == w->sp && !w->is_exact)) {
+        return end(w, HS_UNWIND_NO_ADVANCE);
+    }
+    w->pc = pc;
+    w->sp = sp;
+    w->is_exact = false;
+    w->is_guess = false;
+    return true;
+}
+
+/* The value of bp, on which the walk now depends. */
+static bool use_bp(struct hs_walker *w)
+{
+    if (w->bp_va == HS_BP_IS_START || w->bp_va == HS_BP_IS_CARRIED) {
+        hs_walk_note_bp(w->walk, w->bp_va);
+    } else if (w->bp_va != HS_BP_IS_NOTED && !hs_stack_read(&w->reader, w->bp_va, &w->bp)) {
+        return false;
+    }
+    w->bp_va = HS_BP_IS_NOTED;
+    return true;
+}
+
+static bool step_plain(struct hs_walker *w, uint64_t cfa, uint64_t bp_bytes)
+{
+    uint64_t ra;
+    if (cfa <= w->sp) {
+        return end(w, HS_UNWIND_NO_ADVANCE);
+    }
+    if (!hs_stack_read(&w->reader, cfa - 8, &ra)) {
+        return end(w, HS_UNWIND_UNREADABLE);
+    }
+    if (bp_bytes != HS_RULE_BP_SAME_BYTES) {
+        w->bp_va = cfa - bp_bytes;
+        if (!hs_stack_window_has(w->reader.window, w->bp_va)) {
+            return end(w, HS_UNWIND_UNREADABLE);
+        }
+    }
+    return go_to(w, ra, cfa);
+}
+
+/* Code without information: if bp looks like a frame pointer it is taken for one. */
+static bool step_frame_pointer(struct hs_walker *w)
+{
+    if (!use_bp(w) || w->bp < w->sp || w->bp % 8 != 0 || w->bp > UINT64_MAX - 16) {
+        return end(w, HS_UNWIND_NO_INFO);
+    }
+    if (!hs_stack_window_has(w->reader.window, w->bp) ||
+        !hs_stack_window_has(w->reader.window, w->bp + 8)) {
+        w->walk->is_replayable = false; /* another window might have had it */
+        return end(w, HS_UNWIND_NO_INFO);
+    }
+    if (!step_plain(w, w->bp + 16, 16)) {
+        return false;
+    }
+    w->is_guess = true;
+    return true;
+}
+
+static bool step_drap(struct hs_walker *w, uint64_t off_bytes)
+{
+    uint64_t cfa;
+    if (!use_bp(w) || !hs_stack_read(&w->reader, w->bp - off_bytes, &cfa) ||
+        !hs_stack_window_has(w->reader.window, w->bp)) {
+        return end(w, HS_UNWIND_UNREADABLE);
+    }
+    w->bp_va = w->bp;
+    /* It may be the highest word of all, and is read without further notice when it is needed. */
+    w->reader.top_va = w->bp + 8 > w->reader.top_va ? w->bp + 8 : w->reader.top_va;
+    return step_plain(w, cfa, HS_RULE_BP_SAME_BYTES);
+}
+
+static void set_bp(struct hs_walker *w, const struct hs_frame *frame)
+{
+    w->bp = hs_frame_has(frame, HS_DWARF_RBP) ? frame->reg[HS_DWARF_RBP] : 0;
+    w->bp_va = HS_BP_IS_NOTED;
+}
+
+/* Goes on in an interrupted frame, maybe on another stack. What it depends on is hardly ever the
+ * same again, so such a walk is not for replay. */
+static bool enter_interrupted(struct hs_walker *w, const struct hs_frame *frame)
+{
+    if (++w->signal_count > HS_SIGNALS_WALK_MAX) {
+        return end(w, HS_UNWIND_NO_ADVANCE);
+    }
+    w->walk->is_replayable = false;
+    w->pc = frame->reg[HS_DWARF_RA];
+    w->sp = frame->reg[HS_DWARF_RSP];
+    set_bp(w, frame);
+    w->reader.base_va = w->sp;
+    w->is_exact = true;
+    w->is_guess = false;
+    w->anchor = *frame;
+    w->anchor_count = w->count;
+    return true;
+}
+
+static bool step_sigreturn(struct hs_walker *w)
+{
+    struct hs_frame frame = { .is_exact = true };
+    for (unsigned i = 0; i < HS_SIGFRAME_REG_N; i++) {
+        uint64_t value;
+        if (!hs_stack_read(&w->reader, w->sp + hs_sigframe[i].off, &value)) {
+            return end(w, HS_UNWIND_UNREADABLE);
+        }
+        hs_frame_set(&frame, hs_sigframe[i].dwarf_reg, value);
+    }
+    return enter_interrupted(w, &frame);
+}
+
+static bool end_of_step(struct hs_walker *w, enum hs_frame_step why)
+{
+    switch (why) {
+    case HS_FRAME_END:
+        return end(w, HS_UNWIND_END);
+    case HS_FRAME_NO_INFO:
+        return end(w, HS_UNWIND_NO_INFO);
+    case HS_FRAME_UNREADABLE:
+        return end(w, HS_UNWIND_UNREADABLE);
+    default:
+        return end(w, HS_UNWIND_BAD_INFO);
+    }
+}
+
+static enum hs_frame_step step_module(struct hs_walker *w, struct hs_frame *frame)
+{
+    struct hs_resolved resolved;
+    if (!resolve(w, frame->reg[HS_DWARF_RA], frame->is_exact, &resolved) || !resolved.module) {
+        return HS_FRAME_NO_INFO;
+    }
+    return hs_frame_step(resolved.module, &w->reader, frame);
+}
+
+/* The start as a frame with all its registers. */
+static void frame_of_start(const struct hs_regs *start, bool is_exact, struct hs_frame *ret_frame)
+{
+    ret_frame->valid_mask = 0;
+    ret_frame->is_exact = is_exact;
+    hs_frame_set(ret_frame, HS_DWARF_RA, start->pc);
+    hs_frame_set(ret_frame, HS_DWARF_RSP, start->sp);
+    hs_frame_set(ret_frame, HS_DWARF_RBP, start->bp);
+    hs_frame_set(ret_frame, HS_DWARF_RBX, start->bx);
+    hs_frame_set(ret_frame, HS_DWARF_R12, start->r12);
+    hs_frame_set(ret_frame, HS_DWARF_R13, start->r13);
+    hs_frame_set(ret_frame, HS_DWARF_R14, start->r14);
+    hs_frame_set(ret_frame, HS_DWARF_R15, start->r15);
+}
+
+/* All registers of the current frame (number count - 1, as it is already emitted), by going through
+ * the frames since the anchor once more. */
+static bool recover_registers(struct hs_walker *w, struct hs_frame *ret_frame)
+{
+    struct hs_frame frame;
+    if (w->anchor_count > 0) {
+        frame = w->anchor;
+    } else {
+        frame_of_start(w->start, w->is_start_exact, &frame);
+    }
+    w->walk->is_replayable = false;
+    for (uint32_t n = w->anchor_count; n + 1 < w->count; n++) {
+        if (step_module(w, &frame) != HS_FRAME_STEPPED) {
+            return false;
+        }
+    }
+    if (frame.reg[HS_DWARF_RA] != w->pc || frame.reg[HS_DWARF_RSP] != w->sp) {
+        return false;
+    }
+    *ret_frame = frame;
+    return true;
+}
+
+static bool step_general(struct hs_walker *w)
+{
+    struct hs_frame frame = { .is_exact = w->is_exact };
+    if (!use_bp(w)) {
+        return end(w, HS_UNWIND_UNREADABLE);
+    }
+    hs_frame_set(&frame, HS_DWARF_RA, w->pc);
+    hs_frame_set(&frame, HS_DWARF_RSP, w->sp);
+    hs_frame_set(&frame, HS_DWARF_RBP, w->bp);
+
+    enum hs_frame_step result = step_module(w, &frame);
+    bool is_recovered = false;
+    if (result == HS_FRAME_UNKNOWN) {
+        is_recovered = recover_registers(w, &frame);
+        result = is_recovered ? step_module(w, &frame) : HS_FRAME_BAD_INFO;
+    }
+    if (result != HS_FRAME_STEPPED) {
+        return end_of_step(w, result);
+    }
+    if (frame.is_exact) {
+        return enter_interrupted(w, &frame);
+    }
+    if (is_recovered) {
+        w->anchor = frame;
+        w->anchor_count = w->count;
+    }
+    set_bp(w, &frame);
+    return go_to(w, frame.reg[HS_DWARF_RA], frame.reg[HS_DWARF_RSP]);
+}
+
+bool hs_walker_step(struct hs_walker *w)
+{
+    uint64_t word;
+    if (w->pc == 0) {
+        return end(w, HS_UNWIND_END); /* how threads and coroutines mark the end by hand */
+    }
+    if (!find_word(w, &word)) {
+        return end(w, w->is_guess ? HS_UNWIND_NO_INFO : HS_UNWIND_NO_MODULE);
+    }
+    emit(w, (uint32_t)word);
+    uint32_t rule = (uint32_t)(word >> 32);
+    switch (hs_rule_kind(rule)) {
+    case HS_RULE_SP:
+        return step_plain(w, w->sp + hs_rule_cfa_off(rule), hs_rule_bp_bytes(rule));
+    case HS_RULE_BP:
+        if (!use_bp(w)) {
+            return end(w, HS_UNWIND_UNREADABLE);
+        }
+        return step_plain(w, w->bp + hs_rule_cfa_off(rule), hs_rule_bp_bytes(rule));
+    case HS_RULE_FP:
+        return step_frame_pointer(w);
+    case HS_RULE_DRAP:
+        return step_drap(w, hs_rule_cfa_off(rule));
+    case HS_RULE_SIGRETURN:
+        return step_sigreturn(w);
+    case HS_RULE_GENERAL:
+        return step_general(w);
+    case HS_RULE_END:
+        return end(w, HS_UNWIND_END);
+    default:
+        return end(w, HS_UNWIND_BAD_INFO);
+    }
+}

@@ -1,0 +1,258 @@
+/*
+ * The walk.
+ *
+ * Two halves take turns. run_hot() goes on as long as every rule is a cached plain one and the stack
+ * below is known to be readable: no calls, everything in registers, and its chain of dependent
+ * instructions is pc -> cache entry -> frame address -> return address. Whatever it does not like,
+ * it leaves untouched to hs_walker_step(), which takes one frame further in every case there is.
+ *
+ * Registers beyond pc, sp and bp are not followed. When a frame's information asks for one (hand
+ * written assembly under a signal handler, say), the walk is gone through again from the last place
+ * where all registers were known, its start or a signal frame: see step.c.
+ *
+ * Holds     every word read lies in the window at that moment. sp rises from frame to frame, but for
+ *           HS_SIGNALS_WALK_MAX signal frames: so walks end.
+ */
+#include "unwind/unwind.h"
+
+#include "arch/rule.h"
+#include "rt/base.h"
+#include "unwind/walker.h"
+
+/* The furthest above its start that the hot loop goes: a stack of 4 GiB is a slow one. */
+#define HOT_SPAN_MAX (UINT64_C(0xffffffff) & ~UINT64_C(7))
+
+/* How many frames run_hot() may take before it has to look at its limits again. */
+static uint32_t hot_room(const struct hs_walker *w, uint32_t stop_count)
+{
+    uint32_t frames = HS_FRAMES_KEPT - w->out_idx;
+    frames = frames < stop_count - w->count ? frames : stop_count - w->count;
+    uint32_t words = (HS_WALK_WORDS_MAX - w->walk->word_count) / 2;
+    return frames < words ? frames : words;
+}
+
+/* Frames that are plain, cached and readable. `shift` is a constant 0 in process.
+ *
+ * A saved bp is not read when it is restored but when a rule uses it: in code without frame pointers
+ * it is data, different each time, and a replay that compared it would hardly ever succeed. */
+static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walker *w, uint64_t hi,
+                                                                  uint64_t shift, uint32_t room)
+{
+    struct hs_walk *walk = w->walk;
+    const struct hs_rule_entry *entries = w->unwinder->cache->entries;
+    const uint64_t mask = hs_load_relaxed(&w->unwinder->cache->mask);
+    const uint64_t secret = w->secret;
+    uint64_t pc = w->pc, sp = w->sp, bp = w->bp, bp_va = w->bp_va;
+    uint32_t *frame = walk->frames + w->out_idx;
+    uint32_t *const frame_stop = frame + room;
+    uint32_t words = walk->word_count;
+
+    while (frame < frame_stop) {
+        uint64_t word;
+        if (!hs_rule_cache_find(entries, mask, pc, pc ^ secret, &word)) {
+            break;
+        }
+        uint32_t rule = (uint32_t)(word >> 32);
+        uint64_t bp_bytes = hs_rule_bp_bytes(rule);
+        uint64_t cfa_off = word >> (32 + HS_RULE_OFF_SHIFT);
+        uint64_t cfa = sp + cfa_off;
+        if (hs_rule_kind(rule) != HS_RULE_SP) {
+            if (hs_rule_kind(rule) != HS_RULE_BP) {
+                break;
+            }
+            if (bp_va != HS_BP_IS_NOTED) {
+                if (bp_va <= HS_BP_IS_CARRIED) {
+                    hs_walk_note_bp(walk, bp_va);
+                } else {
+                    bp = hs_stack_load(bp_va, shift);
+                    walk->word_va_low[words] = (uint32_t)bp_va;
+                    walk->word[words++] = bp;
+                }
+                bp_va = HS_BP_IS_NOTED;
+            }
+            cfa = bp + cfa_off;
+            /* Slots at or above sp, and no wrapping around. (Of HS_RULE_SP it is known.) */
+            if (cfa - sp > hi - sp || cfa - sp < bp_bytes) {
+                break;
+            }
+        }
+        if (hs_unlikely(cfa > hi)) {
+            break;
+        }
+        *frame++ = (uint32_t)word;
+        pc = hs_stack_load(cfa - 8, shift);
+        walk->word_va_low[words] = (uint32_t)cfa - 8;
+        walk->word[words++] = pc;
+        bp_va = bp_bytes != HS_RULE_BP_SAME_BYTES ? cfa - bp_bytes : bp_va;
+        sp = cfa;
+    }
+    uint32_t advanced = (uint32_t)(frame - walk->frames) - w->out_idx;
+    w->is_guess &= advanced == 0;
+    w->pc = pc;
+    w->sp = sp;
+    w->bp = bp;
+    w->bp_va = bp_va;
+    w->out_idx += advanced;
+    w->count += advanced;
+    walk->word_count = words;
+}
+
+static __attribute__((noinline)) void run_hot(struct hs_walker *w, uint32_t stop_count)
+{
+    const struct hs_stack_window *window = w->reader.window;
+    uint64_t base = w->reader.base_va, hi = window->hi_va;
+    /* Of a word's address 32 bits are kept; and no CFA may wrap around. */
+    if (hi - base > HOT_SPAN_MAX) {
+        hi = base + HOT_SPAN_MAX;
+    }
+    if (w->is_exact || w->sp < window->lo_va || w->sp > hi || hi > UINT64_MAX - HOT_SPAN_MAX) {
+        return;
+    }
+    if (w->bp_va > HS_BP_IS_CARRIED &&
+        (w->bp_va < window->lo_va || w->bp_va < base || w->bp_va > hi - 8)) {
+        return;
+    }
+    if (window->shift == 0) {
+        run_hot_shifted(w, hi, 0, hot_room(w, stop_count));
+    } else {
+        run_hot_shifted(w, hi, window->shift, hot_room(w, stop_count));
+    }
+}
+
+static void reverse(uint32_t *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t id = ids[i];
+        ids[i] = ids[count - 1 - i];
+        ids[count - 1 - i] = id;
+    }
+}
+
+/* Completes the ways in which the walk depends on values of bp at its checkpoints. */
+static void settle_checkpoints(struct hs_walk *walk)
+{
+    for (uint32_t i = walk->checkpoint_count; i-- > 0;) {
+        const struct hs_walk_checkpoint *checkpoint = &walk->checkpoints[i];
+        if (!checkpoint->has_used_bp) {
+            continue;
+        }
+        if (checkpoint->bp_va == HS_BP_IS_START) {
+            walk->has_used_bp = true;
+        } else if (checkpoint->bp_va == HS_BP_IS_CARRIED) {
+            walk->checkpoints[i - 1].has_used_bp = true;
+        } else if (checkpoint->bp_va != HS_BP_IS_NOTED) {
+            /* In the place that was reserved for it. */
+            walk->word_va_low[checkpoint->word_idx - 1] = (uint32_t)checkpoint->bp_va;
+            walk->word[checkpoint->word_idx - 1] = checkpoint->bp;
+        }
+    }
+}
+
+/* Puts the ring of outer frames in order, and says what is missing. */
+void hs_walker_finish(struct hs_walker *w)
+{
+    struct hs_walk *walk = w->walk;
+    walk->frame_count = w->count;
+    walk->top_va = w->reader.top_va > w->sp ? w->reader.top_va : w->sp;
+    walk->cut_idx = 0;
+    walk->skipped_count = 0;
+    if (w->count > HS_FRAMES_KEPT) {
+        uint32_t *ring = walk->frames + HS_FRAMES_INNER;
+        uint32_t oldest = w->out_idx - HS_FRAMES_INNER;
+        reverse(ring, oldest);
+        reverse(ring + oldest, HS_FRAMES_OUTER - oldest);
+        reverse(ring, HS_FRAMES_OUTER);
+        walk->frame_count = HS_FRAMES_KEPT;
+        walk->cut_idx = HS_FRAMES_INNER;
+        walk->skipped_count = w->count - HS_FRAMES_KEPT;
+    }
+    /* The other ends depend on what was readable then. */
+    if (walk->end != HS_UNWIND_END && walk->end != HS_UNWIND_NO_MODULE &&
+        walk->end != HS_UNWIND_NO_INFO) {
+        walk->is_replayable = false;
+    }
+    settle_checkpoints(walk);
+}
+
+void hs_walker_start(struct hs_walker *w, const struct hs_unwinder *unwinder,
+                     const struct hs_regs *start, bool is_exact, struct hs_stack_window *window,
+                     struct hs_walk *walk)
+{
+    w->unwinder = unwinder;
+    w->walk = walk;
+    w->reader = (struct hs_stack_reader){ .window = window, .walk = walk, .base_va = start->sp };
+    w->secret = hs_rule_cache_secret(unwinder->cache);
+    w->pc = start->pc;
+    w->sp = start->sp;
+    w->bp = start->bp;
+    w->bp_va = HS_BP_IS_START;
+    w->out_idx = 0;
+    w->count = 0;
+    w->signal_count = 0;
+    w->is_exact = is_exact;
+    w->is_start_exact = is_exact;
+    w->is_guess = false;
+    w->start = start;
+    w->anchor_count = 0;
+    walk->has_used_bp = false;
+    walk->is_replayable = !is_exact;
+    walk->word_count = 0;
+    walk->checkpoint_count = 0;
+    walk->join.at = 0;
+}
+
+bool hs_walker_run(struct hs_walker *w, uint32_t stop_count)
+{
+    struct hs_walk *walk = w->walk;
+    do {
+        run_hot(w, stop_count);
+        hs_walker_wrap(w);
+        if (walk->word_count > HS_WALK_WORDS_MAX - 2) {
+            walk->is_replayable = false; /* more words than are kept: they go to waste */
+            walk->word_count = 0;
+        }
+        if (w->count >= stop_count) {
+            return true;
+        }
+    } while (hs_walker_step(w));
+    return false;
+}
+
+bool hs_walker_checkpoint(struct hs_walker *w)
+{
+    struct hs_walk *walk = w->walk;
+    if (w->is_exact || !walk->is_replayable || w->out_idx != w->count || walk->word_count == 0 ||
+        walk->word_count >= HS_WALK_WORDS_MAX - 2 || walk->checkpoint_count == HS_CHECKPOINTS_MAX) {
+        return false;
+    }
+    if (w->bp_va > HS_BP_IS_CARRIED) {
+        if (w->bp_va < w->reader.base_va || !hs_stack_window_has(w->reader.window, w->bp_va)) {
+            return false;
+        }
+        w->bp = hs_stack_load(w->bp_va, w->reader.window->shift);
+        /* Should the frames further out need it, this place gets it; else it stays a repetition. */
+        walk->word_va_low[walk->word_count] = walk->word_va_low[walk->word_count - 1];
+        walk->word[walk->word_count] = walk->word[walk->word_count - 1];
+        walk->word_count++;
+    }
+    walk->checkpoints[walk->checkpoint_count++] =
+        (struct hs_walk_checkpoint){ .pc = w->pc,
+                                     .sp = w->sp,
+                                     .bp = w->bp,
+                                     .bp_va = w->bp_va,
+                                     .frame_idx = w->count,
+                                     .word_idx = walk->word_count };
+    w->bp_va = HS_BP_IS_CARRIED;
+    return true;
+}
+
+void hs_unwind_walk(const struct hs_unwinder *unwinder, const struct hs_regs *start, bool is_exact,
+                    struct hs_stack_window *window, struct hs_walk *ret_walk)
+{
+    struct hs_walker w;
+    hs_walker_start(&w, unwinder, start, is_exact, window, ret_walk);
+    if (hs_walker_run(&w, HS_FRAMES_WALK_MAX)) {
+        ret_walk->end = HS_UNWIND_TOO_DEEP;
+    }
+    hs_walker_finish(&w);
+}

@@ -1,0 +1,144 @@
+/*
+ * See intern.h. Open addressing with linear probing; the slots hold ids, so that keys lie in id order
+ * and growing moves four bytes a key.
+ */
+#include "util/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/bits.h"
+
+#define SLOTS_MIN 64U
+#define KEYS_MAX  (UINT32_C(1) << 31)
+
+void hs_intern_deinit(struct hs_intern *table)
+{
+    free(table->keys);
+    free(table->slots);
+    *table = (struct hs_intern){ 0 };
+}
+
+static uint32_t first_slot(const struct hs_intern *table, struct hs_intern_key key)
+{
+    return (uint32_t)hs_mix64(key.hi ^ hs_mix64(key.lo)) & (table->slot_count - 1);
+}
+
+/* The slot where `key` is, or the empty one where it would go. */
+static uint32_t find_slot(const struct hs_intern *table, struct hs_intern_key key)
+{
+    uint32_t idx = first_slot(table, key);
+    for (;;) {
+        uint32_t id = table->slots[idx];
+        if (id == 0 || (table->keys[id - 1].hi == key.hi && table->keys[id - 1].lo == key.lo)) {
+            return idx;
+        }
+        idx = (idx + 1) & (table->slot_count - 1);
+    }
+}
+
+static int grow_slots(struct hs_intern *table)
+{
+    uint32_t slot_count = table->slot_count ? table->slot_count * 2 : SLOTS_MIN;
+    uint32_t *slots = slot_count ? calloc(slot_count, sizeof(*slots)) : NULL;
+    if (!slots) {
+        return -ENOMEM;
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->slot_count = slot_count;
+    for (uint32_t id = 0; id < table->count; id++) {
+        table->slots[find_slot(table, table->keys[id])] = id + 1;
+    }
+    return 0;
+}
+
+static int grow_keys(struct hs_intern *table)
+{
+    uint32_t capacity = table->capacity ? table->capacity + table->capacity / 2 : 48;
+    struct hs_intern_key *keys = realloc(table->keys, (size_t)capacity * sizeof(*keys));
+    if (!keys) {
+        return -ENOMEM;
+    }
+    table->keys = keys;
+    table->capacity = capacity;
+    return 0;
+}
+
+/* Room for one more key. */
+static int make_room(struct hs_intern *table)
+{
+    if (table->count >= KEYS_MAX) {
+        return -EOVERFLOW;
+    }
+    int err = 0;
+    /* Every slot passed on the way costs a look at a key far away, so there are many empty ones. */
+    if ((uint64_t)table->count * 2 >= table->slot_count) {
+        err = grow_slots(table);
+    }
+    if (err == 0 && table->count == table->capacity) {
+        err = grow_keys(table);
+    }
+    return err;
+}
+
+int hs_intern_put(struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id,
+                  bool *ret_is_new)
+{
+    /* First, so that one search is enough. If there is no room, the key may still be there. */
+    int err = make_room(table);
+    if (err < 0) {
+        *ret_is_new = false;
+        return hs_intern_find(table, key, ret_id) ? 0 : err;
+    }
+    uint32_t slot = find_slot(table, key);
+    *ret_is_new = table->slots[slot] == 0;
+    if (*ret_is_new) {
+        table->keys[table->count] = key;
+        table->slots[slot] = ++table->count;
+    }
+    *ret_id = table->slots[slot] - 1;
+    return 0;
+}
+
+bool hs_intern_find(const struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id)
+{
+    if (table->slot_count == 0) {
+        return false;
+    }
+    uint32_t id = table->slots[find_slot(table, key)];
+    if (id == 0) {
+        return false;
+    }
+    *ret_id = id - 1;
+    return true;
+}
+
+struct hs_intern_key hs_intern_mix(struct hs_intern_key key, uint64_t word)
+{
+    /* Two lanes that see the word differently; each step is a bijection of its lane. */
+    uint64_t mixed = hs_mix64(word + UINT64_C(0x9e3779b97f4a7c15));
+    return (struct hs_intern_key){
+        .hi = hs_hash_step(key.hi, mixed),
+        .lo = hs_mix64(key.lo ^ word) + (key.hi << 7 | key.hi >> 57),
+    };
+}
+
+struct hs_intern_key hs_intern_hash(const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    struct hs_intern_key key = { .hi = bytes, .lo = ~(uint64_t)bytes };
+    uint64_t word;
+    for (; bytes >= sizeof(word); bytes -= sizeof(word), at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        key = hs_intern_mix(key, word);
+    }
+    word = 0;
+    if (bytes > 0) {
+        memcpy(&word, at, bytes);
+        key = hs_intern_mix(key, word);
+    }
+    /* Once more, so that the last word reaches every bit. */
+    return hs_intern_mix(key, 0);
+}

@@ -1,0 +1,193 @@
+/*
+ * See json.h.
+ */
+#include "util/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/buf.h"
+#include "util/utf8.h"
+
+void hs_json_init(struct hs_json *json, struct hs_buf *buf, int indent_width)
+{
+    *json = (struct hs_json){ .buf = buf, .indent_width = indent_width };
+}
+
+static void new_line(struct hs_json *json)
+{
+    if (json->indent_width > 0 && !json->is_inline[json->depth]) {
+        hs_buf_char(json->buf, '\n');
+        hs_buf_repeat(json->buf, ' ', (size_t)json->indent_width * (size_t)json->depth);
+    } else if (json->indent_width > 0 && json->has_element[json->depth]) {
+        hs_buf_char(json->buf, ' ');
+    }
+}
+
+/* Whatever must stand before a value or a key. */
+static void begin(struct hs_json *json)
+{
+    if (json->has_key) {
+        json->has_key = false;
+        return;
+    }
+    if (json->has_element[json->depth]) {
+        hs_buf_char(json->buf, ',');
+    }
+    if (json->depth > 0) {
+        new_line(json);
+    }
+    json->has_element[json->depth] = true;
+}
+
+static void open_level(struct hs_json *json, char bracket, bool is_inline)
+{
+    begin(json);
+    hs_buf_char(json->buf, bracket);
+    if (json->depth + 1 >= HS_JSON_DEPTH) {
+        json->buf->err = json->buf->err ? json->buf->err : -EOVERFLOW;
+        return;
+    }
+    json->depth++;
+    json->has_element[json->depth] = false;
+    json->is_inline[json->depth] = is_inline;
+}
+
+void hs_json_open(struct hs_json *json, char bracket)
+{
+    open_level(json, bracket, json->depth > 0 && json->is_inline[json->depth]);
+}
+
+void hs_json_open_inline(struct hs_json *json, char bracket)
+{
+    open_level(json, bracket, true);
+}
+
+void hs_json_close(struct hs_json *json, char bracket)
+{
+    bool has_lines = json->has_element[json->depth] && !json->is_inline[json->depth];
+    if (json->depth > 0) {
+        json->depth--;
+    }
+    if (has_lines && json->indent_width > 0) {
+        hs_buf_char(json->buf, '\n');
+        hs_buf_repeat(json->buf, ' ', (size_t)json->indent_width * (size_t)json->depth);
+    }
+    hs_buf_char(json->buf, bracket);
+    if (json->depth == 0) {
+        hs_buf_char(json->buf, '\n');
+    }
+}
+
+static void quoted(struct hs_buf *buf, const char *text)
+{
+    size_t bytes = strlen(text);
+    size_t clean_from = 0;
+    hs_buf_char(buf, '"');
+    for (size_t at = 0; at < bytes;) {
+        uint32_t c;
+        size_t length = hs_utf8_next(text + at, bytes - at, &c);
+        bool is_bad = c == 0xFFFD && length == 1;
+        /* U+2028 and U+2029 end a line in older JavaScript; DEL is a nuisance in a terminal. */
+        bool is_special =
+            c < 0x20 || c == '"' || c == '\\' || c == 0x7F || c == 0x2028 || c == 0x2029;
+        if (is_bad || is_special) {
+            hs_buf_add(buf, text + clean_from, at - clean_from);
+            clean_from = at + length;
+            if (c == '"' || c == '\\') {
+                hs_buf_char(buf, '\\');
+                hs_buf_char(buf, (char)c);
+            } else {
+                hs_buf_printf(buf, "\\u%04" PRIx32, c);
+            }
+        }
+        at += length;
+    }
+    hs_buf_add(buf, text + clean_from, bytes - clean_from);
+    hs_buf_char(buf, '"');
+}
+
+void hs_json_key(struct hs_json *json, const char *key)
+{
+    begin(json);
+    quoted(json->buf, key);
+    hs_buf_str(json->buf, json->indent_width > 0 ? ": " : ":");
+    json->has_key = true;
+}
+
+void hs_json_string(struct hs_json *json, const char *text)
+{
+    begin(json);
+    quoted(json->buf, text);
+}
+
+void hs_json_uint(struct hs_json *json, uint64_t value)
+{
+    begin(json);
+    hs_buf_printf(json->buf, "%" PRIu64, value);
+}
+
+void hs_json_int(struct hs_json *json, int64_t value)
+{
+    begin(json);
+    hs_buf_printf(json->buf, "%" PRId64, value);
+}
+
+void hs_json_double(struct hs_json *json, double value)
+{
+    if (!isfinite(value)) {
+        hs_json_null(json);
+        return;
+    }
+    begin(json);
+    if (fabs(value) < 1e15 && value == floor(value)) {
+        hs_buf_printf(json->buf, "%.0f", value == 0 ? 0 : value);
+        return;
+    }
+    /* A user's locale may have a decimal comma; JSON has none. */
+    char text[40];
+    snprintf(text, sizeof(text), "%.15g", value);
+    for (char *c = text; *c; c++) {
+        *c = *c == ',' ? '.' : *c;
+    }
+    hs_buf_str(json->buf, text);
+}
+
+void hs_json_bool(struct hs_json *json, bool value)
+{
+    begin(json);
+    hs_buf_str(json->buf, value ? "true" : "false");
+}
+
+void hs_json_null(struct hs_json *json)
+{
+    begin(json);
+    hs_buf_str(json->buf, "null");
+}
+
+void hs_json_kv_string(struct hs_json *json, const char *key, const char *text)
+{
+    hs_json_key(json, key);
+    hs_json_string(json, text);
+}
+
+void hs_json_kv_uint(struct hs_json *json, const char *key, uint64_t value)
+{
+    hs_json_key(json, key);
+    hs_json_uint(json, value);
+}
+
+void hs_json_kv_double(struct hs_json *json, const char *key, double value)
+{
+    hs_json_key(json, key);
+    hs_json_double(json, value);
+}
+
+void hs_json_kv_bool(struct hs_json *json, const char *key, bool value)
+{
+    hs_json_key(json, key);
+    hs_json_bool(json, value);
+}

@@ -1,0 +1,134 @@
+/*
+ * Command lines as a table: each command declares its options, and parsing, error texts and --help
+ * all come from that one declaration, so that they cannot disagree.
+ *
+ *     struct hs_opt_list envs = { 0 };
+ *     uint64_t interval_bytes = 4096;
+ *     const char *out = NULL;
+ *     bool is_quiet = false, is_following = true;
+ *     const struct hs_opt options[] = {
+ *         HS_OPT_SIZE('i', "interval", "BYTES", &interval_bytes, 1, UINT32_MAX,
+ *                     "mean bytes between samples (default 4096; 1 records everything)"),
+ *         HS_OPT_STRING('o', "output", "FILE", &out, "where the trace goes"),
+ *         HS_OPT_FLAG('q', "quiet", &is_quiet, "print nothing but errors"),
+ *         HS_OPT_FLAG_OFF(0, "no-follow", &is_following, "leave child processes alone"),
+ *     };
+ *
+ * Understood: -q, -qi4096, -i 4096, --interval 4096, --interval=4096, and -- to end the options.
+ * Names are not shortened: a script with a shortened name would break when an option is added.
+ * --help and -h need no entry. Strings point into argv: nothing is copied.
+ *
+ * Holds     outputs are written only through the pointers of the table, in the order of argv; the
+ *           last value of a repeated option wins, except in a list.
+ * Threads   no state.
+ * Fails     -EINVAL with one line in the result that names the option and says what to do; -ENOMEM.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum hs_opt_kind {
+    HS_OPT_KIND_FLAG,
+    HS_OPT_KIND_FLAG_OFF,
+    HS_OPT_KIND_STRING,
+    HS_OPT_KIND_LIST,
+    HS_OPT_KIND_SIZE,
+    HS_OPT_KIND_DURATION,
+    HS_OPT_KIND_NUMBER,
+    HS_OPT_KIND_CHOICE,
+};
+
+/* The values of an option that may be given more than once. Zero-initialised is empty. */
+struct hs_opt_list {
+    const char **items; /* the items point into argv */
+    size_t count;
+};
+
+void hs_opt_list_deinit(struct hs_opt_list *list);
+
+struct hs_opt {
+    char short_name;       /* 0: none */
+    const char *long_name; /* without dashes */
+    const char *value_name;
+    const char *help; /* one paragraph, wrapped where it must be; NULL: understood, not shown */
+    enum hs_opt_kind kind;
+    union {
+        bool *flag;
+        const char **string;
+        struct hs_opt_list *list;
+        uint64_t *number; /* bytes, nanoseconds or a count */
+        unsigned *choice; /* index in choices */
+    } ret;
+    uint64_t min, max; /* of numbers, both allowed */
+    const char *const *choices;
+    size_t choice_count;
+};
+
+#define HS_OPT_FLAG(short_, long_, ret_flag, help_)                                                \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .help = (help_), .kind = HS_OPT_KIND_FLAG,   \
+        .ret.flag = (ret_flag)                                                                     \
+    }
+/* Given, it sets the flag to false. */
+#define HS_OPT_FLAG_OFF(short_, long_, ret_flag, help_)                                            \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .help = (help_),                             \
+        .kind = HS_OPT_KIND_FLAG_OFF, .ret.flag = (ret_flag)                                       \
+    }
+#define HS_OPT_STRING(short_, long_, value_, ret_string, help_)                                    \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .value_name = (value_), .help = (help_),     \
+        .kind = HS_OPT_KIND_STRING, .ret.string = (ret_string)                                     \
+    }
+#define HS_OPT_LIST(short_, long_, value_, ret_list, help_)                                        \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .value_name = (value_), .help = (help_),     \
+        .kind = HS_OPT_KIND_LIST, .ret.list = (ret_list)                                           \
+    }
+#define HS_OPT_NUMERIC_(kind_, short_, long_, value_, ret_number, min_, max_, help_)               \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .value_name = (value_), .help = (help_),     \
+        .kind = (kind_), .ret.number = (ret_number), .min = (min_), .max = (max_)                  \
+    }
+#define HS_OPT_SIZE(...)     HS_OPT_NUMERIC_(HS_OPT_KIND_SIZE, __VA_ARGS__)
+#define HS_OPT_DURATION(...) HS_OPT_NUMERIC_(HS_OPT_KIND_DURATION, __VA_ARGS__)
+#define HS_OPT_NUMBER(...)   HS_OPT_NUMERIC_(HS_OPT_KIND_NUMBER, __VA_ARGS__)
+/* `choices_` is an array of strings; `ret_choice` gets the index of the one that was named. */
+#define HS_OPT_CHOICE(short_, long_, value_, ret_choice, choices_, help_)                          \
+    {                                                                                              \
+        .short_name = (short_), .long_name = (long_), .value_name = (value_), .help = (help_),     \
+        .kind = HS_OPT_KIND_CHOICE, .ret.choice = (ret_choice), .choices = (choices_),             \
+        .choice_count = sizeof(choices_) / sizeof((choices_)[0])                                   \
+    }
+
+#define HS_OPERANDS_ANY SIZE_MAX
+
+struct hs_opts_spec {
+    const char *command;        /* "run"; NULL for the program itself */
+    const char *summary;        /* one line, lower case, no full stop */
+    const char *operands_usage; /* "FILE", "-- PROGRAM [ARGS]"; "" for none */
+    const char *footer;         /* shown under the options, NULL none: examples, a pointer on */
+    const struct hs_opt *options;
+    size_t option_count;
+    size_t operands_min, operands_max;
+    const char *operand_missing; /* what to say below operands_min: "no program to run was given" */
+    bool is_ended_by_operand;    /* the first operand ends the options: the rest is not ours */
+};
+
+struct hs_opts_result {
+    bool is_help_wanted; /* then nothing else was checked */
+    char **operands;     /* inside argv, in their order, and NULL behind the last */
+    size_t operand_count;
+    char error[512]; /* set when parsing failed; one line, no prefix */
+};
+
+/* argv[0] is the command's name, argv[argc] is NULL. Overwrites argv: use the result afterwards. */
+int hs_opts_parse(const struct hs_opts_spec *spec, int argc, char **argv,
+                  struct hs_opts_result *ret_result);
+
+/* Writes usage, options and footer, wrapped at `columns`. */
+void hs_opts_write_help(const struct hs_opts_spec *spec, FILE *out, unsigned columns);

@@ -1,0 +1,302 @@
+/*
+ * Parsers of /proc/PID text: see proc.h.
+ */
+#include "util/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rt/base.h"
+
+struct cursor {
+    const char *at;
+    const char *end;
+};
+
+static void skip_blanks(struct cursor *c)
+{
+    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t')) {
+        c->at++;
+    }
+}
+
+/* A decimal number, saturated; negative ones (nice values) read as 0. */
+static bool take_number(struct cursor *c, uint64_t *ret_number)
+{
+    skip_blanks(c);
+    bool is_negative = c->at < c->end && *c->at == '-';
+    if (is_negative) {
+        c->at++;
+    }
+    if (c->at >= c->end || *c->at < '0' || *c->at > '9') {
+        return false;
+    }
+    uint64_t n = 0;
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
+        if (__builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*c->at - '0'), &n)) {
+            n = UINT64_MAX;
+        }
+    }
+    *ret_number = is_negative ? 0 : n;
+    return true;
+}
+
+static uint32_t clamp_u32(uint64_t n)
+{
+    return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static void copy_text(char *ret_text, size_t cap_bytes, const char *from, size_t from_bytes)
+{
+    size_t n = from_bytes < cap_bytes - 1 ? from_bytes : cap_bytes - 1;
+    if (n > 0) {
+        memcpy(ret_text, from, n);
+    }
+    ret_text[n] = '\0';
+}
+
+int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat *ret_stat)
+{
+    struct cursor c = { text, text + text_bytes };
+    struct hs_proc_stat stat = { 0 };
+    uint64_t fields[53] = { 0 }; /* by the numbers of proc(5) */
+    if (!take_number(&c, &fields[1])) {
+        return -EINVAL;
+    }
+    /* comm may hold blanks and brackets of its own: it ends at the last bracket. */
+    const char *open = memchr(c.at, '(', (size_t)(c.end - c.at));
+    const char *close = open ? memrchr(open, ')', (size_t)(c.end - open)) : NULL;
+    if (!close) {
+        return -EINVAL;
+    }
+    copy_text(stat.comm, sizeof(stat.comm), open + 1, (size_t)(close - open - 1));
+    c.at = close + 1;
+    skip_blanks(&c);
+    if (c.at >= c.end) {
+        return -EINVAL;
+    }
+    stat.state = *c.at++;
+    for (size_t i = 4; i < HS_COUNT_OF(fields) && take_number(&c, &fields[i]); i++) {
+    }
+    stat.pid = clamp_u32(fields[1]);
+    stat.ppid = clamp_u32(fields[4]);
+    stat.pgrp = clamp_u32(fields[5]);
+    stat.session = clamp_u32(fields[6]);
+    stat.start_ticks = fields[22];
+    stat.vsize_bytes = fields[23];
+    stat.rss_pages = fields[24];
+    *ret_stat = stat;
+    return 0;
+}
+
+/* One "Key:   number [kB]" line that we know. */
+struct line_field {
+    const char *key;
+    uint64_t *ret_number;
+};
+
+/* Calls for each line; false when the text ends. */
+static bool take_line(struct cursor *c, struct cursor *ret_line)
+{
+    if (c->at >= c->end) {
+        return false;
+    }
+    const char *nl = memchr(c->at, '\n', (size_t)(c->end - c->at));
+    ret_line->at = c->at;
+    ret_line->end = nl ? nl : c->end;
+    c->at = nl ? nl + 1 : c->end;
+    return true;
+}
+
+static bool take_key(struct cursor *line, const char *key)
+{
+    size_t n = strlen(key);
+    if ((size_t)(line->end - line->at) <= n || memcmp(line->at, key, n) != 0 ||
+        line->at[n] != ':') {
+        return false;
+    }
+    line->at += n + 1;
+    return true;
+}
+
+static bool take_field(struct cursor *line, const struct line_field *fields, size_t field_count)
+{
+    for (size_t i = 0; i < field_count; i++) {
+        uint64_t n;
+        if (take_key(line, fields[i].key)) {
+            if (!take_number(line, &n)) {
+                return false;
+            }
+            skip_blanks(line);
+            if (line->end - line->at >= 2 && memcmp(line->at, "kB", 2) == 0 &&
+                __builtin_mul_overflow(n, 1024, &n)) {
+                n = UINT64_MAX;
+            }
+            *fields[i].ret_number = n;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A bit mask, as sixteen hexadecimal digits. */
+static uint64_t take_mask(struct cursor *c)
+{
+    uint64_t mask = 0;
+    skip_blanks(c);
+    for (; c->at < c->end; c->at++) {
+        char digit = *c->at;
+        if (digit >= '0' && digit <= '9') {
+            mask = mask << 4 | (uint64_t)(digit - '0');
+        } else if (digit >= 'a' && digit <= 'f') {
+            mask = mask << 4 | (uint64_t)(digit - 'a' + 10);
+        } else {
+            break;
+        }
+    }
+    return mask;
+}
+
+int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status)
+{
+    struct cursor c = { text, text + text_bytes }, line;
+    struct hs_proc_status status = { 0 };
+    uint64_t tgid = 0, ppid = 0, tracer_pid = 0, thread_count = 0;
+    const struct line_field fields[] = {
+        { "Tgid", &tgid },
+        { "PPid", &ppid },
+        { "TracerPid", &tracer_pid },
+        { "Threads", &thread_count },
+        { "VmHWM", &status.vm_hwm_bytes },
+        { "VmRSS", &status.vm_rss_bytes },
+        { "RssAnon", &status.rss_anon_bytes },
+        { "VmSwap", &status.vm_swap_bytes },
+    };
+    while (take_line(&c, &line)) {
+        if (take_key(&line, "Name")) {
+            skip_blanks(&line);
+            copy_text(status.name, sizeof(status.name), line.at, (size_t)(line.end - line.at));
+        } else if (take_key(&line, "ShdPnd")) {
+            status.pending_mask = take_mask(&line);
+        } else {
+            take_field(&line, fields, HS_COUNT_OF(fields));
+        }
+    }
+    if (tgid == 0) {
+        return -EINVAL;
+    }
+    status.tgid = clamp_u32(tgid);
+    status.ppid = clamp_u32(ppid);
+    status.tracer_pid = clamp_u32(tracer_pid);
+    status.thread_count = clamp_u32(thread_count);
+    *ret_status = status;
+    return 0;
+}
+
+int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes, struct hs_proc_smaps *ret_smaps)
+{
+    struct cursor c = { text, text + text_bytes }, line;
+    struct hs_proc_smaps smaps = { 0 };
+    const struct line_field fields[] = {
+        { "Rss", &smaps.rss_bytes },
+        { "Pss", &smaps.pss_bytes },
+        { "Shared_Clean", &smaps.shared_clean_bytes },
+        { "Shared_Dirty", &smaps.shared_dirty_bytes },
+        { "Private_Clean", &smaps.private_clean_bytes },
+        { "Private_Dirty", &smaps.private_dirty_bytes },
+        { "Anonymous", &smaps.anonymous_bytes },
+        { "Swap", &smaps.swap_bytes },
+    };
+    bool is_known = false;
+    while (take_line(&c, &line)) {
+        is_known |= take_field(&line, fields, HS_COUNT_OF(fields));
+    }
+    if (!is_known) {
+        return -EINVAL;
+    }
+    *ret_smaps = smaps;
+    return 0;
+}
+
+void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, size_t comm_bytes)
+{
+    const char *nl = text_bytes ? memchr(text, '\n', text_bytes) : NULL;
+    copy_text(ret_comm, comm_bytes, text, nl ? (size_t)(nl - text) : text_bytes);
+}
+
+void hs_proc_join_cmdline(const char *text, size_t text_bytes, char *ret_line, size_t line_bytes)
+{
+    /* The last argument's own NUL is no blank. */
+    while (text_bytes > 0 && text[text_bytes - 1] == '\0') {
+        text_bytes--;
+    }
+    copy_text(ret_line, line_bytes, text, text_bytes);
+    size_t n = text_bytes < line_bytes - 1 ? text_bytes : line_bytes - 1;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char byte = (unsigned char)ret_line[i];
+        if (byte == '\0') {
+            ret_line[i] = ' ';
+        } else if (byte < ' ' || byte == 127) {
+            ret_line[i] = '?';
+        }
+    }
+}
+
+int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_t *ret_bytes)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t n = 0;
+    int r = 0;
+    while (n < cap_bytes) {
+        ssize_t got = read(fd, buf + n, cap_bytes - n);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            r = -errno;
+        }
+        if (got <= 0) {
+            break;
+        }
+        n += (size_t)got;
+    }
+    close(fd);
+    if (r == 0) {
+        *ret_bytes = n;
+    }
+    return r;
+}
+
+int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat)
+{
+    char text[2048];
+    size_t n = 0;
+    int r = hs_proc_read(pid, "stat", text, sizeof(text), &n);
+    return r < 0 ? r : hs_proc_parse_stat(text, n, ret_stat);
+}
+
+int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status)
+{
+    char text[8192];
+    size_t n = 0;
+    int r = hs_proc_read(pid, "status", text, sizeof(text), &n);
+    return r < 0 ? r : hs_proc_parse_status(text, n, ret_status);
+}
+
+int hs_proc_read_smaps_rollup(pid_t pid, struct hs_proc_smaps *ret_smaps)
+{
+    char text[4096];
+    size_t n = 0;
+    int r = hs_proc_read(pid, "smaps_rollup", text, sizeof(text), &n);
+    return r < 0 ? r : hs_proc_parse_smaps_rollup(text, n, ret_smaps);
+}

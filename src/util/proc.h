@@ -1,0 +1,75 @@
+/*
+ * What /proc/PID says about a process: parsers for its text files, and thin readers.
+ *
+ * Parsers are pure functions on a buffer, because the text is foreign input (a process chooses its
+ * own comm and cmdline) and because another kernel adds and drops lines: what is not known is
+ * skipped, what is missing stays 0.
+ *
+ * Holds     every parser reads [text, text + text_bytes) only; no NUL is needed at its end.
+ * Threads   pure functions; readers keep no state.
+ * Fails     -EINVAL not of this form; readers: -ESRCH or -ENOENT when the process is gone,
+ *           -errno else. Outputs are untouched then.
+ * See       proc(5)
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HS_PROC_COMM_BYTES 16
+
+/* /proc/PID/stat */
+struct hs_proc_stat {
+    uint32_t pid;
+    char comm[HS_PROC_COMM_BYTES * 4]; /* kernel threads have longer ones; cut, NUL-terminated */
+    char state;                        /* R S D T t Z X ... */
+    uint32_t ppid;
+    uint32_t pgrp;
+    uint32_t session;
+    uint64_t start_ticks; /* since boot; sysconf(_SC_CLK_TCK) a second */
+    uint64_t vsize_bytes;
+    uint64_t rss_pages;
+};
+
+/* /proc/PID/status. A zombie and a kernel thread have no memory lines. */
+struct hs_proc_status {
+    char name[HS_PROC_COMM_BYTES * 4];
+    uint32_t tgid;
+    uint32_t ppid;
+    uint32_t tracer_pid;
+    uint32_t thread_count;
+    uint64_t vm_hwm_bytes; /* highest RSS so far */
+    uint64_t vm_rss_bytes;
+    uint64_t rss_anon_bytes;
+    uint64_t vm_swap_bytes;
+    uint64_t pending_mask; /* signals that wait for the whole process: bit signal - 1 */
+};
+
+/* /proc/PID/smaps_rollup */
+struct hs_proc_smaps {
+    uint64_t rss_bytes;
+    uint64_t pss_bytes;
+    uint64_t shared_clean_bytes, shared_dirty_bytes;
+    uint64_t private_clean_bytes, private_dirty_bytes;
+    uint64_t anonymous_bytes;
+    uint64_t swap_bytes;
+};
+
+int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat *ret_stat);
+int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status);
+int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes,
+                               struct hs_proc_smaps *ret_smaps);
+
+/* The name without its newline, cut to `comm_bytes` - 1. */
+void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, size_t comm_bytes);
+
+/* Arguments joined by blanks, control characters as '?', cut to `line_bytes` - 1. */
+void hs_proc_join_cmdline(const char *text, size_t text_bytes, char *ret_line, size_t line_bytes);
+
+/* Reads /proc/PID/NAME into `buf`, at most `cap_bytes`. */
+int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_t *ret_bytes);
+
+int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat);
+int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status);
+int hs_proc_read_smaps_rollup(pid_t pid, struct hs_proc_smaps *ret_smaps);

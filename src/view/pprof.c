@@ -1,0 +1,432 @@
+/*
+ * See pprof.h.
+ *
+ * A serialized message may be cut at field borders: the parts, one after the other, are the message. So
+ * each sample, location, function and string is packed as a profile that has only that, and nothing is
+ * ever kept but the numbers already given out.
+ */
+#include "view/pprof.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/aggregate.h"
+#include "profile/describe.h"
+#include "rt/base.h"
+#include "util/buf.h"
+#include "util/intern.h"
+#include "util/utf8.h"
+#include "view/figure.h"
+#include "view/gzip.h"
+#include "view/proto/pprof.pb-c.h"
+
+#define VALUES_MAX 6
+
+struct writer {
+    const struct hs_profile *profile;
+    const struct hs_selection *selection;
+    struct hs_buf *out;
+    struct hs_intern texts; /* number of each text in the string table */
+    struct hs_intern functions;
+    bool *is_frame_used;
+    uint8_t *module_has;        /* enum module_has bits, by module */
+    double carries[VALUES_MAX]; /* what rounding left over so far */
+    uint64_t *locations;        /* of the sample at hand, innermost first */
+    size_t location_capacity;
+    int err;
+};
+
+enum module_has {
+    HAS_ANY = 1, /* a frame that is used */
+    HAS_FUNCTIONS = 2,
+    HAS_FILES = 4,
+    HAS_LINES = 8,
+};
+
+struct append {
+    ProtobufCBuffer base;
+    struct hs_buf *out;
+};
+
+static void append(ProtobufCBuffer *base, size_t bytes, const uint8_t *data)
+{
+    hs_buf_add(((struct append *)base)->out, data, bytes);
+}
+
+/* One part of the profile. */
+static void put(struct writer *w, const Hs__Pprof__PprofProfile *part)
+{
+    struct append to = { .base = { .append = append }, .out = w->out };
+    protobuf_c_message_pack_to_buffer(&part->base, &to.base);
+}
+
+static int64_t text_id(struct writer *w, const char *text)
+{
+    uint32_t id = 0;
+    bool is_new = false;
+    if (w->err == 0) {
+        w->err = hs_intern_put(&w->texts, hs_intern_hash(text, strlen(text)), &id, &is_new);
+    }
+    if (is_new) {
+        struct hs_buf clean = HS_BUF_INIT;
+        hs_utf8_write(&clean, text, strlen(text));
+        char *strings[1] = { (char *)hs_buf_text(&clean) };
+        Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+        part.n_string_table = 1;
+        part.string_table = strings;
+        put(w, &part);
+        w->err = w->err ? w->err : clean.err;
+        hs_buf_deinit(&clean);
+    }
+    return id;
+}
+
+static int64_t string_id(struct writer *w, uint32_t string)
+{
+    return text_id(w, hs_profile_string(w->profile, string));
+}
+
+static uint64_t function_id(struct writer *w, uint32_t name, uint32_t system_name, uint32_t file)
+{
+    struct hs_intern_key key = { .hi = (uint64_t)name << 32 | system_name, .lo = file };
+    uint32_t id = 0;
+    bool is_new = false;
+    if (w->err == 0) {
+        w->err = hs_intern_put(&w->functions, key, &id, &is_new);
+    }
+    if (is_new) {
+        Hs__Pprof__PprofFunction function = HS__PPROF__PPROF_FUNCTION__INIT;
+        Hs__Pprof__PprofFunction *functions[1] = { &function };
+        function.id = id + 1u;
+        function.name = string_id(w, name);
+        function.system_name = string_id(w, system_name);
+        function.filename = string_id(w, file);
+        Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+        part.n_function = 1;
+        part.function = functions;
+        put(w, &part);
+    }
+    return id + 1u;
+}
+
+static void put_location(struct writer *w, uint32_t frame_idx)
+{
+    const struct hs_profile *p = w->profile;
+    const struct hs_profile_frame *frame = &p->frames[frame_idx];
+    uint32_t line_count = frame->line_count > 0 ? frame->line_count : frame->name != 0;
+    Hs__Pprof__PprofLine *lines = calloc(line_count + 1u, sizeof(*lines));
+    Hs__Pprof__PprofLine **list = calloc(line_count + 1u, sizeof(Hs__Pprof__PprofLine *));
+    if (!lines || !list) {
+        w->err = -ENOMEM;
+        free(lines);
+        free(list);
+        return;
+    }
+    uint8_t has = HAS_ANY;
+    for (uint32_t i = 0; i < line_count; i++) {
+        hs__pprof__pprof_line__init(&lines[i]);
+        list[i] = &lines[i];
+        has |= HAS_FUNCTIONS;
+        if (frame->line_count == 0) {
+            lines[i].function_id = function_id(w, frame->name, frame->name, 0);
+            continue;
+        }
+        const struct hs_profile_line *line = &p->lines[frame->line_first + i];
+        lines[i].function_id = function_id(w, line->function, line->system_name, line->file);
+        lines[i].line = line->line;
+        has |= (uint8_t)((line->file ? HAS_FILES : 0) | (line->line ? HAS_LINES : 0));
+    }
+    Hs__Pprof__PprofLocation location = HS__PPROF__PPROF_LOCATION__INIT;
+    Hs__Pprof__PprofLocation *locations[1] = { &location };
+    location.id = frame_idx + 1u;
+    location.address = frame->rel_pc;
+    if (frame->module < p->module_count && p->modules[frame->module].path != 0 &&
+        frame->kind != HS_FRAME_KIND_MARKER) {
+        location.mapping_id = frame->module + 1u;
+        location.address += p->modules[frame->module].bias_va;
+        w->module_has[frame->module] |= has;
+    }
+    location.n_line = line_count;
+    location.line = list;
+    Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+    part.n_location = 1;
+    part.location = locations;
+    put(w, &part);
+    free(lines);
+    free(list);
+}
+
+static void put_mapping(struct writer *w, uint32_t idx)
+{
+    const struct hs_profile_module *m = &w->profile->modules[idx];
+    uint8_t has = w->module_has[idx];
+    if (has == 0) {
+        return;
+    }
+    w->module_has[idx] = 0; /* once */
+    Hs__Pprof__PprofMapping mapping = HS__PPROF__PPROF_MAPPING__INIT;
+    Hs__Pprof__PprofMapping *mappings[1] = { &mapping };
+    mapping.id = idx + 1u;
+    mapping.memory_start = m->start_va;
+    mapping.memory_limit = m->end_va;
+    mapping.file_offset = m->end_va ? m->exec_off : 0;
+    mapping.filename = string_id(w, m->path);
+    mapping.build_id = string_id(w, m->build_id_hex);
+    mapping.has_functions = (has & HAS_FUNCTIONS) != 0;
+    mapping.has_filenames = (has & HAS_FILES) != 0;
+    mapping.has_line_numbers = (has & HAS_LINES) != 0;
+    mapping.has_inline_frames = m->is_symbolized;
+    Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+    part.n_mapping = 1;
+    part.mapping = mappings;
+    put(w, &part);
+}
+
+/* The program itself comes first: pprof takes the first mapping for it. */
+static void put_mappings(struct writer *w)
+{
+    const struct hs_profile *p = w->profile;
+    uint32_t exe = p->processes[p->dumps[w->selection->dumps[0]].process].exe;
+    for (uint32_t i = 0; i < p->module_count; i++) {
+        if (p->modules[i].path == exe) {
+            put_mapping(w, i);
+        }
+    }
+    for (uint32_t i = 0; i < p->module_count; i++) {
+        put_mapping(w, i);
+    }
+}
+
+static int64_t whole(double value)
+{
+    /* Not even a broken file may make the conversion undefined. */
+    return value >= 9.2e18 ? INT64_MAX : value > -9.2e18 ? (int64_t)llround(value) : INT64_MIN;
+}
+
+/*
+ * Estimates have fractions and the format has none. What one sample loses by rounding the next one
+ * gets, so that sums over many stacks stay what they are. Whole numbers stay as they are.
+ */
+static int64_t rounded(double *carry, double value)
+{
+    if (!(value > 0) || isinf(value)) {
+        return value > 0 ? INT64_MAX : 0;
+    }
+    double out = round(value + *carry);
+    *carry += value - out;
+    return whole(out);
+}
+
+static size_t collect_locations(struct writer *w, uint32_t node)
+{
+    size_t count = 0;
+    for (uint32_t n = node; n != HS_NODE_NONE; n = w->profile->nodes[n].parent) {
+        if (count == w->location_capacity) {
+            size_t capacity = count ? count * 2 : 256;
+            uint64_t *bigger = realloc(w->locations, capacity * sizeof(*bigger));
+            if (!bigger) {
+                w->err = -ENOMEM;
+                return 0;
+            }
+            w->locations = bigger;
+            w->location_capacity = capacity;
+        }
+        uint32_t frame = w->profile->nodes[n].frame;
+        w->is_frame_used[frame] = true;
+        w->locations[count++] = frame + 1u;
+    }
+    return count;
+}
+
+static void put_sample(struct writer *w, const struct hs_profile_sample *sample, uint32_t pid)
+{
+    const double exact[VALUES_MAX] = {
+        sample->alloc.count, sample->alloc.bytes, sample->live.count,
+        sample->live.bytes,  sample->peak.count,  sample->peak.bytes,
+    };
+    int64_t values[VALUES_MAX];
+    size_t value_count = w->selection->has_peak ? VALUES_MAX : VALUES_MAX - 2;
+    bool is_empty = true;
+    for (size_t i = 0; i < value_count; i++) {
+        values[i] = rounded(&w->carries[i], exact[i]);
+        is_empty = is_empty && values[i] == 0;
+    }
+    if (is_empty) {
+        return;
+    }
+    Hs__Pprof__PprofLabel labels[2] = { HS__PPROF__PPROF_LABEL__INIT,
+                                        HS__PPROF__PPROF_LABEL__INIT };
+    Hs__Pprof__PprofLabel *label_list[2] = { &labels[0], &labels[1] };
+    Hs__Pprof__PprofSample out = HS__PPROF__PPROF_SAMPLE__INIT;
+    Hs__Pprof__PprofSample *samples[1] = { &out };
+    if (w->selection->dump_count > 1) {
+        labels[out.n_label].key = text_id(w, "pid");
+        labels[out.n_label++].num = pid;
+    }
+    if (w->profile->heap_count > 1 && sample->heap < w->profile->heap_count) {
+        labels[out.n_label].key = text_id(w, "heap");
+        labels[out.n_label++].str = string_id(w, w->profile->heaps[sample->heap]);
+    }
+    out.label = label_list;
+    out.n_value = value_count;
+    out.value = values;
+    out.n_location_id = collect_locations(w, sample->node);
+    out.location_id = w->locations;
+    Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+    part.n_sample = 1;
+    part.sample = samples;
+    put(w, &part);
+}
+
+static void put_samples(struct writer *w)
+{
+    const struct hs_profile *p = w->profile;
+    for (uint32_t d = 0; d < w->selection->dump_count; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[w->selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n && w->err == 0; i++) {
+            put_sample(w, &p->samples[dump->sample_first + i], p->processes[dump->process].pid);
+        }
+    }
+    for (uint32_t i = 0; i < p->frame_count && w->err == 0; i++) {
+        if (w->is_frame_used[i]) {
+            put_location(w, i);
+        }
+    }
+}
+
+static void put_comment(struct writer *w, const char *text)
+{
+    int64_t id = text_id(w, text);
+    Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+    part.n_comment = 1;
+    part.comment = &id;
+    put(w, &part);
+}
+
+static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount)
+{
+    char bytes[HS_FIGURE_BYTES];
+    char count[HS_FIGURE_BYTES];
+    char text[3 * HS_FIGURE_BYTES];
+    hs_figure_both(bytes, false, amount->bytes, amount->bytes_var);
+    hs_figure_both(count, true, amount->count, amount->count_var);
+    snprintf(text, sizeof(text), "%s: %s in %s objects%s", name, bytes, count,
+             amount->bytes_var > 0 ? " (95 % confidence)" : "");
+    put_comment(w, text);
+}
+
+static void put_comments(struct writer *w)
+{
+    const struct hs_profile *p = w->profile;
+    const struct hs_selection *s = w->selection;
+    struct hs_buf text = HS_BUF_INIT;
+    put_comment(w, "heapscope " HS_VERSION);
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        uint32_t process = p->dumps[s->dumps[i]].process;
+        text.bytes = 0;
+        hs_buf_printf(&text, "pid %u ", p->processes[process].pid);
+        hs_describe_end(p, process, &text);
+        hs_buf_printf(&text, ": %s", hs_profile_string(p, p->processes[process].cmdline));
+        put_comment(w, hs_buf_text(&text));
+    }
+    put_total_comment(w, "inuse", &s->live);
+    put_total_comment(w, "alloc", &s->alloc);
+    if (s->has_peak) {
+        put_total_comment(w, "peak", &s->peak);
+    }
+    for (uint32_t i = 0; i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (loss->count > 0 && hs_selection_has_loss(s, loss)) {
+            text.bytes = 0;
+            hs_buf_str(&text, loss->is_serious ? "LOST" : "lost");
+            if (loss->process < p->process_count) {
+                hs_buf_printf(&text, " (pid %u)", p->processes[loss->process].pid);
+            }
+            hs_buf_printf(&text, ": %s: %llu", hs_profile_string(p, loss->text),
+                          (unsigned long long)loss->count);
+            put_comment(w, hs_buf_text(&text));
+        }
+    }
+    w->err = w->err ? w->err : text.err;
+    hs_buf_deinit(&text);
+}
+
+static void put_head(struct writer *w)
+{
+    static const char *const types[VALUES_MAX][2] = {
+        { "alloc_objects", "count" }, { "alloc_space", "bytes" },  { "inuse_objects", "count" },
+        { "inuse_space", "bytes" },   { "peak_objects", "count" }, { "peak_space", "bytes" },
+    };
+    const struct hs_selection *s = w->selection;
+    Hs__Pprof__PprofValueType values[VALUES_MAX];
+    Hs__Pprof__PprofValueType *list[VALUES_MAX];
+    text_id(w, ""); /* entry 0 */
+    for (size_t i = 0; i < VALUES_MAX; i++) {
+        hs__pprof__pprof_value_type__init(&values[i]);
+        values[i].type = text_id(w, types[i][0]);
+        values[i].unit = text_id(w, types[i][1]);
+        list[i] = &values[i];
+    }
+    Hs__Pprof__PprofValueType period_type = HS__PPROF__PPROF_VALUE_TYPE__INIT;
+    period_type.type = text_id(w, "space");
+    period_type.unit = text_id(w, "bytes");
+    Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
+    part.n_sample_type = s->has_peak ? VALUES_MAX : VALUES_MAX - 2;
+    part.sample_type = list;
+    part.period_type = &period_type;
+    part.period = whole((double)s->interval_max_bytes);
+    part.default_sample_type = text_id(w, "inuse_space");
+    uint64_t real_ns = w->profile->real_minus_mono_ns;
+    part.time_nanos = real_ns ? (int64_t)(s->start_ns + real_ns) : 0;
+    part.duration_nanos = s->end_ns > s->start_ns ? (int64_t)(s->end_ns - s->start_ns) : 0;
+    put(w, &part);
+}
+
+static int write_profile(const struct hs_selection *selection, struct hs_buf *out)
+{
+    const struct hs_profile *p = selection->profile;
+    struct writer w = { .profile = p, .selection = selection, .out = out };
+    w.is_frame_used = calloc(p->frame_count + 1u, sizeof(*w.is_frame_used));
+    w.module_has = calloc(p->module_count + 1u, sizeof(*w.module_has));
+    w.err = w.is_frame_used && w.module_has ? 0 : -ENOMEM;
+    if (w.err == 0) {
+        put_head(&w);
+        put_comments(&w);
+        put_samples(&w);
+        put_mappings(&w);
+    }
+    hs_intern_deinit(&w.texts);
+    hs_intern_deinit(&w.functions);
+    free(w.is_frame_used);
+    free(w.module_has);
+    free(w.locations);
+    return w.err;
+}
+
+int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec *select,
+                   struct hs_buf *buf)
+{
+    struct hs_selection selection;
+    int err = hs_select_dumps(profile, select, &selection);
+    if (err != 0) {
+        return err;
+    }
+    struct hs_gzip *gzip = hs_gzip_new(buf);
+    err = gzip ? 0 : -ENOMEM;
+    if (err == 0) {
+        struct hs_buf plain;
+        hs_buf_init(&plain, hs_gzip_sink, gzip);
+        err = write_profile(&selection, &plain);
+        int late_err = hs_buf_finish(&plain);
+        err = err ? err : late_err;
+        hs_buf_deinit(&plain);
+        late_err = hs_gzip_finish(gzip);
+        err = err ? err : late_err;
+    }
+    hs_gzip_free(gzip);
+    hs_selection_deinit(&selection);
+    return err;
+}

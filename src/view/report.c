@@ -1,0 +1,162 @@
+/*
+ * See report.h. This file chooses what to show and calls the parts in their order.
+ */
+#include "view/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "util/utf8.h"
+#include "view/report_parts.h"
+
+/* Longer lines are hard to read, however wide the terminal is. */
+#define PARAGRAPH_COLUMNS 100
+
+void hs_report_heading(struct hs_report *report, const char *title, const char *remark)
+{
+    struct hs_buf *buf = report->buf;
+    bool has_colour = report->options->has_colour;
+    hs_buf_char(buf, '\n');
+    hs_text_style(buf, has_colour, HS_TEXT_BOLD);
+    hs_buf_str(buf, title);
+    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    if (remark && remark[0]) {
+        hs_buf_str(buf, "   ");
+        hs_text_style(buf, has_colour, HS_TEXT_DIM);
+        hs_buf_str(buf, remark);
+        hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    }
+    hs_buf_char(buf, '\n');
+}
+
+void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text)
+{
+    size_t columns = report->options->columns;
+    columns = columns == 0 || columns > PARAGRAPH_COLUMNS ? PARAGRAPH_COLUMNS : columns;
+    size_t used = 0;
+    for (const char *word = text; *word;) {
+        word += strspn(word, " ");
+        size_t bytes = strcspn(word, " ");
+        size_t width = hs_utf8_columns(word, bytes);
+        if (used > 0 && used + 1 + width > columns) {
+            hs_buf_char(report->buf, '\n');
+            used = 0;
+        }
+        hs_buf_str(report->buf, used == 0 ? indent : " ");
+        hs_utf8_write(report->buf, word, bytes);
+        used += width + (used == 0 ? strlen(indent) : 1);
+        word += bytes;
+    }
+    hs_buf_char(report->buf, '\n');
+}
+
+void hs_report_write_place(const struct hs_report *report, uint32_t node, struct hs_buf *buf)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_agg_node *n = &report->agg.nodes[node];
+    if (n->line != UINT32_MAX && p->lines[n->line].file != 0) {
+        hs_buf_str(buf, hs_describe_base_name(hs_profile_string(p, p->lines[n->line].file)));
+        if (p->lines[n->line].line != 0) {
+            hs_buf_printf(buf, ":%u", p->lines[n->line].line);
+        }
+    } else {
+        hs_report_write_module(report, &report->agg.functions[n->function], buf);
+    }
+}
+
+void hs_report_write_module(const struct hs_report *report, const struct hs_agg_function *function,
+                            struct hs_buf *buf)
+{
+    const char *name = hs_describe_module(report->profile, function->module);
+    if (function->name != 0 && function->module != report->main_module && name[0] != '\0') {
+        hs_buf_printf(buf, "[%s]", name);
+    }
+}
+
+/* The module that is the executable of the only process. */
+static uint32_t find_main_module(const struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    if (report->selection.dump_count != 1) {
+        return UINT32_MAX;
+    }
+    uint32_t exe = p->processes[p->dumps[report->selection.dumps[0]].process].exe;
+    for (uint32_t i = 0; i < p->module_count; i++) {
+        if (p->modules[i].path != 0 && p->modules[i].path == exe) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static int prepare(struct hs_report *report)
+{
+    int err = hs_select_dumps(report->profile, &report->options->select, &report->selection);
+    if (err != 0) {
+        return err;
+    }
+    err = hs_view_choose(&report->selection, report->options->view, &report->view,
+                         &report->view_reason);
+    if (err == 0) {
+        err = hs_agg_build(&report->selection, true, &report->agg);
+    }
+    if (err == 0) {
+        err = hs_agg_functions(&report->agg, hs_views[report->view].quantity, &report->rows,
+                               &report->row_count);
+    }
+    if (err == 0) {
+        report->total = hs_agg_total(&report->agg, &report->selection, report->view);
+        report->main_module = find_main_module(report);
+    }
+    return err;
+}
+
+static void release(struct hs_report *report)
+{
+    free(report->rows);
+    hs_agg_deinit(&report->agg);
+    hs_selection_deinit(&report->selection);
+}
+
+int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
+                    struct hs_buf *buf)
+{
+    struct hs_report report = { .profile = profile, .options = options, .buf = buf };
+    int err = prepare(&report);
+    if (err == 0 && options->form == HS_REPORT_JSON) {
+        err = hs_report_write_json(&report);
+    } else if (err == 0) {
+        hs_report_write_head(&report);
+        if (options->form == HS_REPORT_HEALTH) {
+            hs_report_write_health(&report);
+        } else {
+            hs_report_write_losses(&report);
+            hs_report_write_answer(&report);
+            hs_report_write_processes(&report);
+        }
+        if (options->form == HS_REPORT_TREE) {
+            err = hs_report_write_tree(&report);
+        } else if (options->form == HS_REPORT_TEXT) {
+            hs_report_write_functions(&report);
+            err = hs_report_write_stacks(&report);
+        }
+    }
+    release(&report);
+    return err != 0 ? err : buf->err;
+}
+
+int hs_report_write_summary(const struct hs_profile *profile,
+                            const struct hs_report_options *options, struct hs_buf *buf)
+{
+    struct hs_report report = { .profile = profile, .options = options, .buf = buf };
+    int err = prepare(&report);
+    if (err == 0) {
+        hs_report_write_head(&report);
+        hs_report_write_losses(&report);
+        hs_report_write_answer(&report);
+        err = hs_report_write_stacks(&report);
+    }
+    release(&report);
+    return err != 0 ? err : buf->err;
+}

@@ -1,0 +1,151 @@
+/*
+ * One paragraph that answers the question: where did the memory go? See report_parts.h.
+ *
+ *     Where did the memory go?
+ *       412 MiB were live at the peak. 61.2 % of it was allocated by createObject, 12.1 % by
+ *       dictExpand and 5.3 % by sdsnewlen. 93.8 % was allocated under processCommand.
+ *
+ * Functions are named as long as they explain a good part; the function that most of it was allocated
+ * under is the deepest one of the program that still has three quarters of it below.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/frame_class.h"
+#include "util/cxx_name.h"
+#include "util/utf8.h"
+#include "view/report_parts.h"
+
+#define NAMED_MAX       3
+#define NAMED_SHARE_MIN 0.04
+#define UNDER_SHARE_MIN 0.75
+#define NAME_COLUMNS    60
+
+static void add_name(const struct hs_report *report, uint32_t function, struct hs_buf *text)
+{
+    struct hs_buf name = HS_BUF_INIT;
+    struct hs_buf bare = HS_BUF_INIT;
+    hs_agg_write_function(&report->agg, function, &name);
+    hs_cxx_write(&bare, hs_buf_text(&name), HS_CXX_BARE);
+    bool is_jit = report->agg.functions[function].kind != HS_FRAME_KIND_NATIVE;
+    hs_cxx_write_fit(text, is_jit ? hs_buf_text(&name) : hs_buf_text(&bare), NAME_COLUMNS);
+    hs_buf_deinit(&name);
+    hs_buf_deinit(&bare);
+}
+
+/* "61.2 % of it was allocated by a, 12.1 % by b and 5.3 % by c." Returns the first one named. */
+static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
+{
+    double total = hs_report_value(report, &report->total);
+    uint32_t named = 0;
+    hs_agg_sort_functions(report->rows, report->row_count, report->view, HS_AGG_BY_SELF);
+    while (named < NAMED_MAX && named < report->row_count &&
+           hs_report_value(report, &report->rows[named].self) >= NAMED_SHARE_MIN * total) {
+        named++;
+    }
+    if (named == 0) {
+        hs_buf_str(text, " No function allocated more than 4 % of it by itself.");
+        return UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < named; i++) {
+        char share[HS_HUMAN_BYTES];
+        hs_human_share(share, hs_report_value(report, &report->rows[i].self), total);
+        const char *before = i == 0 ? " " : i + 1 == named ? " and " : ", ";
+        hs_buf_printf(text, "%s%s %s", before, share, i == 0 ? "of it was allocated by " : "by ");
+        add_name(report, report->rows[i].function, text);
+    }
+    hs_buf_char(text, '.');
+    return report->rows[0].function;
+}
+
+/* The deepest function of the program that holds most of it, itself or below. */
+static uint32_t find_under(struct hs_report *report, const struct hs_amount *totals)
+{
+    double least = UNDER_SHARE_MIN * hs_report_value(report, &report->total);
+    uint32_t deepest = HS_NODE_NONE;
+    for (uint32_t i = 0; i < report->agg.node_count; i++) {
+        const struct hs_agg_node *node = &report->agg.nodes[i];
+        uint8_t class_ = report->agg.functions[node->function].class_;
+        if (class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &totals[i]) >= least &&
+            (deepest == HS_NODE_NONE || node->depth > report->agg.nodes[deepest].depth)) {
+            deepest = i;
+        }
+    }
+    return deepest;
+}
+
+static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *text)
+{
+    struct hs_amount *totals;
+    int err = hs_agg_totals(&report->agg, hs_views[report->view].quantity, &totals);
+    if (err < 0) {
+        text->err = err;
+        return;
+    }
+    uint32_t node = find_under(report, totals);
+    /* What was just named, or main, would tell nothing new. */
+    if (node != HS_NODE_NONE && report->agg.nodes[node].function != named &&
+        report->agg.nodes[node].depth > 0) {
+        uint32_t function = report->agg.nodes[node].function;
+        const char *name = hs_profile_string(report->profile, report->agg.functions[function].name);
+        if (strcmp(name, "main") != 0) {
+            char share[HS_HUMAN_BYTES];
+            hs_human_share(share, hs_report_value(report, &totals[node]),
+                           hs_report_value(report, &report->total));
+            hs_buf_printf(text, " %s was allocated under ", share);
+            add_name(report, function, text);
+            hs_buf_char(text, '.');
+        }
+    }
+    free(totals);
+}
+
+static void add_what(struct hs_report *report, struct hs_buf *text)
+{
+    static const char *const words[HS_VIEW_N] = {
+        [HS_VIEW_SPACE] = "are live",
+        [HS_VIEW_OBJECTS] = "objects are live",
+        [HS_VIEW_ALLOC_SPACE] = "were allocated in all",
+        [HS_VIEW_ALLOC_OBJECTS] = "allocations were made in all",
+        [HS_VIEW_PEAK] = "were live at the peak",
+    };
+    char value[HS_FIGURE_BYTES];
+    hs_figure_value(value, hs_views[report->view].is_count,
+                    hs_report_value(report, &report->total));
+    bool is_past = report->profile->dumps[report->selection.dumps[0]].is_final;
+    const char *what = is_past && report->view == HS_VIEW_SPACE     ? "were live at the end"
+                       : is_past && report->view == HS_VIEW_OBJECTS ? "objects were live at the end"
+                                                                    : words[report->view];
+    hs_buf_printf(text, "%s %s.", value, what);
+}
+
+void hs_report_write_answer(struct hs_report *report)
+{
+    char remark[128] = "";
+    if (report->view_reason) {
+        snprintf(remark, sizeof(remark), "(view %s, as %s)", hs_views[report->view].name,
+                 report->view_reason);
+    } else {
+        snprintf(remark, sizeof(remark), "(view %s)", hs_views[report->view].name);
+    }
+    hs_report_heading(report, "Where did the memory go?", remark);
+    if (hs_report_value(report, &report->total) <= 0) {
+        hs_buf_printf(report->buf, "  Nowhere: this view has no %s.\n",
+                      hs_views[report->view].title);
+        return;
+    }
+    if (report->agg.self_count == 0) {
+        hs_buf_str(report->buf, "  Only the totals of this snapshot are known, not its stacks.\n");
+        return;
+    }
+    struct hs_buf text = HS_BUF_INIT;
+    add_what(report, &text);
+    uint32_t named = add_allocators(report, &text);
+    add_under(report, named, &text);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    if (text.err) {
+        report->buf->err = report->buf->err ? report->buf->err : text.err;
+    }
+    hs_buf_deinit(&text);
+}

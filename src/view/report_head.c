@@ -1,0 +1,248 @@
+/*
+ * The top of the report: what ran, what was measured, how well. See report_parts.h.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "rt/base.h"
+#include "util/utf8.h"
+#include "view/report_parts.h"
+
+/* Narrower terminals get the figures alone. */
+#define REMARK_COLUMNS_MIN 110
+
+static const struct hs_profile_dump *first_dump(const struct hs_report *report)
+{
+    return &report->profile->dumps[report->selection.dumps[0]];
+}
+
+/* The process that the others came from: the one that began first. */
+static uint32_t lead_process(const struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    uint32_t lead = first_dump(report)->process;
+    for (uint32_t i = 1; i < s->dump_count; i++) {
+        uint32_t process = p->dumps[s->dumps[i]].process;
+        if (p->processes[process].start_ns < p->processes[lead].start_ns) {
+            lead = process;
+        }
+    }
+    return lead;
+}
+
+static void write_text(struct hs_buf *buf, const char *text)
+{
+    hs_utf8_write(buf, text, strlen(text));
+}
+
+static const char *process_name(const struct hs_profile *p, uint32_t process)
+{
+    const char *name = hs_profile_string(p, p->processes[process].name);
+    return name[0] ? name : "?";
+}
+
+/* "redis-server (pid 4242) exited with status 0 after 12.3 s" */
+static void write_title(struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    uint32_t process = lead_process(report);
+    struct hs_buf *buf = report->buf;
+    bool has_colour = report->options->has_colour;
+    char duration[HS_HUMAN_BYTES];
+    hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0);
+    hs_text_style(buf, has_colour, HS_TEXT_BOLD);
+    write_text(buf, process_name(p, process));
+    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    hs_buf_printf(buf, " (pid %u)", p->processes[process].pid);
+    if (s->dump_count > 1) {
+        hs_buf_printf(buf, " and %u more process%s in %s", s->dump_count - 1,
+                      s->dump_count == 2 ? "" : "es", duration);
+    } else {
+        const struct hs_profile_dump *dump = first_dump(report);
+        hs_buf_char(buf, ' ');
+        if (dump->is_final || p->processes[process].last_dump == s->dumps[0]) {
+            hs_describe_end(p, process, buf);
+            hs_buf_printf(buf, " after %s", duration);
+        } else {
+            hs_buf_printf(buf, "snapshot %u, %s after the start", dump->index, duration);
+        }
+        if (!p->processes[process].is_from_startup) {
+            hs_buf_str(buf, ", recorded from some time after its start");
+        }
+    }
+    hs_buf_char(buf, '\n');
+}
+
+static void write_command(struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const char *cmdline = hs_profile_string(p, p->processes[lead_process(report)].cmdline);
+    if (cmdline[0] == '\0') {
+        return;
+    }
+    size_t bytes = strlen(cmdline);
+    size_t columns = report->options->columns;
+    size_t fit = columns == 0 ? bytes : hs_utf8_fit(cmdline, bytes, columns > 3 ? columns - 3 : 0);
+    hs_buf_str(report->buf, "  ");
+    /* Scripts on a command line have lines of their own. */
+    for (size_t from = 0; from < fit;) {
+        size_t bytes_here = strcspn(cmdline + from, "\n\t\r");
+        bytes_here = bytes_here > fit - from ? fit - from : bytes_here;
+        hs_utf8_write(report->buf, cmdline + from, bytes_here);
+        from += bytes_here;
+        if (from < fit) {
+            hs_buf_char(report->buf, ' ');
+            from++;
+        }
+    }
+    hs_buf_str(report->buf, fit < bytes ? "…\n" : "\n");
+}
+
+static bool has_room_for_remarks(const struct hs_report *report)
+{
+    return report->options->columns == 0 || report->options->columns >= REMARK_COLUMNS_MIN;
+}
+
+static void add_total(const struct hs_report *report, struct hs_table *table, const char *label,
+                      const struct hs_amount *amount, const char *remark)
+{
+    char text[HS_FIGURE_BYTES];
+    hs_table_cell(table, "%s", label);
+    hs_table_cell(table, "%s", hs_figure_value(text, false, amount->bytes));
+    hs_table_cell(table, "%s", hs_figure_margin(text, false, amount->bytes_var));
+    hs_table_cell(table, "%s", hs_figure_value(text, true, amount->count));
+    hs_figure_margin(text, true, amount->count_var);
+    hs_table_cell(table, "objects%s%s", text[0] ? " " : "", text);
+    hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
+}
+
+static void add_peak(struct hs_report *report, struct hs_table *table)
+{
+    const struct hs_selection *s = &report->selection;
+    const struct hs_profile_dump *dump = first_dump(report);
+    char duration[HS_HUMAN_BYTES];
+    char remark[80] = "";
+    if (s->is_peak_of_several) {
+        snprintf(remark, sizeof(remark), "each process at its own peak, added up");
+    } else if (s->dump_count == 1 && dump->peak_time_ns > s->start_ns) {
+        hs_human_duration(duration, dump->peak_time_ns - s->start_ns);
+        snprintf(remark, sizeof(remark), "%s after the start", duration);
+    }
+    add_total(report, table, "peak", &s->peak, remark);
+}
+
+static void add_rss(struct hs_report *report, struct hs_table *table)
+{
+    const struct hs_profile_dump *dump = first_dump(report);
+    if (report->selection.dump_count > 1 || (dump->rss_bytes == 0 && dump->rss_peak_bytes == 0)) {
+        return;
+    }
+    char now[HS_HUMAN_BYTES];
+    char most[HS_HUMAN_BYTES];
+    hs_human_bytes(now, (double)dump->rss_bytes);
+    hs_human_bytes(most, (double)dump->rss_peak_bytes);
+    hs_table_cell(table, "resident");
+    hs_table_cell(table, "%s", dump->rss_bytes ? now : most);
+    hs_table_cell(table, "%s", "");
+    hs_table_cell(table, "%s", "");
+    hs_table_cell(table, "%s", "");
+    if (!has_room_for_remarks(report)) {
+        hs_table_cell(table, "%s", "");
+    } else if (dump->rss_bytes && dump->rss_peak_bytes) {
+        hs_table_cell(table, "whole process; %s at most", most);
+    } else {
+        hs_table_cell(table, "%s", dump->rss_bytes ? "whole process" : "whole process, at most");
+    }
+}
+
+/* Malloc's share below which the reader wants to know what the rest is. */
+#define EXPLAINED_SHARE_MIN 0.5
+/* A process this small is mostly code and libraries. */
+#define RESIDENT_BYTES_MIN (16.0 * 1024 * 1024)
+
+/* How much of the resident memory these figures explain, and what else there is. */
+static void write_share(struct hs_report *report)
+{
+    const struct hs_selection *s = &report->selection;
+    const struct hs_profile_dump *dump = first_dump(report);
+    bool is_now = dump->rss_bytes != 0;
+    double resident = (double)(is_now ? dump->rss_bytes : dump->rss_peak_bytes);
+    double explained = is_now ? s->live.bytes : s->peak.bytes;
+    if (s->dump_count > 1 || resident < RESIDENT_BYTES_MIN || (!is_now && !s->has_peak) ||
+        explained > resident * EXPLAINED_SHARE_MIN) {
+        return;
+    }
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_printf(&text,
+                  "allocated blocks explain %.0f %% of what is resident; the rest is code, stacks, "
+                  "what the allocator keeps, and memory that the program maps by itself, as the "
+                  "runtimes of Python, Java and JavaScript do for their objects",
+                  explained / resident * 100);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    hs_buf_deinit(&text);
+}
+
+static void write_sampling(struct hs_report *report)
+{
+    const struct hs_selection *s = &report->selection;
+    const struct hs_profile_dump *dump = first_dump(report);
+    struct hs_buf text = HS_BUF_INIT;
+    char interval[HS_HUMAN_BYTES];
+    char count[HS_HUMAN_BYTES];
+    hs_human_exact(count, s->sample_count);
+    hs_human_bytes(interval, (double)s->interval_min_bytes);
+    if (s->interval_max_bytes <= 1) {
+        hs_buf_printf(&text, "exact: all %s allocations were recorded", count);
+    } else {
+        hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
+                      s->sample_count == 1 ? "" : "s", interval);
+        if (s->interval_max_bytes != s->interval_min_bytes) {
+            hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
+        }
+        hs_buf_str(&text,
+                   s->is_sampled ? " allocated; ± holds with 95 % confidence" : " allocated");
+    }
+    if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
+        dump->orig_interval_bytes != dump->interval_bytes) {
+        hs_human_bytes(interval, (double)dump->orig_interval_bytes);
+        hs_buf_printf(&text, " (began with %s)", interval);
+    }
+    if (!dump->has_scaled_counts && s->interval_max_bytes > 1) {
+        hs_buf_str(&text, "; objects are counted, not estimated");
+    }
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+    hs_buf_deinit(&text);
+}
+
+void hs_report_write_head(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "", HS_TABLE_LEFT },  { "", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
+        { "", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },  { "", HS_TABLE_LEFT },
+    };
+    const struct hs_selection *s = &report->selection;
+    write_title(report);
+    write_command(report);
+    hs_buf_char(report->buf, '\n');
+
+    struct hs_table table;
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    if (s->has_peak) {
+        add_peak(report, &table);
+    }
+    bool is_end = first_dump(report)->is_final;
+    add_total(report, &table, is_end ? "live at end" : "live", &s->live, "");
+    add_total(report, &table, "allocated", &s->alloc, "");
+    add_rss(report, &table);
+    hs_table_write(
+        &table, report->buf,
+        &(struct hs_table_style){ .indent = 2, .has_colour = report->options->has_colour });
+    hs_table_deinit(&table);
+    write_share(report);
+    write_sampling(report);
+}

@@ -1,0 +1,216 @@
+/*
+ * The report for programs: the same content as the text, with all digits. See report_parts.h.
+ *
+ * Sizes are bytes, times seconds. Each amount carries its 95 % margin where it is an estimate. Stacks
+ * carry live, alloc and peak at once; functions and tree those of the view. Keys are only added, never
+ * renamed: `format` counts the changes that would break a reader.
+ */
+#include <stdlib.h>
+
+#include "profile/describe.h"
+#include "util/json.h"
+#include "view/report_parts.h"
+
+#define FORMAT 1
+
+static void write_amount(struct hs_json *json, const char *key, const struct hs_amount *amount)
+{
+    hs_json_key(json, key);
+    hs_json_open_inline(json, '{');
+    hs_json_kv_double(json, "bytes", amount->bytes);
+    hs_json_kv_double(json, "count", amount->count);
+    if (amount->bytes_var > 0 || amount->count_var > 0) {
+        hs_json_kv_double(json, "bytes_margin", hs_describe_margin(amount->bytes_var));
+        hs_json_kv_double(json, "count_margin", hs_describe_margin(amount->count_var));
+    }
+    hs_json_close(json, '}');
+}
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+static void write_function_fields(struct hs_report *report, struct hs_json *json,
+                                  const struct hs_agg *agg, uint32_t function)
+{
+    struct hs_buf name = HS_BUF_INIT;
+    hs_agg_write_function(agg, function, &name);
+    hs_json_kv_string(json, "function", hs_buf_text(&name));
+    hs_buf_deinit(&name);
+    uint32_t module = agg->functions[function].module;
+    if (module < report->profile->module_count) {
+        hs_json_kv_string(
+            json, "module",
+            hs_profile_string(report->profile, report->profile->modules[module].path));
+    }
+}
+
+static void write_process(struct hs_report *report, struct hs_json *json, uint32_t dump_idx)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_profile_dump *dump = &p->dumps[dump_idx];
+    const struct hs_profile_process *process = &p->processes[dump->process];
+    struct hs_buf end = HS_BUF_INIT;
+    hs_describe_end(p, dump->process, &end);
+    hs_json_open(json, '{');
+    hs_json_kv_uint(json, "pid", process->pid);
+    hs_json_kv_uint(json, "ppid", process->ppid);
+    hs_json_kv_string(json, "name", hs_profile_string(p, process->name));
+    hs_json_kv_string(json, "exe", hs_profile_string(p, process->exe));
+    hs_json_kv_string(json, "cmdline", hs_profile_string(p, process->cmdline));
+    hs_json_kv_string(json, "malloc", hs_profile_string(p, process->malloc_path));
+    hs_json_kv_bool(json, "has_own_malloc", process->has_own_malloc);
+    hs_json_kv_bool(json, "is_from_startup", process->is_from_startup);
+    hs_json_kv_string(json, "end", hs_buf_text(&end));
+    if (hs_describe_has_status(process) || hs_describe_has_signal(process)) {
+        hs_json_key(json, hs_describe_has_status(process) ? "exit_status" : "exit_signal");
+        hs_json_int(json, process->exit_value);
+    }
+    hs_json_kv_uint(json, "snapshot", dump->index);
+    hs_json_kv_uint(json, "snapshot_count", process->dump_count);
+    hs_json_kv_bool(json, "is_final", dump->is_final);
+    hs_json_kv_double(json, "duration_seconds", seconds(process->start_ns, dump->time_ns));
+    if (dump->peak_time_ns != 0) {
+        hs_json_kv_double(json, "peak_at_seconds", seconds(process->start_ns, dump->peak_time_ns));
+    }
+    hs_json_kv_uint(json, "interval_bytes", dump->interval_bytes);
+    hs_json_kv_uint(json, "sample_count", dump->sample_count);
+    hs_json_kv_bool(json, "has_scaled_counts", dump->has_scaled_counts);
+    if (dump->rss_bytes != 0) {
+        hs_json_kv_uint(json, "rss_bytes", dump->rss_bytes);
+    }
+    if (dump->rss_peak_bytes != 0) {
+        hs_json_kv_uint(json, "rss_peak_bytes", dump->rss_peak_bytes);
+    }
+    write_amount(json, "live", &dump->live);
+    write_amount(json, "alloc", &dump->alloc);
+    if (dump->has_peak) {
+        write_amount(json, "peak", &dump->peak);
+    }
+    hs_json_close(json, '}');
+    hs_buf_deinit(&end);
+}
+
+static void write_losses(struct hs_report *report, struct hs_json *json)
+{
+    const struct hs_profile *p = report->profile;
+    hs_json_key(json, "losses");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (!hs_selection_has_loss(&report->selection, loss)) {
+            continue;
+        }
+        hs_json_open_inline(json, '{');
+        if (loss->process < p->process_count) {
+            hs_json_kv_uint(json, "pid", p->processes[loss->process].pid);
+        }
+        hs_json_kv_string(json, "name", hs_profile_string(p, loss->name));
+        hs_json_kv_uint(json, "count", loss->count);
+        hs_json_kv_bool(json, "is_serious", loss->is_serious);
+        hs_json_kv_string(json, "text", hs_profile_string(p, loss->text));
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
+static void write_functions(struct hs_report *report, struct hs_json *json, enum hs_agg_order order)
+{
+    hs_agg_sort_functions(report->rows, report->row_count, report->view, order);
+    uint32_t top = report->options->top_count;
+    hs_json_key(json, order == HS_AGG_BY_SELF ? "functions_by_self" : "functions_by_total");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < report->row_count && i < top; i++) {
+        hs_json_open_inline(json, '{');
+        write_function_fields(report, json, &report->agg, report->rows[i].function);
+        write_amount(json, "self", &report->rows[i].self);
+        write_amount(json, "total", &report->rows[i].total);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
+static void write_frames(struct hs_report *report, struct hs_json *json, uint32_t leaf)
+{
+    const struct hs_profile *p = report->profile;
+    hs_json_key(json, "frames");
+    hs_json_open(json, '[');
+    for (uint32_t n = leaf; n != HS_NODE_NONE; n = report->agg.nodes[n].parent) {
+        uint32_t line = report->agg.nodes[n].line;
+        hs_json_open_inline(json, '{');
+        write_function_fields(report, json, &report->agg, report->agg.nodes[n].function);
+        if (line != UINT32_MAX && p->lines[line].file != 0) {
+            hs_json_kv_string(json, "file", hs_profile_string(p, p->lines[line].file));
+            hs_json_kv_uint(json, "line", p->lines[line].line);
+        }
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
+static int write_stacks(struct hs_report *report, struct hs_json *json)
+{
+    uint32_t *order;
+    uint32_t count;
+    int err = hs_agg_sorted_stacks(&report->agg, report->view, &order, &count);
+    if (err < 0) {
+        return err;
+    }
+    hs_json_kv_uint(json, "stack_count", count);
+    hs_json_key(json, "stacks");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < count && i < report->options->stack_count; i++) {
+        const struct hs_agg_self *self = &report->agg.selves[order[i]];
+        hs_json_open(json, '{');
+        write_amount(json, "live", &self->by[HS_QUANTITY_LIVE]);
+        write_amount(json, "alloc", &self->by[HS_QUANTITY_ALLOC]);
+        if (report->selection.has_peak) {
+            write_amount(json, "peak", &self->by[HS_QUANTITY_PEAK]);
+        }
+        write_frames(report, json, self->node);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+    free(order);
+    return 0;
+}
+
+int hs_report_write_json(struct hs_report *report)
+{
+    const struct hs_selection *s = &report->selection;
+    struct hs_json json;
+    hs_json_init(&json, report->buf, 2);
+    hs_json_open(&json, '{');
+    hs_json_kv_uint(&json, "format", FORMAT);
+    hs_json_kv_string(&json, "generator", "heapscope " HS_VERSION);
+    if (report->options->file) {
+        hs_json_kv_string(&json, "file", report->options->file);
+    }
+    hs_json_kv_string(&json, "view", hs_views[report->view].name);
+    if (report->view_reason) {
+        hs_json_kv_string(&json, "view_reason", report->view_reason);
+    }
+    hs_json_key(&json, "totals");
+    hs_json_open(&json, '{');
+    write_amount(&json, "live", &s->live);
+    write_amount(&json, "alloc", &s->alloc);
+    if (s->has_peak) {
+        write_amount(&json, "peak", &s->peak);
+    }
+    hs_json_close(&json, '}');
+    hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
+    hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
+    hs_json_key(&json, "processes");
+    hs_json_open(&json, '[');
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        write_process(report, &json, s->dumps[i]);
+    }
+    hs_json_close(&json, ']');
+    write_losses(report, &json);
+    write_functions(report, &json, HS_AGG_BY_SELF);
+    write_functions(report, &json, HS_AGG_BY_TOTAL);
+    int err = write_stacks(report, &json);
+    hs_json_close(&json, '}');
+    return err;
+}

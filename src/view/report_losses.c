@@ -1,0 +1,237 @@
+/*
+ * What is missing from a profile, in words: the serious in every report, everything in --health.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/loss.h"
+#include "rt/base.h"
+#include "view/report_parts.h"
+
+/* The same loss of all selected processes, added up. */
+struct loss_sum {
+    const struct hs_profile_loss *loss;
+    uint64_t count;
+};
+
+static struct loss_sum *add_up(const struct hs_report *report, size_t *ret_count)
+{
+    const struct hs_profile *p = report->profile;
+    struct loss_sum *sums = calloc(p->loss_count + 1u, sizeof(*sums));
+    size_t count = 0;
+    for (uint32_t i = 0; sums && i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (loss->count == 0 || !hs_selection_has_loss(&report->selection, loss)) {
+            continue;
+        }
+        size_t at = 0;
+        while (at < count && sums[at].loss->name != loss->name) {
+            at++;
+        }
+        if (at == count) {
+            sums[count++].loss = loss;
+        }
+        sums[at].count += loss->count;
+    }
+    *ret_count = count;
+    return sums;
+}
+
+static const char *words(const struct hs_profile *p, const struct hs_profile_loss *loss)
+{
+    const char *text = hs_profile_string(p, loss->text);
+    return text[0] ? text : hs_profile_string(p, loss->name);
+}
+
+static void warn(struct hs_report *report, const char *text, uint64_t count)
+{
+    char number[HS_HUMAN_BYTES];
+    struct hs_buf line = HS_BUF_INIT;
+    hs_buf_printf(&line, "! %s", text);
+    if (count > 0) {
+        hs_buf_printf(&line, ": %s", hs_human_exact(number, count));
+    }
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_WARN);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&line));
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+    hs_buf_deinit(&line);
+}
+
+static void warn_own_malloc(struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    for (uint32_t i = 0; i < report->selection.dump_count; i++) {
+        const struct hs_profile_process *process =
+            &p->processes[p->dumps[report->selection.dumps[i]].process];
+        if (process->has_own_malloc) {
+            struct hs_buf text = HS_BUF_INIT;
+            hs_buf_printf(&text,
+                          "%s (pid %u) carries its own malloc in the executable: what that gave "
+                          "out could not be seen",
+                          hs_profile_string(p, process->name), process->pid);
+            warn(report, hs_buf_text(&text), 0);
+            hs_buf_deinit(&text);
+        }
+    }
+}
+
+/* What cost frames but no data: the most frequent in words, the rest as a number. */
+static void write_small_losses(struct hs_report *report, const struct loss_sum *sums, size_t count)
+{
+    const struct loss_sum *most = NULL;
+    size_t kinds = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!sums[i].loss->is_serious && sums[i].count > 0) {
+            kinds++;
+            most = !most || sums[i].count > most->count ? &sums[i] : most;
+        }
+    }
+    if (!most) {
+        return;
+    }
+    char number[HS_HUMAN_BYTES];
+    const char *text = words(report->profile, most->loss);
+    struct hs_buf line = HS_BUF_INIT;
+    hs_buf_printf(&line, "%s: %s", text, hs_human_exact(number, most->count));
+    if (kinds > 1) {
+        hs_buf_printf(&line, ", and %zu more kinds of small losses: --health", kinds - 1);
+    }
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&line));
+    hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+    hs_buf_deinit(&line);
+}
+
+void hs_report_write_losses(struct hs_report *report)
+{
+    size_t count;
+    struct loss_sum *sums = add_up(report, &count);
+    warn_own_malloc(report);
+    for (size_t i = 0; sums && i < count; i++) {
+        if (sums[i].count > 0 && sums[i].loss->is_serious) {
+            warn(report, words(report->profile, sums[i].loss), sums[i].count);
+        }
+    }
+    if (sums) {
+        write_small_losses(report, sums, count);
+    }
+    free(sums);
+}
+
+/* What the recorder did, added up over the processes. */
+static void write_work(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "", HS_TABLE_RIGHT },
+        { "", HS_TABLE_LEFT },
+    };
+    const struct hs_profile *p = report->profile;
+    uint64_t freed = 0;
+    uint64_t replayed = 0;
+    uint64_t walked = 0;
+    uint64_t region_bytes = 0;
+    for (uint32_t i = 0; i < report->selection.dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[report->selection.dumps[i]];
+        freed += dump->free_count;
+        replayed += dump->replay_count;
+        walked += dump->walk_count;
+        region_bytes += dump->region_bytes;
+    }
+    struct hs_table table;
+    char number[HS_HUMAN_BYTES];
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    hs_table_cell(&table, "%s", hs_human_exact(number, report->selection.sample_count));
+    hs_table_cell(&table, "allocations recorded");
+    hs_table_cell(&table, "%s", hs_human_exact(number, freed));
+    hs_table_cell(&table, "of them freed");
+    hs_table_cell(&table, "%s", hs_human_exact(number, walked));
+    hs_table_cell(&table, "stacks walked frame by frame");
+    hs_table_cell(&table, "%s", hs_human_exact(number, replayed));
+    hs_table_cell(&table, "stacks recognized without a walk");
+    hs_table_cell(&table, "%s", hs_human_bytes(number, (double)region_bytes));
+    hs_table_cell(&table, "taken by the recorder in the process%s",
+                  report->selection.dump_count > 1 ? "es" : "");
+    hs_report_heading(report, "Work", "");
+    hs_table_write(&table, report->buf, &(struct hs_table_style){ .indent = 2 });
+    hs_table_deinit(&table);
+}
+
+/* One row of the list, if it is of those that are zero, or of those that are not. */
+static void add_counter(struct hs_report *report, struct hs_table *table, bool is_zero_wanted,
+                        const struct hs_loss_text *text, const struct loss_sum *sums, size_t count)
+{
+    char number[HS_HUMAN_BYTES];
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = hs_profile_string(report->profile, sums[i].loss->name);
+        total += strcmp(name, text->name) == 0 ? sums[i].count : 0;
+    }
+    if ((total == 0) != is_zero_wanted) {
+        return;
+    }
+    hs_table_cell(table, "%s", hs_human_exact(number, total));
+    hs_table_cell(table, "%s", text->name);
+    hs_table_cell(table, "%s", text->is_serious && total > 0 ? "!" : "");
+    hs_table_cell(table, "%s", text->text);
+}
+
+static bool is_known(const char *name, const struct hs_loss_text *known, size_t known_count)
+{
+    for (size_t i = 0; i < known_count; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hs_report_write_health(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "count", HS_TABLE_RIGHT },
+        { "counter", HS_TABLE_LEFT },
+        { "", HS_TABLE_LEFT },
+        { "meaning", HS_TABLE_TEXT },
+    };
+    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N];
+    size_t known_count = 0;
+    size_t count;
+    struct loss_sum *sums = add_up(report, &count);
+    struct hs_table table;
+    for (uint32_t i = 0; i < HS_LOSS_N; i++) {
+        known[known_count++] = hs_loss_of_client(i);
+    }
+    for (uint32_t i = 0; i < HS_STACK_END_N; i++) {
+        if (i != HS_STACK_END) {
+            known[known_count++] = hs_loss_of_stack_end(i);
+        }
+    }
+    for (uint32_t i = 0; i < HS_LOAD_LOSS_N; i++) {
+        known[known_count++] = hs_loss_of_load((enum hs_load_loss)i);
+    }
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (int is_zero = 0; is_zero <= 1; is_zero++) {
+        for (size_t i = 0; i < known_count; i++) {
+            add_counter(report, &table, is_zero, &known[i], sums, sums ? count : 0);
+        }
+        /* A file of a newer version may count what this one has no words for. */
+        for (size_t i = 0; sums && i < count; i++) {
+            const char *name = hs_profile_string(report->profile, sums[i].loss->name);
+            if (!is_known(name, known, known_count)) {
+                const struct hs_loss_text text = { name, words(report->profile, sums[i].loss),
+                                                   sums[i].loss->is_serious };
+                add_counter(report, &table, is_zero, &text, sums, count);
+            }
+        }
+    }
+    hs_report_heading(report, "Health", "what was lost, by reason; ! means that data is missing");
+    warn_own_malloc(report);
+    hs_table_write(&table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .has_colour = report->options->has_colour,
+                                             .has_titles = true });
+    hs_table_deinit(&table);
+    free(sums);
+    write_work(report);
+}

@@ -1,0 +1,70 @@
+/*
+ * The parts of the report, for its own files: what they share, and who writes what.
+ */
+#pragma once
+
+#include "profile/aggregate.h"
+#include "profile/select.h"
+#include "util/buf.h"
+#include "util/human.h"
+#include "util/table.h"
+#include "view/figure.h"
+#include "view/report.h"
+
+struct hs_report {
+    const struct hs_profile *profile;
+    const struct hs_report_options *options;
+    struct hs_buf *buf;
+    struct hs_selection selection;
+    enum hs_view view;
+    const char *view_reason; /* NULL: it was asked for */
+    struct hs_amount total;  /* of the view's quantity */
+    struct hs_agg agg;       /* by line */
+    uint32_t main_module;    /* the program itself: goes without saying; UINT32_MAX: several */
+    struct hs_agg_row *rows;
+    uint32_t row_count;
+};
+
+/* report_head.c */
+void hs_report_write_head(struct hs_report *report);
+/* report_processes.c: nothing for a single one */
+void hs_report_write_processes(struct hs_report *report);
+
+/* report_losses.c */
+void hs_report_write_losses(struct hs_report *report);
+void hs_report_write_health(struct hs_report *report);
+
+/* report_answer.c */
+void hs_report_write_answer(struct hs_report *report);
+
+/* report_tables.c */
+void hs_report_write_functions(struct hs_report *report);
+int hs_report_write_stacks(struct hs_report *report);
+
+/* report_tree.c */
+int hs_report_write_tree(struct hs_report *report);
+
+/* report_json.c */
+int hs_report_write_json(struct hs_report *report);
+
+/* Title of a section, with an empty line before it. */
+void hs_report_heading(struct hs_report *report, const char *title, const char *remark);
+
+/* A paragraph: no line longer than the terminal is wide, each beginning with `indent`. */
+void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text);
+
+/* The value of the view, of an amount. */
+static inline double hs_report_value(const struct hs_report *report, const struct hs_amount *amount)
+{
+    return hs_view_value(report->view, amount);
+}
+
+/*
+ * Where a node is: "file.c:88", or the module's name in brackets when that is all that is known and
+ * it is not the program's own. Written to `buf`, which may stay empty.
+ */
+void hs_report_write_place(const struct hs_report *report, uint32_t node, struct hs_buf *buf);
+
+/* "[libfoo.so]" for a named function outside the program itself; nothing otherwise. */
+void hs_report_write_module(const struct hs_report *report, const struct hs_agg_function *function,
+                            struct hs_buf *buf);

@@ -1,0 +1,200 @@
+/*
+ * The processes of a profile: each program with how often it ran, and the largest processes. See
+ * report_parts.h.
+ *
+ * A build starts a thousand compilers. A line for each would bury the answer, so processes of one name
+ * are summed up first, and of single ones only the largest are listed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "rt/base.h"
+#include "view/report_parts.h"
+
+#define PROCESSES_LISTED 8
+#define PROGRAMS_LISTED  8
+
+struct program {
+    uint32_t name; /* string id */
+    uint32_t count;
+    double peak_bytes; /* of the largest one */
+    double live_bytes, live_var, alloc_bytes;
+    double sort_bytes; /* what they took at their peaks, added up */
+};
+
+static double size_of(const struct hs_report *report, const struct hs_profile_dump *dump)
+{
+    return report->selection.has_peak ? dump->peak.bytes : dump->live.bytes;
+}
+
+static int compare_dumps(const void *a, const void *b, void *ctx)
+{
+    const struct hs_report *report = ctx;
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    double p = size_of(report, &report->profile->dumps[x]);
+    double q = size_of(report, &report->profile->dumps[y]);
+    if (p > q || p < q) {
+        return p > q ? -1 : 1;
+    }
+    return x < y ? -1 : 1;
+}
+
+static int compare_programs(const void *a, const void *b)
+{
+    const struct program *x = a;
+    const struct program *y = b;
+    if (x->sort_bytes > y->sort_bytes || x->sort_bytes < y->sort_bytes) {
+        return x->sort_bytes > y->sort_bytes ? -1 : 1;
+    }
+    return x->name < y->name ? -1 : 1;
+}
+
+/* How it ended, unless that is as it should be or nobody knows. */
+static void describe_end(const struct hs_profile *p, uint32_t process, struct hs_buf *end)
+{
+    const struct hs_profile_process *it = &p->processes[process];
+    bool is_known = hs_describe_has_status(it) || hs_describe_has_signal(it);
+    if (is_known && !hs_describe_is_end_good(p, process)) {
+        hs_describe_end(p, process, end);
+    }
+}
+
+static void add_process(struct hs_report *report, struct hs_table *table, uint32_t dump_idx)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_profile_dump *dump = &p->dumps[dump_idx];
+    const struct hs_profile_process *process = &p->processes[dump->process];
+    const char *cmdline = hs_profile_string(p, process->cmdline);
+    char text[HS_FIGURE_BYTES];
+    struct hs_buf end = HS_BUF_INIT;
+    hs_table_cell(table, "%u", process->pid);
+    hs_figure_value(text, false, dump->peak.bytes);
+    hs_table_cell(table, "%s", dump->has_peak ? text : "");
+    hs_table_cell(table, "%s", hs_figure_value(text, false, dump->live.bytes));
+    hs_table_cell(table, "%s", hs_figure_value(text, false, dump->alloc.bytes));
+    hs_table_cell(table, "%s", cmdline[0] ? cmdline : hs_profile_string(p, process->name));
+    describe_end(p, dump->process, &end);
+    hs_table_cell(table, "%s", hs_buf_text(&end));
+    hs_buf_deinit(&end);
+}
+
+static void finish_table(struct hs_report *report, struct hs_table *table, uint32_t left_out,
+                         const char *what)
+{
+    hs_table_write(table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = report->options->columns,
+                                             .has_colour = report->options->has_colour,
+                                             .has_titles = true });
+    hs_table_deinit(table);
+    if (left_out > 0) {
+        hs_buf_printf(report->buf, "  and %u smaller ones: %s\n", left_out, what);
+    }
+}
+
+/* One line more rather than a line that says there is one more. */
+static uint32_t listed_of(const struct hs_report *report, uint32_t count, uint32_t limit)
+{
+    uint32_t top = report->options->top_count;
+    limit = top > limit ? top : limit;
+    return count - 1 <= limit ? count : limit;
+}
+
+static void write_largest(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "pid", HS_TABLE_RIGHT },         { "peak", HS_TABLE_RIGHT },
+        { "live at end", HS_TABLE_RIGHT }, { "allocated", HS_TABLE_RIGHT },
+        { "process", HS_TABLE_TEXT },      { "", HS_TABLE_NOTE },
+    };
+    const struct hs_selection *s = &report->selection;
+    uint32_t *order = calloc(s->dump_count, sizeof(*order));
+    if (!order) {
+        report->buf->err = report->buf->err ? report->buf->err : -ENOMEM;
+        return;
+    }
+    memcpy(order, s->dumps, s->dump_count * sizeof(*order));
+    qsort_r(order, s->dump_count, sizeof(*order), compare_dumps, report);
+    uint32_t listed = listed_of(report, s->dump_count, PROCESSES_LISTED);
+    struct hs_table table;
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (uint32_t i = 0; i < listed; i++) {
+        add_process(report, &table, order[i]);
+    }
+    hs_report_heading(report, "Processes", "largest first; --pid PID shows one alone");
+    finish_table(report, &table, s->dump_count - listed, "--top N lists more");
+    free(order);
+}
+
+static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    struct program *programs = calloc(s->dump_count, sizeof(*programs));
+    uint32_t count = 0;
+    for (uint32_t i = 0; programs && i < s->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[s->dumps[i]];
+        uint32_t name = p->processes[dump->process].name;
+        uint32_t at = 0;
+        while (at < count && programs[at].name != name) {
+            at++;
+        }
+        count += at == count;
+        struct program *program = &programs[at];
+        program->name = name;
+        program->count++;
+        program->peak_bytes =
+            dump->peak.bytes > program->peak_bytes ? dump->peak.bytes : program->peak_bytes;
+        program->live_bytes += dump->live.bytes;
+        program->live_var += dump->live.bytes_var;
+        program->alloc_bytes += dump->alloc.bytes;
+        program->sort_bytes += size_of(report, dump);
+    }
+    if (programs) {
+        qsort(programs, count, sizeof(*programs), compare_programs);
+    }
+    *ret_count = count;
+    return programs;
+}
+
+/* Only when a program ran more than once. */
+static void write_programs(struct hs_report *report)
+{
+    static const struct hs_table_column columns[] = {
+        { "runs", HS_TABLE_RIGHT },         { "largest peak", HS_TABLE_RIGHT },
+        { "live at ends", HS_TABLE_RIGHT }, { "", HS_TABLE_LEFT },
+        { "allocated", HS_TABLE_RIGHT },    { "program", HS_TABLE_TEXT },
+    };
+    uint32_t count;
+    struct program *programs = sum_up(report, &count);
+    if (programs && count < report->selection.dump_count) {
+        uint32_t listed = listed_of(report, count, PROGRAMS_LISTED);
+        struct hs_table table;
+        char text[HS_FIGURE_BYTES];
+        hs_table_init(&table, columns, HS_COUNT_OF(columns));
+        for (uint32_t i = 0; i < listed; i++) {
+            const struct program *program = &programs[i];
+            hs_table_cell(&table, "%s", hs_human_exact(text, program->count));
+            hs_figure_value(text, false, program->peak_bytes);
+            hs_table_cell(&table, "%s", report->selection.has_peak ? text : "");
+            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->live_bytes));
+            hs_table_cell(&table, "%s", hs_figure_margin(text, false, program->live_var));
+            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->alloc_bytes));
+            hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
+        }
+        hs_report_heading(report, "Programs", "all their processes added up");
+        finish_table(report, &table, count - listed, "--top N lists more");
+    }
+    free(programs);
+}
+
+void hs_report_write_processes(struct hs_report *report)
+{
+    if (report->selection.dump_count > 1) {
+        write_programs(report);
+        write_largest(report);
+    }
+}

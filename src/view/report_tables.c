@@ -1,0 +1,218 @@
+/*
+ * The evidence: functions by self and by total, and the largest stacks. See report_parts.h.
+ *
+ *     1   120 MiB ± 1.1 MiB   29.2 %   30,123 objects of 4.10 KiB
+ *           operator new(unsigned long)  [libstdc++.so.6]
+ *           std::vector<Row>::_M_realloc_insert(…)  vector.tcc:440
+ *         > build_index(Table&)  index.cc:88
+ *           main  main.cc:44
+ *
+ * The marked frame is the one that says most about the stack; those before it are the library's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "profile/frame_class.h"
+#include "rt/base.h"
+#include "util/cxx_name.h"
+#include "util/utf8.h"
+#include "view/report_parts.h"
+
+/* Frames kept at the outer end of a stack that is too long to show. */
+#define OUTER_FRAMES_KEPT 1
+
+static void add_function_row(struct hs_report *report, struct hs_table *table,
+                             const struct hs_agg_row *row, double total)
+{
+    const struct hs_view_info *view = &hs_views[report->view];
+    char text[HS_FIGURE_BYTES];
+    struct hs_buf name = HS_BUF_INIT;
+    struct hs_buf place = HS_BUF_INIT;
+    double self = hs_report_value(report, &row->self);
+    double all = hs_report_value(report, &row->total);
+    hs_table_cell(table, "%s", self > 0 ? hs_figure_value(text, view->is_count, self) : "");
+    hs_table_cell(table, "%s",
+                  hs_figure_margin(text, view->is_count, hs_view_var(report->view, &row->self)));
+    hs_table_cell(table, "%s", self > 0 ? hs_human_share(text, self, total) : "");
+    hs_table_cell(table, "%s", hs_figure_value(text, view->is_count, all));
+    hs_table_cell(table, "%s", hs_human_share(text, all, total));
+    hs_agg_write_function(&report->agg, row->function, &name);
+    hs_report_write_module(report, &report->agg.functions[row->function], &place);
+    hs_table_cell(table, "%s", hs_buf_text(&name));
+    hs_table_cell(table, "%s", hs_buf_text(&place));
+    hs_buf_deinit(&name);
+    hs_buf_deinit(&place);
+}
+
+static bool is_listed(const struct hs_report *report, const struct hs_agg_row *row,
+                      enum hs_agg_order order)
+{
+    uint8_t class_ = report->agg.functions[row->function].class_;
+    if (order == HS_AGG_BY_SELF) {
+        return hs_report_value(report, &row->self) > 0;
+    }
+    /* Who called whom is told by the program's own functions; the others are in every stack. */
+    return class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &row->total) > 0;
+}
+
+static void write_functions_by(struct hs_report *report, enum hs_agg_order order)
+{
+    static const struct hs_table_column columns[] = {
+        { "self", HS_TABLE_RIGHT },  { "", HS_TABLE_LEFT },  { "", HS_TABLE_RIGHT },
+        { "total", HS_TABLE_RIGHT }, { "", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
+        { "", HS_TABLE_NOTE },
+    };
+    double total = hs_report_value(report, &report->total);
+    uint32_t listed = 0;
+    uint32_t count = 0;
+    struct hs_table table;
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    hs_agg_sort_functions(report->rows, report->row_count, report->view, order);
+    for (uint32_t i = 0; i < report->row_count; i++) {
+        if (!is_listed(report, &report->rows[i], order)) {
+            continue;
+        }
+        count++;
+        if (listed < report->options->top_count) {
+            add_function_row(report, &table, &report->rows[i], total);
+            listed++;
+        }
+    }
+    char remark[96];
+    snprintf(remark, sizeof(remark), "the %s %u of %u",
+             order == HS_AGG_BY_SELF ? "first" : "largest", listed, count);
+    hs_report_heading(report,
+                      order == HS_AGG_BY_SELF ? "Functions by what they allocate themselves"
+                                              : "Functions by what is allocated under them",
+                      listed < count ? remark : "");
+    hs_table_write(&table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = report->options->columns,
+                                             .has_colour = report->options->has_colour,
+                                             .has_titles = true });
+    hs_table_deinit(&table);
+}
+
+void hs_report_write_functions(struct hs_report *report)
+{
+    if (hs_report_value(report, &report->total) > 0) {
+        write_functions_by(report, HS_AGG_BY_SELF);
+        write_functions_by(report, HS_AGG_BY_TOTAL);
+    }
+}
+
+static void write_frame(struct hs_report *report, uint32_t node, bool is_headline)
+{
+    struct hs_buf *buf = report->buf;
+    bool has_colour = report->options->has_colour;
+    const struct hs_agg_node *n = &report->agg.nodes[node];
+    struct hs_buf name = HS_BUF_INIT;
+    struct hs_buf place = HS_BUF_INIT;
+    hs_agg_write_function(&report->agg, n->function, &name);
+    hs_report_write_place(report, node, &place);
+    size_t columns = report->options->columns;
+    size_t place_columns = place.bytes ? hs_utf8_columns(place.data, place.bytes) + 2 : 0;
+    size_t taken = 9 + place_columns;
+    size_t room = columns == 0 ? SIZE_MAX : columns > taken + 20 ? columns - taken : 20;
+
+    hs_buf_str(buf, is_headline ? "       > " : "         ");
+    hs_text_style(buf, has_colour, is_headline ? HS_TEXT_BOLD : HS_TEXT_PLAIN);
+    hs_cxx_write_fit(buf, hs_buf_text(&name), room);
+    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    if (place.bytes > 0) {
+        hs_buf_str(buf, "  ");
+        hs_text_style(buf, has_colour, HS_TEXT_DIM);
+        hs_utf8_write(buf, hs_buf_text(&place), place.bytes);
+        hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    }
+    hs_buf_char(buf, '\n');
+    hs_buf_deinit(&name);
+    hs_buf_deinit(&place);
+}
+
+/* Innermost first. What runs before main is left out, and the middle of what is too long. */
+static void write_frames(struct hs_report *report, uint32_t leaf)
+{
+    const struct hs_agg *agg = &report->agg;
+    uint32_t headline = hs_agg_headline(agg, leaf);
+    uint32_t frame_count = 0;
+    uint32_t limit = report->options->frame_count;
+    for (uint32_t n = leaf; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
+        bool is_start = agg->functions[agg->nodes[n].function].class_ == HS_FRAME_CLASS_START;
+        frame_count += limit == HS_REPORT_ALL || !is_start;
+    }
+    /* The gap is a line too: it has to hide at least two frames. */
+    uint32_t inner = frame_count;
+    uint32_t outer = 0;
+    if (frame_count > limit && limit > OUTER_FRAMES_KEPT + 1) {
+        outer = OUTER_FRAMES_KEPT;
+        inner = limit - outer - 1;
+    }
+    uint32_t at = 0;
+    for (uint32_t n = leaf; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
+        bool is_start = agg->functions[agg->nodes[n].function].class_ == HS_FRAME_CLASS_START;
+        if (limit != HS_REPORT_ALL && is_start) {
+            continue;
+        }
+        if (at == inner && inner + outer < frame_count) {
+            hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
+            hs_buf_printf(report->buf, "         … %u more", frame_count - inner - outer);
+            hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+            hs_buf_char(report->buf, '\n');
+        }
+        if (at < inner || at >= frame_count - outer || n == headline) {
+            write_frame(report, n, n == headline);
+        }
+        at++;
+    }
+}
+
+static void write_stack(struct hs_report *report, uint32_t rank, const struct hs_agg_self *self)
+{
+    const struct hs_view_info *view = &hs_views[report->view];
+    const struct hs_amount *amount = &self->by[view->quantity];
+    char text[HS_FIGURE_BYTES];
+    char share[HS_HUMAN_BYTES];
+    struct hs_buf *buf = report->buf;
+    hs_buf_printf(buf, "%s  %3u   ", rank > 1 ? "\n" : "", rank);
+    hs_text_style(buf, report->options->has_colour, HS_TEXT_BOLD);
+    hs_buf_str(buf, hs_figure_value(text, view->is_count, hs_report_value(report, amount)));
+    hs_text_style(buf, report->options->has_colour, HS_TEXT_PLAIN);
+    hs_figure_margin(text, view->is_count, hs_view_var(report->view, amount));
+    hs_human_share(share, hs_report_value(report, amount), hs_report_value(report, &report->total));
+    hs_buf_printf(buf, "%s%s   %s", text[0] ? " " : "", text, share);
+    if (view->is_count) {
+        hs_buf_printf(buf, "   %s in all", hs_human_bytes(text, amount->bytes));
+    } else if (amount->count > 0) {
+        hs_buf_printf(buf, "   %s object%s", hs_human_count(text, amount->count),
+                      amount->count < 1.5 ? "" : "s");
+        hs_buf_printf(buf, " of %s", hs_human_bytes(text, amount->bytes / amount->count));
+    }
+    hs_buf_char(buf, '\n');
+    write_frames(report, self->node);
+}
+
+int hs_report_write_stacks(struct hs_report *report)
+{
+    uint32_t *order;
+    uint32_t count;
+    int err = hs_agg_sorted_stacks(&report->agg, report->view, &order, &count);
+    if (err < 0) {
+        return err;
+    }
+    uint32_t listed = count < report->options->stack_count ? count : report->options->stack_count;
+    if (listed > 0) {
+        char number[HS_HUMAN_BYTES];
+        char remark[96] = "";
+        if (listed < count) {
+            snprintf(remark, sizeof(remark), "the first %u of %s; --top N lists more, --tree all",
+                     listed, hs_human_exact(number, count));
+        }
+        hs_report_heading(report, "Stacks", remark);
+        for (uint32_t i = 0; i < listed; i++) {
+            write_stack(report, i + 1, &report->agg.selves[order[i]]);
+        }
+    }
+    free(order);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/*
+ * speedscope: a JSON file for speedscope.app, with one profile for each view.
+ *
+ * Stacks come in the order of the tree, largest first, so that speedscope's time order shows a flame
+ * graph and not noise. Values are bytes, or plain numbers for objects.
+ *
+ * Threads   none.
+ * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when the profile has no such dump.
+ */
+#pragma once
+
+#include "profile/aggregate.h"
+
+struct hs_buf;
+
+/* `first_view` is the one that is shown first. */
+int hs_speedscope_write(const struct hs_profile *profile, const struct hs_select_spec *select,
+                        enum hs_view first_view, struct hs_buf *buf);

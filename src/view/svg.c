@@ -1,0 +1,380 @@
+/*
+ * See svg.h. The file is written top to bottom: style, boxes, head (drawn last, so that it lies above
+ * the boxes when they are scrolled under it), script.
+ */
+#include "view/svg.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "profile/frame_class.h"
+#include "util/buf.h"
+#include "util/cxx_name.h"
+#include "util/human.h"
+#include "util/utf8.h"
+#include "view/figure.h"
+#include "view/svg_boxes.h"
+
+#define WIDTH        1200
+#define SIDE         12
+#define HEAD_HEIGHT  92
+#define ROW_HEIGHT   18
+#define BOX_HEIGHT   17
+#define FOOT_HEIGHT  12
+#define GAP          0.6
+#define CHAR_WIDTH   6.65 /* of the 11 px monospace font */
+#define LEGEND_MAX   6
+#define BOX_TEXT_MIN 24.0
+
+/* Made by tools/embed-text. */
+extern const char hs_flame_css[];
+extern const char hs_flame_js[];
+
+/* Hues for modules, the largest first; told apart by people who see few colours by their order. */
+static const unsigned char palette[][3] = {
+    { 0xf6, 0xa8, 0x6a }, { 0x8c, 0xb9, 0xec }, { 0x9b, 0xd3, 0x8d }, { 0xd9, 0xa7, 0xe6 },
+    { 0xf2, 0xd0, 0x5c }, { 0x7f, 0xd0, 0xcb }, { 0xf0, 0x9a, 0xa8 }, { 0xb8, 0xb5, 0xf2 },
+};
+#define PALETTE_COUNT ((uint32_t)(sizeof(palette) / sizeof(palette[0])))
+#define NO_COLOUR     UINT32_MAX
+
+struct svg {
+    const struct hs_profile *profile;
+    struct hs_selection selection;
+    struct hs_agg agg;
+    enum hs_view view;
+    struct hs_amount total;
+    struct hs_boxes boxes;
+    uint32_t *module_rank; /* by module: place in the palette, NO_COLOUR for grey */
+    uint32_t *ranked;      /* modules by rank */
+    uint32_t ranked_count;
+    struct hs_buf *buf;
+};
+
+static void write_escaped(struct hs_buf *buf, const char *text, size_t bytes)
+{
+    struct hs_buf clean = HS_BUF_INIT;
+    hs_utf8_write(&clean, text, bytes);
+    const char *data = hs_buf_text(&clean);
+    for (size_t at = 0; at < clean.bytes;) {
+        size_t plain = strcspn(data + at, "&<>\"'");
+        plain = plain > clean.bytes - at ? clean.bytes - at : plain;
+        hs_buf_add(buf, data + at, plain);
+        at += plain;
+        if (at < clean.bytes) {
+            char c = data[at++];
+            hs_buf_str(buf, c == '&'   ? "&amp;"
+                            : c == '<' ? "&lt;"
+                            : c == '>' ? "&gt;"
+                            : c == '"' ? "&quot;"
+                                       : "&#39;");
+        }
+    }
+    buf->err = buf->err ? buf->err : clean.err;
+    hs_buf_deinit(&clean);
+}
+
+struct module_value {
+    uint32_t module;
+    double value;
+};
+
+static int compare_modules(const void *a, const void *b)
+{
+    const struct module_value *x = a;
+    const struct module_value *y = b;
+    if (x->value > y->value || x->value < y->value) {
+        return x->value > y->value ? -1 : 1;
+    }
+    return x->module < y->module ? -1 : 1;
+}
+
+static bool is_grey(const struct hs_agg_function *f)
+{
+    return f->class_ != HS_FRAME_CLASS_USER;
+}
+
+/* Colours go to the modules that fill most of the picture. */
+static int rank_modules(struct svg *svg)
+{
+    uint32_t n = svg->profile->module_count;
+    struct module_value *values = calloc(n + 1u, sizeof(*values));
+    svg->module_rank = calloc(n + 1u, sizeof(*svg->module_rank));
+    svg->ranked = calloc(n + 1u, sizeof(*svg->ranked));
+    if (!values || !svg->module_rank || !svg->ranked) {
+        free(values);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        values[i].module = i;
+    }
+    for (uint32_t i = 0; i < svg->boxes.count; i++) {
+        const struct hs_box *box = &svg->boxes.boxes[i];
+        if (box->node < svg->agg.node_count) {
+            const struct hs_agg_function *f =
+                &svg->agg.functions[svg->agg.nodes[box->node].function];
+            if (f->module < n && !is_grey(f)) {
+                values[f->module].value += box->value;
+            }
+        }
+    }
+    qsort(values, n, sizeof(*values), compare_modules);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_there = values[i].value > 0;
+        svg->module_rank[values[i].module] = is_there ? i : NO_COLOUR;
+        svg->ranked[i] = values[i].module;
+        svg->ranked_count += is_there;
+    }
+    free(values);
+    return 0;
+}
+
+/* Neighbours of one module differ a little: the name decides how light it is. */
+static void write_colour(struct svg *svg, const struct hs_box *box)
+{
+    unsigned char rgb[3] = { 0xd8, 0xdc, 0xe1 };
+    uint32_t shade = 0;
+    if (box->node < svg->agg.node_count) {
+        uint32_t function = svg->agg.nodes[box->node].function;
+        const struct hs_agg_function *f = &svg->agg.functions[function];
+        shade = (uint32_t)((function * 2654435761u) >> 28);
+        uint32_t rank = f->module < svg->profile->module_count ? svg->module_rank[f->module] : 0;
+        if (!is_grey(f) && rank != NO_COLOUR) {
+            memcpy(rgb, palette[rank % PALETTE_COUNT], sizeof(rgb));
+        }
+    }
+    for (size_t i = 0; i < sizeof(rgb); i++) {
+        rgb[i] = (unsigned char)(rgb[i] + (255u - rgb[i]) * shade / 36u);
+    }
+    hs_buf_printf(svg->buf, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+}
+
+static void write_name(struct svg *svg, const struct hs_box *box, struct hs_buf *name)
+{
+    if (box->node == HS_BOX_ROOT) {
+        hs_buf_str(name, "all");
+    } else if (box->node == HS_BOX_MERGED) {
+        hs_buf_printf(name, "%u small one%s", box->merged_count, box->merged_count == 1 ? "" : "s");
+    } else {
+        hs_agg_write_function(&svg->agg, svg->agg.nodes[box->node].function, name);
+    }
+}
+
+/* Name and module; value and share; what it allocated itself. */
+static void write_tooltip(struct svg *svg, const struct hs_box *box, const struct hs_buf *name)
+{
+    bool is_count = hs_views[svg->view].is_count;
+    double total = hs_view_value(svg->view, &svg->total);
+    char text[HS_FIGURE_BYTES];
+    struct hs_buf *buf = svg->buf;
+    hs_buf_str(buf, "<title>");
+    write_escaped(buf, name->data, name->bytes);
+    if (box->node < svg->agg.node_count) {
+        const struct hs_agg_function *f = &svg->agg.functions[svg->agg.nodes[box->node].function];
+        const char *module = hs_describe_module(svg->profile, f->module);
+        if (f->name != 0 && module[0]) {
+            hs_buf_str(buf, "  [");
+            write_escaped(buf, module, strlen(module));
+            hs_buf_char(buf, ']');
+        }
+    }
+    hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, box->value, box->var));
+    hs_buf_str(buf, is_count ? " objects, " : ", ");
+    hs_human_share(text, box->value, total);
+    write_escaped(buf, text, strlen(text)); /* it may be "<0.1 %" */
+    if (box->self > 0 && box->self < box->value) {
+        hs_buf_printf(buf, "\n%s of it itself", hs_figure_value(text, is_count, box->self));
+    }
+    hs_buf_str(buf, "</title>");
+}
+
+static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *name,
+                      struct hs_buf *label)
+{
+    double total = hs_view_value(svg->view, &svg->total);
+    double scale = total > 0 ? (WIDTH - 2 * SIDE) / total : 0;
+    double x = SIDE + box->start * scale;
+    double width = box->value * scale - GAP;
+    uint32_t y = HEAD_HEIGHT + box->depth * ROW_HEIGHT;
+    struct hs_buf *buf = svg->buf;
+    name->bytes = 0;
+    write_name(svg, box, name);
+    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->value, box->depth);
+    write_tooltip(svg, box, name);
+    hs_buf_printf(buf, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" rx=\"1.5\" fill=\"",
+                  x, y, width > 0.3 ? width : 0.3, BOX_HEIGHT);
+    write_colour(svg, box);
+    hs_buf_str(buf, "\"/>");
+    if (width >= BOX_TEXT_MIN) {
+        label->bytes = 0;
+        hs_cxx_write_fit(label, hs_buf_text(name), (size_t)((width - 6) / CHAR_WIDTH));
+        hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
+        write_escaped(buf, hs_buf_text(label), label->bytes);
+        hs_buf_str(buf, "</text>");
+    }
+    hs_buf_str(buf, "</g>\n");
+}
+
+static void write_title_text(struct svg *svg, struct hs_buf *text)
+{
+    const struct hs_selection *s = &svg->selection;
+    const struct hs_profile_dump *dump = &svg->profile->dumps[s->dumps[0]];
+    const struct hs_profile_process *process = &svg->profile->processes[dump->process];
+    const struct hs_view_info *view = &hs_views[svg->view];
+    char figure[HS_FIGURE_BYTES];
+    hs_buf_printf(text, "%s (pid %u", hs_profile_string(svg->profile, process->name), process->pid);
+    if (s->dump_count > 1) {
+        hs_buf_printf(text, " and %u more", s->dump_count - 1);
+    }
+    hs_figure_both(figure, view->is_count, hs_view_value(svg->view, &svg->total),
+                   hs_view_var(svg->view, &svg->total));
+    bool is_end = dump->is_final && view->quantity == HS_QUANTITY_LIVE;
+    hs_buf_printf(text, "): %s%s, %s", view->title, is_end ? " at the end" : "", figure);
+}
+
+static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
+{
+    const struct hs_selection *s = &svg->selection;
+    char number[HS_HUMAN_BYTES];
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < svg->profile->loss_count; i++) {
+        const struct hs_profile_loss *loss = &svg->profile->losses[i];
+        lost += loss->is_serious && hs_selection_has_loss(s, loss) ? loss->count : 0;
+    }
+    hs_buf_printf(text, "%s samples", hs_human_exact(number, s->sample_count));
+    if (s->interval_max_bytes > 1) {
+        hs_buf_printf(text, ", one for each %s allocated",
+                      hs_human_bytes(number, (double)s->interval_max_bytes));
+    }
+    if (hs_view_var(svg->view, &svg->total) > 0) {
+        hs_buf_str(text, "; ± holds with 95 % confidence");
+    }
+    if (lost > 0) {
+        hs_buf_printf(text, "; DATA IS MISSING in %s cases, see heapscope report --health",
+                      hs_human_exact(number, lost));
+    }
+    hs_buf_printf(text, "; boxes below %s are drawn together",
+                  hs_views[svg->view].is_count ? hs_human_count(number, svg->boxes.least)
+                                               : hs_human_bytes(number, svg->boxes.least));
+}
+
+static void write_legend(struct svg *svg)
+{
+    double x = SIDE;
+    struct hs_buf *buf = svg->buf;
+    for (uint32_t i = 0; i <= svg->ranked_count && i <= LEGEND_MAX; i++) {
+        bool is_grey_one = i == svg->ranked_count || i == LEGEND_MAX;
+        static const unsigned char grey[3] = { 0xd8, 0xdc, 0xe1 };
+        const unsigned char *rgb = is_grey_one ? grey : palette[i % PALETTE_COUNT];
+        const char *name = is_grey_one ? "language libraries, merged boxes"
+                                       : hs_describe_module(svg->profile, svg->ranked[i]);
+        size_t fit = hs_utf8_fit(name, strlen(name), 32);
+        hs_buf_printf(buf,
+                      "<rect x=\"%.1f\" y=\"68\" width=\"11\" height=\"11\" rx=\"2\" "
+                      "fill=\"#%02x%02x%02x\"/><text class=\"legend\" x=\"%.1f\" y=\"78\">",
+                      x, rgb[0], rgb[1], rgb[2], x + 16);
+        write_escaped(buf, name, fit);
+        hs_buf_str(buf, fit < strlen(name) ? "…</text>\n" : "</text>\n");
+        x += 34 + 6.6 * (double)hs_utf8_columns(name, fit);
+    }
+}
+
+static void write_head(struct svg *svg)
+{
+    struct hs_buf *buf = svg->buf;
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_printf(
+        buf,
+        "<g id=\"head\">\n<rect id=\"headback\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
+        "<text id=\"title\" x=\"%u\" y=\"25\">",
+        WIDTH, HEAD_HEIGHT - 4, SIDE);
+    write_title_text(svg, &text);
+    write_escaped(buf, hs_buf_text(&text), text.bytes);
+    hs_buf_printf(buf, "</text>\n<text id=\"details\" x=\"%u\" y=\"51\">", SIDE);
+    text.bytes = 0;
+    write_subtitle_text(svg, &text);
+    write_escaped(buf, hs_buf_text(&text), text.bytes);
+    hs_buf_str(buf, "</text>\n");
+    write_legend(svg);
+    /* Shown by the script, which gives them their work. */
+    hs_buf_printf(buf,
+                  "<text id=\"reset\" class=\"button hidden\" x=\"%u\" y=\"78\" "
+                  "text-anchor=\"end\">Show everything again (Esc)</text>\n",
+                  WIDTH - SIDE);
+    hs_buf_printf(buf,
+                  "<text id=\"found\" x=\"%u\" y=\"26\" text-anchor=\"end\"></text>\n"
+                  "<foreignObject id=\"searchbox\" class=\"hidden\" x=\"%u\" y=\"9\" width=\"240\" "
+                  "height=\"26\"><input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "
+                  "type=\"search\" placeholder=\"Search functions (Ctrl+F)\" spellcheck=\"false\"/>"
+                  "</foreignObject>\n</g>\n",
+                  WIDTH - SIDE - 250, WIDTH - SIDE - 240);
+    hs_buf_deinit(&text);
+}
+
+static int write_file(struct svg *svg)
+{
+    uint32_t height = HEAD_HEIGHT + (svg->boxes.depth_max + 1) * ROW_HEIGHT + FOOT_HEIGHT;
+    struct hs_buf *buf = svg->buf;
+    struct hs_buf name = HS_BUF_INIT;
+    struct hs_buf label = HS_BUF_INIT;
+    hs_buf_printf(buf,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                  "viewBox=\"0 0 %u %u\" data-side=\"%u\" data-char=\"%.2f\">\n<title>",
+                  WIDTH, height, WIDTH, height, SIDE, CHAR_WIDTH);
+    write_title_text(svg, &name);
+    write_escaped(buf, hs_buf_text(&name), name.bytes);
+    hs_buf_str(buf, "</title>\n<style><![CDATA[\n");
+    hs_buf_str(buf, hs_flame_css);
+    hs_buf_printf(buf,
+                  "]]></style>\n<rect id=\"page\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n",
+                  WIDTH, height);
+    hs_buf_str(buf, "<g id=\"boxes\">\n");
+    for (uint32_t i = 0; i < svg->boxes.count && buf->err == 0; i++) {
+        write_box(svg, &svg->boxes.boxes[i], &name, &label);
+    }
+    hs_buf_str(buf, "</g>\n");
+    write_head(svg);
+    hs_buf_str(buf, "<script><![CDATA[\n");
+    hs_buf_str(buf, hs_flame_js);
+    hs_buf_str(buf, "]]></script>\n</svg>\n");
+    int err = name.err ? name.err : label.err;
+    hs_buf_deinit(&name);
+    hs_buf_deinit(&label);
+    return err ? err : buf->err;
+}
+
+int hs_svg_write(const struct hs_profile *profile, const struct hs_select_spec *select,
+                 enum hs_view view, struct hs_buf *buf)
+{
+    struct svg svg = { .profile = profile, .buf = buf };
+    const char *reason;
+    int err = hs_select_dumps(profile, select, &svg.selection);
+    if (err != 0) {
+        return err;
+    }
+    err = hs_view_choose(&svg.selection, view, &svg.view, &reason);
+    if (err == 0) {
+        err = hs_agg_build(&svg.selection, false, &svg.agg);
+    }
+    if (err == 0) {
+        svg.total = hs_agg_total(&svg.agg, &svg.selection, svg.view);
+        err = hs_boxes_build(&svg.agg, svg.view, &svg.total, HS_SVG_BOXES_MAX, &svg.boxes);
+    }
+    if (err == 0) {
+        err = rank_modules(&svg);
+    }
+    if (err == 0) {
+        err = write_file(&svg);
+    }
+    free(svg.module_rank);
+    free(svg.ranked);
+    hs_boxes_deinit(&svg.boxes);
+    hs_agg_deinit(&svg.agg);
+    hs_selection_deinit(&svg.selection);
+    return err;
+}

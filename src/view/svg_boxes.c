@@ -1,0 +1,142 @@
+/*
+ * See svg_boxes.h.
+ */
+#include "view/svg_boxes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A quarter of a pixel of a wide window. */
+#define LEAST_SHARE (1.0 / 6000)
+
+struct builder {
+    const struct hs_agg *agg;
+    enum hs_view view;
+    struct hs_amount *totals;
+    struct hs_agg_children tree;
+    double *selves; /* by node */
+    struct hs_boxes out;
+    uint32_t capacity;
+    struct hs_box *todo; /* a stack: the last one is drawn next */
+    uint32_t todo_count, todo_capacity;
+};
+
+static int push(struct hs_box **array, uint32_t *count, uint32_t *capacity,
+                const struct hs_box *box)
+{
+    if (*count == *capacity) {
+        uint32_t new_capacity = *capacity ? *capacity * 2 : 256;
+        struct hs_box *bigger = realloc(*array, new_capacity * sizeof(*bigger));
+        if (!bigger) {
+            return -ENOMEM;
+        }
+        *array = bigger;
+        *capacity = new_capacity;
+    }
+    (*array)[(*count)++] = *box;
+    return 0;
+}
+
+/* The children of a box, from the last to the first, so that the first is drawn first. */
+static int push_children(struct builder *b, const struct hs_box *parent, uint32_t node)
+{
+    uint32_t first = b->tree.first[node];
+    uint32_t end = b->tree.first[node + 1];
+    uint32_t shown = first;
+    double start = parent->start;
+    while (shown < end &&
+           hs_view_value(b->view, &b->totals[b->tree.children[shown]]) >= b->out.least) {
+        start += hs_view_value(b->view, &b->totals[b->tree.children[shown++]]);
+    }
+    struct hs_box rest = { .node = HS_BOX_MERGED, .depth = parent->depth + 1, .start = start };
+    for (uint32_t i = shown; i < end; i++) {
+        const struct hs_amount *total = &b->totals[b->tree.children[i]];
+        rest.value += hs_view_value(b->view, total);
+        rest.var += hs_view_var(b->view, total);
+        rest.merged_count += hs_view_value(b->view, total) > 0;
+    }
+    int err = 0;
+    if (rest.value >= b->out.least && rest.merged_count > 0) {
+        err = push(&b->todo, &b->todo_count, &b->todo_capacity, &rest);
+    }
+    for (uint32_t i = shown; i > first && err == 0; i--) {
+        uint32_t child = b->tree.children[i - 1];
+        start -= hs_view_value(b->view, &b->totals[child]);
+        struct hs_box box = {
+            .node = child,
+            .depth = parent->depth + 1,
+            .start = start,
+            .value = hs_view_value(b->view, &b->totals[child]),
+            .var = hs_view_var(b->view, &b->totals[child]),
+            .self = b->selves[child],
+        };
+        err = push(&b->todo, &b->todo_count, &b->todo_capacity, &box);
+    }
+    return err;
+}
+
+static int draw(struct builder *b, const struct hs_amount *total, uint32_t count_max)
+{
+    struct hs_box root = { .node = HS_BOX_ROOT,
+                           .value = hs_view_value(b->view, total),
+                           .var = hs_view_var(b->view, total) };
+    b->out.count = 0;
+    b->out.depth_max = 0;
+    b->todo_count = 0;
+    int err = push(&b->todo, &b->todo_count, &b->todo_capacity, &root);
+    while (b->todo_count > 0 && b->out.count <= count_max && err == 0) {
+        struct hs_box box = b->todo[--b->todo_count];
+        err = push(&b->out.boxes, &b->out.count, &b->capacity, &box);
+        b->out.depth_max = box.depth > b->out.depth_max ? box.depth : b->out.depth_max;
+        if (err == 0 && box.node != HS_BOX_MERGED && box.depth < HS_SVG_DEPTH_MAX) {
+            err = push_children(b, &box, box.node == HS_BOX_ROOT ? b->agg->node_count : box.node);
+        }
+    }
+    return err;
+}
+
+static int prepare(struct builder *b)
+{
+    enum hs_quantity quantity = hs_views[b->view].quantity;
+    b->selves = calloc(b->agg->node_count + 1u, sizeof(*b->selves));
+    int err = b->selves ? hs_agg_totals(b->agg, quantity, &b->totals) : -ENOMEM;
+    if (err == 0) {
+        err = hs_agg_children_build(b->agg, b->totals, b->view, &b->tree);
+    }
+    for (uint32_t i = 0; i < b->agg->self_count && err == 0; i++) {
+        const struct hs_agg_self *self = &b->agg->selves[i];
+        b->selves[self->node] = hs_view_value(b->view, &self->by[quantity]);
+    }
+    return err;
+}
+
+int hs_boxes_build(const struct hs_agg *agg, enum hs_view view, const struct hs_amount *total,
+                   uint32_t count_max, struct hs_boxes *ret_boxes)
+{
+    struct builder b = { .agg = agg, .view = view };
+    int err = prepare(&b);
+    b.out.least = hs_view_value(view, total) * LEAST_SHARE;
+    if (err == 0) {
+        err = draw(&b, total, count_max);
+    }
+    while (err == 0 && b.out.count > count_max) {
+        b.out.least *= 1.5;
+        err = draw(&b, total, count_max);
+    }
+    hs_agg_children_deinit(&b.tree);
+    free(b.totals);
+    free(b.selves);
+    free(b.todo);
+    if (err < 0) {
+        hs_boxes_deinit(&b.out);
+        return err;
+    }
+    *ret_boxes = b.out;
+    return 0;
+}
+
+void hs_boxes_deinit(struct hs_boxes *boxes)
+{
+    free(boxes->boxes);
+    *boxes = (struct hs_boxes){ 0 };
+}

@@ -1,0 +1,130 @@
+"""What every end-to-end test needs: the built tree, programs to profile, and their reports as data.
+
+The tests use build/dist as a user would (./dev build leaves it); HEAPSCOPE_DIST names another tree.
+Programs come from test/target/: compiled once, kept in build/target until source or flags change.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
+TARGETS = ROOT / "test" / "target"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
+
+
+def clean_env(**extra):
+    """The environment without what could steer heapscope or a program's allocator."""
+    dropped = ("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "COLUMNS")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    env.update({k: str(v) for k, v in extra.items()})
+    return env
+
+
+class Run:
+    """One `heapscope run`: how it ended, what it printed, and the file it left."""
+
+    def __init__(self, done, file, report):
+        self.status = done.returncode
+        self.stdout = done.stdout
+        self.stderr = done.stderr
+        self.file = file
+        self._report = report
+
+    def report(self, *options):
+        """`heapscope report --json` of the file, as Python data."""
+        return self._report(self.file, *options)
+
+
+@pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def dist():
+    assert (DIST / "bin" / "heapscope").exists(), "run ./dev build first"
+    return DIST
+
+
+@pytest.fixture(scope="session")
+def heapscope(dist):
+    """heapscope("report", FILE, ...): runs it; status, stdout and stderr in what it returns.
+
+    Output is text (bytes that are none come out escaped); `env` adds to a clean environment; other
+    keywords are those of subprocess.run.
+    """
+
+    def call(*args, env=None, binary=dist / "bin" / "heapscope", **options):
+        options.setdefault("stdin", None if "input" in options else subprocess.DEVNULL)
+        options.setdefault("timeout", 120)
+        if options["stdin"] is None:
+            del options["stdin"]
+        return subprocess.run(
+            [str(binary), *map(str, args)],
+            env=clean_env(**(env or {})),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="backslashreplace",
+            check=False,
+            **options,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def report(heapscope):
+    """report(FILE, *OPTIONS): `heapscope report --json` as Python data."""
+
+    def call(file, *options):
+        done = heapscope("report", "--json", *options, file)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return call
+
+
+@pytest.fixture
+def run(heapscope, report, tmp_path):
+    """run([PROG, ARGS...], "-i", 1, env={...}): profiles a program into a folder of this test."""
+    count = 0
+
+    def call(program, *options, env=None, **more):
+        nonlocal count
+        file = tmp_path / f"run{count}.pftrace"
+        count += 1
+        done = heapscope("run", "-q", "-o", file, *options, "--", *program, env=env, **more)
+        return Run(done, file, report)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def target():
+    """target("threads", "-pthread"): path of test/target/threads.c (or .cc), compiled."""
+
+    def call(name, *flags):
+        source = next(p for p in (TARGETS / f"{name}.c", TARGETS / f"{name}.cc") if p.exists())
+        command = ["g++" if source.suffix == ".cc" else "gcc", "-g", "-O1", "-Wall", "-I", TARGETS]
+        command = [*map(str, command), str(source), *flags]
+        headers = sorted(TARGETS.glob("*.h"))
+        key = repr(command).encode() + b"".join(p.read_bytes() for p in [source, *headers])
+        out = ROOT / "build" / "target" / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
+        if not out.exists():
+            out.parent.mkdir(parents=True, exist_ok=True)
+            made = out.with_suffix(f".{os.getpid()}")
+            subprocess.run([*command, "-o", str(made)], check=True)
+            made.rename(out)
+        return str(out)
+
+    return call

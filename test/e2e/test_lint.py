@@ -1,0 +1,233 @@
+"""The checks behind ./dev lint: each passes on a small good tree, and fails when its rule is broken.
+
+A check that cannot fail is worth nothing, so every rule has its breach here.
+"""
+
+import shutil
+import subprocess
+
+import pytest
+
+GOOD_C = """/*
+ * A thing that does what this sentence says it does.
+ */
+#include "rt/thing.h"
+
+#include "rt/atomic.h"
+
+static void publish(int *p)
+{
+    /* ORDER thing-ready: the rest of the thing. */
+    hs_store_release(p, 1);
+}
+
+int hs_thing_get(int *p)
+{
+    publish(p);
+    /* ORDER thing-ready: what publish() wrote. */
+    return hs_load_acquire(p);
+}
+"""
+
+GOOD_H = """/*
+ * A thing, as others see it, in a sentence of its own.
+ */
+#pragma once
+
+int hs_thing_get(int *p);
+"""
+
+ATOMIC_H = """/*
+ * Orders have their names here.
+ */
+#pragma once
+
+#define hs_load_acquire(ptr) __atomic_load_n((ptr), __ATOMIC_ACQUIRE)
+#define hs_store_release(ptr, value) __atomic_store_n((ptr), (value), __ATOMIC_RELEASE)
+#define hs_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+"""
+
+ROWS = """| tag | writer | reader | data |
+|---|---|---|---|
+| thing-ready | thing.c | thing.c | the thing |
+"""
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree in which all is well."""
+    write(tmp_path / "src/rt/thing.c", GOOD_C)
+    write(tmp_path / "src/rt/thing.h", GOOD_H)
+    write(tmp_path / "src/rt/atomic.h", ATOMIC_H)
+    write(tmp_path / "tools/layers.txt", "rt\nutil rt\n")
+    write(tmp_path / "docs/CONCURRENCY.md", ROWS)
+    write(tmp_path / "dev", "#!/bin/sh\n")
+    return tmp_path
+
+
+@pytest.fixture
+def check(root, tree):
+    """check("layers") -> exit status and what was said, on that tree or on other arguments."""
+
+    def call(name, *args):
+        done = subprocess.run(
+            [root / "tools" / f"check-{name}", *(args or [tree])],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )
+        return done.returncode, done.stdout
+
+    return call
+
+
+@pytest.mark.parametrize("name", ["layers", "order", "size", "files"])
+def test_good_tree_passes(check, name):
+    assert check(name) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "words"),
+    [
+        ("layers", "src/rt/bad.c", '#include "util/buf.h"\n', "rt may not include util/buf.h"),
+        ("layers", "src/rt/bad.c", '#  include   "util/buf.h"\n', "bad.c:1"),
+        ("layers", "src/rt/bad.c", '#include "thing.h"\n', "not a path from src/"),
+        ("layers", "src/rt/bad.c", '#include "../util/buf.h"\n', "not a path from src/"),
+        ("layers", "src/new/bad.c", '#include "rt/thing.h"\n', "new is not in tools/layers.txt"),
+        ("order", "src/rt/bad.c", "int x = hs_load_acquire(p);\n", "bad.c:1: an order other"),
+        ("order", "src/rt/bad.c", "__atomic_load_n(p, __ATOMIC_ACQUIRE);\n", "bad.c:1"),
+        ("order", "src/rt/bad.c", "#include <stdatomic.h>\n", "bad.c:1"),
+        ("order", "src/rt/bad.c", "/* ORDER lone: nothing */\n", "ORDER lone: only one end"),
+        ("order", "src/rt/bad.c", "/* ORDER lone: nothing */\n", "ORDER lone: no row"),
+        ("order", "docs/CONCURRENCY.md", ROWS + "| gone | a | b | c |\n", "gone is in no file"),
+        ("order", "src/rt/bad.c", "/* ORDER thing-ready: far */" + "\n" * 7 + "hs_fence_seq_cst();\n",
+         "bad.c:8: an order other"),
+        ("size", "src/rt/bad.c", "\n" * 501, "src/rt/bad.c: more than 500 lines"),
+        ("size", "tools/bad", "\n" * 501, "tools/bad: more than 500 lines"),
+        ("size", "test/unit/bad.c", "\n" * 801, "test/unit/bad.c: more than 800 lines"),
+        ("files", "src/rt/bad.c", "int x;\n", "bad.c: does not open with a comment"),
+        ("files", "src/rt/bad.c", "/* x.c */\nint x;\n", "bad.c: does not open with a comment"),
+        ("files", "src/rt/bad.h", "/* A good sentence about it. */\n", "bad.h: no #pragma once"),
+        ("files", "src/util/thing.h", GOOD_H, "thing.h: two files of this name"),
+        ("files", "src/rt/bad.c", GOOD_C + "// later\n", "bad.c:20:// later"),
+        ("files", "src/rt/bad.c", GOOD_C + '#include "rt/thing.c"\n', 'bad.c:20:#include "rt/thing.c"'),
+    ],
+)
+def test_breach_is_found(check, tree, name, path, text, words):
+    write(tree / path, text)
+    status, said = check(name)
+    assert status != 0
+    assert words in said
+
+
+def test_other_names_are_no_orders(check, tree):
+    write(tree / "src/rt/more.c", "void hs_batch_release(int *p)\n{\n    hs_load_acquirex(p);\n}\n")
+    assert check("order") == (0, "")
+
+
+def test_processors_share_names(check, tree):
+    for processor in ("x86_64", "aarch64"):
+        write(tree / f"src/arch/{processor}/regs.h", GOOD_H)
+    assert check("files") == (0, "")
+
+
+@pytest.fixture
+def client(tmp_path):
+    """client(SOURCE, *FLAGS): a library built of it, and a list of what it may export."""
+
+    def call(source, *flags, listed=("malloc", "hs_probe")):
+        write(tmp_path / "c.c", source)
+        script = "{ global: /* the list */ " + " ".join(f"{n};" for n in listed) + " local: *; };"
+        write(tmp_path / "client.map", script)
+        lib = tmp_path / "libc.so"
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", "-O1", "-fno-builtin", "-Wl,-z,now", "-o", lib,
+             tmp_path / "c.c", *flags],
+            check=True,
+        )
+        return lib, tmp_path / "client.map"
+
+    return call
+
+
+HOOK = """
+#include <stddef.h>
+static __thread int depth __attribute__((tls_model("initial-exec")));
+static void *(*next)(size_t);
+__attribute__((visibility("default"))) void *malloc(size_t n) { depth++; return next(n); }
+__attribute__((visibility("default"))) int hs_probe(void) { return depth; }
+"""
+
+
+def test_good_client_passes(check, client):
+    lib, listed = client(HOOK, "-Wl,--version-script=" + str(client(HOOK)[1]))
+    assert check("exports", lib, listed) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "listed", "words"),
+    [
+        (HOOK, ["-Wl,--no-as-needed", "-lm"], ("malloc", "hs_probe"), "needs libm.so.6"),
+        (HOOK.replace("initial-exec", "global-dynamic"), [], ("malloc", "hs_probe"), "dynamic-TLS"),
+        (HOOK.replace("initial-exec", "global-dynamic"), ["-mtls-dialect=gnu2"],
+         ("malloc", "hs_probe"), "dynamic-TLS"),
+        (HOOK, [], ("malloc",), "exports hs_probe, which"),
+        (HOOK, [], ("malloc", "hs_probe", "calloc"), "does not export calloc, which"),
+        (HOOK + "void free(void *p); void hs_x(void *p) { free(p); }", [],
+         ("malloc", "hs_probe", "hs_x"), "calls free"),
+        (HOOK + "void *__libc_malloc(size_t); void *hs_x(void) { return __libc_malloc(1); }", [],
+         ("malloc", "hs_probe", "hs_x"), "calls __libc_malloc"),
+        (HOOK, ["-Wl,-z,lazy"], ("malloc", "hs_probe"), "not linked with -z now"),
+    ],
+)
+def test_bad_client_is_found(check, client, source, flags, listed, words):
+    lib, script = client(source, *flags, listed=listed)
+    status, said = check("exports", lib, script)
+    assert status != 0
+    assert words in said
+
+
+def test_missing_client_is_found(check, tmp_path):
+    status, said = check("exports", tmp_path / "none.so", tmp_path / "none.map")
+    assert status != 0
+    assert "is not there" in said
+
+
+@pytest.fixture
+def manual(root, tmp_path):
+    """A copy of what check-commands looks at, to spoil."""
+    shutil.copytree(root / "docs", tmp_path / "manual" / "docs")
+    return tmp_path / "manual"
+
+
+def test_manual_is_whole(check, dist, manual):
+    assert check("commands", dist / "bin/heapscope", manual) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "words"),
+    [
+        ("docs/man/heapscope-run.1", "Fl i , -interval", "Fl i", "--interval is missing"),
+        ("docs/completion/heapscope.bash", "--no-follow", "", "--no-follow of run is missing"),
+        ("docs/man/heapscope.1", ".Xr heapscope-run 1\n", "\n", "does not name run"),
+        ("docs/meson.build", "'man/heapscope-run.1'", "", "does not install"),
+    ],
+)
+def test_gap_in_the_manual_is_found(check, dist, manual, path, old, new, words):
+    text = (manual / path).read_text(encoding="utf-8")
+    assert old in text
+    write(manual / path, text.replace(old, new))
+    status, said = check("commands", dist / "bin/heapscope", manual)
+    assert status != 0
+    assert words in said
+
+
+def test_command_without_page_is_found(check, dist, manual):
+    (manual / "docs/man/heapscope-run.1").rename(manual / "docs/man/heapscope-walk.1")
+    status, said = check("commands", dist / "bin/heapscope", manual)
+    assert status != 0
+    assert "run: no docs/man/heapscope-run.1" in said
+    assert "heapscope-walk.1: there is no such command" in said

@@ -1,0 +1,275 @@
+"""heapscope run and processes: killed ones, thousands of short ones, exec, those that stay, hostile ones."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import clean_env
+
+PYTHON = "/usr/bin/python3"
+PRELUDE = "import array, ctypes, mmap, os, signal, socket, struct, subprocess, sys, time\n"
+
+
+def python(code, *args):
+    return [PYTHON, "-c", PRELUDE + code, *map(str, args)]
+
+
+def test_default_file_name(heapscope, tmp_path, monkeypatch, report):
+    monkeypatch.chdir(tmp_path)
+    done = heapscope("run", "--", "/bin/sh", "-c", "echo $$")
+    (file,) = tmp_path.iterdir()
+    assert file.name == f"heapscope.sh.{done.stdout.strip()}.pftrace"
+    assert report(file)["processes"][0]["pid"] == int(done.stdout)
+    assert file.stat().st_mode & 0o777 == 0o666 & ~current_umask()
+
+
+def current_umask():
+    umask = os.umask(0o22)
+    os.umask(umask)
+    return umask
+
+
+def test_summary(heapscope, tmp_path, report):
+    code = "x = [bytes(50000) for i in range(200)]; os._exit(0)"
+    done = heapscope("run", "-o", tmp_path / "x", "--", *python(code))
+    assert done.stdout == ""
+    assert "MiB" in done.stderr
+    assert "live at the end" in done.stderr
+    assert f"Next: heapscope report {tmp_path / 'x'}" in done.stderr
+    assert "\x1b" not in done.stderr
+    live = report(tmp_path / "x")["totals"]["live"]["bytes"]
+    assert 10_000_000 < live < 14_000_000
+
+
+def test_quiet(heapscope, tmp_path):
+    done = heapscope("run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_kill_loses_nothing(run, tmp_path):
+    """1000 blocks of 10000 bytes, half of them freed, then SIGKILL at once."""
+    source = tmp_path / "k.c"
+    source.write_text("""
+#include <signal.h>
+#include <stdlib.h>
+static void *keep[1000];
+int main(void)
+{
+    for (int i = 0; i < 1000; i++) keep[i] = malloc(10000);
+    for (int i = 0; i < 500; i++) free(keep[i]);
+    raise(SIGKILL);
+}
+""")
+    subprocess.run(["gcc", "-o", tmp_path / "k", source], check=True)
+    for interval in (1, 4096):
+        done = run([tmp_path / "k"], "-i", interval)
+        assert done.status == 128 + 9
+        totals = done.report()["totals"]
+        assert totals["alloc"] == {"bytes": 10_000_000, "count": 1000}
+        assert totals["live"] == {"bytes": 5_000_000, "count": 500}
+        assert totals["peak"] == {"bytes": 10_000_000, "count": 1000}
+
+
+def test_exec_makes_a_new_profile(run):
+    """The same pid three times: each image is final, only the last one has the status."""
+    done = run(["/bin/sh", "-c", "exec /bin/sh -c 'exec /usr/bin/python3 -c \"raise SystemExit(4)\"'"])
+    assert done.status == 4
+    processes = done.report()["processes"]
+    assert len({p["pid"] for p in processes}) == 1
+    assert [p["name"] for p in processes] == ["sh", "sh", "python3"]
+    assert all(p["is_final"] for p in processes)
+    assert [p.get("exit_status") for p in processes] == [None, None, 4]
+
+
+def test_many_short_processes(dist, report, tmp_path):
+    """More than descriptors for them, and every single one is in the file."""
+    count = 300
+    code = f"""
+running = []
+for i in range({count}):
+    running.append(subprocess.Popen(["/bin/sh", "-c", f"exit {{i % 256}}"]))
+    if len(running) > 40:
+        running.pop(0).wait()
+for p in running:
+    p.wait()
+"""
+    script = f'ulimit -n 64; exec {dist}/bin/heapscope run -q -i 1 -o {tmp_path}/x -- "$@"'
+    subprocess.run(["/bin/sh", "-c", script, "sh", *python(code)], env=clean_env(), check=True)
+    shells = [p for p in report(tmp_path / "x")["processes"] if p["name"] == "sh"]
+    assert len(shells) == count
+    assert all(p["is_final"] and p["alloc"]["bytes"] > 0 for p in shells)
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_children_can_be_left_alone(run):
+    code = "subprocess.run(['/bin/sh', '-c', 'true; true']); raise SystemExit(6)"
+    done = run(python(code), "--no-follow")
+    assert done.status == 6
+    (process,) = done.report()["processes"]
+    assert process["name"] == "python3"
+    assert len(run(python(code)).report()["processes"]) == 2
+
+
+def test_no_follow_goes_through_exec(run):
+    done = run(["/bin/sh", "-c", "/bin/true; exec /usr/bin/python3 -c pass"], "--no-follow")
+    assert [p["name"] for p in done.report()["processes"]] == ["sh", "python3"]
+
+
+def test_scheduled_dumps(run):
+    code = "x = []\nfor i in range(10): x.append(bytes(100000)); time.sleep(0.1)"
+    done = run(python(code), "--dump-every", "200ms")
+    (process,) = done.report()["processes"]
+    assert 4 <= process["snapshot_count"] <= 8
+    live = [
+        done.report("--snapshot", i)["totals"]["live"]["bytes"]
+        for i in range(process["snapshot_count"])
+    ]
+    allocated = [
+        done.report("--snapshot", i)["totals"]["alloc"]["bytes"]
+        for i in range(process["snapshot_count"])
+    ]
+    assert allocated == sorted(allocated)
+    assert live[-2] > live[0] + 500_000
+
+
+def test_processes_that_stay(heapscope, report, tmp_path):
+    """A child in the background: its heap as it was, and it goes on unharmed."""
+    mark, stop = tmp_path / "mark", tmp_path / "stop"
+    code = f"""
+x = bytes(300000)
+while not os.path.exists("{stop}"): time.sleep(0.02)
+x = [bytes(1000) for i in range(10000)]
+open("{mark}", "w").write("fine")
+"""
+    script = f"{PYTHON} -c '{PRELUDE + code}' >/dev/null 2>&1 & sleep 0.7"
+    done = heapscope("run", "-o", tmp_path / "x", "--", "/bin/sh", "-c", script)
+    assert done.returncode == 0
+    assert "1 process still runs" in done.stderr
+    process = next(p for p in report(tmp_path / "x")["processes"] if p["name"] == "python3")
+    assert process["live"]["bytes"] > 300000
+    assert "exit_status" not in process
+    stop.touch()
+    end = time.monotonic() + 30
+    while not mark.exists() or mark.read_text() != "fine":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_rss_is_known_without_exit(run):
+    code = "x = b'x' * 60_000_000; time.sleep(0.5); os.kill(os.getpid(), 9)"
+    (process,) = run(python(code)).report()["processes"]
+    assert 60_000_000 < process["rss_peak_bytes"] < 120_000_000
+
+
+def test_names_can_be_left_out(run):
+    code = "x = [bytes(50000) for i in range(200)]; os._exit(0)"
+
+    def named(done):
+        return [f["function"] for s in done.report()["stacks"] for f in s["frames"] if "+0x" not in f["function"]]
+
+    assert named(run(python(code)))
+    assert [n for n in named(run(python(code), "--no-symbolize")) if not n.startswith("[")] == []
+
+
+# --- hostile neighbours -----------------------------------------------------------------------------
+
+CONNECT = """
+def connect():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect("\\0" + os.environ["HEAPSCOPE_COLLECTOR"])
+    return s
+def send(data, *fds):
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    connect().sendmsg([data], rights)
+def hello(bytes):
+    return struct.pack("<QIIIIQ", 0x31304F4C4C454853, 1, 64, os.getpid(), 0, bytes) + b"\\0" * 32
+def memfd(bytes, seal=True, data=b""):
+    import fcntl
+    fd = os.memfd_create("x", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, bytes)
+    os.pwrite(fd, data, 0)
+    if seal:
+        fcntl.fcntl(fd, 1033, 2)
+    return fd
+"""
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "send(b'')",
+        "send(b'x' * 64)",
+        "send(b'x' * 10000)",
+        "send(hello(4096))",
+        "send(hello(1 << 20), os.open('/dev/zero', os.O_RDWR))",
+        "send(hello(1 << 20), memfd(1 << 20, seal=False))",
+        "send(hello(1 << 20), memfd(1 << 20))",
+        "send(hello(1 << 62), memfd(1 << 20))",
+        "send(hello(1 << 20), memfd(1 << 20, data=os.urandom(1 << 20)))",
+        "r, w = os.pipe(); send(hello(1 << 20), r, w, r, w, r, w)",
+        "send(hello(1 << 20)[:63], memfd(1 << 20))",
+    ],
+)
+def test_nonsense_is_counted_and_harmless(heapscope, report, tmp_path, attack):
+    code = CONNECT + f"\nfor i in range(3): {attack}\nraise SystemExit(3)"
+    done = heapscope("run", "-o", tmp_path / "x", "--", *python(code))
+    assert done.returncode == 3
+    if attack != "send(b'')":
+        assert "3 processes could not be read and are missing: " in done.stderr
+    (process,) = report(tmp_path / "x")["processes"]
+    assert process["exit_status"] == 3
+
+
+def test_silent_connections_do_not_keep_others_out(heapscope, report, tmp_path):
+    code = CONNECT + """
+held = [connect() for i in range(200)]
+time.sleep(0.3)
+subprocess.run(["/bin/sh", "-c", "exit 0"])
+held = None
+raise SystemExit(3)
+"""
+    done = heapscope("run", "-q", "-o", tmp_path / "x", "--", *python(code))
+    assert done.returncode == 3
+    assert sorted(p["name"] for p in report(tmp_path / "x")["processes"]) == ["python3", "sh"]
+
+
+def test_own_region_scribbled_over(heapscope, report, tmp_path):
+    """A program that overwrites its region: the others are still in the file."""
+    code = """
+for line in open("/proc/self/maps"):
+    if "memfd:heapscope" in line:
+        lo, hi = (int(x, 16) for x in line.split()[0].split("-"))
+        if len(sys.argv) < 2 or hi - lo > 4096:
+            ctypes.memset(lo, int(sys.argv[1]), hi - lo)
+os._exit(2)
+"""
+    for byte in (0xFF, 0x5A, 0):
+        script = ["/bin/sh", "-c", '"$@"; exit 9', "sh", *python(code, byte)]
+        done = heapscope("run", "-q", "-o", tmp_path / "x", "--", *script)
+        assert done.returncode == 9, done.stderr
+        names = [p["name"] for p in report(tmp_path / "x")["processes"]]
+        assert "sh" in names
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv"
+)
+def test_other_users_are_refused(dist, heapscope, tmp_path):
+    """Whoever is not root, and not of our session, may not put regions into our profile."""
+    code = CONNECT + "\nfd = memfd(1 << 20)\nos.setsid()\nos.setuid(65534)\nsend(hello(1 << 20), fd)"
+    script = ["/bin/sh", "-c", '"$@"; exit 0', "sh", *python(code)]
+    done = heapscope("run", "-o", tmp_path / "x", "--", *script, start_new_session=True)
+    assert done.returncode == 0
+    assert "1 process of other users asked to be recorded, and was refused" in done.stderr
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv"
+)
+def test_program_that_gives_up_root_is_still_seen(run):
+    done = run(["setpriv", "--reuid=65534", "--clear-groups", "/bin/sh", "-c", "exit 3"])
+    assert done.status == 3
+    assert [p["name"] for p in done.report()["processes"]] == ["setpriv", "sh"]

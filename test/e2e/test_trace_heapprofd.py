@@ -1,0 +1,173 @@
+"""Traces made by other hands: what heapprofd writes, encoded from text, read by our loader."""
+
+import gzip
+import re
+
+from trace_text import load, protoc
+
+HEAPPROFD = r"""
+packet { clock_snapshot {
+    clocks { clock_id: 6 timestamp: 500 } clocks { clock_id: 3 timestamp: 400 }
+    clocks { clock_id: 4 timestamp: 400 } clocks { clock_id: 1 timestamp: 1700000000000000000 } } }
+packet { process_tree { processes { pid: 17 ppid: 1 cmdline: "/bin/daemon" cmdline: "-d" } } }
+packet {
+  trusted_packet_sequence_id: 999  sequence_flags: 1  previous_packet_dropped: 1
+  interned_data {
+    function_names { iid: 0 str: "" } mapping_paths { iid: 0 str: "" } build_ids { iid: 0 str: "" }
+  } }
+packet {
+  trusted_packet_sequence_id: 999  timestamp: 700
+  profile_packet {
+    index: 0  continued: true
+    process_dumps { pid: 17 heap_name: "libc.malloc" timestamp: 600 start_timestamp: 410
+      from_startup: true sampling_interval_bytes: 4096 orig_sampling_interval_bytes: 4096
+      stats { unwinding_errors: 2 heap_samples: 9 }
+      samples { callstack_id: 2 self_allocated: 8192 self_freed: 4096 alloc_count: 2 free_count: 1 }
+      samples { callstack_id: 3 self_allocated: 4096 alloc_count: 1 }
+    } } }
+packet {
+  trusted_packet_sequence_id: 999
+  interned_data {
+    function_names { iid: 1 str: "main" } function_names { iid: 2 str: "_ZN3foo3barEv" }
+    function_names { iid: 3 str: "ERROR MEMORY_INVALID" }
+    mapping_paths { iid: 1 str: "usr" } mapping_paths { iid: 2 str: "libfoo.so" }
+    mapping_paths { iid: 3 str: "ERROR" }
+    build_ids { iid: 1 str: "\001\253\000\377" }
+    mappings { iid: 1 build_id: 1 start: 65536 end: 131072 load_bias: 4096 exact_offset: 8192
+      path_string_ids: 1 path_string_ids: 2 }
+    mappings { iid: 2 path_string_ids: 3 }
+    frames { iid: 10 function_name_id: 1 mapping_id: 1 rel_pc: 100 }
+    frames { iid: 11 function_name_id: 2 mapping_id: 1 rel_pc: 200 }
+    frames { iid: 12 function_name_id: 3 mapping_id: 2 }
+    callstacks { iid: 2 frame_ids: 10 frame_ids: 11 }
+    callstacks { iid: 3 frame_ids: 12 frame_ids: 10 }
+  } }
+packet { trusted_packet_sequence_id: 999 profile_packet { index: 1 } }
+"""
+
+SYMBOLS = r"""
+packet { module_symbols { path: "/usr/libfoo.so" build_id: "\001\253\000\377"
+  address_symbols { address: 200
+    lines { function_name: "foo::inlined()" source_file_name: "foo.h" line_number: 7 }
+    lines { function_name: "foo::bar()" source_file_name: "foo.cc" line_number: 70 } } } }
+"""
+
+SECOND_STACK = r"""
+packet { trusted_packet_sequence_id: 999 interned_data {
+    callstacks { iid: 4 frame_ids: 12 frame_ids: 10 } } }
+"""
+
+SECOND_DUMP = r"""
+packet { trusted_packet_sequence_id: 999 profile_packet { index: 2
+  process_dumps { pid: 17 heap_name: "libc.malloc" timestamp: 900
+    sampling_interval_bytes: 4096
+    samples { callstack_id: 2 self_allocated: 12288 self_freed: 12288 alloc_count: 3 free_count: 3 }
+    samples { callstack_id: 4 self_allocated: 4096 alloc_count: 1 } } } }
+packet { trusted_packet_sequence_id: 999 profile_packet { index: 3
+  process_dumps { pid: 17 heap_name: "art" timestamp: 901 sampling_interval_bytes: 4096
+    disconnected: true
+    samples { callstack_id: 2 self_allocated: 10 alloc_count: 1 } } } }
+"""
+
+
+def encode(path, *texts):
+    path.write_bytes(b"".join(protoc("encode", t.encode()) for t in texts))
+    return path
+
+
+def by_leaf(dump, heap="libc.malloc"):
+    return {(s["stack"][0]["name"], len(s["stack"])): s for s in dump["samples"]
+            if s["heap"] == heap}
+
+
+def test_heapprofd_trace(tmp_path):
+    loaded = load(encode(tmp_path / "raw-trace", HEAPPROFD))
+    (dump,) = loaded["dumps"]
+    assert (dump["pid"], dump["name"], dump["cmdline"]) == (17, "daemon", "/bin/daemon -d")
+    assert (dump["start_ns"], dump["time_ns"], dump["interval"]) == (410, 600, 4096)
+    assert dump["sample_count"] == 9
+    assert dump["live"][:2] == [8192, 2] and dump["alloc"][:2] == [12288, 3]
+    stacks = by_leaf(dump)
+    sample = stacks[("_ZN3foo3barEv", 2)]
+    assert sample["live"][:2] == [4096, 1] and sample["alloc"][:2] == [8192, 2]
+    assert sample["alloc"][2] == 8192 * 4096  # what is known of its error
+    frame = sample["stack"][0]
+    assert (frame["module"], frame["build_id"], frame["rel_pc"]) == ("/usr/libfoo.so", "01ab00ff", 200)
+    cut = stacks[("main", 2)]["stack"][1]
+    assert (cut["module"], cut["name"], cut["kind"]) == ("/ERROR", "ERROR MEMORY_INVALID", 3)
+    assert loaded["losses"] == {"unwinding_errors": 2}
+    assert loaded["real_minus_mono_ns"] == 1700000000000000000 - 400
+
+
+def test_heapprofd_symbolized(tmp_path):
+    """heap_profile appends symbols with cat."""
+    for texts in ((HEAPPROFD, SYMBOLS), (SYMBOLS, HEAPPROFD)):
+        loaded = load(encode(tmp_path / "symbolized-trace", *texts))
+        lines = by_leaf(loaded["dumps"][0])[("_ZN3foo3barEv", 2)]["stack"][0]["lines"]
+        assert [(line["function"], line["file"], line["line"]) for line in lines] == \
+            [("foo::inlined()", "foo.h", 7), ("foo::bar()", "foo.cc", 70)]
+
+
+def test_heapprofd_continuous(tmp_path):
+    """A second dump; a stack with a new number counts on; a second heap joins the dump."""
+    loaded = load(encode(tmp_path / "raw", HEAPPROFD, SECOND_STACK, SECOND_DUMP))
+    assert "unresolved_stacks" not in loaded["losses"]
+    first, second = loaded["dumps"]
+    assert first["live"][0] == 8192 and second["live"][0] == 4096 + 4096 + 10
+    assert (first["time_ns"], second["start_ns"], second["time_ns"]) == (600, 600, 901)
+    assert not first["is_final"] and second["is_final"]
+    assert second["sample_count"] == 9  # of the last header that says it
+    stacks = by_leaf(second)
+    assert stacks[("_ZN3foo3barEv", 2)]["live"][:2] == [0, 0]
+    # Ids 3 and 4 are one stack: what id 3 had is added to what id 4 has.
+    assert stacks[("main", 2)]["alloc"][:2] == [8192, 2]
+    assert by_leaf(second, "art")[("_ZN3foo3barEv", 2)]["alloc"][:2] == [10, 1]
+
+
+def test_heapprofd_lost_stack(tmp_path):
+    """A sample whose stack is not in the file keeps its bytes."""
+    loaded = load(encode(tmp_path / "raw", HEAPPROFD, SECOND_DUMP))
+    assert loaded["losses"]["unresolved_stacks"] == 1
+    lost = by_leaf(loaded["dumps"][1])[("[stack not in the file]", 1)]
+    assert lost["alloc"][:2] == [4096, 1] and lost["stack"][0]["kind"] == 3
+
+
+def test_heapprofd_faults(tmp_path):
+    """Flags of the recorder become losses in words."""
+    text = HEAPPROFD.replace("from_startup: true", "buffer_overran: true hit_guardrail: true "
+                             "buffer_corrupted: true rejected_concurrent: true client_error: 2")
+    losses = load(encode(tmp_path / "raw", text))["losses"]
+    assert losses == {"buffer_overran": 1, "hit_guardrail": 1, "buffer_corrupted": 1,
+                      "rejected_concurrent": 1, "client_error": 1, "unwinding_errors": 2}
+    # Packets lost, and totals that fall.
+    gap = r"""packet { trusted_packet_sequence_id: 999 profile_packet { index: 5 process_dumps {
+        pid: 17 heap_name: "libc.malloc" timestamp: 950
+        samples { callstack_id: 2 self_allocated: 5 alloc_count: 1 } } } }"""
+    loaded = load(encode(tmp_path / "raw", HEAPPROFD, gap))
+    assert loaded["losses"]["packets_missing"] == 3 and loaded["losses"]["falling_totals"] == 1
+    assert by_leaf(loaded["dumps"][1])[("_ZN3foo3barEv", 2)]["alloc"][0] == 8192
+    # The file ends before the last dump does.
+    cut = HEAPPROFD[:HEAPPROFD.rindex("\npacket")]
+    loaded = load(encode(tmp_path / "raw", cut))
+    assert loaded["losses"]["dumps_incomplete"] == 1 and loaded["dumps"][0]["live"][0] == 8192
+
+
+def test_dump_at_max(tmp_path):
+    text = re.sub(r"self_allocated: (\d+)( self_freed: \d+)? alloc_count: (\d+)( free_count: \d+)?",
+                  r"self_max: \1 self_max_count: \3", HEAPPROFD)
+    (dump,) = load(encode(tmp_path / "raw", text))["dumps"]
+    assert dump["has_peak"] == 1 and dump["peak"][:2] == [12288, 3]
+
+
+def test_other_files(tmp_path):
+    trace = encode(tmp_path / "raw", HEAPPROFD).read_bytes()
+    packed = tmp_path / "raw.gz"
+    packed.write_bytes(gzip.compress(trace))
+    assert len(load(packed)["dumps"]) == 1
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    load(empty, status=3)
+    load("/bin/sh", status=4)
+    load(tmp_path / "none", status=1)
+    # A trace without heap profiles is a trace.
+    assert load(encode(tmp_path / "x", "packet { timestamp: 1 }"))["dumps"] == []

@@ -1,0 +1,202 @@
+"""With -i 1 the profile of a program whose heap is known to the byte equals the truth exactly.
+
+Live and allocated, bytes and counts, for each call site. The programs are in test/target.
+"""
+
+import pathlib
+
+import pytest
+from truth import behind, measure, site_of
+
+FLAGS = ["-pthread"]
+SHARED = ["-shared", "-fPIC"]
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]
+
+
+def allocator(name):
+    path = LIBRARIES / name
+    if not path.exists():
+        pytest.skip(f"{name} is not installed")
+    return str(path)
+
+
+@pytest.fixture
+def exact(run, target, tmp_path):
+    """exact(["threads", "churn"], losses=...): measures it and holds it against its truth."""
+
+    def call(program, *, library=None, losses=(), flags=(), **more):
+        name, *args = program
+        command = [target(name, *FLAGS, *flags), *args]
+        measured = measure(run, tmp_path, behind(library, command) if library else command, **more)
+        measured.assert_exact(losses)
+        return measured
+
+    return call
+
+
+def test_every_function(exact):
+    measured = exact(["family"])
+    # Nothing was missed in the test itself: all sites are there, and more than blocks of one.
+    assert len(measured.truth) > 20
+    assert measured.report["totals"]["alloc"]["count"] > 1500
+
+
+@pytest.mark.parametrize("define", [[], ["-DBY_NAME"]], ids=["inside", "by-name"])
+def test_every_function_of_a_toy(exact, target, define):
+    """An allocator whose calloc and realloc call its malloc by name must not be counted twice."""
+    exact(["family"], library=target("toy_bump", *SHARED, "-fno-builtin", *define))
+
+
+@pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
+def test_operators(exact, order):
+    exact(["operators", *order])
+
+
+@pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
+@pytest.mark.parametrize("name", ALLOCATORS[:2])  # mimalloc's operators abort where others throw
+def test_operators_of_an_allocator(exact, name, order):
+    """These have operators that do not go through malloc. The first call of each may throw."""
+    exact(["operators", *order], library=allocator(name))
+
+
+@pytest.mark.parametrize("name", [None, *ALLOCATORS])
+def test_before_and_after_main(exact, target, name):
+    exact(["early_late"], library=name and allocator(name))
+
+
+def test_before_and_after_main_of_a_library(exact, target):
+    measured = exact(["early_late"], library=target("early_late", "-DLIBRARY", *SHARED))
+    assert "site_library_first_constructor" in measured.sites
+
+
+@pytest.mark.parametrize("what", ["cross", "storm", "keys", "tiny", "raw"])
+def test_threads(exact, what):
+    exact(["threads", what])
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+@pytest.mark.parametrize("what", ["churn", "storm"])
+def test_threads_of_an_allocator(exact, what, name):
+    exact(["threads", what], library=allocator(name))
+
+
+def test_short_threads(exact):
+    exact(["threads", "churn", "5000"])
+
+
+@pytest.mark.slow
+def test_more_threads_than_ids(exact):
+    """65,535 threads have an entry of their own; those that come later share one."""
+    exact(["threads", "churn", "70000"])
+
+
+def test_blocks_that_share_a_grain(exact, target):
+    exact(["threads", "pairs"], library=target("toy_pairs", *SHARED, "-fno-builtin", "-O2"))
+
+
+def test_cancelled_threads(run, target, tmp_path):
+    """300 threads are cancelled anywhere: each can have one operation that is not finished."""
+    bump = target("toy_bump", *SHARED, "-fno-builtin")
+    program = behind(bump, [target("threads", *FLAGS), "cancel"])
+    measured = measure(run, tmp_path, program)
+    assert measured.run.status == 0
+    assert set(measured.differences) <= {"site_cancelled"}
+    assert all(abs(d) <= 300 for d in measured.differences.get("site_cancelled", [])[1::2])
+    assert measured.truth["site_cancelled"].alloc_count > 10000
+
+
+@pytest.mark.parametrize("what", ["fork", "tree", "threads", "daemon"])
+def test_forked_children_leave_the_parent_alone(exact, what):
+    exact(["processes", what])
+
+
+def test_spawned_children_leave_the_parent_alone(exact):
+    measured = exact(["processes", "vfork"])
+    names = {p["name"] for p in measured.report["processes"]}
+    assert {"true", "sh"} <= names
+
+
+def test_vfork_child_that_allocates(run, target, tmp_path):
+    """Its blocks are its parent's. Only what a thread's first child does before it is lost."""
+    measured = measure(run, tmp_path, [target("processes", *FLAGS), "vfork_malloc"])
+    assert measured.run.status == 0
+    lost = measured.losses.get("no_thread_block", 0)
+    assert set(measured.differences) <= {"site_vfork_child"}
+    for difference in measured.differences.values():
+        assert difference.alloc_count == -lost
+    assert lost <= 2
+
+
+def test_every_image_of_a_process(run, target, tmp_path):
+    measured = measure(run, tmp_path, [target("processes", *FLAGS), "exec", "5"])
+    measured.assert_exact()
+    assert len(measured.report["processes"]) == 6
+    assert measured.sites["site_image"].live_bytes == sum(range(100, 106))
+
+
+@pytest.mark.parametrize("flag", [[], ["-Wl,--build-id=none"]], ids=["", "no-build-id"])
+def test_plugins_at_one_address(exact, target, flag):
+    """Each opened and closed 4,000 times where the others were: stacks name the right one."""
+    plugins = [
+        target("plugin", *SHARED, *flag, f"-DSITE_NAME=site_plugin_{c}", f"-DRETURNED={i}")
+        for i, c in enumerate("abc")
+    ]
+    measured = exact(["plugins", "12000", *plugins], flags=["-ldl"])
+    assert measured.run.stdout == "at the same address\n"
+    assert {f"site_plugin_{c}" for c in "abc"} <= set(measured.sites)
+
+
+@pytest.mark.parametrize("name", [None, *ALLOCATORS])
+def test_plugin_with_its_own_runtime(exact, target, name):
+    """A C program opens a C++ library, privately: operator new comes late."""
+    plugin = target("plugin_cxx", *SHARED)
+    exact(["plugins", "50", plugin], flags=["-ldl"], library=name and allocator(name))
+
+
+@pytest.mark.parametrize("end", [[], ["end"]], ids=["falls", "ends-there"])
+@pytest.mark.parametrize("scale", [1, 100])
+def test_peak(exact, scale, end):
+    """What each site held when most was live: of 90 KB, of 9 MB, and at the very end."""
+    measured = exact(["peaks", str(scale), *end])
+    said = [line.split() for line in measured.run.stdout.splitlines()]
+    peak = {}
+    for stack in measured.report["stacks"]:
+        if stack["peak"]["count"] and site_of(stack):
+            peak[site_of(stack)] = stack["peak"]
+    assert peak == {n: {"bytes": int(b), "count": int(c)} for n, b, c in said}
+
+
+def test_coroutines(exact):
+    measured = exact(["coroutines"], losses=["stack_cut_no_info"])
+    assert measured.run.stdout == "done\n"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["-O0"], ["-O3"], ["-O2", "-fomit-frame-pointer"], ["-O1", "-static-libgcc", "-no-pie"]],
+    ids=" ".join,
+)
+def test_deep_and_odd_stacks(exact, flags):
+    """Of 10,000 frames the innermost and the outermost are there, and a mark between them."""
+    measured = exact(["deep"], flags=flags)
+    stacks = [s for s in measured.report["stacks"] if site_of(s) == "site_deep"]
+    deepest = max(stacks, key=lambda s: len(s["frames"]))
+    names = [f["function"] for f in deepest["frames"]]
+    assert "main" in names[-6:]
+    assert names[0] == "site_deep" and names[1:100] == ["recurse"] * 99
+    assert sum(n not in ("site_deep", "recurse") for n in names[:-6]) == 1, names
+
+
+@pytest.mark.parametrize(
+    "what", ["none", "as", "fsize", "nofile", "fds", "chroot", "stack", "seccomp", "seccomp_errno"]
+)
+def test_under_limits(exact, what):
+    measured = exact(["limits", what])
+    assert measured.run.stdout == "done\n"
+    assert measured.truth["site_after"].alloc_count == 20001
+
+
+def test_without_standard_descriptors(exact):
+    measured = exact(["limits", "std"])
+    assert measured.run.stdout == ""

@@ -1,0 +1,125 @@
+"""Sampled figures: without bias, and inside their stated 95 % interval as often as that says.
+
+Many runs of one program (test/target/stats.c), each with a seed of its own, so they are the same runs
+every time. Each of its twenty sites gives four estimates a run: live and allocated, bytes and counts.
+"""
+
+import math
+import statistics
+
+import pytest
+from truth import Amounts, behind, measure, site_of
+
+QUANTITIES = Amounts._fields
+
+
+def stated_margins(report):
+    """The 95 % margins of the report: {site: Amounts}. Those of a site's stacks add as squares."""
+    squares = {}
+    for stack in report["stacks"]:
+        name = site_of(stack)
+        if name:
+            keys = [(k, f"{q}_margin") for k in ("live", "alloc") for q in ("bytes", "count")]
+            found = Amounts(*(stack[k].get(margin, 0) ** 2 for k, margin in keys))
+            squares[name] = squares.get(name, Amounts()) + found
+    return {name: Amounts(*map(math.sqrt, amounts)) for name, amounts in squares.items()}
+
+
+class Trials:
+    """The estimates of many runs: of each (site, quantity) the errors, and which were foreseen."""
+
+    def __init__(self, interval):
+        self.interval = interval
+        self.truth = {}
+        self.errors = {}
+        self.foreseen = {}
+
+    def add(self, measured):
+        assert measured.run.status == 0, measured.run.stderr
+        assert not measured.losses
+        assert self.truth in ({}, measured.truth), "the program does the same each time"
+        self.truth = measured.truth
+        margins = stated_margins(measured.report)
+        for name, truth in self.truth.items():
+            error = measured.sites.get(name, Amounts()) - truth
+            margin = margins.get(name, Amounts())
+            for i, quantity in enumerate(QUANTITIES):
+                key = (name, quantity)
+                self.errors.setdefault(key, []).append(error[i])
+                self.foreseen.setdefault(key, []).append(abs(error[i]) <= margin[i] + 0.5)
+
+    def sampled(self):
+        return {n for n in self.truth if int(n.removeprefix("site_")) < self.interval}
+
+    def share_foreseen(self, quantity, sites):
+        found = [hit for n in sites for hit in self.foreseen[n, quantity]]
+        return sum(found) / len(found)
+
+    def mean_error(self, key):
+        """In standard errors of the mean."""
+        errors = self.errors[key]
+        return statistics.mean(errors) / (statistics.stdev(errors) / math.sqrt(len(errors)))
+
+
+@pytest.fixture
+def trials(run, tmp_path):
+    def call(program, runs, interval=4096):
+        done = Trials(interval)
+        for seed in range(1, runs + 1):
+            env = {"HEAPSCOPE_SEED": seed}
+            done.add(measure(run, tmp_path, program, "-i", interval, env=env))
+            for file in tmp_path.iterdir():
+                file.unlink()
+        return done
+
+    return call
+
+
+def check_intervals(done, least=0.93):
+    """Large blocks are exact; of the others, as many estimates as stated are inside."""
+    sampled = done.sampled()
+    for (name, quantity), errors in done.errors.items():
+        assert name in sampled or not any(errors), (name, quantity)
+    shares = {q: round(done.share_foreseen(q, sampled), 4) for q in QUANTITIES}
+    print("share of estimates inside their 95 % interval:", shares)
+    assert min(shares.values()) >= least, shares
+
+
+def check_bias(done, bound=4.5):
+    """The mean error is one that chance explains, for each of the many."""
+    means = {(n, q): done.mean_error((n, q)) for n in done.sampled() for q in QUANTITIES}
+    far = {key: round(z, 1) for key, z in means.items() if abs(z) > bound}
+    assert not far, far
+
+
+@pytest.mark.parametrize("runs", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_intervals_hold(trials, target, runs):
+    done = trials([target("stats", "-pthread"), "0"], runs)
+    assert len(done.sampled()) == 18
+    check_intervals(done)
+    check_bias(done)
+
+
+def test_threads_are_sampled_alike(trials, target):
+    """Each thread has a countdown of its own; four of them estimate as well as one.
+
+    Which thread draws which numbers differs from run to run, hence the wider bounds.
+    """
+    done = trials([target("stats", "-pthread"), "3"], 12)
+    check_intervals(done, least=0.88)
+    check_bias(done, 8)
+
+
+@pytest.mark.parametrize("interval", [16, 512, 65536])
+def test_other_intervals(trials, target, interval):
+    done = trials([target("stats", "-pthread"), "0"], 10, interval)
+    assert done.sampled()
+    check_bias(done, 6)
+
+
+@pytest.mark.parametrize("how", ["calloc(1, n)", "realloc(NULL, n)"])
+def test_allocator_that_calls_itself_by_name(trials, target, how):
+    """Its calloc calls malloc, which is hooked too: each block must have one chance, not two."""
+    toy = target("toy_bump", "-shared", "-fPIC", "-fno-builtin", "-DBY_NAME")
+    done = trials(behind(toy, [target("stats", "-pthread", f"-DALLOCATE={how}"), "0"]), 12)
+    check_bias(done, 6)

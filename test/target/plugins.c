@@ -1,0 +1,33 @@
+/*
+ * Opens and closes plugins: plugins COUNT FILE... opens each in turn, runs it, closes it, COUNT times.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "truth.h"
+
+SITE(site_main, malloc(n))
+
+int main(int argc, char **argv)
+{
+    int count = argc > 1 ? atoi(argv[1]) : 0;
+    void *last = NULL;
+    int same = 0;
+    for (int i = 0; i < count; i++) {
+        const char *path = argv[2 + i % (argc - 2)];
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!handle) {
+            fprintf(stderr, "%s\n", dlerror());
+            return 1;
+        }
+        void *(*run)(size_t);
+        *(void **)&run = dlsym(handle, "plugin_run");
+        run(128);
+        same += (void *)run == last;
+        last = (void *)run;
+        dlclose(handle);
+        site_main(10);
+    }
+    printf("%s\n", same > count / 2 ? "at the same address" : "at several addresses");
+    return 0;
+}

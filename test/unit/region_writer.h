@@ -1,0 +1,72 @@
+/*
+ * A second writer of regions, for tests of the reader: the layout's text turned into the plainest
+ * code, with none of the client's. What both agree on is what region_layout.h says.
+ *
+ * Holds     each player uses its own slots in RECORDS; stacks, modules and frames are set up before
+ *           the players start.
+ * Threads   one player a thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+
+#define RW_STACKS_MAX  4096U
+#define RW_PLAYERS_MAX 8U
+
+struct region_writer {
+    int fd; /* the reader gets a dup */
+    uint64_t file_bytes;
+    uint8_t *base;
+    struct hs_region_control_v1 *control;
+    struct hs_region_header_v1 *header;
+};
+
+struct region_plan {
+    uint64_t record_count;
+    uint64_t interval_bytes;
+};
+
+void region_writer_init(struct region_writer *w, const struct region_plan *plan);
+void region_writer_deinit(struct region_writer *w);
+int region_writer_dup(const struct region_writer *w);
+
+void *region_writer_at(const struct region_writer *w, enum hs_section_id id, uint64_t idx);
+uint32_t region_writer_text(struct region_writer *w, const char *text);
+uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_t start_va,
+                              uint64_t bias_va);
+uint32_t region_writer_frame(struct region_writer *w, uint64_t pc, uint32_t module_id,
+                             uint32_t flags);
+uint32_t region_writer_stack(struct region_writer *w, const uint32_t *frame_ids, uint16_t count);
+/* Module, frame and stack, all plain, `count` times; the first stack's id. */
+uint32_t region_writer_stacks(struct region_writer *w, uint32_t count);
+
+struct tombstone {
+    uint32_t slot;
+    uint64_t cut;  /* the snapshot it was left for; 0: none */
+    uint64_t peak; /* the peak it was left for; 0: none */
+};
+
+/* A thread's slots: [first, first + count) of RECORDS. */
+struct player {
+    struct region_writer *w;
+    uint32_t thread_id;
+    uint64_t random;
+    uint32_t *free_slots;
+    uint32_t free_count;
+    struct tombstone *dead;
+    uint32_t dead_count;
+};
+
+void player_init(struct player *p, struct region_writer *w, uint32_t thread_id, uint32_t first,
+                 uint32_t count);
+void player_deinit(struct player *p);
+
+/* hits 0: recorded exactly. Returns the slot. UINT32_MAX when all slots are taken. */
+uint32_t player_birth(struct player *p, uint32_t stack_id, uint64_t size_bytes, unsigned hits);
+void player_death(struct player *p, uint32_t slot);
+
+/* Now is the peak. */
+void region_writer_peak(struct region_writer *w, int64_t bytes);

@@ -1,0 +1,354 @@
+/*
+ * Tests of collect/capture, cut and record_scan on a region written by region_writer.c.
+ *
+ * The proof of consistency: each player holds exactly `window` blocks; block n is born, then block
+ * n - window dies. Block n is n bytes long, so the sum of a window without gaps is that of an
+ * arithmetic series, and one block too many, too few, or from another moment breaks it. The same
+ * check on a scan that ignores epochs must fail: else the test proves nothing.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/capture.h"
+#include "collect/cut.h"
+#include "collect/record_scan.h"
+#include "region_writer.h"
+#include "rt/atomic.h"
+
+#define PLAYERS 4U
+
+/* Under ThreadSanitizer a scan takes a hundred times as long. */
+#if defined(__SANITIZE_THREAD__)
+#define SCALE 16U
+#else
+#define SCALE 1U
+#endif
+#define SPARE_SLOTS (32000U / SCALE) /* a player's tombstones while a cut is open */
+
+static struct hs_region open_region(const struct region_writer *w)
+{
+    struct hs_region region;
+    const char *why = "";
+    if (hs_region_open(region_writer_dup(w), w->file_bytes, &region, &why) != 0) {
+        fail_msg("not opened: %s", why);
+    }
+    return region;
+}
+
+static struct hs_snapshot *capture(struct hs_region *region, bool is_dead)
+{
+    struct hs_snapshot *snap = NULL;
+    assert_int_equal(hs_capture(region, is_dead, 5000, &snap), 0);
+    assert_non_null(snap);
+    return snap;
+}
+
+static void test_known_heap_is_read_exactly(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+    uint32_t module = region_writer_module(&w, "/bin/writer", 0x10000, 0x8000);
+    uint32_t leaf = region_writer_frame(&w, 0x10010, module, HS_FRAME_EXACT);
+    uint32_t caller = region_writer_frame(&w, 0x10020, module, 0);
+    uint32_t end =
+        region_writer_frame(&w, HS_FRAME_PC_END + HS_STACK_END_NO_INFO, 0, HS_FRAME_MARKER);
+    uint32_t a = region_writer_stack(&w, (uint32_t[]){ leaf, caller, end }, 3);
+    uint32_t b = region_writer_stack(&w, (uint32_t[]){ caller }, 1);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    player_birth(&p, a, 10000, 0);
+    uint32_t dead = player_birth(&p, a, 20000, 0);
+    player_birth(&p, b, 100, 2);
+    player_death(&p, dead);
+
+    struct hs_region region = open_region(&w);
+    for (int is_dead = 0; is_dead < 2; is_dead++) {
+        struct hs_snapshot *snap = capture(&region, is_dead != 0);
+        double one_in = 1 / (1 - exp(-100.0 / 4096));
+        assert_int_equal(snap->stack_count, 2);
+        assert_true(snap->stacks[a].live.bytes == 10000 && snap->stacks[a].live.count == 1);
+        assert_true(snap->stacks[a].alloc.bytes == 30000 && snap->stacks[a].alloc.count == 2);
+        assert_true(snap->stacks[a].alloc.bytes_var == 0);
+        assert_true(snap->stacks[b].live.bytes == 8192);
+        assert_true(snap->stacks[b].live.bytes_var == 8192.0 * 4096);
+        assert_true(fabs(snap->stacks[b].live.count - one_in) < 1e-9);
+        assert_true(fabs(snap->stacks[b].live.count_var - one_in * (one_in - 1)) < 1e-6);
+        assert_true(snap->live.bytes == 18192 && snap->alloc.bytes == 38192);
+        assert_true(snap->threads[1].live.bytes == 18192 && snap->threads[1].tid == 101);
+        assert_int_equal(snap->stacks[a].frame_count, 3);
+        const struct hs_snap_frame *frames = snap->frames;
+        assert_int_equal(frames[snap->stacks[a].frame_ids[0]].rel_pc, 0x8010);
+        assert_int_equal(frames[snap->stacks[a].frame_ids[1]].rel_pc, 0x801f);
+        assert_int_equal(frames[snap->stacks[a].frame_ids[2]].pc, 257);
+        assert_string_equal(snap->modules[module].path, "/bin/writer");
+        assert_string_equal(snap->exe, "/bin/writer");
+        assert_string_equal(snap->heaps[0].name, "libc.malloc");
+        assert_int_equal(snap->bad_count, 0);
+        assert_int_equal(snap->peak_time_mono_ns, 5000);
+        hs_snapshot_free(snap);
+    }
+    /* The first of the two moved the parity: what is allocated now is in the other totals. */
+    player_birth(&p, a, 5000, 0);
+    struct hs_snapshot *snap = capture(&region, false);
+    assert_true(snap->stacks[a].alloc.bytes == 35000 && snap->stacks[a].live.bytes == 15000);
+    assert_int_equal(w.control->snapshot_epoch, 0);
+    hs_snapshot_free(snap);
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
+static void test_peak_is_the_heap_of_that_moment(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+    uint32_t first = region_writer_stacks(&w, 3);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    uint32_t x = player_birth(&p, first, 5000, 0);
+    uint32_t y = player_birth(&p, first + 1, 7000, 0);
+    region_writer_peak(&w, 12000);
+    player_birth(&p, first + 2, 100, 0); /* after it */
+    player_death(&p, x);
+    player_death(&p, y);
+    struct hs_region region = open_region(&w);
+    struct hs_snapshot *snap = capture(&region, false);
+    assert_true(snap->live.bytes == 100 && snap->peak.bytes == 12000 && snap->peak.count == 2);
+    assert_true(snap->stacks[first].peak.bytes == 5000 && snap->stacks[first].live.bytes == 0);
+    assert_true(snap->stacks[first + 1].peak.bytes == 7000);
+    assert_true(snap->stacks[first + 2].peak.bytes == 0);
+    assert_int_equal(snap->peak_time_mono_ns, 777);
+    hs_snapshot_free(snap);
+    /* More lives now than at the peak that the client knows of. */
+    player_birth(&p, first + 2, 50000, 0);
+    snap = capture(&region, true);
+    assert_true(snap->peak.bytes == 50100 && snap->stacks[first].peak.bytes == 0);
+    assert_int_equal(snap->peak_time_mono_ns, 5000);
+    hs_snapshot_free(snap);
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
+static void test_a_cut_left_open_is_taken_over(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    region_writer_stacks(&w, 1);
+    struct hs_region region = open_region(&w);
+    w.control->snapshot_epoch = 1;
+    struct hs_snapshot *snap = capture(&region, false);
+    assert_int_equal(w.control->snapshot_epoch, 0);
+    assert_int_equal(w.control->epoch, 3);
+    hs_snapshot_free(snap);
+    w.control->epoch = UINT64_MAX;
+    snap = NULL;
+    assert_true(hs_capture(&region, false, 1, &snap) < 0);
+    assert_null(snap);
+    hs_region_close(&region);
+    region_writer_deinit(&w);
+}
+
+/* --- consistency while threads write ------------------------------------------------------ */
+
+struct game {
+    struct region_writer w;
+    uint32_t first_stack;
+    uint32_t window;
+    uint32_t is_over;
+    uint64_t published; /* by the leader of the causal pair */
+    bool is_causal;
+    uint64_t moves[PLAYERS];
+};
+
+struct seat {
+    struct game *game;
+    struct player player;
+    uint32_t no;
+};
+
+static void *play(void *arg)
+{
+    struct seat *seat = arg;
+    struct game *game = seat->game;
+    uint32_t window = game->window;
+    uint32_t *slots = calloc(window + 1, sizeof(*slots));
+    uint64_t n = 0;
+    while (!hs_load_relaxed(&game->is_over)) {
+        if (game->is_causal && seat->no == 1 && hs_load_acquire(&game->published) <= n) {
+            continue;
+        }
+        /* Each move goes to another stack of this player's own 16. */
+        uint32_t stack = game->first_stack + seat->no * 16 + (uint32_t)(n % 16);
+        uint32_t slot = player_birth(&seat->player, stack, n + 1, 0);
+        if (slot == UINT32_MAX) {
+            continue; /* tombstones everywhere until the snapshot closes */
+        }
+        slots[n % (window + 1)] = slot;
+        if (n >= window) {
+            player_death(&seat->player, slots[(n - window) % (window + 1)]);
+        }
+        n++;
+        if (game->is_causal && seat->no == 0) {
+            hs_store_release(&game->published, n);
+        }
+    }
+    game->moves[seat->no] = n;
+    free(slots);
+    return NULL;
+}
+
+/* Is it the blocks a+1 .. a+count, and if so, what is a + count? */
+static bool find_window(double bytes, double count, uint32_t window, uint64_t *ret_newest)
+{
+    if (count != window && count != window + 1 && count > window) {
+        return false;
+    }
+    double a = count > 0 ? (bytes - count * (count + 1) / 2) / count : 0;
+    if (a < 0 || a != floor(a) || (count < window && a != 0)) {
+        return false;
+    }
+    *ret_newest = (uint64_t)(a + count);
+    return true;
+}
+
+static bool is_consistent(const struct game *game, const struct hs_snapshot *snap)
+{
+    uint64_t newest[PLAYERS] = { 0 };
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        const struct hs_estimate *live = &snap->threads[i + 1].live;
+        if (!find_window(live->bytes, live->count, game->window, &newest[i])) {
+            return false;
+        }
+        double alloc = 0, on_stacks = 0;
+        for (uint32_t s = 0; s < 16; s++) {
+            alloc += snap->stacks[game->first_stack + i * 16 + s].alloc.count;
+            on_stacks += snap->stacks[game->first_stack + i * 16 + s].live.count;
+        }
+        /* Two births may be in the records and not in the totals: the one in flight at the cut, and
+         * one that was in flight since before the cut before it, whose sum was copied first. */
+        if (on_stacks != live->count || fabs(alloc - (double)newest[i]) > 2) {
+            return false;
+        }
+    }
+    return !game->is_causal || newest[1] <= newest[0];
+}
+
+/* The control: what a scan without epochs sees. */
+static bool is_naive_scan_consistent(const struct game *game, struct hs_region *region)
+{
+    struct hs_estimate threads[PLAYERS + 1] = { { 0 } };
+    struct hs_stack_sums *sums = aligned_alloc(64, RW_STACKS_MAX * sizeof(*sums));
+    struct hs_region_map map;
+    uint64_t newest[PLAYERS] = { 0 };
+    bool is_good = true;
+    assert_non_null(sums);
+    memset(sums, 0, RW_STACKS_MAX * sizeof(*sums));
+    assert_int_equal(hs_region_map_section(region, HS_SECTION_RECORDS, &map), 0);
+    struct hs_record_scan scan = { .records = map.data,
+                                   .record_count = map.count,
+                                   .cut_epoch = HS_CUT_OF_DEAD,
+                                   .stack_count = RW_STACKS_MAX,
+                                   .thread_count = PLAYERS + 1,
+                                   .sums = sums,
+                                   .threads = threads };
+    hs_record_scan_run(&scan);
+    hs_region_unmap(&map);
+    free(sums);
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        is_good &=
+            find_window(threads[i + 1].bytes, threads[i + 1].count, game->window, &newest[i]);
+    }
+    return is_good && (!game->is_causal || newest[1] <= newest[0]);
+}
+
+static void play_game(uint32_t window, bool is_causal, unsigned rounds)
+{
+    static struct game game;
+    static struct seat seats[PLAYERS];
+    pthread_t threads[PLAYERS];
+    unsigned bad = 0, bad_naive = 0, naive_rounds = 0;
+    uint32_t slots = window + SPARE_SLOTS;
+    memset(&game, 0, sizeof(game));
+    game.window = window;
+    game.is_causal = is_causal;
+    region_writer_init(&game.w, &(struct region_plan){ (uint64_t)slots * PLAYERS, 4096 });
+    game.first_stack = region_writer_stacks(&game.w, 16 * PLAYERS);
+    game.w.header->sections[HS_SECTION_RECORDS].count = (uint64_t)slots * PLAYERS;
+    /* Slots are all handed out: make their pages exist, as a client would. */
+    memset(region_writer_at(&game.w, HS_SECTION_RECORDS, 0), 0,
+           (size_t)slots * PLAYERS * sizeof(struct hs_record_v1));
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        seats[i] = (struct seat){ .game = &game, .no = i };
+        player_init(&seats[i].player, &game.w, i + 1, i * slots, slots);
+    }
+    struct hs_region region = open_region(&game.w);
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, play, &seats[i]), 0);
+    }
+    for (unsigned i = 0; i < rounds; i++) {
+        struct hs_snapshot *snap = capture(&region, false);
+        bad += !is_consistent(&game, snap);
+        hs_snapshot_free(snap);
+    }
+    /* On a busy machine a naive scan may meet nobody at work, but not every time. */
+    while (naive_rounds < 1000 && bad_naive < 3) {
+        bad_naive += !is_naive_scan_consistent(&game, &region);
+        naive_rounds++;
+    }
+    hs_store_relaxed(&game.is_over, 1);
+    uint64_t moves = 0;
+    for (uint32_t i = 0; i < PLAYERS; i++) {
+        pthread_join(threads[i], NULL);
+        moves += game.moves[i];
+        player_deinit(&seats[i].player);
+    }
+    print_message("window %u%s: %u of %u cuts bad, %u of %u naive scans bad, %llu moves\n", window,
+                  is_causal ? " causal" : "", bad, rounds, bad_naive, naive_rounds,
+                  (unsigned long long)moves);
+    assert_int_equal(bad, 0);
+    assert_int_equal(bad_naive, 3);
+    hs_region_close(&region);
+    region_writer_deinit(&game.w);
+}
+
+static void test_cuts_add_up_while_threads_write(void **state)
+{
+    (void)state;
+    play_game(1000, false, 100 / SCALE);
+    play_game(20000 / SCALE, false, 60 / SCALE);
+}
+
+static void test_cuts_keep_cause_before_effect(void **state)
+{
+    (void)state;
+    play_game(1000, true, 100 / SCALE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_heap_is_read_exactly),
+        cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
+        cmocka_unit_test(test_a_cut_left_open_is_taken_over),
+        cmocka_unit_test(test_cuts_add_up_while_threads_write),
+        cmocka_unit_test(test_cuts_keep_cause_before_effect),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/*
+ * The free filter: exact per 16 bytes, over all of user space, from several threads.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "client/filter.h"
+
+static void test_bits(void **state)
+{
+    (void)state;
+    const uintptr_t addrs[] = {
+        0x10, 0x7ff0, 0x3fffff00, 0x40000000, 0x7ffffffffff0, 0x555555559010
+    };
+    bool was_set;
+    for (size_t i = 0; i < HS_COUNT_OF(addrs); i++) {
+        assert_false(hs_filter_test(addrs[i]));
+        assert_true(hs_filter_add(addrs[i], &was_set));
+        assert_false(was_set);
+        assert_true(hs_filter_test(addrs[i]));
+        assert_true(hs_filter_test(addrs[i] + 15));
+        assert_false(hs_filter_test(addrs[i] - 16));
+        assert_false(hs_filter_test(addrs[i] + 16));
+        assert_true(hs_filter_add(addrs[i], &was_set));
+        assert_true(was_set);
+    }
+    for (size_t i = 0; i < HS_COUNT_OF(addrs); i++) {
+        hs_filter_remove(addrs[i]);
+        assert_false(hs_filter_test(addrs[i]));
+    }
+}
+
+static void test_outside(void **state)
+{
+    (void)state;
+    bool was_set;
+    assert_false(hs_filter_test(0));
+    assert_false(hs_filter_test(UINTPTR_MAX));
+    assert_false(hs_filter_add((uintptr_t)1 << 47, &was_set));
+    assert_false(hs_filter_add(UINTPTR_MAX, &was_set));
+}
+
+/* Neighbouring bits of one word, set and cleared by two threads. */
+static void *flip(void *arg)
+{
+    uintptr_t addr = 0x123456000 + 16 * (uintptr_t)arg;
+    uintptr_t errors = 0;
+    for (int i = 0; i < 200000; i++) {
+        bool was_set;
+        errors += !hs_filter_add(addr, &was_set) || was_set || !hs_filter_test(addr);
+        hs_filter_remove(addr);
+        errors += hs_filter_test(addr);
+    }
+    return (void *)errors;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    for (uintptr_t i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, flip, (void *)i), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        void *errors;
+        pthread_join(threads[i], &errors);
+        assert_null(errors);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

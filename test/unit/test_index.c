@@ -1,0 +1,170 @@
+/*
+ * The lock-free index: entries are found while it grows, also by other threads.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/index.h"
+#include "rt/bits.h"
+
+struct want {
+    uint32_t id;
+};
+
+static bool is_id(void *ctx, uint32_t id)
+{
+    return ((struct want *)ctx)->id == id;
+}
+
+static uint32_t hash_of(uint32_t id)
+{
+    return (uint32_t)hs_mix64(id);
+}
+
+static bool has(const struct hs_index *index, uint32_t id)
+{
+    struct want want = { id };
+    uint64_t value;
+    return hs_index_find(index, hash_of(id), is_id, &want, &value) != NULL;
+}
+
+static bool take(const struct hs_index *index, uint32_t id)
+{
+    struct want want = { id };
+    uint64_t value;
+    uint64_t *slot = hs_index_find(index, hash_of(id), is_id, &want, &value);
+    return slot && hs_index_remove(index, slot, value);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    assert_false(has(&index, 0));
+    assert_true(hs_index_insert(&index, hash_of(0), 0));
+    assert_true(has(&index, 0));
+    assert_false(has(&index, 1));
+    assert_true(take(&index, 0));
+    assert_false(has(&index, 0));
+}
+
+static void test_grows(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    for (uint32_t id = 0; id < 200000; id++) {
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+        /* Everything stays found, in particular while lines are carried over. */
+        assert_true(has(&index, id));
+        assert_true(has(&index, id / 2));
+    }
+    for (uint32_t id = 0; id < 200000; id++) {
+        assert_true(has(&index, id));
+    }
+    /* Not more than eight slots an entry, or it would be a waste of memory. */
+    assert_true(hs_index_bytes(&index) < 200000 * 8 * 8);
+    for (uint32_t id = 0; id < 200000; id++) {
+        assert_true(take(&index, id));
+        assert_false(has(&index, id));
+    }
+}
+
+/* Equal hashes fill a group: growth must not loop for ever. */
+static void test_equal_hashes(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    uint32_t stored = 0;
+    while (stored < 64 && hs_index_insert(&index, 7, stored)) {
+        stored++;
+    }
+    assert_in_range(stored, 32, 64);
+}
+
+#define THREADS    4
+#define PER_THREAD 60000U
+
+struct job {
+    struct hs_index *index;
+    uint32_t first;
+    uint32_t errors;
+};
+
+static void *churn(void *arg)
+{
+    struct job *job = arg;
+    for (uint32_t i = 0; i < PER_THREAD; i++) {
+        uint32_t id = job->first + i;
+        job->errors += !hs_index_insert(job->index, hash_of(id), id);
+        job->errors += !has(job->index, id);
+        if (i >= 1000) {
+            job->errors += !take(job->index, id - 1000);
+        }
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    pthread_t threads[THREADS];
+    struct job jobs[THREADS];
+    for (uint32_t t = 0; t < THREADS; t++) {
+        jobs[t] = (struct job){ &index, t * PER_THREAD, 0 };
+        assert_int_equal(pthread_create(&threads[t], NULL, churn, &jobs[t]), 0);
+    }
+    for (uint32_t t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+        assert_int_equal(jobs[t].errors, 0);
+    }
+    for (uint32_t t = 0; t < THREADS; t++) {
+        for (uint32_t i = 0; i < PER_THREAD; i++) {
+            assert_int_equal(has(&index, t * PER_THREAD + i), i >= PER_THREAD - 1000);
+        }
+    }
+}
+
+/* However it grew, all entries end in one level, and a search looks at that one alone. */
+static void test_one_level_in_the_end(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    for (uint32_t id = 0; id < 300000; id++) {
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+    }
+    /* What comes and goes carries the rest over. */
+    for (uint32_t id = 300000; id < 900000; id++) {
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+        assert_true(take(&index, id));
+    }
+    assert_int_equal(index.oldest, index.current);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_equal_hashes),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_one_level_in_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/*
+ * Tests of collect/listen and collect/session: hellos as a client sends them, and as nobody should.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/listen.h"
+#include "collect/session.h"
+#include "region_writer.h"
+
+static struct hs_listener open_listener(void)
+{
+    struct hs_listener listener;
+    assert_int_equal(hs_listener_open(&listener), 0);
+    return listener;
+}
+
+static int connect_to(const struct hs_listener *listener)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    size_t len = strlen(listener->name);
+    memcpy(addr.sun_path + 1, listener->name, len);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+    if (connect(fd, (struct sockaddr *)&addr, bytes) != 0) {
+        abort();
+    }
+    return fd;
+}
+
+static struct hs_hello_v1 make_hello(uint64_t region_bytes)
+{
+    return (struct hs_hello_v1){ .magic = HS_HELLO_MAGIC,
+                                 .version = HS_HELLO_VERSION,
+                                 .hello_bytes = sizeof(struct hs_hello_v1),
+                                 .pid = (uint32_t)getpid(),
+                                 .region_bytes = region_bytes };
+}
+
+static void send_hello(int sock, const struct hs_hello_v1 *hello, size_t bytes, const int *fds,
+                       size_t fd_count)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(8 * sizeof(int))];
+    } control = { 0 };
+    struct iovec iov = { .iov_base = (void *)hello, .iov_len = bytes };
+    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+    if (fd_count > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
+    }
+    assert_int_equal(sendmsg(sock, &message, MSG_NOSIGNAL), bytes);
+}
+
+static unsigned count_fds(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+/* Sends one message, hangs up, and receives it. */
+static int exchange(const void *data, size_t bytes, const int *fds, size_t fd_count,
+                    struct hs_guest *ret_guest)
+{
+    struct hs_listener listener = open_listener();
+    int connection;
+    int sock = connect_to(&listener);
+    send_hello(sock, data, bytes, fds, fd_count);
+    close(sock);
+    assert_int_equal(hs_listener_accept(&listener, &connection), 0);
+    assert_true(fcntl(connection, F_GETFD) & FD_CLOEXEC);
+    int r = hs_guest_receive(&listener, connection, ret_guest);
+    close(connection);
+    assert_int_equal(hs_listener_accept(&listener, &connection), -EAGAIN);
+    hs_listener_close(&listener);
+    return r;
+}
+
+static void test_hello_arrives_after_its_sender_hung_up(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct hs_guest guest;
+    struct hs_session *session;
+    struct hs_snapshot *snap;
+    const char *why = "";
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    struct hs_hello_v1 hello = make_hello(w.file_bytes);
+    hello.flags = HS_HELLO_OWN_MALLOC;
+    unsigned before = count_fds();
+    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
+    assert_int_equal(guest.pid, getpid());
+    assert_true(guest.pidfd >= 0 && !guest.is_gone);
+    assert_true(fcntl(guest.region_fd, F_GETFD) & FD_CLOEXEC);
+    w.header->start_boot_ns = UINT64_MAX / 2; /* this process is older than its region */
+    assert_int_equal(hs_session_open(&guest, 1000, &session, &why), 0);
+    assert_false(session->has_ended);
+    assert_int_equal(hs_session_capture(session, 2000, false, &snap), 0);
+    assert_true(snap->has_own_malloc && !snap->is_final && snap->rss_bytes > 0);
+    assert_int_equal(snap->exit_kind, HS_EXIT_RUNNING);
+    hs_snapshot_free(snap);
+    hs_session_end(session, 3000, HS_EXIT_CODE, 7);
+    hs_session_end(session, 4000, HS_EXIT_UNKNOWN, 0); /* it ended once */
+    assert_int_equal(hs_session_capture(session, 5000, true, &snap), 0);
+    assert_true(snap->is_final && snap->rss_bytes == 0 && snap->rss_peak_bytes > 0);
+    assert_int_equal(snap->exit_kind, HS_EXIT_CODE);
+    assert_int_equal(snap->exit_value, 7);
+    assert_int_equal(snap->time_mono_ns, 3000);
+    hs_snapshot_free(snap);
+    hs_session_close(session);
+    assert_int_equal(count_fds(), before);
+    region_writer_deinit(&w);
+}
+
+static void test_recording_is_switched_off_as_clients_expect(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct hs_guest guest;
+    struct hs_session *session;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    struct hs_hello_v1 hello = make_hello(w.file_bytes);
+    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
+    assert_int_equal(hs_session_open(&guest, 1000, &session, NULL), 0);
+    hs_session_stop_recording(session);
+    assert_int_equal(w.control->interval_bytes, HS_INTERVAL_OFF);
+    assert_int_equal(w.control->generation, 1);
+    assert_true(w.control->floor_bytes == HS_FLOOR_STEP);
+    hs_session_close(session);
+    region_writer_deinit(&w);
+}
+
+static void test_the_dead_are_heard(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct hs_guest guest;
+    struct hs_session *session;
+    struct hs_listener listener = open_listener();
+    int connection;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct hs_hello_v1 hello = make_hello(w.file_bytes);
+        send_hello(connect_to(&listener), &hello, sizeof(hello), &w.fd, 1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(hs_listener_accept(&listener, &connection), 0);
+    assert_int_equal(hs_guest_receive(&listener, connection, &guest), 0);
+    close(connection);
+    assert_int_equal(guest.pid, pid);
+    assert_int_equal(hs_session_open(&guest, 1000, &session, NULL), 0);
+    /* Its end is known at once, or is there to be read. */
+    if (!session->has_ended) {
+        struct pollfd end = { .fd = session->pidfd, .events = POLLIN };
+        assert_int_equal(poll(&end, 1, 0), 1);
+    }
+    hs_session_close(session);
+    hs_listener_close(&listener);
+    region_writer_deinit(&w);
+}
+
+static void test_what_is_no_hello(void **state)
+{
+    (void)state;
+    struct hs_guest guest;
+    struct hs_hello_v1 hello = make_hello(4096);
+    char long_text[300];
+    int fds[8];
+    memset(long_text, 'x', sizeof(long_text));
+    for (size_t i = 0; i < 8; i++) {
+        fds[i] = STDIN_FILENO;
+    }
+    unsigned before = count_fds();
+    assert_int_equal(exchange(&hello, sizeof(hello), NULL, 0, &guest), -EPROTO); /* no region */
+    assert_int_equal(exchange(&hello, 63, fds, 1, &guest), -EPROTO);
+    assert_int_equal(exchange(long_text, sizeof(long_text), fds, 8, &guest), -EPROTO);
+    hello.magic++;
+    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &guest), -EPROTO);
+    assert_int_equal(count_fds(), before);
+    /* More descriptors than are asked for: the first is the region, the others are closed. */
+    hello.magic--;
+    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &guest), 0);
+    close(guest.region_fd);
+    close(guest.pidfd);
+    assert_int_equal(count_fds(), before);
+}
+
+static void test_silence_and_hanging_up(void **state)
+{
+    (void)state;
+    struct hs_listener listener = open_listener();
+    struct hs_guest guest;
+    int connection;
+    int sock = connect_to(&listener);
+    assert_int_equal(hs_listener_accept(&listener, &connection), 0);
+    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -EAGAIN);
+    close(sock);
+    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ENODATA);
+    close(connection);
+    hs_listener_close(&listener);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hello_arrives_after_its_sender_hung_up),
+        cmocka_unit_test(test_recording_is_switched_off_as_clients_expect),
+        cmocka_unit_test(test_the_dead_are_heard),
+        cmocka_unit_test(test_what_is_no_hello),
+        cmocka_unit_test(test_silence_and_hanging_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/*
+ * Tests of util/proc: the forms the kernel writes, hostile names, cut text, and our own process.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "util/proc.h"
+
+static void test_stat_reads_the_fields_after_a_hostile_comm(void **state)
+{
+    (void)state;
+    const char *text =
+        "4711 (a) R 1 (b) S 12 13 14 0 -1 4194560 100 0 5 0 7 8 0 0 20 -5 3 0 987654 "
+        "12345678 321 18446744073709551615 1 1 0";
+    struct hs_proc_stat stat;
+    assert_int_equal(hs_proc_parse_stat(text, strlen(text), &stat), 0);
+    assert_int_equal(stat.pid, 4711);
+    assert_string_equal(stat.comm, "a) R 1 (b");
+    assert_int_equal(stat.state, 'S');
+    assert_int_equal(stat.ppid, 12);
+    assert_int_equal(stat.pgrp, 13);
+    assert_int_equal(stat.session, 14);
+    assert_int_equal(stat.start_ticks, 987654);
+    assert_int_equal(stat.vsize_bytes, 12345678);
+    assert_int_equal(stat.rss_pages, 321);
+}
+
+static void test_stat_refuses_what_is_cut(void **state)
+{
+    (void)state;
+    struct hs_proc_stat stat;
+    const char *bad[] = { "", "x", "12", "12 (a", "12 (a)", "12 (a) ", "(a) S" };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(hs_proc_parse_stat(bad[i], strlen(bad[i]), &stat), -EINVAL);
+    }
+}
+
+static void test_status_takes_known_lines(void **state)
+{
+    (void)state;
+    const char *text = "Name:\tweb\\x20server\nUmask:\t0022\nTgid:\t99\nPid:\t99\nPPid:\t7\n"
+                       "ShdPnd:\t00000000f0004001\nVmHWM:\t    2048 kB\nVmRSS:\t1024 kB\nRssAnon: "
+                       "512 kB\nThreads:\t12\n";
+    struct hs_proc_status status;
+    assert_int_equal(hs_proc_parse_status(text, strlen(text), &status), 0);
+    assert_int_equal(status.tgid, 99);
+    assert_int_equal(status.ppid, 7);
+    assert_int_equal(status.thread_count, 12);
+    assert_int_equal(status.vm_hwm_bytes, 2048 * 1024);
+    assert_true(status.pending_mask == 0xf0004001);
+    assert_int_equal(status.vm_rss_bytes, 1024 * 1024);
+    assert_int_equal(status.rss_anon_bytes, 512 * 1024);
+    assert_int_equal(status.vm_swap_bytes, 0);
+    assert_int_equal(hs_proc_parse_status("VmRSS: 1 kB\n", 12, &status), -EINVAL);
+}
+
+static void test_huge_numbers_saturate(void **state)
+{
+    (void)state;
+    const char *text = "Tgid:\t99999999999999999999999\nVmHWM: 18446744073709551615 kB\n";
+    struct hs_proc_status status;
+    assert_int_equal(hs_proc_parse_status(text, strlen(text), &status), 0);
+    assert_int_equal(status.tgid, UINT32_MAX);
+    assert_true(status.vm_hwm_bytes == UINT64_MAX);
+}
+
+static void test_smaps_rollup(void **state)
+{
+    (void)state;
+    const char *text = "55d0-7ffe ---p 00000000 00:00 0     [rollup]\nRss:   4 kB\nPss:   3 kB\n"
+                       "Private_Dirty:  2 kB\nAnonymous: 1 kB\nSwap: 0 kB";
+    struct hs_proc_smaps smaps;
+    assert_int_equal(hs_proc_parse_smaps_rollup(text, strlen(text), &smaps), 0);
+    assert_int_equal(smaps.rss_bytes, 4096);
+    assert_int_equal(smaps.pss_bytes, 3072);
+    assert_int_equal(smaps.private_dirty_bytes, 2048);
+    assert_int_equal(smaps.anonymous_bytes, 1024);
+    assert_int_equal(hs_proc_parse_smaps_rollup("nothing\n", 8, &smaps), -EINVAL);
+}
+
+static void test_comm_and_cmdline(void **state)
+{
+    (void)state;
+    char comm[8], line[10];
+    hs_proc_parse_comm("kworker/0:1\n", 12, comm, sizeof(comm));
+    assert_string_equal(comm, "kworker");
+    hs_proc_parse_comm(NULL, 0, comm, sizeof(comm));
+    assert_string_equal(comm, "");
+    hs_proc_join_cmdline("ls\0-\x1b\0x\0", 8, line, sizeof(line));
+    assert_string_equal(line, "ls -? x");
+    hs_proc_join_cmdline("abcdefghijkl\0", 13, line, sizeof(line));
+    assert_string_equal(line, "abcdefghi");
+}
+
+static void test_our_own_process(void **state)
+{
+    (void)state;
+    struct hs_proc_stat stat;
+    struct hs_proc_status status;
+    struct hs_proc_smaps smaps;
+    assert_int_equal(prctl(PR_SET_NAME, "a b) (c"), 0);
+    assert_int_equal(hs_proc_read_stat(getpid(), &stat), 0);
+    assert_string_equal(stat.comm, "a b) (c");
+    assert_int_equal(stat.ppid, getppid());
+    assert_int_equal(stat.session, getsid(0));
+    assert_int_equal(hs_proc_read_status(getpid(), &status), 0);
+    assert_true(status.vm_hwm_bytes >= status.vm_rss_bytes && status.vm_rss_bytes > 0);
+    assert_int_equal(hs_proc_read_smaps_rollup(getpid(), &smaps), 0);
+    assert_true(smaps.rss_bytes > 0);
+    assert_true(hs_proc_read_stat(0x7ffffff0, &stat) == -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stat_reads_the_fields_after_a_hostile_comm),
+        cmocka_unit_test(test_stat_refuses_what_is_cut),
+        cmocka_unit_test(test_status_takes_known_lines),
+        cmocka_unit_test(test_huge_numbers_saturate),
+        cmocka_unit_test(test_smaps_rollup),
+        cmocka_unit_test(test_comm_and_cmdline),
+        cmocka_unit_test(test_our_own_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

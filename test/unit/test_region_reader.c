@@ -1,0 +1,170 @@
+/*
+ * Tests of collect/region_reader: what is no region is refused with a reason, and nothing that a
+ * region claims makes us read outside it, allocate much, or touch pages that do not exist.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/capture.h"
+#include "collect/region_reader.h"
+#include "region_writer.h"
+#include "rt/bits.h"
+
+static void expect_refusal(int fd, uint64_t bytes, const char *part)
+{
+    struct hs_region region;
+    const char *why = NULL;
+    assert_int_equal(hs_region_open(fd, bytes, &region, &why), -EPROTO);
+    assert_non_null(why);
+    if (!strstr(why, part)) {
+        fail_msg("\"%s\" does not say \"%s\"", why, part);
+    }
+    close(fd);
+}
+
+static void test_what_is_no_region_is_refused(void **state)
+{
+    (void)state;
+    expect_refusal(open("/dev/zero", O_RDWR), 1 << 20, "sealed memfd");
+    expect_refusal(open("/proc/self/exe", O_RDONLY), 1 << 20, "sealed memfd");
+    int fd = memfd_create("x", MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    expect_refusal(dup(fd), 1 << 20, "sealed memfd");
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    expect_refusal(dup(fd), 1 << 21, "size");
+    expect_refusal(dup(fd), 1 << 20, "not a region");
+    close(fd);
+    fd = memfd_create("small", MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    expect_refusal(fd, 4096, "size");
+}
+
+static void test_a_hostile_header_is_refused(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    struct hs_region_header_v1 good = *w.header;
+
+    w.header->version = 99;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "version");
+    *w.header = good;
+    w.header->sections[HS_SECTION_STACKS].elem_bytes = 1;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "size");
+    *w.header = good;
+    w.header->sections[HS_SECTION_RECORDS].max_count = UINT64_MAX / 32;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "inside");
+    *w.header = good;
+    w.header->sections[HS_SECTION_RECORDS].file_off = UINT64_MAX - 63;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "inside");
+    *w.header = good;
+    w.header->sections[HS_SECTION_RECORDS].file_off = 64;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "inside");
+    *w.header = good;
+    w.header->sections[HS_SECTION_RECORDS].file_off += 8;
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "inside");
+    region_writer_deinit(&w);
+}
+
+static void test_a_sparse_claim_costs_nothing(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct stat before, after;
+    region_writer_init(&w, &(struct region_plan){ UINT64_C(1) << 30, 4096 });
+    assert_int_equal(fstat(w.fd, &before), 0);
+    w.header->sections[HS_SECTION_RECORDS].count = UINT64_C(1) << 30; /* 32 GiB, all holes */
+    expect_refusal(region_writer_dup(&w), w.file_bytes, "claims more");
+    assert_int_equal(fstat(w.fd, &after), 0);
+    assert_int_equal(before.st_blocks, after.st_blocks);
+    region_writer_deinit(&w);
+}
+
+static void test_reads_stay_inside(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct hs_region region;
+    struct hs_region_map map;
+    char *text;
+    struct hs_module_v1 module;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    w.header->sections[HS_SECTION_RECORDS].count = 1000; /* a writer that counted too far */
+    assert_int_equal(hs_region_open(region_writer_dup(&w), w.file_bytes, &region, NULL), 0);
+    assert_int_equal(hs_region_count(&region, HS_SECTION_RECORDS), 64);
+    assert_int_equal(hs_region_read(&region, HS_SECTION_MODULES, 0, 1, &module), 0);
+    assert_int_equal(hs_region_read(&region, HS_SECTION_MODULES, 0, 2, &module), -ERANGE);
+    assert_int_equal(hs_region_read(&region, HS_SECTION_MODULES, UINT64_MAX, 1, &module), -ERANGE);
+    assert_int_equal(hs_region_read_text(&region, w.header->exe_off, 100, &text), 0);
+    assert_string_equal(text, "/bin/writer");
+    free(text);
+    assert_int_equal(hs_region_read_text(&region, w.header->exe_off, 4, &text), 0);
+    assert_string_equal(text, "/bin");
+    free(text);
+    assert_int_equal(hs_region_read_text(&region, UINT32_MAX, 100, &text), 0);
+    assert_string_equal(text, "");
+    free(text);
+    assert_int_equal(hs_region_map_section(&region, HS_SECTION_FRAMES, &map), 0);
+    assert_null(map.data);
+    hs_region_unmap(&map);
+    hs_region_close(&region);
+    region_writer_deinit(&w);
+}
+
+/* Random bytes in all the places that are data: an answer, never a crash. */
+static void test_random_data_gives_an_answer(void **state)
+{
+    (void)state;
+    for (uint64_t round = 0; round < 50; round++) {
+        struct region_writer w;
+        struct hs_region region;
+        struct hs_snapshot *snap = NULL;
+        region_writer_init(&w, &(struct region_plan){ 4096, 4096 });
+        for (unsigned id = 0; id < HS_SECTION_N; id++) {
+            struct hs_section_v1 *section = &w.header->sections[id];
+            uint64_t *words = (void *)(w.base + section->file_off);
+            section->count = section->max_count;
+            for (uint64_t i = 0; i < section->max_count * section->elem_bytes / 8; i++) {
+                /* Sparse in some rounds, so that some ids are small enough to be taken. */
+                uint64_t word = hs_mix64(i + (round << 40) + ((uint64_t)id << 50));
+                words[i] = round % 3 == 0   ? word
+                           : round % 3 == 1 ? word & 0x0f0000000f
+                                            : word >> 52;
+            }
+        }
+        assert_int_equal(hs_region_open(region_writer_dup(&w), w.file_bytes, &region, NULL), 0);
+        int r = hs_capture(&region, round & 1, 1, &snap);
+        if (r == 0) {
+            assert_int_equal(snap->stack_count, RW_STACKS_MAX);
+            hs_snapshot_free(snap);
+        } else {
+            assert_int_equal(r, -EPROTO);
+        }
+        hs_region_close(&region);
+        region_writer_deinit(&w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_no_region_is_refused),
+        cmocka_unit_test(test_a_hostile_header_is_refused),
+        cmocka_unit_test(test_a_sparse_claim_costs_nothing),
+        cmocka_unit_test(test_reads_stay_inside),
+        cmocka_unit_test(test_random_data_gives_an_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

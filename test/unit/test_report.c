@@ -1,0 +1,304 @@
+/*
+ * report.h: whole reports of small profiles, character by character, and odd profiles without a crash.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fixture_profile.h"
+#include "util/buf.h"
+#include "view/report.h"
+
+#define KIB 1024.0
+#define MIB (1024.0 * KIB)
+
+/* main -> load -> parse -> operator new, and main -> init; most of it is freed before the end. */
+static struct fixture sample_profile(void)
+{
+    struct fixture fx = fixture_new();
+    uint32_t start = fixture_call(&fx, HS_NODE_NONE, "_start");
+    fx.line = 44;
+    uint32_t main_ = fixture_call(&fx, start, "main");
+    fx.line = 20;
+    uint32_t load = fixture_call(&fx, main_, "load(char const*)");
+    fx.line = 88;
+    uint32_t parse = fixture_call(&fx, load, "Table::parse(char const*, unsigned long)");
+    fx.line = 0;
+    fixture_module(&fx, "/usr/lib/libstdc++.so.6", 0x7f0000000000);
+    uint32_t new_ = fixture_call(&fx, parse, "operator new(unsigned long)");
+    fx.module = 0;
+    fx.line = 45;
+    uint32_t init = fixture_call(&fx, main_, "init()");
+    fixture_process(&fx, 42, "prog");
+    fx.p.processes[0].exe = fx.p.modules[0].path;
+    fx.p.processes[0].cmdline = fixture_string(&fx, "prog --fast");
+    fx.p.processes[0].exit_kind = 1; /* a status */
+    fixture_dump(&fx, 8);
+    fixture_sample(&fx, new_, fixture_exact(0, 0), (struct hs_amount){ 8 * MIB, 80, 1e10, 4 },
+                   (struct hs_amount){ 6 * MIB, 60, 1e10, 4 });
+    fixture_sample(&fx, init, fixture_exact(10 * KIB, 10), fixture_exact(2 * MIB, 20),
+                   fixture_exact(2 * MIB, 20));
+    struct hs_profile_dump *dump = &fx.p.dumps[0];
+    dump->is_final = true;
+    dump->peak_time_ns = dump->start_ns + 3500000000;
+    dump->rss_peak_bytes = 12 * 1024 * 1024;
+    dump->free_count = 1;
+    dump->walk_count = 2;
+    fixture_loss(&fx, "lost_no_memory", "allocations not recorded for want of memory", 3);
+    fixture_loss(&fx, "stack_cut_deep", "stacks with more than 256 frames", 0);
+    fx.p.losses[1].is_serious = false;
+    return fx;
+}
+
+static const struct hs_report_options plain = {
+    .view = HS_VIEW_AUTO,
+    .top_count = 10,
+    .stack_count = 10,
+    .frame_count = 12,
+    .columns = 110,
+    .select = { .snapshot = HS_SELECT_LAST },
+};
+
+static void check(struct fixture *fx, const struct hs_report_options *options, const char *want)
+{
+    struct hs_buf buf = HS_BUF_INIT;
+    assert_int_equal(hs_report_write(&fx->p, options, &buf), 0);
+    assert_string_equal(hs_buf_text(&buf), want);
+    hs_buf_deinit(&buf);
+}
+
+#define HEAD                                                                                       \
+    "prog (pid 42) exited with status 0 after 8.00 s\n"                                            \
+    "  prog --fast\n"                                                                              \
+    "\n"                                                                                           \
+    "  peak          8.00 MiB   ± 191 KiB    80   objects ± 4   3.50 s after the start\n"        \
+    "  live at end   10.0 KiB                10   objects\n"                                       \
+    "  allocated     10.0 MiB   ± 191 KiB   100   objects ± 4\n"                                 \
+    "  resident      12.0 MiB                                   whole process, at most\n"          \
+    "  from 2 samples, one for each 4.00 KiB allocated; ± holds with 95 % confidence\n"
+#define LOSS "  ! allocations not recorded for want of memory: 3\n"
+#define ANSWER                                                                                     \
+    "\n"                                                                                           \
+    "Where did the memory go?   (view peak, as little is still live at the end)\n"                 \
+    "  8.00 MiB were live at the peak. 75.0 % of it was allocated by Table::parse and 25.0 % by "  \
+    "init.\n"
+
+static void whole_report(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    check(
+        &fx, &plain,
+        HEAD LOSS ANSWER
+        "\n"
+        "Functions by what they allocate themselves\n"
+        "      self                           total            function\n"
+        "  6.00 MiB   ± 191 KiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
+        "long)\n"
+        "  2.00 MiB               25.0 %   2.00 MiB   25.0 %   init()\n"
+        "\n"
+        "Functions by what is allocated under them\n"
+        "      self                           total             function\n"
+        "                                  8.00 MiB   100.0 %   main\n"
+        "                                  6.00 MiB    75.0 %   load(char const*)\n"
+        "  6.00 MiB   ± 191 KiB   75.0 %   6.00 MiB    75.0 %   Table::parse(char const*, unsigned "
+        "long)\n"
+        "  2.00 MiB               25.0 %   2.00 MiB    25.0 %   init()\n"
+        "\n"
+        "Stacks\n"
+        "    1   6.00 MiB ± 191 KiB   75.0 %   60 objects of 102 KiB\n"
+        "         operator new(unsigned long)  [libstdc++.so.6]\n"
+        "       > Table::parse(char const*, unsigned long)  prog.c:88\n"
+        "         load(char const*)  prog.c:20\n"
+        "         main  prog.c:44\n"
+        "\n"
+        "    2   2.00 MiB   25.0 %   20 objects of 102 KiB\n"
+        "       > init()  prog.c:45\n"
+        "         main  prog.c:44\n");
+    fixture_deinit(&fx);
+}
+
+static void tree(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    struct hs_report_options options = plain;
+    options.form = HS_REPORT_TREE;
+    check(&fx, &options,
+          HEAD LOSS ANSWER
+          "\n"
+          "Call tree   functions below 1 % are summed up; --top all shows them\n"
+          "   8.00 MiB  100.0 %   _start\n"
+          "                       main\n"
+          "   6.00 MiB   75.0 %   ├ load(char const*)\n"
+          "                       │ Table::parse(char const*, unsigned long)\n"
+          "                       │ operator new(unsigned long)  [libstdc++.so.6]\n"
+          "   2.00 MiB   25.0 %   └ init()\n");
+    fixture_deinit(&fx);
+}
+
+static bool has_text(struct fixture *fx, const struct hs_report_options *options, const char *text)
+{
+    struct hs_buf buf = HS_BUF_INIT;
+    assert_int_equal(hs_report_write(&fx->p, options, &buf), 0);
+    bool is_there = strstr(hs_buf_text(&buf), text) != NULL;
+    if (!is_there) {
+        print_message("%s", hs_buf_text(&buf));
+    }
+    hs_buf_deinit(&buf);
+    return is_there;
+}
+
+static void health(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    struct hs_report_options options = plain;
+    options.form = HS_REPORT_HEALTH;
+    /* What happened comes first, then all the counters that are zero. */
+    assert_true(has_text(&fx, &options,
+                         "Health   what was lost, by reason; ! means that data is missing\n"
+                         "  count   counter "));
+    assert_true(has_text(&fx, &options, "      3   lost_no_memory "));
+    assert_true(has_text(&fx, &options,
+                         "   !   allocations not recorded for want of memory\n"
+                         "      0   reentrant "));
+    assert_true(has_text(&fx, &options, "      0   table_full "));
+    assert_true(has_text(&fx, &options,
+                         "\n"
+                         "Work\n"
+                         "    2   allocations recorded\n"
+                         "    1   of them freed\n"
+                         "    2   stacks walked frame by frame\n"
+                         "    0   stacks recognized without a walk\n"
+                         "  0 B   taken by the recorder in the process\n"));
+    fixture_deinit(&fx);
+}
+
+static void names_cannot_reach_the_terminal(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    fixture_process(&fx, 1, "e\x1b]0;vil\x07");
+    uint32_t node = fixture_call(&fx, HS_NODE_NONE, "f\x1b[2J\nfake line\xff");
+    fixture_dump(&fx, 1);
+    fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
+    fixture_loss(&fx, "l\x1b", "text\x1b", 1);
+    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON; form++) {
+        struct hs_report_options options = plain;
+        options.form = form;
+        struct hs_buf buf = HS_BUF_INIT;
+        assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+        assert_null(strchr(hs_buf_text(&buf), '\x1b'));
+        assert_null(strchr(hs_buf_text(&buf), '\xff'));
+        assert_null(strstr(hs_buf_text(&buf), "\nfake"));
+        hs_buf_deinit(&buf);
+    }
+    fixture_deinit(&fx);
+}
+
+static void empty_and_several(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    struct hs_buf buf = HS_BUF_INIT;
+    assert_int_equal(hs_report_write(&fx.p, &plain, &buf), HS_SELECT_E_EMPTY);
+    assert_string_equal(hs_buf_text(&buf), "");
+    fixture_process(&fx, 7, "idle");
+    fixture_dump(&fx, 1);
+    assert_true(has_text(&fx, &plain, "Nowhere: this view has no live memory."));
+    uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
+    fixture_process(&fx, 8, "busy");
+    fx.p.processes[1].exit_kind = 2;
+    fx.p.processes[1].exit_value = 9;
+    fixture_dump(&fx, 2);
+    fixture_sample(&fx, node, fixture_exact(5000, 1), fixture_exact(6000, 2),
+                   fixture_exact(5000, 1));
+    assert_true(has_text(&fx, &plain, "idle (pid 7) and 1 more process in 2.00 s\n"));
+    assert_true(has_text(&fx, &plain,
+                         "Processes   largest first; --pid PID shows one alone\n"
+                         "  pid       peak   live at end   allocated   process\n"
+                         "    8   4.88 KiB      4.88 KiB    5.86 KiB   busy  killed by signal 9 "
+                         "(SIGKILL)\n"
+                         "    7        0 B           0 B         0 B   idle\n"));
+    struct hs_report_options one = plain;
+    one.select.pid = 8;
+    /* What happened to another process is not said of this one; what happened to the file is. */
+    fixture_loss(&fx, "file", "the file is cut", 1);
+    fx.p.losses[0].process = HS_PROFILE_NO_PROCESS;
+    fixture_loss(&fx, "idle's", "not here", 1);
+    fx.p.losses[1].process = 0;
+    struct hs_buf text = HS_BUF_INIT;
+    assert_int_equal(hs_report_write(&fx.p, &one, &text), 0);
+    assert_non_null(strstr(hs_buf_text(&text), "! the file is cut: 1\n"));
+    assert_null(strstr(hs_buf_text(&text), "not here"));
+    hs_buf_deinit(&text);
+    assert_true(has_text(&fx, &one, "busy (pid 8) killed by signal 9 (SIGKILL) after 2.00 s\n"));
+    hs_buf_deinit(&buf);
+    fixture_deinit(&fx);
+}
+
+/* Like a build: one program many times, the one that started it first although it comes last. */
+static void processes_of_one_program_are_summed_up(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
+    for (uint32_t pid = 100; pid < 120; pid++) {
+        fixture_process(&fx, pid, pid == 119 ? "make" : "cc");
+        fx.p.processes[pid - 100].start_ns = pid == 119 ? 1 : pid;
+        fixture_dump(&fx, 1);
+        fixture_sample(&fx, node, fixture_exact(1024, 1), fixture_exact(4096, 2),
+                       fixture_exact(1024 * (pid - 90), 1));
+    }
+    assert_true(has_text(&fx, &plain, "make (pid 119) and 19 more processes in 1.00 s\n"));
+    assert_true(has_text(&fx, &plain,
+                         "Programs   all their processes added up\n"
+                         "  runs   largest peak   live at ends   allocated   program\n"
+                         "    19       28.0 KiB       19.0 KiB    76.0 KiB   cc\n"
+                         "     1       29.0 KiB       1.00 KiB    4.00 KiB   make\n"));
+    assert_true(has_text(&fx, &plain, "  and 10 smaller ones: --top N lists more\n"));
+    fixture_deinit(&fx);
+}
+
+static void long_stacks_are_cut_in_the_middle(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    uint32_t node = HS_NODE_NONE;
+    char name[32];
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        node = fixture_call(&fx, node, name);
+    }
+    fixture_process(&fx, 1, "p");
+    fixture_dump(&fx, 1);
+    fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
+    struct hs_report_options options = plain;
+    options.frame_count = 5;
+    assert_true(has_text(&fx, &options,
+                         "       > f29  prog.c:1\n         f28  prog.c:1\n         f27  prog.c:1\n"
+                         "         … 26 more\n         f0  prog.c:1\n"));
+    options.frame_count = HS_REPORT_ALL;
+    assert_true(has_text(&fx, &options, "         f15  prog.c:1\n         f14  prog.c:1\n"));
+    fixture_deinit(&fx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_report),
+        cmocka_unit_test(tree),
+        cmocka_unit_test(health),
+        cmocka_unit_test(names_cannot_reach_the_terminal),
+        cmocka_unit_test(empty_and_several),
+        cmocka_unit_test(processes_of_one_program_are_summed_up),
+        cmocka_unit_test(long_stacks_are_cut_in_the_middle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

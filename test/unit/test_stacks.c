@@ -1,0 +1,120 @@
+/*
+ * Interning of frames and stacks, and their totals, on a real region.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/region.h"
+#include "client/stacks.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    int fd;
+    if (hs_region_create(&fd) != 0) {
+        return -1;
+    }
+    close(fd);
+    return hs_stacks_init() ? 0 : -1;
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    uint32_t a = hs_frame_intern(0x1000, 1, 0);
+    assert_int_equal(hs_frame_intern(0x1000, 1, 0), a);
+    assert_int_not_equal(hs_frame_intern(0x1001, 1, 0), a);
+    /* The same address in another module, after the first was unloaded, is another frame. */
+    assert_int_not_equal(hs_frame_intern(0x1000, 2, 0), a);
+    assert_int_not_equal(hs_frame_intern(0x1000, 1, HS_FRAME_EXACT), a);
+    for (uint64_t pc = 0; pc < 100000; pc++) {
+        hs_frame_intern(0x100000 + pc, 1, 0);
+    }
+    uint64_t count = hs_region.header->sections[HS_SECTION_FRAMES].count;
+    for (uint64_t pc = 0; pc < 100000; pc++) {
+        uint32_t id = hs_frame_intern(0x100000 + pc, 1, 0);
+        assert_int_equal(hs_region_frame(id)->pc, 0x100000 + pc);
+    }
+    assert_int_equal(hs_region.header->sections[HS_SECTION_FRAMES].count, count);
+}
+
+static void test_stacks(void **state)
+{
+    (void)state;
+    uint32_t ids[200];
+    for (uint32_t i = 0; i < 200; i++) {
+        ids[i] = i * 7;
+    }
+    struct hs_stack_key key = { .frame_ids = ids, .frame_count = 200 };
+    uint32_t whole = hs_stack_intern(&key);
+    assert_int_equal(hs_stack_intern(&key), whole);
+    key.frame_count = 199;
+    assert_int_not_equal(hs_stack_intern(&key), whole);
+    key.frame_count = 200;
+    key.heap_id = 1;
+    assert_int_not_equal(hs_stack_intern(&key), whole);
+    key.heap_id = 0;
+    key.type_id = 1;
+    assert_int_not_equal(hs_stack_intern(&key), whole);
+    key.type_id = 0;
+    key.end = HS_STACK_END_NO_INFO;
+    assert_int_not_equal(hs_stack_intern(&key), whole);
+    key.end = HS_STACK_END;
+    ids[100]++;
+    assert_int_not_equal(hs_stack_intern(&key), whole);
+    ids[100]--;
+    assert_int_equal(hs_stack_intern(&key), whole);
+    const struct hs_stack_v1 *stack = hs_region_stack(whole);
+    assert_int_equal(stack->frame_count, 200);
+    const uint32_t *stored = hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx);
+    assert_memory_equal(stored, ids, sizeof(ids));
+}
+
+static void test_many_stacks(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        uint64_t before = hs_region.header->sections[HS_SECTION_STACKS].count;
+        for (uint32_t i = 0; i < 50000; i++) {
+            uint32_t ids[3] = { i, i / 3, 5 };
+            struct hs_stack_key key = { .frame_ids = ids, .frame_count = 3 };
+            assert_int_not_equal(hs_stack_intern(&key), HS_ID_NONE);
+        }
+        assert_int_equal(hs_region.header->sections[HS_SECTION_STACKS].count - before,
+                         round == 0 ? 50000 : 0);
+    }
+}
+
+static void test_totals(void **state)
+{
+    (void)state;
+    uint32_t frame = 3;
+    struct hs_stack_key key = { .frame_ids = &frame, .frame_count = 1 };
+    uint32_t id = hs_stack_intern(&key);
+    hs_stack_add(id, 2, 5000, 0, 4096);
+    hs_stack_add(id, 3, 7, 0, 1);
+    hs_stack_add(id, 3, 1024, 2, 4096);
+    const struct hs_totals_v1 *totals = hs_region_stack(id)->totals;
+    assert_int_equal(totals[0].exact_bytes, 5000);
+    assert_int_equal(totals[0].exact_count, 1);
+    assert_int_equal(totals[1].exact_bytes, 7);
+    assert_int_equal(totals[1].sampled_bytes, 2 * 4096);
+    /* 1 / (1 - e^-0.25) = 4.52081; (1-p)/p^2 = c (c-1) = 15.9169 */
+    assert_in_range(totals[1].sampled_count_fx, 4629, 4630);
+    assert_in_range(totals[1].sampled_count_var_fx, 16298, 16300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_many_stacks),
+        cmocka_unit_test(test_totals),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
