@@ -4,13 +4,25 @@
 #include "client/mark.h"
 
 #include "client/sandbox.h"
+#include "client/stackmem.h"
 #include "client/thread.h"
 #include "rt/sys.h"
 
+/* Of the running thread's own stack, whose known part may not reach down to the mark yet: that grows
+ * with samples, and frees are deeper, our own frames too. */
+static bool is_on_own_stack(struct hs_thread *self, uintptr_t va)
+{
+    if (va < self->stack_lo_va) {
+        struct hs_stack_window unused;
+        hs_stackmem_look(self, va, &unused);
+    }
+    return va >= self->stack_lo_va && va < self->stack_hi_va;
+}
+
 HS_COLD bool hs_mark_is_gone(uintptr_t mark_va, uintptr_t sp)
 {
-    const struct hs_thread *self = hs_tls.self;
-    bool is_own = self && mark_va >= self->stack_lo_va && mark_va < self->stack_hi_va;
+    struct hs_thread *self = hs_tls.self;
+    bool is_own = self && is_on_own_stack(self, mark_va);
     /* A new mark at the same place, or an overwritten one. Another stack may be there no more. */
     if (mark_va == sp || (!is_own && !hs_sys_is_readable(mark_va)) ||
         hs_load_relaxed((const uint64_t *)mark_va) != (mark_va ^ HS_MARK_KEY)) {

@@ -15,6 +15,8 @@
 
 #define KNOWN_MAX      4096U
 #define PATH_MAX_BYTES 4096U
+/* How often a thread tries to add a module while another one adds: half a millisecond at least. */
+#define ADD_TRIES 1000U
 
 /* What the loader said of a module when we entered it. `name` is the hash of its name for it, which
  * tells modules without a build id apart. */
@@ -305,21 +307,34 @@ static struct known *revive(const struct dl_find_object *found)
     return entry;
 }
 
-/* Enters a module that is new, or back. */
-static HS_COLD struct known *enter(const struct dl_find_object *found)
+/* Enters a module that is new, or back; false: somebody else is at it. */
+static bool try_enter(const struct dl_find_object *found, struct known **ret_entry)
 {
     bool is_taken = false;
     uint64_t old_mask = hs_sys_block_signals();
-    struct known *entry = NULL;
     /* ORDER module-add: what the last one added. */
-    if (hs_cas_acq_rel(&is_adding, &is_taken, true)) {
-        entry = find_known(found, false);
+    bool is_ours = hs_cas_acq_rel(&is_adding, &is_taken, true);
+    if (is_ours) {
+        struct known *entry = find_known(found, false);
         entry = entry ? entry : revive(found);
-        entry = entry ? entry : add(found);
+        *ret_entry = entry ? entry : add(found);
         /* ORDER module-add: what we added before the next one adds. */
         hs_store_release(&is_adding, false);
     }
     hs_sys_restore_signals(old_mask);
+    return is_ours;
+}
+
+/* Threads that begin together meet here, each with its first sample. Whoever adds is done in some
+ * 20 us and cannot be interrupted by a handler of ours: that is worth a wait, but only so long. */
+static HS_COLD struct known *enter(const struct dl_find_object *found)
+{
+    struct known *entry = NULL;
+    for (unsigned i = 0; i < ADD_TRIES && !try_enter(found, &entry); i++) {
+        if (!hs_sandbox_is_tight()) {
+            hs_sys_yield();
+        }
+    }
     return entry;
 }
 

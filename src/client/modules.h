@@ -8,8 +8,8 @@
  *
  * Holds     an entry's addresses and identity never change; `unload_ns` is 0 again when the module
  *           came back to its place.
- * Threads   any; entries are added under a try-lock, and a thread that does not get it goes without
- *           (the frame is looked up again next time).
+ * Threads   any; entries are added under a try-lock, and a thread that has tried in vain for a while
+ *           goes without (the frame is looked up again next time).
  * Fails     code outside every known object belongs to the module HS_MODULE_ID_ANON.
  */
 #pragma once

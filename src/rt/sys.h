@@ -78,6 +78,12 @@ static inline bool hs_sys_thread_exists(uint32_t pid, uint32_t tid)
     return hs_arch_syscall(SYS_tgkill, (long)pid, (long)tid, 0, 0, 0, 0) != -3 /* ESRCH */;
 }
 
+/* Lets others have the processor. */
+static inline void hs_sys_yield(void)
+{
+    hs_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
 /* No signal handler runs in between: for steps of set-up that must not be left by a longjmp. */
 static inline uint64_t hs_sys_block_signals(void)
 {

@@ -39,8 +39,6 @@ def test_handler_allocates(signals, stack):
     assert live.live_count <= signal_count
 
 
-@pytest.mark.xfail(strict=False, reason="open: about one run in nine crashes, of some 15,000 jumps out of the "
-                                        "middle of our code each; see docs/ARCHITECTURE.md, open points")
 @pytest.mark.parametrize("stack", STACKS)
 def test_handler_jumps_away(signals, stack):
     """Thousands of operations are left in the middle. Recording goes on, and the rest is exact."""
