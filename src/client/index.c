@@ -12,6 +12,8 @@
 #define SPILL_SHARE 4U
 /* Old lines each insert carries over; 2 empties the old level before the new one is half full. */
 #define MOVE_LINES 2U
+/* A level is a hash table: all of it is touched, in any order. From this size on in huge pages. */
+#define HUGE_BYTES (UINT64_C(2) << 20)
 
 static uint64_t level_bytes(uint32_t lines)
 {
@@ -33,6 +35,9 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
         return false;
     }
     hs_sandbox_advise((void *)va, level_bytes(lines), MADV_DONTDUMP);
+    if (level_bytes(lines) >= HUGE_BYTES) {
+        hs_sandbox_advise((void *)va, level_bytes(lines), MADV_HUGEPAGE);
+    }
     hs_store_relaxed(&level->line_mask, lines - 1);
     if (!hs_cas_relaxed(&level->slots, &slots, (uint64_t *)va)) {
         hs_sys_munmap((void *)va, level_bytes(lines));
