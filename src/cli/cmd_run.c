@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/run_file.h"
@@ -75,7 +76,8 @@ static int parse(struct run *run, int argc, char **argv)
         .summary = "profile a program from its start",
         .operands_usage = "-- PROGRAM [ARGS]",
         .footer = "The exit status is that of the program.\n"
-                  "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.",
+                  "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"
+                  "HEAPSCOPE_CACHE: folder to keep unpacked debug information in, or 'off'.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_min = 1,
@@ -171,11 +173,15 @@ static int append_names(struct run *run, bool *ret_is_interrupted)
     const struct hs_symbol_request *requests;
     struct hs_symbol_table *tables = NULL;
     size_t count;
+    char cache[PATH_MAX];
     int r = hs_symbol_wanted_requests(&run->wanted, &requests, &count);
     if (r < 0 || count == 0) {
         return r;
     }
-    r = hs_symbolizer_run(NULL, requests, count, &tables);
+    const struct hs_symbol_options options = {
+        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+    };
+    r = hs_symbolizer_run(&options, requests, count, &tables);
     if (r < 0) {
         return r;
     }

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/dwarf_open.h"
 #include "symbol/dwarf_scopes.h"
-#include "symbol/dwarf_units.h"
 
 /* Chains of inlined calls longer than this are cut. */
 #define INLINED_MAX 256U
@@ -266,11 +266,11 @@ static int group_by_unit(const struct hs_dwarf_units *units, size_t pc_count, ui
     return 0;
 }
 
-static int name_all(struct hs_symbol_builder *builder, Dwarf *dwarf, uint64_t code_sva,
-                    const struct hs_elf_name *symbols)
+static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_file *dwarf,
+                    uint64_t code_sva, const struct hs_elf_name *symbols)
 {
     struct hs_dwarf_units units = { 0 };
-    int err = hs_dwarf_units_find(dwarf, code_sva, builder->pcs, builder->pc_count, &units);
+    int err = hs_dwarf_file_units(dwarf, code_sva, builder->pcs, builder->pc_count, &units);
     if (err != 0) {
         return err;
     }
@@ -297,20 +297,21 @@ static int name_all(struct hs_symbol_builder *builder, Dwarf *dwarf, uint64_t co
 }
 
 int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *file,
-                   const struct hs_elf_file *alt, const struct hs_elf_name *symbols)
+                   const struct hs_elf_file *alt, const char *cache_folder,
+                   const struct hs_elf_name *symbols)
 {
-    Dwarf *dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-    if (!dwarf) {
+    struct hs_dwarf_file own, shared;
+    hs_dwarf_open(file, cache_folder, &own);
+    if (!own.dwarf) {
+        hs_dwarf_close(&own);
         return 0;
     }
-    Dwarf *shared = alt->elf ? dwarf_begin_elf(alt->elf, DWARF_C_READ, NULL) : NULL;
-    if (shared) {
-        dwarf_setalt(dwarf, shared);
+    hs_dwarf_open(alt, cache_folder, &shared);
+    if (shared.dwarf) {
+        dwarf_setalt(own.dwarf, shared.dwarf);
     }
-    int err = name_all(builder, dwarf, hs_elf_file_code_sva(file), symbols);
-    dwarf_end(dwarf);
-    if (shared) {
-        dwarf_end(shared);
-    }
+    int err = name_all(builder, &own, hs_elf_file_code_sva(file), symbols);
+    hs_dwarf_close(&own);
+    hs_dwarf_close(&shared);
     return err;
 }

@@ -19,4 +19,5 @@
  * closed one. symbols: what the symbol tables say, parallel to the builder's addresses.
  */
 int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *file,
-                   const struct hs_elf_file *alt, const struct hs_elf_name *symbols);
+                   const struct hs_elf_file *alt, const char *cache_folder,
+                   const struct hs_elf_name *symbols);

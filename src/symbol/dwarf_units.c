@@ -14,6 +14,8 @@
 
 /* In all units together: hostile units may share one long list of ranges. */
 #define RANGES_MAX (UINT64_C(1) << 26)
+/* More would cost more to keep than it spares. */
+#define LISTED_MAX (UINT64_C(1) << 19)
 
 struct unit_search {
     const uint64_t *pcs;
@@ -88,8 +90,32 @@ static int walk_units(struct unit_search *search, Dwarf *dwarf)
     return err;
 }
 
-int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
-                        struct hs_dwarf_units *ret_units)
+/* Does what walk_units() does, from a list of what it would see. */
+static int walk_list(struct unit_search *search, Dwarf *dwarf, const uint8_t *ranges,
+                     size_t range_count)
+{
+    uint64_t last_off = UINT64_MAX;
+    bool has_any = false;
+    int err = 0;
+    for (size_t i = 0; i <= range_count && err == 0; i++) {
+        struct hs_dwarf_unit_range range = { .die_off = UINT64_MAX };
+        if (i < range_count) {
+            memcpy(&range, ranges + i * sizeof(range), sizeof(range));
+        }
+        if (range.die_off != last_off && has_any) {
+            Dwarf_Die die;
+            err = dwarf_offdie(dwarf, last_off, &die) ? add_unit(search->units, &die) : -ENOENT;
+            has_any = false;
+        }
+        last_off = range.die_off;
+        has_any |= claim(search, range.low_sva, range.high_sva, (uint32_t)search->units->count);
+    }
+    return err;
+}
+
+/* `ranges` NULL: they are read from the units. */
+static int find_units(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
+                      const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units)
 {
     struct hs_dwarf_units units = { 0 };
     struct unit_search search = {
@@ -103,7 +129,7 @@ int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, si
     int err = units.unit_of && search.width ? 0 : -ENOMEM;
     if (err == 0) {
         memset(units.unit_of, 0xff, pc_count * sizeof(*units.unit_of));
-        err = walk_units(&search, dwarf);
+        err = ranges ? walk_list(&search, dwarf, ranges, range_count) : walk_units(&search, dwarf);
     }
     free(search.width);
     if (err != 0) {
@@ -115,6 +141,73 @@ int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, si
         hs_dwarf_split_follow(&units.dies[i]);
     }
     *ret_units = units;
+    return 0;
+}
+
+int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
+                        struct hs_dwarf_units *ret_units)
+{
+    return find_units(dwarf, NULL, 0, code_sva, pcs, pc_count, ret_units);
+}
+
+int hs_dwarf_units_find_listed(Dwarf *dwarf, const void *ranges, size_t range_count,
+                               uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
+                               struct hs_dwarf_units *ret_units)
+{
+    return find_units(dwarf, ranges, range_count, code_sva, pcs, pc_count, ret_units);
+}
+
+static int list_range(struct hs_dwarf_unit_ranges *list, uint64_t die_off, uint64_t low,
+                      uint64_t high)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 1024;
+        struct hs_dwarf_unit_range *ranges = realloc(list->ranges, capacity * sizeof(*ranges));
+        if (!ranges) {
+            return -ENOMEM;
+        }
+        list->ranges = ranges;
+        list->capacity = capacity;
+    }
+    list->ranges[list->count++] = (struct hs_dwarf_unit_range){ die_off, low, high };
+    return 0;
+}
+
+/* Lists a unit, if its entry can be found by the offset alone: not those in .debug_types. */
+static int list_unit(struct hs_dwarf_unit_ranges *list, Dwarf *dwarf, Dwarf_Die *die)
+{
+    Dwarf_Die again;
+    uint64_t die_off = dwarf_dieoffset(die);
+    if (!dwarf_offdie(dwarf, die_off, &again) || again.addr != die->addr) {
+        return -ENOENT;
+    }
+    Dwarf_Addr base, low, high;
+    ptrdiff_t off = 0;
+    int err = 0;
+    while (err == 0 && (off = dwarf_ranges(die, off, &base, &low, &high)) > 0) {
+        err = list->count < LISTED_MAX ? list_range(list, die_off, low, high) : -ENOENT;
+    }
+    return err;
+}
+
+int hs_dwarf_unit_ranges_list(Dwarf *dwarf, struct hs_dwarf_unit_ranges *ret_list)
+{
+    struct hs_dwarf_unit_ranges list = { 0 };
+    Dwarf_CU *unit = NULL;
+    uint8_t type;
+    Dwarf_Die die;
+    int err = 0;
+    while (err == 0 && dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit) {
+            err = list_unit(&list, dwarf, &die);
+        }
+    }
+    if (err != 0 || list.count == 0) {
+        free(list.ranges);
+        return err != 0 ? err : -ENOENT;
+    }
+    *ret_list = list;
     return 0;
 }
 

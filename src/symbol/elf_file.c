@@ -50,6 +50,12 @@ static bool has_bytes(Elf_Scn *scn)
     return scn && gelf_getshdr(scn, &shdr) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0;
 }
 
+static bool is_packed(Elf_Scn *scn)
+{
+    GElf_Shdr shdr;
+    return gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_COMPRESSED) != 0;
+}
+
 static int look_inside(struct hs_elf_file *file)
 {
     GElf_Ehdr ehdr;
@@ -64,8 +70,9 @@ static int look_inside(struct hs_elf_file *file)
         file->build_id = id;
         file->build_id_bytes = (size_t)id_bytes;
     }
-    file->has_dwarf = has_bytes(hs_elf_file_section(file, ".debug_info")) ||
-                      has_bytes(hs_elf_file_section(file, ".zdebug_info"));
+    Elf_Scn *info = hs_elf_file_section(file, ".debug_info");
+    file->has_packed_dwarf = has_bytes(info) && is_packed(info);
+    file->has_dwarf = has_bytes(info) || has_bytes(hs_elf_file_section(file, ".zdebug_info"));
     file->has_symtab = has_bytes(hs_elf_file_section(file, ".symtab"));
     return 0;
 }

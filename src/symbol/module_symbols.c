@@ -96,7 +96,8 @@ static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_na
     }
 }
 
-static int name_from_files(struct hs_symbol_builder *builder, const struct hs_debug_files *files)
+static int name_from_files(const struct hs_symbol_options *options,
+                           struct hs_symbol_builder *builder, const struct hs_debug_files *files)
 {
     struct hs_elf_file mini = HS_ELF_FILE_NONE;
     struct hs_elf_name *names = calloc(builder->pc_count + 1, sizeof(*names));
@@ -110,7 +111,8 @@ static int name_from_files(struct hs_symbol_builder *builder, const struct hs_de
     }
     const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
     if (err == 0 && dwarf) {
-        err = hs_dwarf_names(builder, dwarf, &files->alt, names);
+        err = hs_dwarf_names(builder, dwarf, &files->alt, options ? options->cache_folder : NULL,
+                             names);
     }
     if (err == 0) {
         use_tables(builder, names, sources);
@@ -143,7 +145,7 @@ static int name_elf_code(const struct hs_symbol_options *options,
     hs_debug_files_find(options, request, &files);
     int err = 0;
     if (files.module.elf || files.debug.elf) {
-        err = name_from_files(builder, &files);
+        err = name_from_files(options, builder, &files);
     }
     const char *detail = request->path;
     if (builder->table.source == HS_SYMBOL_SOURCE_NONE) {

@@ -60,6 +60,8 @@ static void reset_signals(void)
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         signal(signals[i], SIG_DFL);
     }
+    /* A limit on the size of files makes writing fail, which is enough. */
+    signal(SIGXFSZ, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -40,6 +40,7 @@ struct hs_symbol_options {
     const char *const *search_paths; /* folders to look in before /usr/lib/debug */
     size_t search_path_count;
     const char *perf_map_folder;  /* NULL: /tmp */
+    const char *cache_folder;     /* for debug_cache.h; NULL: none */
     unsigned worker_count;        /* 0: as many as there are CPUs, at most 8 */
     unsigned module_timeout_ms;   /* 0: 20 s */
     unsigned total_timeout_ms;    /* 0: 120 s */

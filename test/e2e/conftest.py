@@ -22,9 +22,10 @@ def pytest_configure(config):
 
 
 def clean_env(**extra):
-    """The environment without what could steer heapscope or a program's allocator."""
+    """The environment without what could steer heapscope or a program's allocator, and what it keeps."""
     dropped = ("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    env["HEAPSCOPE_CACHE"] = "off"
     env.update({k: str(v) for k, v in extra.items()})
     return env
 

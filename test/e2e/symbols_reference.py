@@ -127,7 +127,7 @@ def build_tool(root, folder, cc="cc"):
     sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
     sources.append(root / "src/util/intern.c")
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
-    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-liberty"]
+    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-l:libdeflate.a", "-liberty"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)
 
     def call(module, addresses, *options):

@@ -1,7 +1,7 @@
 /*
  * The symbolizer as a program, for tests: a module and addresses in, names out, as addr2line does.
  *
- *     hs-symbols [-d FOLDER]... [-b BUILD_ID] [-p PID] [-m MAP_FOLDER] [-t MS] [-w] MODULE < addresses
+ *     hs-symbols [-d FOLDER]... [-b BUILD_ID] [-p PID] [-m MAP_FOLDER] [-c CACHE_FOLDER] [-t MS] [-w] MODULE < addresses
  *
  * Prints for each address a line with it, and for each inlined call and the function itself a line
  * `function TAB name in the file TAB path:line`; then one line that begins with `#`: reason, source,
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     struct hs_symbol_options options = { .search_paths = folders };
     struct hs_symbol_request request = { .build_id = build_id };
     int option;
-    while ((option = getopt(argc, argv, "d:b:p:m:t:w")) != -1) {
+    while ((option = getopt(argc, argv, "d:b:p:m:c:t:w")) != -1) {
         switch (option) {
         case 'd':
             folders[options.search_path_count++ % 16] = optarg;
@@ -98,6 +98,9 @@ int main(int argc, char **argv)
             break;
         case 'm':
             options.perf_map_folder = optarg;
+            break;
+        case 'c':
+            options.cache_folder = optarg;
             break;
         case 't':
             options.module_timeout_ms = (unsigned)strtoul(optarg, NULL, 10);

@@ -1,0 +1,269 @@
+/*
+ * Unpacking debug sections with libdeflate. See debug_image.h.
+ */
+#include "symbol/debug_image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libdeflate.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "rt/base.h"
+
+#define SECTIONS_MAX 64U
+#define LOOKED_MAX   65536U
+/* Of all sections together. A debug file of Chromium has more; libdw may try. */
+#define IMAGE_MAX_BYTES (UINT64_C(1) << 30)
+/* What deflate can do at best: a section that claims more is broken. */
+#define DEFLATE_RATIO_MAX 1040U
+#define NAMES_MAX_BYTES   2048U
+#define ALIGN_BYTES       8U
+
+struct section {
+    Elf64_Shdr shdr; /* as it will be in the image */
+    const uint8_t *bytes;
+    size_t packed_bytes; /* 0: not packed */
+};
+
+struct making {
+    const struct hs_elf_file *file;
+    struct section sections[SECTIONS_MAX];
+    size_t count;
+    size_t packed_count;
+    char names[NAMES_MAX_BYTES];
+    size_t name_bytes;
+    uint64_t end_off; /* in the image */
+};
+
+/* What functions, inlined calls, files and lines are read from. Not .debug_loclists, .debug_macro ..., which
+ * are a third of a debug file. */
+static bool is_wanted(const char *name)
+{
+    static const char *const wanted[] = {
+        ".debug_info",     ".debug_types",      ".debug_abbrev",      ".debug_line",
+        ".debug_line_str", ".debug_str",        ".debug_str_offsets", ".debug_ranges",
+        ".debug_rnglists", ".gnu_debugaltlink",
+    };
+    for (size_t i = 0; i < HS_COUNT_OF(wanted); i++) {
+        if (strcmp(name, wanted[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Sections of which libdw would do more than read them. .debug_addr comes with split units: there the
+ * folder of the module matters, which an image does not have.
+ */
+static bool is_unusual(const char *name)
+{
+    size_t bytes = strlen(name);
+    return strncmp(name, ".zdebug", 7) == 0 || strncmp(name, ".gnu.debuglto_", 14) == 0 ||
+           strcmp(name, ".debug_addr") == 0 || (bytes > 4 && strcmp(name + bytes - 4, ".dwo") == 0);
+}
+
+/* What the section's own head says; its bytes are behind it. */
+static int read_packed(Elf_Scn *scn, struct section *section)
+{
+    GElf_Chdr chdr;
+    if (!gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB ||
+        section->shdr.sh_size <= sizeof(Elf64_Chdr)) {
+        return -ENOTSUP;
+    }
+    section->packed_bytes = section->shdr.sh_size - sizeof(Elf64_Chdr);
+    section->bytes += sizeof(Elf64_Chdr);
+    if (chdr.ch_size == 0 || chdr.ch_size > IMAGE_MAX_BYTES ||
+        chdr.ch_size / DEFLATE_RATIO_MAX > section->packed_bytes) {
+        return -ENOTSUP;
+    }
+    section->shdr.sh_size = chdr.ch_size;
+    section->shdr.sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+    return 0;
+}
+
+static int add_section(struct making *making, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name)
+{
+    size_t name_bytes = strlen(name) + 1;
+    Elf_Data *data = elf_rawdata(scn, NULL);
+    if (making->count == SECTIONS_MAX || name_bytes > NAMES_MAX_BYTES - making->name_bytes ||
+        !data || !data->d_buf || data->d_size != shdr->sh_size) {
+        return -ENOTSUP;
+    }
+    struct section *section = &making->sections[making->count++];
+    *section = (struct section){ .shdr = *shdr, .bytes = data->d_buf };
+    if ((shdr->sh_flags & SHF_COMPRESSED) != 0) {
+        int err = read_packed(scn, section);
+        if (err != 0) {
+            return err;
+        }
+        making->packed_count++;
+    }
+    section->shdr.sh_name = (uint32_t)making->name_bytes;
+    section->shdr.sh_addralign = ALIGN_BYTES;
+    section->shdr.sh_link = 0;
+    section->shdr.sh_info = 0;
+    memcpy(making->names + making->name_bytes, name, name_bytes);
+    making->name_bytes += name_bytes;
+    return 0;
+}
+
+static int look_through(struct making *making)
+{
+    Elf *elf = making->file->elf;
+    const char *ident = elf_getident(elf, NULL);
+    size_t strings_idx;
+    if (!ident || ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB ||
+        elf_getshdrstrndx(elf, &strings_idx) != 0) {
+        return -ENOTSUP;
+    }
+    Elf_Scn *scn = NULL;
+    for (unsigned i = 0; i < LOOKED_MAX && (scn = elf_nextscn(elf, scn)); i++) {
+        GElf_Shdr shdr;
+        const char *name =
+            gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings_idx, shdr.sh_name) : NULL;
+        if (!name || is_unusual(name)) {
+            return -ENOTSUP;
+        }
+        if (is_wanted(name) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0) {
+            /* libelf reads other types in other ways. */
+            int err =
+                shdr.sh_type == SHT_PROGBITS ? add_section(making, scn, &shdr, name) : -ENOTSUP;
+            if (err != 0) {
+                return err;
+            }
+        }
+    }
+    return making->packed_count > 0 ? 0 : -ENOENT;
+}
+
+/* Where everything will be: sections, their names, their headers. */
+static int lay_out(struct making *making)
+{
+    uint64_t off = sizeof(Elf64_Ehdr);
+    for (size_t i = 0; i < making->count; i++) {
+        struct section *section = &making->sections[i];
+        section->shdr.sh_offset = off;
+        off = hs_align_up(off + section->shdr.sh_size, ALIGN_BYTES);
+        if (section->shdr.sh_size > IMAGE_MAX_BYTES || off > IMAGE_MAX_BYTES) {
+            return -ENOTSUP;
+        }
+    }
+    making->end_off = off;
+    return 0;
+}
+
+static int unpack_all(const struct making *making, uint8_t *image)
+{
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    int err = decompressor ? 0 : -ENOMEM;
+    for (size_t i = 0; i < making->count && err == 0; i++) {
+        const struct section *section = &making->sections[i];
+        uint8_t *out = image + section->shdr.sh_offset;
+        if (section->packed_bytes == 0) {
+            memcpy(out, section->bytes, section->shdr.sh_size);
+        } else if (libdeflate_zlib_decompress(decompressor, section->bytes, section->packed_bytes,
+                                              out, section->shdr.sh_size,
+                                              NULL) != LIBDEFLATE_SUCCESS) {
+            err = -ENOTSUP;
+        }
+    }
+    libdeflate_free_decompressor(decompressor);
+    return err;
+}
+
+/* The file's own header with our sections, the table of which ends the image. */
+static int write_headers(struct making *making, uint8_t *image)
+{
+    const Elf64_Ehdr *file_ehdr = elf64_getehdr(making->file->elf);
+    if (!file_ehdr) {
+        return -ENOTSUP;
+    }
+    uint64_t shdr_off = hs_align_up(making->end_off + making->name_bytes, ALIGN_BYTES);
+    Elf64_Ehdr ehdr = *file_ehdr;
+    ehdr.e_phoff = 0;
+    ehdr.e_phnum = 0;
+    ehdr.e_shoff = shdr_off;
+    ehdr.e_shnum = (uint16_t)(making->count + 2);
+    ehdr.e_shstrndx = (uint16_t)(making->count + 1);
+    ehdr.e_ehsize = sizeof(ehdr);
+    ehdr.e_shentsize = sizeof(Elf64_Shdr);
+    memcpy(image, &ehdr, sizeof(ehdr));
+    memcpy(image + making->end_off, making->names, making->name_bytes);
+    uint8_t *shdrs = image + shdr_off + sizeof(Elf64_Shdr); /* the first is empty */
+    for (size_t i = 0; i < making->count; i++) {
+        memcpy(shdrs + i * sizeof(Elf64_Shdr), &making->sections[i].shdr, sizeof(Elf64_Shdr));
+    }
+    const Elf64_Shdr names = { .sh_type = SHT_STRTAB,
+                               .sh_offset = making->end_off,
+                               .sh_size = making->name_bytes,
+                               .sh_addralign = 1 };
+    memcpy(shdrs + making->count * sizeof(Elf64_Shdr), &names, sizeof(names));
+    return 0;
+}
+
+static int write_image(struct making *making, struct hs_debug_image *ret_image)
+{
+    size_t bytes = HS_DEBUG_IMAGE_OFF +
+                   hs_align_up(making->end_off + making->name_bytes, ALIGN_BYTES) +
+                   (making->count + 2) * sizeof(Elf64_Shdr);
+    uint8_t *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    /* Thousands of page faults would cost as much as the unpacking; it is only a hint. */
+    (void)madvise(map, bytes, MADV_HUGEPAGE);
+    int err = unpack_all(making, map + HS_DEBUG_IMAGE_OFF);
+    if (err == 0) {
+        err = write_headers(making, map + HS_DEBUG_IMAGE_OFF);
+    }
+    if (err != 0) {
+        munmap(map, bytes);
+        return err;
+    }
+    return hs_debug_image_take(map, bytes, 0, ret_image);
+}
+
+int hs_debug_image_make(const struct hs_elf_file *file, struct hs_debug_image *ret_image)
+{
+    /* Name 0 is "". */
+    struct making making = { .file = file, .name_bytes = 1 };
+    int err = look_through(&making);
+    if (err == 0) {
+        err = lay_out(&making);
+    }
+    return err == 0 ? write_image(&making, ret_image) : err;
+}
+
+int hs_debug_image_take(void *map, size_t map_bytes, size_t tail_bytes,
+                        struct hs_debug_image *ret_image)
+{
+    Elf *elf = NULL;
+    elf_version(EV_CURRENT);
+    if (map_bytes > HS_DEBUG_IMAGE_OFF && tail_bytes < map_bytes - HS_DEBUG_IMAGE_OFF) {
+        elf = elf_memory((char *)map + HS_DEBUG_IMAGE_OFF,
+                         map_bytes - HS_DEBUG_IMAGE_OFF - tail_bytes);
+    }
+    if (!elf) {
+        munmap(map, map_bytes);
+        return -ENOEXEC;
+    }
+    *ret_image = (struct hs_debug_image){ .elf = elf,
+                                          .map = map,
+                                          .map_bytes = map_bytes,
+                                          .tail = (uint8_t *)map + map_bytes - tail_bytes,
+                                          .tail_bytes = tail_bytes };
+    return 0;
+}
+
+void hs_debug_image_close(struct hs_debug_image *image)
+{
+    if (image->elf) {
+        elf_end(image->elf);
+        munmap(image->map, image->map_bytes);
+    }
+    *image = (struct hs_debug_image){ 0 };
+}
