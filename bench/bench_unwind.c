@@ -74,7 +74,7 @@ static uint32_t find(const struct hs_regs *regs)
         hit_count++;
         return id;
     }
-    hs_replay_walk(&replay, &unwinder, regs, &window, generation, &walk);
+    hs_unwind_walk(&unwinder, regs, false, &window, &walk);
     frame_count = walk.frame_count;
     id = walk.frame_count;
     hs_replay_store(&replay, regs, &walk, generation, id);

@@ -6,18 +6,10 @@
  * comes again and every word still has its value, the stack is the same stack: exactly, not
  * probably. Comparing words has no chain of dependent loads, hence it costs a fraction of a walk.
  *
- * The outer part of a stack is stable: when the innermost frames are new, those further out are mostly
- * known. So a record is split at the fourth frame: a leaf for what is inside, a trunk for the rest,
- * which many leaves share. A walk that finds nothing asks at frames 4, 8, 16 and 32 whether a trunk
- * passes through the same (pc, sp); if all its words from there on are unchanged, the walk joins it.
- *
- *   leaf  {pc, sp} frames 0-3 ──► trunk  frames 4-7 │ 8-15 │ 16-31 │ 32-
- *   leaf  {pc, sp} frames 0-7 ────────────────────►─┘  (joined at its eighth frame)
- *
  * One table per thread, in memory of the caller: zero pages, used from the start as records come.
- * (pc, sp) names a set of eight places for leaves, the last used first. Eight, because a function that
+ * (pc, sp) names a set of eight places for records, the last used first. Eight, because a function that
  * allocates on behalf of many callers is often called at the same sp by all of them. Each place also
- * holds a word of the stack by which it was told apart last time, so most wrong leaves are not even
+ * holds a word of the stack by which it was told apart last time, so most wrong records are not even
  * looked at. Records lie in one arena; when it is full, everything is forgotten.
  *
  * Holds     a record is used only if its generation is the one asked for.
@@ -35,7 +27,7 @@
 #include "rt/base.h"
 #include "unwind/unwind.h"
 
-/* A place for a leaf. It may be the one if the low half of the word at sp + check_off is `check`. */
+/* A place for a record. It may be the one if the low half of the word at sp + check_off is `check`. */
 struct hs_replay_slot {
     uint32_t tag; /* of (pc, sp) */
     uint32_t at;  /* where in the arena the record is, in words; 0: none */
@@ -43,32 +35,23 @@ struct hs_replay_slot {
     uint32_t check;
 };
 
-/* A frame of a trunk, by the (pc, sp) that comes back to it. */
-struct hs_replay_point {
-    uint32_t tag;
-    uint32_t at; /* of the trunk */
-};
-
 struct hs_replay {
-    struct hs_replay_slot *slots;   /* sets of HS_REPLAY_WAYS */
-    struct hs_replay_point *points; /* as many as slots */
-    uint64_t *arena;                /* word 0 is unused */
+    struct hs_replay_slot *slots; /* sets of HS_REPLAY_WAYS */
+    uint64_t *arena;
     uint32_t slot_count;
     uint32_t slot_shift; /* 64 - log2(slot_count) */
     uint32_t arena_words;
     uint32_t arena_used;  /* words handed out */
-    uint32_t serial;      /* of the last record */
     uint32_t reset_count; /* how often the arena was full */
 };
 
 #define HS_REPLAY_WAYS 8U
 /* Memory for hs_replay_init; slot_count is a power of two, 256 <= slot_count <= 65536. */
 #define HS_REPLAY_BYTES(slot_count, arena_bytes)                                                   \
-    ((size_t)(slot_count) * (sizeof(struct hs_replay_slot) + sizeof(struct hs_replay_point)) +     \
-     (size_t)(arena_bytes))
+    ((size_t)(slot_count) * sizeof(struct hs_replay_slot) + (size_t)(arena_bytes))
 
 /* `memory`: zero, 64-byte aligned, of HS_REPLAY_BYTES(slot_count, arena_bytes). Good sizes: 1024
- * slots with 512 KiB; most records take 160 to 300 bytes. */
+ * slots with 512 KiB; a record takes 48 bytes and 12 for each word, of which a frame has one or two. */
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
 
@@ -77,13 +60,6 @@ void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user);
 
-/* hs_unwind_walk for a return address, which may join a stored walk. Its result has all frames, but of
- * words only those up to where it joined; it is for hs_replay_store with the same table only. */
-void hs_replay_walk(struct hs_replay *replay, const struct hs_unwinder *unwinder,
-                    const struct hs_regs *start, struct hs_stack_window *window,
-                    uint64_t generation, struct hs_walk *ret_walk);
-
-/* Keeps `walk` (which began at `start`) as the stack `user`, if it can be replayed. Of a walk that
- * ended with END and was not cut, the caller must not have changed the frames. */
+/* Keeps `walk` (which began at `start`, a return address) as the stack `user`, if it can be replayed. */
 void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                      const struct hs_walk *walk, uint64_t generation, uint32_t user);

@@ -60,8 +60,8 @@ static bool go_to(struct hs_walker *w, uint64_t pc, uint64_t sp)
 /* The value of bp, on which the walk now depends. */
 static bool use_bp(struct hs_walker *w)
 {
-    if (w->bp_va == HS_BP_IS_START || w->bp_va == HS_BP_IS_CARRIED) {
-        hs_walk_note_bp(w->walk, w->bp_va);
+    if (w->bp_va == HS_BP_IS_START) {
+        w->walk->has_used_bp = true;
     } else if (w->bp_va != HS_BP_IS_NOTED && !hs_stack_read(&w->reader, w->bp_va, &w->bp)) {
         return false;
     }

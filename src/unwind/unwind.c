@@ -23,10 +23,10 @@
 #define HOT_SPAN_MAX (UINT64_C(0xffffffff) & ~UINT64_C(7))
 
 /* How many frames run_hot() may take before it has to look at its limits again. */
-static uint32_t hot_room(const struct hs_walker *w, uint32_t stop_count)
+static uint32_t hot_room(const struct hs_walker *w)
 {
-    uint32_t frames = HS_FRAMES_KEPT - w->out_idx;
-    frames = frames < stop_count - w->count ? frames : stop_count - w->count;
+    uint32_t frames = HS_FRAMES_KEPT - w->out_idx, left = HS_FRAMES_WALK_MAX - w->count;
+    frames = frames < left ? frames : left;
     uint32_t words = (HS_WALK_WORDS_MAX - w->walk->word_count) / 2;
     return frames < words ? frames : words;
 }
@@ -61,8 +61,8 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
                 break;
             }
             if (bp_va != HS_BP_IS_NOTED) {
-                if (bp_va <= HS_BP_IS_CARRIED) {
-                    hs_walk_note_bp(walk, bp_va);
+                if (bp_va == HS_BP_IS_START) {
+                    walk->has_used_bp = true;
                 } else {
                     bp = hs_stack_load(bp_va, shift);
                     walk->word_va_low[words] = (uint32_t)bp_va;
@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
     walk->word_count = words;
 }
 
-static __attribute__((noinline)) void run_hot(struct hs_walker *w, uint32_t stop_count)
+static __attribute__((noinline)) void run_hot(struct hs_walker *w)
 {
     const struct hs_stack_window *window = w->reader.window;
     uint64_t base = w->reader.base_va, hi = window->hi_va;
@@ -108,14 +108,14 @@ static __attribute__((noinline)) void run_hot(struct hs_walker *w, uint32_t stop
     if (w->is_exact || w->sp < window->lo_va || w->sp > hi || hi > UINT64_MAX - HOT_SPAN_MAX) {
         return;
     }
-    if (w->bp_va > HS_BP_IS_CARRIED &&
+    if (w->bp_va > HS_BP_IS_START &&
         (w->bp_va < window->lo_va || w->bp_va < base || w->bp_va > hi - 8)) {
         return;
     }
     if (window->shift == 0) {
-        run_hot_shifted(w, hi, 0, hot_room(w, stop_count));
+        run_hot_shifted(w, hi, 0, hot_room(w));
     } else {
-        run_hot_shifted(w, hi, window->shift, hot_room(w, stop_count));
+        run_hot_shifted(w, hi, window->shift, hot_room(w));
     }
 }
 
@@ -128,28 +128,8 @@ static void reverse(uint32_t *ids, uint32_t count)
     }
 }
 
-/* Completes the ways in which the walk depends on values of bp at its checkpoints. */
-static void settle_checkpoints(struct hs_walk *walk)
-{
-    for (uint32_t i = walk->checkpoint_count; i-- > 0;) {
-        const struct hs_walk_checkpoint *checkpoint = &walk->checkpoints[i];
-        if (!checkpoint->has_used_bp) {
-            continue;
-        }
-        if (checkpoint->bp_va == HS_BP_IS_START) {
-            walk->has_used_bp = true;
-        } else if (checkpoint->bp_va == HS_BP_IS_CARRIED) {
-            walk->checkpoints[i - 1].has_used_bp = true;
-        } else if (checkpoint->bp_va != HS_BP_IS_NOTED) {
-            /* In the place that was reserved for it. */
-            walk->word_va_low[checkpoint->word_idx - 1] = (uint32_t)checkpoint->bp_va;
-            walk->word[checkpoint->word_idx - 1] = checkpoint->bp;
-        }
-    }
-}
-
 /* Puts the ring of outer frames in order, and says what is missing. */
-void hs_walker_finish(struct hs_walker *w)
+static void finish(struct hs_walker *w)
 {
     struct hs_walk *walk = w->walk;
     walk->frame_count = w->count;
@@ -171,12 +151,11 @@ void hs_walker_finish(struct hs_walker *w)
         walk->end != HS_UNWIND_NO_INFO) {
         walk->is_replayable = false;
     }
-    settle_checkpoints(walk);
 }
 
-void hs_walker_start(struct hs_walker *w, const struct hs_unwinder *unwinder,
-                     const struct hs_regs *start, bool is_exact, struct hs_stack_window *window,
-                     struct hs_walk *walk)
+static void begin(struct hs_walker *w, const struct hs_unwinder *unwinder,
+                  const struct hs_regs *start, bool is_exact, struct hs_stack_window *window,
+                  struct hs_walk *walk)
 {
     w->unwinder = unwinder;
     w->walk = walk;
@@ -197,62 +176,30 @@ void hs_walker_start(struct hs_walker *w, const struct hs_unwinder *unwinder,
     walk->has_used_bp = false;
     walk->is_replayable = !is_exact;
     walk->word_count = 0;
-    walk->checkpoint_count = 0;
-    walk->join.at = 0;
 }
 
-bool hs_walker_run(struct hs_walker *w, uint32_t stop_count)
+static void run(struct hs_walker *w)
 {
     struct hs_walk *walk = w->walk;
     do {
-        run_hot(w, stop_count);
+        run_hot(w);
         hs_walker_wrap(w);
         if (walk->word_count > HS_WALK_WORDS_MAX - 2) {
             walk->is_replayable = false; /* more words than are kept: they go to waste */
             walk->word_count = 0;
         }
-        if (w->count >= stop_count) {
-            return true;
+        if (w->count >= HS_FRAMES_WALK_MAX) {
+            walk->end = HS_UNWIND_TOO_DEEP;
+            return;
         }
     } while (hs_walker_step(w));
-    return false;
-}
-
-bool hs_walker_checkpoint(struct hs_walker *w)
-{
-    struct hs_walk *walk = w->walk;
-    if (w->is_exact || !walk->is_replayable || w->out_idx != w->count || walk->word_count == 0 ||
-        walk->word_count >= HS_WALK_WORDS_MAX - 2 || walk->checkpoint_count == HS_CHECKPOINTS_MAX) {
-        return false;
-    }
-    if (w->bp_va > HS_BP_IS_CARRIED) {
-        if (w->bp_va < w->reader.base_va || !hs_stack_window_has(w->reader.window, w->bp_va)) {
-            return false;
-        }
-        w->bp = hs_stack_load(w->bp_va, w->reader.window->shift);
-        /* Should the frames further out need it, this place gets it; else it stays a repetition. */
-        walk->word_va_low[walk->word_count] = walk->word_va_low[walk->word_count - 1];
-        walk->word[walk->word_count] = walk->word[walk->word_count - 1];
-        walk->word_count++;
-    }
-    walk->checkpoints[walk->checkpoint_count++] =
-        (struct hs_walk_checkpoint){ .pc = w->pc,
-                                     .sp = w->sp,
-                                     .bp = w->bp,
-                                     .bp_va = w->bp_va,
-                                     .frame_idx = w->count,
-                                     .word_idx = walk->word_count };
-    w->bp_va = HS_BP_IS_CARRIED;
-    return true;
 }
 
 void hs_unwind_walk(const struct hs_unwinder *unwinder, const struct hs_regs *start, bool is_exact,
                     struct hs_stack_window *window, struct hs_walk *ret_walk)
 {
     struct hs_walker w;
-    hs_walker_start(&w, unwinder, start, is_exact, window, ret_walk);
-    if (hs_walker_run(&w, HS_FRAMES_WALK_MAX)) {
-        ret_walk->end = HS_UNWIND_TOO_DEEP;
-    }
-    hs_walker_finish(&w);
+    begin(&w, unwinder, start, is_exact, window, ret_walk);
+    run(&w);
+    finish(&w);
 }

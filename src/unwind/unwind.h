@@ -37,8 +37,6 @@
 #define HS_SIGNALS_WALK_MAX 16U
 /* Stack words a walk remembers for replay. Of 256 frames with rbp saved in half of them. */
 #define HS_WALK_WORDS_MAX 384U
-/* Frames of a walk at which another may join it: replay.h. */
-#define HS_CHECKPOINTS_MAX 4U
 
 enum hs_unwind_end {
     HS_UNWIND_END,        /* the outermost frame, as its unwind information says */
@@ -83,27 +81,6 @@ struct hs_unwinder {
     void *resolve_ctx;
 };
 
-/* A frame on the way. From here on the walk depends on pc, sp, the words from word_idx on, and on bp if
- * it was used; on nothing further in. */
-struct hs_walk_checkpoint {
-    uint64_t pc;
-    uint64_t sp;
-    uint64_t bp;
-    uint64_t bp_va; /* where bp came from, for the walker */
-    uint32_t frame_idx;
-    uint32_t word_idx;
-    bool has_used_bp;
-};
-
-/* Where the walk went over into a recorded one: for replay.c. */
-struct hs_walk_join {
-    uint32_t at; /* 0: it did not */
-    uint32_t serial;
-    uint32_t group;
-    uint32_t frame_idx;
-    uint32_t depth;
-};
-
 /* About 6 KiB: keep it in memory of your own, not on a stack that may be small. Need not be
  * initialised. */
 struct hs_walk {
@@ -120,9 +97,6 @@ struct hs_walk {
     uint64_t top_va;                         /* all words lie below */
     uint32_t word_va_low[HS_WALK_WORDS_MAX]; /* the low half of its address */
     uint64_t word[HS_WALK_WORDS_MAX];
-    uint32_t checkpoint_count;
-    struct hs_walk_checkpoint checkpoints[HS_CHECKPOINTS_MAX];
-    struct hs_walk_join join;
 };
 
 /* Walks from `start`. `start->pc` is a return address, or, if is_exact, where a signal interrupted.

@@ -1,7 +1,5 @@
 /*
- * A walk in progress: what unwind.c (the hot loop), step.c (everything else) and replay.c share.
- *
- * A walk may stop at a frame on its way, to see whether the rest is known: see hs_walker_checkpoint.
+ * A walk in progress: what unwind.c (the hot loop) and step.c (everything else) share.
  */
 #pragma once
 
@@ -16,9 +14,8 @@
 #define HS_FRAMES_KEPT (HS_FRAMES_MAX - 1U)
 
 /* hs_walker.bp_va when it is no address: */
-#define HS_BP_IS_NOTED   UINT64_C(0) /* the walk depends on `bp`, and says so */
-#define HS_BP_IS_START   UINT64_C(1) /* the start value; nothing has depended on it yet */
-#define HS_BP_IS_CARRIED UINT64_C(2) /* the value at the last checkpoint, likewise */
+#define HS_BP_IS_NOTED UINT64_C(0) /* the walk depends on `bp`, and says so */
+#define HS_BP_IS_START UINT64_C(1) /* the start value; nothing has depended on it yet */
 
 struct hs_walker {
     const struct hs_unwinder *unwinder;
@@ -40,19 +37,6 @@ struct hs_walker {
     struct hs_frame anchor; /* the last frame with all registers known, if anchor_count > 0 */
 };
 
-void hs_walker_start(struct hs_walker *w, const struct hs_unwinder *unwinder,
-                     const struct hs_regs *start, bool is_exact, struct hs_stack_window *window,
-                     struct hs_walk *walk);
-
-/* Goes on until the frame number `stop_count` is the current one: true; or to the end: false. */
-bool hs_walker_run(struct hs_walker *w, uint32_t stop_count);
-
-/* Notes the current frame in walk->checkpoints. False: it can't be one. */
-bool hs_walker_checkpoint(struct hs_walker *w);
-
-/* Completes the walk; nothing but the walk may be used afterwards. */
-void hs_walker_finish(struct hs_walker *w);
-
 /* One frame, whatever it is. False: it was the last, and walk->end says why. (step.c) */
 bool hs_walker_step(struct hs_walker *w);
 
@@ -61,15 +45,5 @@ static inline void hs_walker_wrap(struct hs_walker *w)
 {
     if (w->out_idx == HS_FRAMES_KEPT) {
         w->out_idx = HS_FRAMES_INNER;
-    }
-}
-
-/* The walk depends on a value of bp that came from its start, or was there at a checkpoint. */
-static inline void hs_walk_note_bp(struct hs_walk *walk, uint64_t bp_va)
-{
-    if (bp_va == HS_BP_IS_START) {
-        walk->has_used_bp = true;
-    } else {
-        walk->checkpoints[walk->checkpoint_count - 1].has_used_bp = true;
     }
 }

@@ -188,7 +188,7 @@ static void sample(const struct hs_regs *regs)
     }
     bool is_found = hs_replay_find(&replay, regs, &window, generation, &number);
     if (!is_found) {
-        hs_replay_walk(&replay, &unwinder, regs, &window, generation, &walk);
+        hs_unwind_walk(&unwinder, regs, false, &window, &walk);
         number = (uint32_t)(event_count % WALKS_KEPT);
         found_hashes[number] = hash_walk();
         hs_replay_store(&replay, regs, &walk, generation, number);

@@ -163,6 +163,8 @@ static void test_window(void **state)
     assert_true(hs_replay_find(&replay, &regs, &window, 1, &user));
     window = window_up_to(48);
     assert_false(hs_replay_find(&replay, &regs, &window, 1, &user));
+    window.hi_va = STACK_VA + 8 * 49 - 1;
+    assert_false(hs_replay_find(&replay, &regs, &window, 1, &user));
     window.extend = extend_one_page;
     window.ctx = &extend_count;
     assert_true(hs_replay_find(&replay, &regs, &window, 1, &user));
