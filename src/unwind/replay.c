@@ -1,24 +1,23 @@
 /*
  * The replay table: walks, kept and found again.
  *
- * A record is followed by its words, in groups of four:
+ * A record is followed by its words, in groups of four that are compared at once:
  *
- *   struct record | struct group | struct group | ...
- *     48 bytes        48 bytes
+ *   struct record | struct hs_arch_words | struct hs_arch_words | ...
+ *     48 bytes      48 bytes
  *
- * The last group is filled up by repeating its last word, so that a comparison has no remainder.
+ * The last group is filled up by repeating the last word, so that a comparison has no remainder.
  *
  * Holds     all words of a record lie at or above its sp. Hence who may read from sp up to
- *           sp + top_off may compare.
+ *           sp + top_off may compare. Records are aligned to 16 bytes, as groups have to be.
  */
 #include "unwind/replay.h"
 
 #include <string.h>
 
+#include "arch/words.h"
 #include "rt/bits.h"
 #include "unwind/reader.h"
-
-#define GROUP 4U
 
 struct record {
     uint64_t pc;
@@ -28,21 +27,16 @@ struct record {
     uint32_t user;
     uint32_t top_off;    /* the highest word, above sp */
     uint32_t room_words; /* of the arena, the record itself included */
-    uint16_t group_count;
+    uint16_t size_words; /* those in use */
     bool has_used_bp;
 };
 
-struct group {
-    uint64_t expected[GROUP];
-    uint32_t offs[GROUP]; /* above sp */
-};
-
 /* Where the first record is: 0 means none. */
-#define FIRST_AT     1U
+#define FIRST_AT     2U
 #define RECORD_WORDS (sizeof(struct record) / 8)
-#define GROUP_WORDS  (sizeof(struct group) / 8)
+#define GROUP_WORDS  (sizeof(struct hs_arch_words) / 8)
 
-_Static_assert(sizeof(struct record) == 48 && sizeof(struct group) == 48, "no gaps");
+_Static_assert(sizeof(struct record) == 48 && sizeof(struct hs_arch_words) == 48, "no gaps");
 
 static uint64_t hash_start(const struct hs_regs *start)
 {
@@ -59,9 +53,14 @@ static struct record *record_at(const struct hs_replay *replay, uint32_t at)
     return (struct record *)(void *)(replay->arena + at);
 }
 
-static struct group *groups_of(struct record *record)
+static struct hs_arch_words *groups_of(struct record *record)
 {
-    return (struct group *)(void *)(record + 1);
+    return (struct hs_arch_words *)(void *)(record + 1);
+}
+
+static struct hs_arch_words *groups_end(struct record *record)
+{
+    return (struct hs_arch_words *)(void *)((uint64_t *)(void *)record + record->size_words);
 }
 
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
@@ -85,19 +84,20 @@ static void reset(struct hs_replay *replay)
     replay->reset_count++;
 }
 
-static uint32_t words_of_record(uint32_t group_count)
+static uint32_t size_of_record(uint32_t word_count)
 {
-    return (uint32_t)RECORD_WORDS + group_count * (uint32_t)GROUP_WORDS;
+    uint32_t group_count = (word_count + HS_ARCH_WORDS - 1) / HS_ARCH_WORDS;
+    return (uint32_t)(RECORD_WORDS + group_count * GROUP_WORDS);
 }
 
-/* Brings a slot to the front of its set. */
-static void touch(struct hs_replay_slot *set, uint32_t way)
+/* Brings a slot to the front of its set. Most stacks are found there already: not inline. */
+static __attribute__((noinline)) void touch(struct hs_replay_slot *set, struct hs_replay_slot *slot)
 {
-    struct hs_replay_slot slot = set[way];
-    for (; way > 0; way--) {
-        set[way] = set[way - 1];
+    struct hs_replay_slot touched = *slot;
+    for (; slot != set; slot--) {
+        *slot = slot[-1];
     }
-    set[0] = slot;
+    *set = touched;
 }
 
 /* The way whose record gives way: an old one that has room, else the oldest. */
@@ -126,7 +126,7 @@ static struct record *make_room(struct hs_replay *replay, struct hs_replay_slot 
         record_at(replay, at)->room_words = size_words;
     }
     set[way].at = at;
-    touch(set, way);
+    touch(set, &set[way]);
     return record_at(replay, at);
 }
 
@@ -134,11 +134,13 @@ static struct record *make_room(struct hs_replay *replay, struct hs_replay_slot 
 
 static void fill_groups(struct record *record, const struct hs_walk *walk)
 {
-    struct group *groups = groups_of(record);
-    for (uint32_t i = 0; i < record->group_count * GROUP; i++) {
-        uint32_t word = i < walk->word_count ? i : walk->word_count - 1;
-        groups[i / GROUP].expected[i % GROUP] = walk->word[word];
-        groups[i / GROUP].offs[i % GROUP] = walk->word_va_low[word] - (uint32_t)record->sp;
+    uint32_t word = 0, last = walk->word_count - 1, low_sp = (uint32_t)record->sp;
+    for (struct hs_arch_words *group = groups_of(record); group != groups_end(record); group++) {
+        for (uint32_t i = 0; i < HS_ARCH_WORDS; i++) {
+            group->expected[i] = walk->word[word];
+            group->offs[i] = walk->word_va_low[word] - low_sp;
+            word += word < last;
+        }
     }
 }
 
@@ -150,14 +152,14 @@ void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
     }
     uint64_t hash = hash_start(start);
     struct hs_replay_slot *set = set_of(replay, hash);
-    uint32_t group_count = (walk->word_count + GROUP - 1) / GROUP;
-    struct record *record = make_room(replay, set, words_of_record(group_count));
+    uint32_t size_words = size_of_record(walk->word_count);
+    struct record *record = make_room(replay, set, size_words);
     if (!record) {
-        if (words_of_record(group_count) > replay->arena_words - FIRST_AT) {
+        if (size_words > replay->arena_words - FIRST_AT) {
             return;
         }
         reset(replay);
-        record = make_room(replay, set, words_of_record(group_count));
+        record = make_room(replay, set, size_words);
     }
     *record = (struct record){ .pc = start->pc,
                                .sp = start->sp,
@@ -166,11 +168,11 @@ void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                                .user = user,
                                .top_off = (uint32_t)(walk->top_va - 8 - start->sp),
                                .room_words = record->room_words,
-                               .group_count = (uint16_t)group_count,
+                               .size_words = (uint16_t)size_words,
                                .has_used_bp = walk->has_used_bp };
     fill_groups(record, walk);
     /* Until it is known by which word it differs from others: the second return address. */
-    const struct group *first = groups_of(record);
+    const struct hs_arch_words *first = groups_of(record);
     set->tag = (uint32_t)hash;
     set->check_off = first->offs[1];
     set->check = (uint32_t)first->expected[1];
@@ -179,9 +181,10 @@ void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
 /* --- finding ----------------------------------------------------------------------------------- */
 
 /* Next time the slot is passed over by the word that differs. */
-static HS_COLD void learn(struct hs_replay_slot *slot, const struct group *group, uint64_t base)
+static HS_COLD void learn(struct hs_replay_slot *slot, const struct hs_arch_words *group,
+                          uint64_t base)
 {
-    for (uint32_t i = 0; i < GROUP; i++) {
+    for (uint32_t i = 0; i < HS_ARCH_WORDS; i++) {
         if ((uint32_t)group->expected[i] != (uint32_t)hs_stack_load(base + group->offs[i], 0)) {
             slot->check_off = group->offs[i];
             slot->check = (uint32_t)group->expected[i];
@@ -190,64 +193,62 @@ static HS_COLD void learn(struct hs_replay_slot *slot, const struct group *group
     }
 }
 
-static bool has_words(const struct group *group, uint64_t base)
-{
-    uint64_t difference = 0;
-    for (uint32_t i = 0; i < GROUP; i++) {
-        difference |= hs_stack_load(base + group->offs[i], 0) ^ group->expected[i];
-    }
-    return difference == 0;
-}
-
 static bool is_same_stack(struct hs_replay_slot *slot, struct record *record, uint64_t base)
 {
-    const struct group *group = groups_of(record);
-    for (uint32_t left = record->group_count; left > 0; left--, group++) {
-        if (hs_unlikely(!has_words(group, base))) {
+    const struct hs_arch_words *group = groups_of(record), *end = groups_end(record);
+    do {
+        if (hs_unlikely(!hs_arch_words_are_at(group, base))) {
             learn(slot, group, base);
             return false;
         }
-    }
+    } while (++group != end);
     return true;
 }
 
-/* Of a slot with the right tag. */
-static bool is_stack_of(const struct hs_replay *replay, struct hs_replay_slot *slot,
-                        const struct hs_regs *start, struct hs_stack_window *window,
-                        uint64_t generation)
+/* Words that begin at offsets below this above sp may be read. */
+static uint64_t readable_bytes(const struct hs_stack_window *window, uint64_t sp)
 {
-    struct record *record = record_at(replay, slot->at);
-    if (record->pc != start->pc || record->sp != start->sp || record->generation != generation ||
-        (record->has_used_bp && record->bp != start->bp)) {
-        return false;
-    }
-    /* Stacks are contiguous, so the highest word vouches for all of them, unless the window was
-     * moved for it. */
-    return hs_stack_window_has(window, start->sp + record->top_off) && start->sp >= window->lo_va &&
-           is_same_stack(slot, record, start->sp + window->shift);
+    bool has_any = sp >= window->lo_va && sp < window->hi_va && window->hi_va - sp >= 8;
+    return has_any ? window->hi_va - sp - 7 : 0;
 }
 
-static bool is_passed_over(const struct hs_replay_slot *slot, uint64_t sp,
-                           const struct hs_stack_window *window)
+static bool is_passed_over(const struct hs_replay_slot *slot, uint64_t base, uint64_t readable)
 {
-    uint64_t va = sp + slot->check_off;
-    return sp >= window->lo_va && va < window->hi_va && window->hi_va - va >= 8 &&
-           (uint32_t)hs_stack_load(va, window->shift) != slot->check;
+    return slot->check_off < readable &&
+           (uint32_t)hs_stack_load(base + slot->check_off, 0) != slot->check;
+}
+
+static bool is_start_of(const struct record *record, const struct hs_regs *start,
+                        uint64_t generation)
+{
+    return record->pc == start->pc && record->sp == start->sp && record->generation == generation &&
+           (!record->has_used_bp || record->bp == start->bp);
+}
+
+/* Stacks are contiguous, so the highest word vouches for all of them, unless the window was moved
+ * for it. (What was readable before still is.) */
+static HS_COLD bool extend_to(struct hs_stack_window *window, uint64_t sp, uint32_t off)
+{
+    return hs_stack_window_has(window, sp + off) && sp >= window->lo_va;
 }
 
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
 {
-    uint64_t hash = hash_start(start);
-    struct hs_replay_slot *set = set_of(replay, hash);
-    for (uint32_t way = 0; way < HS_REPLAY_WAYS && set[way].at != 0; way++) {
-        if (set[way].tag != (uint32_t)hash || is_passed_over(&set[way], start->sp, window)) {
+    const uint64_t sp = start->sp, hash = hash_start(start);
+    const uint64_t base = sp + window->shift, readable = readable_bytes(window, sp);
+    struct hs_replay_slot *set = set_of(replay, hash), *slot = set;
+    for (; slot != set + HS_REPLAY_WAYS && slot->at != 0; slot++) {
+        if (slot->tag != (uint32_t)hash || is_passed_over(slot, base, readable)) {
             continue;
         }
-        if (is_stack_of(replay, &set[way], start, window, generation)) {
-            *ret_user = record_at(replay, set[way].at)->user;
-            if (way > 0) {
-                touch(set, way);
+        struct record *record = record_at(replay, slot->at);
+        if (is_start_of(record, start, generation) &&
+            (record->top_off < readable || extend_to(window, sp, record->top_off)) &&
+            is_same_stack(slot, record, base)) {
+            *ret_user = record->user;
+            if (slot != set) {
+                touch(set, slot);
             }
             return true;
         }
