@@ -102,6 +102,11 @@ void hs_run_words_gaps(const char *program, const struct hs_collector_result *re
                    result->bad_count == 1 ? "is" : "are",
                    result->bad_why ? result->bad_why : "unknown reason");
     }
+    if (result->unseen_count > 0) {
+        hs_message_info("%llu process%s ended before recording had begun",
+                        (unsigned long long)result->unseen_count,
+                        result->unseen_count == 1 ? "" : "es");
+    }
     if (result->stranger_count > 0) {
         hs_message("%llu process%s of other users asked to be recorded, and %s refused",
                    (unsigned long long)result->stranger_count,

@@ -312,6 +312,7 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
         .has_root_image = c->has_root_image,
         .image_count = c->registry.image_count,
         .running_count = running_count,
+        .unseen_count = c->registry.unseen_count,
         .stranger_count = c->registry.stranger_count,
         .bad_count = c->bad_count + c->registry.bad_count,
         .bad_why = c->bad_why ? c->bad_why : c->registry.bad_why,

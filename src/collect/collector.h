@@ -52,6 +52,7 @@ struct hs_collector_result {
     uint64_t image_count;    /* process images that announced themselves */
     uint64_t running_count;  /* of which still ran when the program had ended */
     uint64_t stranger_count; /* connections of other users, refused */
+    uint64_t unseen_count;   /* processes that ended before they had announced themselves */
     uint64_t bad_count;      /* images that could not be read */
     const char *bad_why;     /* of the last of them */
     uint64_t own_malloc_count;

@@ -4,6 +4,7 @@
 #include "collect/listen.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "util/proc.h"
 
 /* A build of a thousand processes may announce itself while we write a dump. */
 #define HS_BACKLOG      4096
@@ -100,6 +103,25 @@ static void find_process(int connection_fd, struct hs_guest *guest)
     guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
 }
 
+/* Did the peer hang up because it ended? It closes its descriptors a little before it counts as
+ * ended, hence the flag. One that we cannot see gets the benefit of the doubt. */
+static int why_silent(int connection_fd, pid_t pid)
+{
+    struct hs_guest guest = { .pid = pid };
+    struct hs_proc_stat stat = { .is_exiting = true };
+    find_process(connection_fd, &guest);
+    if (!guest.is_gone && pid > 0) {
+        hs_proc_read_stat(pid, &stat);
+    }
+    if (guest.pidfd >= 0) {
+        /* After the look at the pid: it was this process's, then. */
+        struct pollfd end = { .fd = guest.pidfd, .events = POLLIN };
+        stat.is_exiting |= poll(&end, 1, 0) > 0;
+        close(guest.pidfd);
+    }
+    return stat.is_exiting ? -ENODATA : -ECONNRESET;
+}
+
 /* Keeps the first descriptor, closes all others; -1: there was none. */
 static int take_fd(struct msghdr *message)
 {
@@ -154,7 +176,7 @@ int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_
         if (guest.region_fd >= 0) {
             close(guest.region_fd);
         }
-        return got == 0 ? -ENODATA : -EPROTO;
+        return got == 0 ? why_silent(connection_fd, peer.pid) : -EPROTO;
     }
     guest.pid = peer.pid;
     find_process(connection_fd, &guest);

@@ -50,5 +50,6 @@ void hs_listener_close(struct hs_listener *listener);
 int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_fd);
 
 /* 0; -EAGAIN: its message is still to come; -EACCES: not one of ours; -EPROTO: not a hello;
- * -ENODATA: it hung up. The connection stays the caller's to close. */
+ * -ENODATA: its process ended before it; -ECONNRESET: it hung up, and lives. The connection stays
+ * the caller's to close. */
 int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest);

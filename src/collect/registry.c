@@ -213,6 +213,12 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
     case -EACCES:
         registry->stranger_count++;
         return true;
+    case -ENODATA:
+        registry->unseen_count++;
+        return true;
+    case -ECONNRESET:
+        count_bad(registry, "it hung up before it said who it is");
+        return true;
     default:
         count_bad(registry, "its hello made no sense");
         return true;

@@ -45,6 +45,7 @@ struct hs_registry {
     void *on_end_ctx;
     uint64_t image_count;      /* hellos accepted */
     uint64_t stranger_count;   /* connections of other users */
+    uint64_t unseen_count;     /* processes that ended between connect and hello */
     uint64_t bad_count;        /* hellos and regions that were no good */
     const char *bad_why;       /* of the last one; constant text */
     uint64_t own_malloc_count; /* images whose executable has a malloc of its own */

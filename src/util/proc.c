@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "rt/base.h"
+
+/* In the flags of /proc/PID/stat. */
+#define PROC_FLAG_EXITING 0x4
 
 struct cursor {
     const char *at;
@@ -87,6 +89,8 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     stat.ppid = clamp_u32(fields[4]);
     stat.pgrp = clamp_u32(fields[5]);
     stat.session = clamp_u32(fields[6]);
+    stat.is_exiting =
+        (fields[9] & PROC_FLAG_EXITING) != 0 || stat.state == 'Z' || stat.state == 'X';
     stat.start_ticks = fields[22];
     stat.vsize_bytes = fields[23];
     stat.rss_pages = fields[24];

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,7 @@ struct hs_proc_stat {
     uint32_t ppid;
     uint32_t pgrp;
     uint32_t session;
+    bool is_exiting;      /* on its way out, its descriptors closed or about to be */
     uint64_t start_ticks; /* since boot; sysconf(_SC_CLK_TCK) a second */
     uint64_t vsize_bytes;
     uint64_t rss_pages;

@@ -223,6 +223,25 @@ def test_nonsense_is_counted_and_harmless(heapscope, report, tmp_path, attack):
     assert process["exit_status"] == 3
 
 
+def test_killed_before_the_hello(heapscope, tmp_path):
+    code = CONNECT + """
+for i in range(3):
+    if os.fork() == 0:
+        s = connect()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+"""
+    done = heapscope("run", "-o", tmp_path / "x", "--", *python(code))
+    assert "heapscope: 3 processes ended before recording had begun\n" in done.stderr
+    assert "could not be read" not in done.stderr
+
+
+def test_killed_at_birth(heapscope, tmp_path):
+    code = "for i in range(200): p = subprocess.Popen(['/bin/true']); p.kill(); p.wait()"
+    done = heapscope("run", "-q", "-o", tmp_path / "x", "--", *python(code))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_silent_connections_do_not_keep_others_out(heapscope, report, tmp_path):
     code = CONNECT + """
 held = [connect() for i in range(200)]

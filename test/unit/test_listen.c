@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -220,8 +221,33 @@ static void test_silence_and_hanging_up(void **state)
     assert_int_equal(hs_listener_accept(&listener, &connection), 0);
     assert_int_equal(hs_guest_receive(&listener, connection, &guest), -EAGAIN);
     close(sock);
-    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ENODATA);
+    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ECONNRESET);
     close(connection);
+    hs_listener_close(&listener);
+}
+
+/* A zombie, and one that was waited for. */
+static void test_killed_before_its_hello(void **state)
+{
+    (void)state;
+    struct hs_listener listener = open_listener();
+    unsigned before = count_fds();
+    for (int is_reaped = 0; is_reaped <= 1; is_reaped++) {
+        struct hs_guest guest;
+        siginfo_t info;
+        int connection;
+        pid_t pid = fork();
+        if (pid == 0) {
+            connect_to(&listener);
+            raise(SIGKILL);
+        }
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | (is_reaped ? 0 : WNOWAIT)), 0);
+        assert_int_equal(hs_listener_accept(&listener, &connection), 0);
+        assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ENODATA);
+        close(connection);
+        assert_int_equal(is_reaped ? pid : waitpid(pid, NULL, 0), pid);
+    }
+    assert_int_equal(count_fds(), before);
     hs_listener_close(&listener);
 }
 
@@ -233,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_the_dead_are_heard),
         cmocka_unit_test(test_what_is_no_hello),
         cmocka_unit_test(test_silence_and_hanging_up),
+        cmocka_unit_test(test_killed_before_its_hello),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,26 @@ static void test_stat_reads_the_fields_after_a_hostile_comm(void **state)
     assert_int_equal(stat.start_ticks, 987654);
     assert_int_equal(stat.vsize_bytes, 12345678);
     assert_int_equal(stat.rss_pages, 321);
+    assert_false(stat.is_exiting);
+}
+
+static void test_stat_tells_who_is_on_the_way_out(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        bool is_exiting;
+    } cases[] = {
+        { "1 (a) R 1 1 1 0 -1 4194304 0", false },
+        { "1 (a) R 1 1 1 0 -1 4194308 0", true }, /* no zombie yet, but its flags say so */
+        { "1 (a) Z 1 1 1 0 -1 4194304 0", true },
+        { "1 (a) X 1 1 1 0 -1 4194304 0", true },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hs_proc_stat stat;
+        assert_int_equal(hs_proc_parse_stat(cases[i].text, strlen(cases[i].text), &stat), 0);
+        assert_int_equal(stat.is_exiting, cases[i].is_exiting);
+    }
 }
 
 static void test_stat_refuses_what_is_cut(void **state)
@@ -123,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stat_reads_the_fields_after_a_hostile_comm),
+        cmocka_unit_test(test_stat_tells_who_is_on_the_way_out),
         cmocka_unit_test(test_stat_refuses_what_is_cut),
         cmocka_unit_test(test_status_takes_known_lines),
         cmocka_unit_test(test_huge_numbers_saturate),
