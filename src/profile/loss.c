@@ -7,20 +7,24 @@
 
 static const struct hs_loss_text client_losses[HS_LOSS_N] = {
     [HS_LOSS_REENTRANT] = { "reentrant",
-                            "allocations not recorded: made by a signal handler while an "
-                            "allocation was being recorded",
+                            "allocations not recorded: made by a signal handler that "
+                            "interrupted the recorder",
                             true },
     [HS_LOSS_NO_MEMORY] = { "no_memory",
                             "allocations not recorded: no memory for the profiler's own tables",
                             true },
     [HS_LOSS_NO_THREAD_BLOCK] = { "no_thread_block",
-                                  "allocations not recorded: more threads than can be counted",
+                                  "allocations not recorded: no counters for their thread: too "
+                                  "many threads, or no memory",
                                   true },
     [HS_LOSS_STACK_EMPTY] = { "stack_empty",
-                              "allocations not recorded: not one frame of their stack was found",
-                              true },
+                              "stacks of which not one frame was found: their allocations are "
+                              "recorded, but not where they were made",
+                              false },
     [HS_LOSS_TABLE_FULL] = { "table_full",
-                             "allocations not recorded: a table of the profiler was full", true },
+                             "allocations not recorded: a table of the profiler was full, or could "
+                             "not grow",
+                             true },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks taken as freed: their address was allocated again, and no "
                             "free had been seen",

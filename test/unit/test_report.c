@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
+#include "profile/loss.h"
 #include "util/buf.h"
 #include "view/report.h"
 
@@ -180,6 +181,29 @@ static void health(void **state)
     fixture_deinit(&fx);
 }
 
+/* What is not recorded is missing from the figures, and everything else is not. */
+static void losses_of_data_and_of_frames(void **state)
+{
+    (void)state;
+    static const char lost[] = "allocations not recorded: ";
+    for (uint32_t i = 0; i <= HS_LOSS_N; i++) {
+        struct hs_loss_text text = hs_loss_of_client(i);
+        assert_true(text.is_serious == (i != HS_LOSS_STACK_EMPTY && i != HS_LOSS_DUPLICATE));
+        assert_true(text.is_serious == (strncmp(text.text, lost, sizeof(lost) - 1) == 0));
+    }
+    for (uint32_t i = HS_STACK_END_NO_INFO; i <= HS_STACK_END_N; i++) {
+        assert_false(hs_loss_of_stack_end(i).is_serious);
+    }
+    struct fixture fx = sample_profile();
+    struct hs_loss_text empty = hs_loss_of_client(HS_LOSS_STACK_EMPTY);
+    fixture_loss(&fx, empty.name, empty.text, 7);
+    fx.p.losses[fx.p.loss_count - 1].is_serious = empty.is_serious;
+    assert_true(has_text(&fx, &plain,
+                         "  stacks of which not one frame was found: their allocations are "
+                         "recorded, but not where they were\n  made: 7\n"));
+    fixture_deinit(&fx);
+}
+
 static void names_cannot_reach_the_terminal(void **state)
 {
     (void)state;
@@ -295,6 +319,7 @@ int main(void)
         cmocka_unit_test(whole_report),
         cmocka_unit_test(tree),
         cmocka_unit_test(health),
+        cmocka_unit_test(losses_of_data_and_of_frames),
         cmocka_unit_test(names_cannot_reach_the_terminal),
         cmocka_unit_test(empty_and_several),
         cmocka_unit_test(processes_of_one_program_are_summed_up),
