@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/margin.h"
 #include "profile/profile.h"
 #include "profile/select.h"
 
@@ -157,7 +158,7 @@ static inline double hs_view_value(enum hs_view view, const struct hs_amount *am
     return hs_views[view].is_count ? amount->count : amount->bytes;
 }
 
-static inline double hs_view_var(enum hs_view view, const struct hs_amount *amount)
+static inline struct hs_figure hs_view_figure(enum hs_view view, const struct hs_amount *amount)
 {
-    return hs_views[view].is_count ? amount->count_var : amount->bytes_var;
+    return hs_figure_of(amount, hs_views[view].is_count);
 }

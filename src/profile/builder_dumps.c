@@ -35,14 +35,6 @@ static int compare_samples(const void *left, const void *right)
     return (a->heap > b->heap) - (a->heap < b->heap);
 }
 
-static void add(struct hs_amount *sum, const struct hs_amount *more)
-{
-    sum->bytes += more->bytes;
-    sum->count += more->count;
-    sum->bytes_var += more->bytes_var;
-    sum->count_var += more->count_var;
-}
-
 /* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
 static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples, size_t count)
 {
@@ -58,9 +50,9 @@ static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples
     size_t n = 0;
     for (size_t i = 0; i < kept; i++) {
         if (n > 0 && compare_samples(&samples[n - 1], &samples[i]) == 0) {
-            add(&samples[n - 1].alloc, &samples[i].alloc);
-            add(&samples[n - 1].live, &samples[i].live);
-            add(&samples[n - 1].peak, &samples[i].peak);
+            hs_amount_add(&samples[n - 1].alloc, &samples[i].alloc);
+            hs_amount_add(&samples[n - 1].live, &samples[i].live);
+            hs_amount_add(&samples[n - 1].peak, &samples[i].peak);
         } else {
             samples[n++] = samples[i];
         }

@@ -3,7 +3,6 @@
  */
 #include "profile/describe.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "trace/snapshot.h"
@@ -61,10 +60,4 @@ const char *hs_describe_module(const struct hs_profile *profile, uint32_t module
         return "";
     }
     return hs_describe_base_name(hs_profile_string(profile, profile->modules[module].path));
-}
-
-double hs_describe_margin(double var)
-{
-    /* Sums of many independent samples are close to normal: 1.96 standard deviations hold 95 %. */
-    return var > 0 ? 1.96 * sqrt(var) : 0;
 }

@@ -27,6 +27,3 @@ const char *hs_describe_base_name(const char *path);
 
 /* The file name of a module, "" when it is unknown or there is none (any index is fine). */
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);
-
-/* Half the width of the 95 % confidence interval of a figure with this variance. */
-double hs_describe_margin(double var);

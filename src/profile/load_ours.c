@@ -14,6 +14,7 @@
 
 #include "profile/load_state.h"
 #include "profile/loss.h"
+#include "profile/margin.h"
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 
@@ -39,7 +40,7 @@ struct hs_load_process {
     uint32_t thread_count;
 };
 
-static struct hs_amount get_amount(const Hs__Pb__HsAmount *from)
+static struct hs_amount get_amount(const Hs__Pb__HsAmount *from, uint64_t interval_bytes)
 {
     struct hs_amount amount = { 0 };
     if (from) {
@@ -47,6 +48,7 @@ static struct hs_amount get_amount(const Hs__Pb__HsAmount *from)
         amount.count = hs_load_number(from->count);
         amount.bytes_var = hs_load_number(from->bytes_var);
         amount.count_var = hs_load_number(from->count_var);
+        hs_margin_split(&amount, interval_bytes);
     }
     return amount;
 }
@@ -113,7 +115,7 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
             .tid = from->tid,
             .name = from->name ? hs_builder_string(load->builder, from->name) : 0,
             .start_ns = dump->start_mono_ns + from->start_ms * UINT64_C(1000000),
-            .live = get_amount(from->live),
+            .live = get_amount(from->live, dump->interval_bytes),
         };
     }
 }
@@ -145,9 +147,9 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .rss_peak_bytes = dump->rss_peak_bytes,
         .has_peak = dump->peak_time_ns != 0,
         .has_scaled_counts = true,
-        .live = get_amount(dump->live),
-        .alloc = get_amount(dump->alloc),
-        .peak = get_amount(dump->peak),
+        .live = get_amount(dump->live, dump->interval_bytes),
+        .alloc = get_amount(dump->alloc, dump->interval_bytes),
+        .peak = get_amount(dump->peak, dump->interval_bytes),
         .sample_count = dump->sample_count,
         .free_count = dump->free_count,
         .replay_count = dump->replay_count,
@@ -170,16 +172,20 @@ static struct hs_profile_sample *collect(const struct hs_load_process *process, 
     uint32_t row_count = process->row_ids.ids.count;
     struct hs_profile_sample *samples = malloc(((size_t)row_count + 1) * sizeof(*samples));
     size_t count = 0;
+    uint64_t interval_bytes = process->head.interval_bytes;
     for (uint32_t i = 0; samples && i < row_count; i++) {
         const struct hs_load_row *row = &process->rows[i];
         if (!is_zero(&row->alloc) || !is_zero(&row->live) || !is_zero(&row->peak)) {
-            samples[count++] = (struct hs_profile_sample){
+            samples[count] = (struct hs_profile_sample){
                 .node = row->node,
                 .heap = row->heap,
                 .alloc = row->alloc,
                 .live = row->live,
                 .peak = row->peak,
             };
+            hs_margin_split(&samples[count].alloc, interval_bytes);
+            hs_margin_split(&samples[count].live, interval_bytes);
+            hs_margin_split(&samples[count++].peak, interval_bytes);
         }
     }
     *ret_count = count;

@@ -82,15 +82,12 @@ struct hs_load_heaps {
 
 static struct hs_amount bytes_amount(uint64_t bytes, uint64_t count, uint64_t interval_bytes)
 {
-    double var = interval_bytes > 1 ? (double)interval_bytes * (double)bytes : 0;
-    return (struct hs_amount){ .bytes = (double)bytes, .count = (double)count, .bytes_var = var };
-}
-
-static void add(struct hs_amount *sum, const struct hs_amount *more)
-{
-    sum->bytes += more->bytes;
-    sum->count += more->count;
-    sum->bytes_var += more->bytes_var;
+    struct hs_amount amount = { .bytes = (double)bytes, .count = (double)count };
+    if (interval_bytes > 1) {
+        amount.bytes_var = (double)interval_bytes * amount.bytes;
+        amount.sampled_bytes = amount.bytes;
+    }
+    return amount;
 }
 
 /* All stacks of the process, and their sums into the head. */
@@ -113,9 +110,9 @@ static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *re
             .live = bytes_amount(live_bytes, live_count, interval),
             .peak = bytes_amount(stack->peak_bytes, stack->peak_count, interval),
         };
-        add(&head->alloc, &samples[i].alloc);
-        add(&head->live, &samples[i].live);
-        add(&head->peak, &samples[i].peak);
+        hs_amount_add(&head->alloc, &samples[i].alloc);
+        hs_amount_add(&head->live, &samples[i].live);
+        hs_amount_add(&head->peak, &samples[i].peak);
     }
     /* Each count is a sample; recorders that say how many there were are believed. */
     head->sample_count = heaps->sample_count ? heaps->sample_count : (uint64_t)head->alloc.count;

@@ -71,7 +71,19 @@ struct hs_amount {
     double count;
     double bytes_var;
     double count_var;
+    double sampled_bytes; /* the part that rests on samples, see margin.h */
+    double sampled_count;
 };
+
+static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
+{
+    sum->bytes += more->bytes;
+    sum->count += more->count;
+    sum->bytes_var += more->bytes_var;
+    sum->count_var += more->count_var;
+    sum->sampled_bytes += more->sampled_bytes;
+    sum->sampled_count += more->sampled_count;
+}
 
 struct hs_profile_sample {
     uint32_t node; /* the whole stack */

@@ -53,11 +53,3 @@ bool hs_selection_has_loss(const struct hs_selection *selection,
 
 /* How many dumps the process with the most has; 0 for none. */
 uint32_t hs_select_dump_count_max(const struct hs_profile *profile);
-
-static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
-{
-    sum->bytes += more->bytes;
-    sum->count += more->count;
-    sum->bytes_var += more->bytes_var;
-    sum->count_var += more->count_var;
-}

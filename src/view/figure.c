@@ -6,33 +6,51 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/describe.h"
 #include "util/human.h"
+
+/* Sides that differ by more are told apart; it is so below some 100 samples. */
+#define SIDES_ALIKE 1.22
 
 char *hs_figure_value(char *out, bool is_count, double value)
 {
     return is_count ? hs_human_count(out, value) : hs_human_bytes(out, value);
 }
 
-char *hs_figure_margin(char *out, bool is_count, double var)
+static void write_margin(char *out, size_t cap_bytes, bool is_count, const struct hs_figure *figure)
 {
-    char text[HS_HUMAN_BYTES];
+    char below[HS_HUMAN_BYTES];
+    char above[HS_HUMAN_BYTES];
+    struct hs_margin margin = hs_margin_of(figure);
+    hs_figure_value(below, is_count, margin.below);
+    hs_figure_value(above, is_count, margin.above);
+    if (margin.above <= SIDES_ALIKE * margin.below || strcmp(below, above) == 0) {
+        snprintf(out, cap_bytes, "± %s", above);
+        return;
+    }
+    char *below_unit = strchr(below, ' ');
+    const char *above_unit = strchr(above, ' ');
+    if (below_unit && above_unit && strcmp(below_unit, above_unit) == 0) {
+        *below_unit = '\0';
+    }
+    snprintf(out, cap_bytes, "−%s +%s", below, above);
+}
+
+char *hs_figure_margin(char *out, bool is_count, const struct hs_figure *figure)
+{
     out[0] = '\0';
-    if (var > 0) {
-        hs_figure_value(text, is_count, hs_describe_margin(var));
-        snprintf(out, HS_FIGURE_BYTES, "± %s", text);
+    if (figure->var > 0) {
+        write_margin(out, HS_FIGURE_BYTES, is_count, figure);
     }
     return out;
 }
 
-char *hs_figure_both(char *out, bool is_count, double value, double var)
+char *hs_figure_both(char *out, bool is_count, const struct hs_figure *figure)
 {
-    hs_figure_value(out, is_count, value);
-    if (var > 0) {
+    hs_figure_value(out, is_count, figure->value);
+    if (figure->var > 0) {
         size_t used = strlen(out);
-        char margin[HS_HUMAN_BYTES];
-        hs_figure_value(margin, is_count, hs_describe_margin(var));
-        snprintf(out + used, HS_FIGURE_BYTES - used, " ± %s", margin);
+        out[used++] = ' ';
+        write_margin(out + used, HS_FIGURE_BYTES - used, is_count, figure);
     }
     return out;
 }

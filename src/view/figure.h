@@ -1,6 +1,8 @@
 /*
  * Figures with what is known about their error: "412 MiB ± 1.2 MiB", "12,345 ± 80".
  *
+ * From few samples the truth may lie further above than below: "20.0 KiB −11.5 +26.8 KiB".
+ *
  * Threads   pure functions.
  */
 #pragma once
@@ -8,14 +10,15 @@
 #include <stdbool.h>
 
 #include "profile/aggregate.h"
+#include "profile/margin.h"
 
-#define HS_FIGURE_BYTES 72
+#define HS_FIGURE_BYTES 112
 
 /* Each returns `out`, which is HS_FIGURE_BYTES long. */
 
 /* The value alone: a size, or a number of objects. */
 char *hs_figure_value(char *out, bool is_count, double value);
-/* "± 1.2 MiB"; "" when the value is exact. */
-char *hs_figure_margin(char *out, bool is_count, double var);
+/* "± 1.2 MiB", or "−1.0 +1.4 MiB" when the sides differ; "" when the figure is exact. */
+char *hs_figure_margin(char *out, bool is_count, const struct hs_figure *figure);
 /* Both. */
-char *hs_figure_both(char *out, bool is_count, double value, double var);
+char *hs_figure_both(char *out, bool is_count, const struct hs_figure *figure);

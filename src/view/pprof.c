@@ -311,8 +311,10 @@ static void put_total_comment(struct writer *w, const char *name, const struct h
     char bytes[HS_FIGURE_BYTES];
     char count[HS_FIGURE_BYTES];
     char text[3 * HS_FIGURE_BYTES];
-    hs_figure_both(bytes, false, amount->bytes, amount->bytes_var);
-    hs_figure_both(count, true, amount->count, amount->count_var);
+    struct hs_figure figure = hs_figure_of(amount, false);
+    hs_figure_both(bytes, false, &figure);
+    figure = hs_figure_of(amount, true);
+    hs_figure_both(count, true, &figure);
     snprintf(text, sizeof(text), "%s: %s in %s objects%s", name, bytes, count,
              amount->bytes_var > 0 ? " (95 % confidence)" : "");
     put_comment(w, text);

@@ -112,9 +112,11 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     char text[HS_FIGURE_BYTES];
     hs_table_cell(table, "%s", label);
     hs_table_cell(table, "%s", hs_figure_value(text, false, amount->bytes));
-    hs_table_cell(table, "%s", hs_figure_margin(text, false, amount->bytes_var));
+    struct hs_figure figure = hs_figure_of(amount, false);
+    hs_table_cell(table, "%s", hs_figure_margin(text, false, &figure));
     hs_table_cell(table, "%s", hs_figure_value(text, true, amount->count));
-    hs_figure_margin(text, true, amount->count_var);
+    figure = hs_figure_of(amount, true);
+    hs_figure_margin(text, true, &figure);
     hs_table_cell(table, "objects%s%s", text[0] ? " " : "", text);
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
 }
@@ -203,7 +205,7 @@ static void write_sampling(struct hs_report *report)
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
         hs_buf_str(&text,
-                   s->is_sampled ? " allocated; ± holds with 95 % confidence" : " allocated");
+                   s->is_sampled ? " allocated; margins hold with 95 % confidence" : " allocated");
     }
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {

@@ -5,6 +5,7 @@
  * carry live, alloc and peak at once; functions and tree those of the view. Keys are only added, never
  * renamed: `format` counts the changes that would break a reader.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "profile/describe.h"
@@ -13,6 +14,21 @@
 
 #define FORMAT 1
 
+/* A margin that holds on both sides, and the two ends, which are nearer to the truth. */
+static void write_range(struct hs_json *json, const char *name, const struct hs_amount *amount,
+                        bool is_count)
+{
+    char key[24];
+    struct hs_figure figure = hs_figure_of(amount, is_count);
+    struct hs_margin margin = hs_margin_of(&figure);
+    snprintf(key, sizeof(key), "%s_margin", name);
+    hs_json_kv_double(json, key, margin.above);
+    snprintf(key, sizeof(key), "%s_low", name);
+    hs_json_kv_double(json, key, figure.value - margin.below);
+    snprintf(key, sizeof(key), "%s_high", name);
+    hs_json_kv_double(json, key, figure.value + margin.above);
+}
+
 static void write_amount(struct hs_json *json, const char *key, const struct hs_amount *amount)
 {
     hs_json_key(json, key);
@@ -20,8 +36,8 @@ static void write_amount(struct hs_json *json, const char *key, const struct hs_
     hs_json_kv_double(json, "bytes", amount->bytes);
     hs_json_kv_double(json, "count", amount->count);
     if (amount->bytes_var > 0 || amount->count_var > 0) {
-        hs_json_kv_double(json, "bytes_margin", hs_describe_margin(amount->bytes_var));
-        hs_json_kv_double(json, "count_margin", hs_describe_margin(amount->count_var));
+        write_range(json, "bytes", amount, false);
+        write_range(json, "count", amount, true);
     }
     hs_json_close(json, '}');
 }

@@ -20,8 +20,9 @@ struct program {
     uint32_t name; /* string id */
     uint32_t count;
     double peak_bytes; /* of the largest one */
-    double live_bytes, live_var, alloc_bytes;
-    double sort_bytes; /* what they took at their peaks, added up */
+    double alloc_bytes;
+    struct hs_figure live; /* bytes */
+    double sort_bytes;     /* what they took at their peaks, added up */
 };
 
 static double size_of(const struct hs_report *report, const struct hs_profile_dump *dump)
@@ -148,8 +149,8 @@ static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
         program->count++;
         program->peak_bytes =
             dump->peak.bytes > program->peak_bytes ? dump->peak.bytes : program->peak_bytes;
-        program->live_bytes += dump->live.bytes;
-        program->live_var += dump->live.bytes_var;
+        struct hs_figure live = hs_figure_of(&dump->live, false);
+        hs_figure_add(&program->live, &live);
         program->alloc_bytes += dump->alloc.bytes;
         program->sort_bytes += size_of(report, dump);
     }
@@ -180,8 +181,8 @@ static void write_programs(struct hs_report *report)
             hs_table_cell(&table, "%s", hs_human_exact(text, program->count));
             hs_figure_value(text, false, program->peak_bytes);
             hs_table_cell(&table, "%s", report->selection.has_peak ? text : "");
-            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->live_bytes));
-            hs_table_cell(&table, "%s", hs_figure_margin(text, false, program->live_var));
+            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->live.value));
+            hs_table_cell(&table, "%s", hs_figure_margin(text, false, &program->live));
             hs_table_cell(&table, "%s", hs_figure_value(text, false, program->alloc_bytes));
             hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
         }

@@ -31,8 +31,8 @@ static void add_function_row(struct hs_report *report, struct hs_table *table,
     double self = hs_report_value(report, &row->self);
     double all = hs_report_value(report, &row->total);
     hs_table_cell(table, "%s", self > 0 ? hs_figure_value(text, view->is_count, self) : "");
-    hs_table_cell(table, "%s",
-                  hs_figure_margin(text, view->is_count, hs_view_var(report->view, &row->self)));
+    struct hs_figure figure = hs_view_figure(report->view, &row->self);
+    hs_table_cell(table, "%s", hs_figure_margin(text, view->is_count, &figure));
     hs_table_cell(table, "%s", self > 0 ? hs_human_share(text, self, total) : "");
     hs_table_cell(table, "%s", hs_figure_value(text, view->is_count, all));
     hs_table_cell(table, "%s", hs_human_share(text, all, total));
@@ -178,7 +178,8 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
     hs_text_style(buf, report->options->has_colour, HS_TEXT_BOLD);
     hs_buf_str(buf, hs_figure_value(text, view->is_count, hs_report_value(report, amount)));
     hs_text_style(buf, report->options->has_colour, HS_TEXT_PLAIN);
-    hs_figure_margin(text, view->is_count, hs_view_var(report->view, amount));
+    struct hs_figure figure = hs_view_figure(report->view, amount);
+    hs_figure_margin(text, view->is_count, &figure);
     hs_human_share(share, hs_report_value(report, amount), hs_report_value(report, &report->total));
     hs_buf_printf(buf, "%s%s   %s", text[0] ? " " : "", text, share);
     if (view->is_count) {

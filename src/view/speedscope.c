@@ -114,7 +114,8 @@ static int write_profile(struct writer *w, enum hs_view view)
                                                                           : &s->peak;
     char figure[HS_FIGURE_BYTES];
     char name[HS_FIGURE_BYTES + 64];
-    hs_figure_both(figure, info->is_count, hs_view_value(view, total), hs_view_var(view, total));
+    struct hs_figure of_total = hs_view_figure(view, total);
+    hs_figure_both(figure, info->is_count, &of_total);
     snprintf(name, sizeof(name), "%s: %s, %s", info->name, info->title, figure);
     int err = order_stacks(w, view);
     double sum = 0;

@@ -182,7 +182,7 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
             hs_buf_char(buf, ']');
         }
     }
-    hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, box->value, box->var));
+    hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, &box->figure));
     hs_buf_str(buf, is_count ? " objects, " : ", ");
     hs_human_share(text, box->value, total);
     write_escaped(buf, text, strlen(text)); /* it may be "<0.1 %" */
@@ -230,8 +230,8 @@ static void write_title_text(struct svg *svg, struct hs_buf *text)
     if (s->dump_count > 1) {
         hs_buf_printf(text, " and %u more", s->dump_count - 1);
     }
-    hs_figure_both(figure, view->is_count, hs_view_value(svg->view, &svg->total),
-                   hs_view_var(svg->view, &svg->total));
+    struct hs_figure total = hs_view_figure(svg->view, &svg->total);
+    hs_figure_both(figure, view->is_count, &total);
     bool is_end = dump->is_final && view->quantity == HS_QUANTITY_LIVE;
     hs_buf_printf(text, "): %s%s, %s", view->title, is_end ? " at the end" : "", figure);
 }
@@ -250,8 +250,8 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
         hs_buf_printf(text, ", one for each %s allocated",
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
-    if (hs_view_var(svg->view, &svg->total) > 0) {
-        hs_buf_str(text, "; ± holds with 95 % confidence");
+    if (hs_view_figure(svg->view, &svg->total).var > 0) {
+        hs_buf_str(text, "; margins hold with 95 % confidence");
     }
     if (lost > 0) {
         hs_buf_printf(text, "; DATA IS MISSING in %s cases, see heapscope report --health",

@@ -51,10 +51,11 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
     struct hs_box rest = { .node = HS_BOX_MERGED, .depth = parent->depth + 1, .start = start };
     for (uint32_t i = shown; i < end; i++) {
         const struct hs_amount *total = &b->totals[b->tree.children[i]];
-        rest.value += hs_view_value(b->view, total);
-        rest.var += hs_view_var(b->view, total);
-        rest.merged_count += hs_view_value(b->view, total) > 0;
+        struct hs_figure figure = hs_view_figure(b->view, total);
+        hs_figure_add(&rest.figure, &figure);
+        rest.merged_count += figure.value > 0;
     }
+    rest.value = rest.figure.value;
     int err = 0;
     if (rest.value >= b->out.least && rest.merged_count > 0) {
         err = push(&b->todo, &b->todo_count, &b->todo_capacity, &rest);
@@ -67,7 +68,7 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
             .depth = parent->depth + 1,
             .start = start,
             .value = hs_view_value(b->view, &b->totals[child]),
-            .var = hs_view_var(b->view, &b->totals[child]),
+            .figure = hs_view_figure(b->view, &b->totals[child]),
             .self = b->selves[child],
         };
         err = push(&b->todo, &b->todo_count, &b->todo_capacity, &box);
@@ -79,7 +80,7 @@ static int draw(struct builder *b, const struct hs_amount *total, uint32_t count
 {
     struct hs_box root = { .node = HS_BOX_ROOT,
                            .value = hs_view_value(b->view, total),
-                           .var = hs_view_var(b->view, total) };
+                           .figure = hs_view_figure(b->view, total) };
     b->out.count = 0;
     b->out.depth_max = 0;
     b->todo_count = 0;

@@ -24,7 +24,8 @@ struct hs_box {
     uint32_t node; /* of the tree, HS_BOX_ROOT or HS_BOX_MERGED */
     uint32_t depth;
     uint32_t merged_count; /* functions in a merged box */
-    double start, value, var, self;
+    double start, value, self;
+    struct hs_figure figure; /* of the value */
 };
 
 struct hs_boxes {

@@ -23,7 +23,7 @@ def trace_tool():
     protos = ["heapscope", "perfetto"]
     sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
     sources += [ROOT / "src/profile" / f"{n}.c" for n in (
-        "builder", "builder_dumps", "load", "load_ours", "load_samples", "load_tables", "loss",
+        "builder", "builder_dumps", "load", "load_ours", "load_samples", "load_tables", "loss", "margin",
         "profile")]
     sources += [ROOT / "src/util" / f"{n}.c" for n in ("buf", "intern")]
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), ROOT / "test/unit/snapshot_fixture.h"]

@@ -160,12 +160,11 @@ FIXTURE struct hs_amount fixture_exact(double bytes, double count)
     return (struct hs_amount){ .bytes = bytes, .count = count };
 }
 
-FIXTURE void fixture_add(struct hs_amount *sum, struct hs_amount more)
+/* All of it from samples. */
+FIXTURE struct hs_amount fixture_sampled(double bytes, double count, double bytes_var,
+                                         double count_var)
 {
-    sum->bytes += more.bytes;
-    sum->count += more.count;
-    sum->bytes_var += more.bytes_var;
-    sum->count_var += more.count_var;
+    return (struct hs_amount){ bytes, count, bytes_var, count_var, bytes, count };
 }
 
 FIXTURE void fixture_sample(struct fixture *fx, uint32_t node, struct hs_amount live,
@@ -178,9 +177,9 @@ FIXTURE void fixture_sample(struct fixture *fx, uint32_t node, struct hs_amount 
     struct hs_profile_dump *dump = &p->dumps[p->dump_count - 1];
     dump->samples_n++;
     dump->sample_count++;
-    fixture_add(&dump->live, live);
-    fixture_add(&dump->alloc, alloc);
-    fixture_add(&dump->peak, peak);
+    hs_amount_add(&dump->live, &live);
+    hs_amount_add(&dump->alloc, &alloc);
+    hs_amount_add(&dump->peak, &peak);
 }
 
 FIXTURE void fixture_loss(struct fixture *fx, const char *name, const char *text, uint64_t count)

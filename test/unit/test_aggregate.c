@@ -18,7 +18,12 @@
 
 static struct hs_amount amount(double bytes, double count)
 {
-    return (struct hs_amount){ bytes, count, bytes * 10, count * 10 };
+    return (struct hs_amount){ .bytes = bytes,
+                               .count = count,
+                               .bytes_var = bytes * 10,
+                               .count_var = count * 10,
+                               .sampled_bytes = bytes / 2,
+                               .sampled_count = count / 4 };
 }
 
 static struct hs_selection select_all(const struct hs_profile *p)
@@ -145,6 +150,7 @@ static void tree_totals_and_children(void **state)
     uint32_t main_ = tree.children[tree.first[top]];
     assert_true(totals[main_].bytes == 87);
     assert_true(totals[main_].bytes_var == 870);
+    assert_true(totals[main_].sampled_bytes == 87 / 2.0);
     const double want[] = { 40, 37, 10 };
     assert_int_equal(tree.first[main_ + 1] - tree.first[main_], HS_COUNT_OF(want));
     for (uint32_t i = 0; i < HS_COUNT_OF(want); i++) {

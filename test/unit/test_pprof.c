@@ -82,7 +82,7 @@ static void says_everything(void **state)
     fx.p.processes[0].exe = fx.p.modules[0].path;
     fixture_dump(&fx, 3);
     fixture_sample(&fx, leaf, fixture_exact(100.4, 1.6), fixture_exact(1000, 10),
-                   (struct hs_amount){ 500, 5, 1e4, 1 });
+                   fixture_sampled(500, 5, 1e4, 1));
     fixture_sample(&fx, bare, fixture_exact(0, 0), fixture_exact(7, 1), fixture_exact(0, 0));
     fixture_sample(&fx, main_, fixture_exact(0, 0), fixture_exact(0.2, 0), fixture_exact(0, 0));
     fixture_loss(&fx, "lost", "things that were lost", 17);
@@ -137,7 +137,7 @@ static void says_everything(void **state)
                                      "pid 5 ",
                                      "inuse: 100 B",
                                      "alloc: ",
-                                     "peak: 500 B ± 196 B in 5 ± 2 objects (95 % confidence)",
+                                     "peak: 500 B −161 +238 B in 5 ± 2 objects (95 % confidence)",
                                      "LOST (pid 5): things that were lost: 17" };
     assert_int_equal(p->n_comment, 6);
     for (size_t i = 0; i < 6; i++) {

@@ -40,8 +40,8 @@ static struct fixture sample_profile(void)
     fx.p.processes[0].cmdline = fixture_string(&fx, "prog --fast");
     fx.p.processes[0].exit_kind = 1; /* a status */
     fixture_dump(&fx, 8);
-    fixture_sample(&fx, new_, fixture_exact(0, 0), (struct hs_amount){ 8 * MIB, 80, 1e10, 4 },
-                   (struct hs_amount){ 6 * MIB, 60, 1e10, 4 });
+    fixture_sample(&fx, new_, fixture_exact(0, 0), fixture_sampled(8 * MIB, 80, 1e10, 4),
+                   fixture_sampled(6 * MIB, 60, 1e10, 4));
     fixture_sample(&fx, init, fixture_exact(10 * KIB, 10), fixture_exact(2 * MIB, 20),
                    fixture_exact(2 * MIB, 20));
     struct hs_profile_dump *dump = &fx.p.dumps[0];
@@ -77,11 +77,11 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "prog (pid 42) exited with status 0 after 8.00 s\n"                                            \
     "  prog --fast\n"                                                                              \
     "\n"                                                                                           \
-    "  peak          8.00 MiB   ± 191 KiB    80   objects ± 4   3.50 s after the start\n"        \
+    "  peak          8.00 MiB   ± 194 KiB    80   objects ± 4   3.50 s after the start\n"        \
     "  live at end   10.0 KiB                10   objects\n"                                       \
-    "  allocated     10.0 MiB   ± 191 KiB   100   objects ± 4\n"                                 \
+    "  allocated     10.0 MiB   ± 194 KiB   100   objects ± 4\n"                                 \
     "  resident      12.0 MiB                                   whole process, at most\n"          \
-    "  from 2 samples, one for each 4.00 KiB allocated; ± holds with 95 % confidence\n"
+    "  from 2 samples, one for each 4.00 KiB allocated; margins hold with 95 % confidence\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
@@ -99,7 +99,7 @@ static void whole_report(void **state)
         "\n"
         "Functions by what they allocate themselves\n"
         "      self                           total            function\n"
-        "  6.00 MiB   ± 191 KiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
+        "  6.00 MiB   ± 194 KiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
         "long)\n"
         "  2.00 MiB               25.0 %   2.00 MiB   25.0 %   init()\n"
         "\n"
@@ -107,12 +107,12 @@ static void whole_report(void **state)
         "      self                           total             function\n"
         "                                  8.00 MiB   100.0 %   main\n"
         "                                  6.00 MiB    75.0 %   load(char const*)\n"
-        "  6.00 MiB   ± 191 KiB   75.0 %   6.00 MiB    75.0 %   Table::parse(char const*, unsigned "
+        "  6.00 MiB   ± 194 KiB   75.0 %   6.00 MiB    75.0 %   Table::parse(char const*, unsigned "
         "long)\n"
         "  2.00 MiB               25.0 %   2.00 MiB    25.0 %   init()\n"
         "\n"
         "Stacks\n"
-        "    1   6.00 MiB ± 191 KiB   75.0 %   60 objects of 102 KiB\n"
+        "    1   6.00 MiB ± 194 KiB   75.0 %   60 objects of 102 KiB\n"
         "         operator new(unsigned long)  [libstdc++.so.6]\n"
         "       > Table::parse(char const*, unsigned long)  prog.c:88\n"
         "         load(char const*)  prog.c:20\n"
