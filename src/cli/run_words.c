@@ -69,6 +69,11 @@ int hs_run_words_refuse(const char *program, const struct hs_preflight *prefligh
     case HS_PREFLIGHT_MUSL:
         hs_message("%s uses the musl C library; the recorder needs glibc", subject);
         return HS_EXIT_STATUS_FAILED;
+    case HS_PREFLIGHT_SANITIZER:
+        hs_message("%s is built with %s, whose malloc bears no other before it, so nothing could "
+                   "be recorded; build it without the sanitizer to profile it",
+                   subject, preflight->sanitizer);
+        return HS_EXIT_STATUS_FAILED;
     }
     return -1;
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "client/env.h"
+#include "client/linkmap.h"
 #include "client/live.h"
 #include "client/modules.h"
 #include "client/real.h"
@@ -81,12 +82,28 @@ static bool can_ask_kernel(void)
     return !hs_sys_is_readable(4096 - 8);
 }
 
+/* A sanitizer's runtime library: it hands out memory before it is ready for anything else, and has a
+ * shadow for what the program may touch, not for us. One inside the executable is never called by us. */
+static bool has_sanitizer(void)
+{
+    static const char *const names[] = { "__asan_init", "__hwasan_init", "__msan_init",
+                                         "__tsan_init" };
+    const struct link_map *map;
+    for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
+        if (hs_linkmap_search(NULL, NULL, names[i], &map) && map != hs_linkmap_first()) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool start(void)
 {
     struct hs_env env;
     hs_env_read(&env);
     if (!env.collector || env.interval_bytes == 0 ||
-        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || !can_ask_kernel()) {
+        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || !can_ask_kernel() ||
+        has_sanitizer()) {
         return false;
     }
     int fd;

@@ -87,12 +87,33 @@ static void inspect_phdrs(int fd, const Elf64_Ehdr *ehdr, struct hs_exe_file *fi
     }
 }
 
-/* Which of the names that tell us something does it export? */
+/* Instrumented code calls its runtime, which is in a library when it is not in the program. (Those for
+ * leaks and undefined behaviour alone get along with us.) */
+static const char *find_sanitizer(const char *name)
+{
+    static const char *const known[][2] = {
+        { "__asan_init", "AddressSanitizer" },
+        { "__hwasan_init", "HWAddressSanitizer" },
+        { "__msan_init", "MemorySanitizer" },
+        { "__tsan_init", "ThreadSanitizer" },
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(name, known[i][0]) == 0) {
+            return known[i][1];
+        }
+    }
+    return NULL;
+}
+
+/* Which of the names that tell us something does it export, or import? */
 static void inspect_names(const Elf64_Sym *syms, size_t count, const char *names,
                           size_t names_bytes, struct hs_exe_file *file)
 {
     for (size_t i = 0; i < count; i++) {
         unsigned type = ELF64_ST_TYPE(syms[i].st_info);
+        if (syms[i].st_shndx == SHN_UNDEF && syms[i].st_name < names_bytes && !file->sanitizer) {
+            file->sanitizer = find_sanitizer(names + syms[i].st_name);
+        }
         if (syms[i].st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
             ELF64_ST_BIND(syms[i].st_info) == STB_LOCAL || syms[i].st_name >= names_bytes) {
             continue;

@@ -1,8 +1,8 @@
 /*
  * What kind of file an executable is, as far as preloading into it is concerned.
  *
- * Reads the head of the file, its program headers and, for an ELF file, the names that it exports:
- * enough to say beforehand that a profile would stay empty, and why.
+ * Reads the head of the file, its program headers and, for an ELF file, the names that it exports and
+ * imports: enough to say beforehand that a profile would stay empty, and why.
  *
  * Trust     the file is foreign input: every offset and size is checked against the file, loops are
  *           bounded, nothing is mapped (a file that shrinks would fault).
@@ -27,9 +27,10 @@ struct hs_exe_file {
     /* ELF: the dynamic loader, "" for a static program. Script: what follows #!, without arguments. */
     char interpreter[HS_EXE_INTERPRETER_BYTES];
     bool is_64bit;
-    bool is_native;      /* ELF for the processor that we run on */
-    bool is_loader;      /* a dynamic loader itself: has no interpreter, and yet preloads */
-    bool defines_malloc; /* exports a malloc of its own */
+    bool is_native;        /* ELF for the processor that we run on */
+    bool is_loader;        /* a dynamic loader itself: has no interpreter, and yet preloads */
+    bool defines_malloc;   /* exports a malloc of its own */
+    const char *sanitizer; /* whose runtime library, with a malloc of its own, it needs; or NULL */
 };
 
 int hs_exe_file_inspect(int fd, struct hs_exe_file *ret_file);

@@ -16,6 +16,7 @@
 #include "fmt/ctl_layout.h"
 
 #define HS_ENV_PRELOAD "LD_PRELOAD"
+#define HS_ENV_ASAN    "ASAN_OPTIONS"
 #define HS_PID_DIGITS  11
 
 extern char **environ;
@@ -35,8 +36,8 @@ static bool is_variable(const char *var, const char *name)
 
 static bool is_replaced(const char *var)
 {
-    static const char *const names[] = { HS_ENV_PRELOAD, HS_ENV_COLLECTOR, HS_ENV_INTERVAL,
-                                         HS_ENV_FOLLOW, HS_ENV_FOLLOW_PID };
+    static const char *const names[] = { HS_ENV_PRELOAD, HS_ENV_COLLECTOR,  HS_ENV_INTERVAL,
+                                         HS_ENV_FOLLOW,  HS_ENV_FOLLOW_PID, HS_ENV_ASAN };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (is_variable(var, names[i])) {
             return true;
@@ -118,6 +119,21 @@ static bool add_preload(struct environment *env, const char *library)
     return is_ok;
 }
 
+/* A program built with AddressSanitizer refuses to start when a library was preloaded before its
+ * runtime, unless it is told not to look. Our client leaves it alone. */
+static bool add_sanitizer_options(struct environment *env)
+{
+    const char *old = getenv(HS_ENV_ASAN);
+    char *value = NULL;
+    if (asprintf(&value, "%s%sverify_asan_link_order=0", old ? old : "", old && *old ? ":" : "") <
+        0) {
+        return false;
+    }
+    bool is_ok = add_variable(env, HS_ENV_ASAN, value);
+    free(value);
+    return is_ok;
+}
+
 static int make_environment(const struct hs_launch_spec *spec, const char *library,
                             struct environment *ret_env)
 {
@@ -135,7 +151,7 @@ static int make_environment(const struct hs_launch_spec *spec, const char *libra
     }
     env.own_first = env.count;
     snprintf(interval, sizeof(interval), "%llu", (unsigned long long)spec->interval_bytes);
-    if (!env.vars || !add_preload(&env, library) ||
+    if (!env.vars || !add_preload(&env, library) || !add_sanitizer_options(&env) ||
         !add_variable(&env, HS_ENV_COLLECTOR, spec->collector_name) ||
         !add_variable(&env, HS_ENV_INTERVAL, interval) ||
         !add_variable(&env, HS_ENV_FOLLOW, spec->is_following ? "1" : "0")) {

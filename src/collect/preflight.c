@@ -103,6 +103,10 @@ static enum hs_preflight_verdict judge_elf(int fd, const struct hs_exe_file *fil
     if (preflight->rights) {
         return HS_PREFLIGHT_SECURE;
     }
+    preflight->sanitizer = file->sanitizer;
+    if (preflight->sanitizer) {
+        return HS_PREFLIGHT_SANITIZER;
+    }
     preflight->defines_malloc = file->defines_malloc;
     return HS_PREFLIGHT_GO;
 }

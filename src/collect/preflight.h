@@ -24,13 +24,15 @@ enum hs_preflight_verdict {
     HS_PREFLIGHT_32BIT,
     HS_PREFLIGHT_OTHER_MACHINE, /* for another processor */
     HS_PREFLIGHT_MUSL,          /* another C library than the client's */
+    HS_PREFLIGHT_SANITIZER,     /* its runtime library has to come before any preloaded one */
 };
 
 struct hs_preflight {
     enum hs_preflight_verdict verdict;
-    char path[PATH_MAX]; /* what would be executed; of a script, the script */
-    char elf[PATH_MAX];  /* the program the verdict is about: `path`, or a script's interpreter */
-    const char *rights;  /* HS_PREFLIGHT_SECURE: how it gains them: "set-user-id" ... */
+    char path[PATH_MAX];   /* what would be executed; of a script, the script */
+    char elf[PATH_MAX];    /* the program the verdict is about: `path`, or a script's interpreter */
+    const char *rights;    /* HS_PREFLIGHT_SECURE: how it gains them: "set-user-id" ... */
+    const char *sanitizer; /* HS_PREFLIGHT_SANITIZER: "AddressSanitizer" ... */
     bool is_script;
     bool defines_malloc; /* GO, but its own malloc serves the executable */
 };

@@ -141,6 +141,70 @@ def test_program_with_capabilities(heapscope, dist, tmp_path):
     refused(done, 1, "capabilities")
 
 
+@pytest.fixture
+def sanitized(tmp_path):
+    """sanitized(compiler, flags...): a program that frees what it allocates, or reads beyond it."""
+    source = tmp_path / "s.c"
+    source.write_text("""
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    volatile char *block = calloc(1, 10);
+    puts("running");
+    int read = block[argc > 1 ? atoi(argv[1]) : 0];
+    free((void *)block);
+    return 3 + read;
+}
+""")
+
+    def make(compiler, *flags):
+        path = tmp_path / "sanitized"
+        subprocess.run([compiler, *flags, "-o", path, source], check=True)
+        return path
+
+    return make
+
+
+SANITIZERS = [("address", "AddressSanitizer"), ("thread", "ThreadSanitizer")]
+
+
+@pytest.mark.parametrize(("flag", "words"), SANITIZERS)
+def test_sanitizer_in_a_library(heapscope, folder, sanitized, flag, words):
+    file = sanitized("gcc", f"-fsanitize={flag}")
+    refused(heapscope("run", "--", file), 1, str(file), words, "without the sanitizer")
+    assert is_empty(folder)
+
+
+@pytest.mark.parametrize(("flag", "words"), SANITIZERS)
+def test_child_with_a_sanitizer_runs_as_without_us(run, sanitized, flag, words):
+    file = sanitized("gcc", f"-fsanitize={flag}")
+    done = run(["/bin/sh", "-c", f"{file}; exit $?"], "-i", 1)
+    assert (done.status, done.stdout, done.stderr) == (3, "running\n", "")
+    assert [p["name"] for p in done.report()["processes"]] == ["sh"]
+
+
+def test_sanitizer_still_finds_errors_in_a_child(run, sanitized):
+    file = sanitized("gcc", "-fsanitize=address")
+    done = run(["/bin/sh", "-c", f"{file} 10; exit $?"], env={"ASAN_OPTIONS": "exitcode=77"})
+    assert done.status == 77
+    assert "heap-buffer-overflow" in done.stderr
+
+
+def test_sanitizer_in_the_program_is_a_malloc_of_its_own(heapscope, tmp_path, sanitized):
+    file = sanitized("gcc", "-fsanitize=address", "-static-libasan")
+    done = heapscope("run", "-q", "-o", tmp_path / "x", "--", file)
+    assert done.returncode == 3
+    assert "carries a malloc of its own" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["undefined", "leak"])
+def test_sanitizers_that_bear_us(run, sanitized, flag):
+    done = run([sanitized("gcc", f"-fsanitize={flag}")], "-i", 1)
+    assert (done.status, done.stdout, done.stderr) == (3, "running\n", "")
+    assert done.report()["totals"]["alloc"]["bytes"] >= 10
+
+
 def test_script_for_a_missing_interpreter(heapscope, folder, program):
     file = program("script", "#!/no/such/thing -x\n")
     refused(heapscope("run", "--", file), 126, str(file), "/no/such/thing")

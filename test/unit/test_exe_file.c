@@ -147,6 +147,14 @@ static void test_elf_files_that_lie(void **state)
 
     elf.syms[1].st_shndx = SHN_UNDEF; /* used, not defined */
     assert_false(inspect(&elf, sizeof(elf)).defines_malloc);
+    assert_null(inspect(&elf, sizeof(elf)).sanitizer);
+    memcpy(elf.names, "\0__tsan_init", 13);
+    assert_string_equal(inspect(&elf, sizeof(elf)).sanitizer, "ThreadSanitizer");
+    elf.syms[1].st_shndx = 1; /* its runtime is in the program */
+    assert_null(inspect(&elf, sizeof(elf)).sanitizer);
+    elf.syms[1].st_shndx = SHN_UNDEF;
+    elf.syms[1].st_name = UINT32_MAX;
+    assert_null(inspect(&elf, sizeof(elf)).sanitizer);
     elf = make_elf();
     elf.phdrs[1].p_filesz = UINT64_MAX;
     elf.phdrs[1].p_offset = UINT64_MAX - 3;
