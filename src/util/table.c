@@ -91,6 +91,36 @@ static void measure(const struct hs_table *table, size_t row_count, bool has_tit
     }
 }
 
+static bool is_name(const struct hs_table *table, size_t column)
+{
+    return table->columns[column].align == HS_TABLE_NAME ||
+           table->columns[column].align == HS_TABLE_TEXT;
+}
+
+/* Columns of the terminal that a line takes, with its name cut as short as we would. */
+static size_t needed(const struct hs_table *table, const size_t *widths, size_t indent)
+{
+    size_t sum = indent;
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (widths[c] > 0 && table->columns[c].align != HS_TABLE_NOTE) {
+            size_t least = is_name(table, c) && widths[c] > NAME_MIN ? NAME_MIN : widths[c];
+            sum += (sum > indent ? GAP_COLUMNS : 0) + least;
+        }
+    }
+    return sum;
+}
+
+static void leave_out(const struct hs_table *table, const struct hs_table_style *style,
+                      size_t *widths)
+{
+    const char *at = style->give_way ? style->give_way : "";
+    while (*at && style->columns > 0 && needed(table, widths, style->indent) > style->columns) {
+        for (at += strspn(at, " "); *at >= '0' && *at <= '9'; at++) {
+            widths[*at - '0'] = 0;
+        }
+    }
+}
+
 struct line {
     struct hs_buf *out;
     const struct hs_table_style *style;
@@ -161,7 +191,7 @@ static void write_row(const struct hs_table *table, const char *const *texts, co
             owe(line, GAP_COLUMNS);
         }
         is_first = false;
-        if (column->align == HS_TABLE_NAME || column->align == HS_TABLE_TEXT) {
+        if (is_name(table, c)) {
             bool has_note = c + 1 < table->column_count;
             pay(line);
             write_name(line, texts[c], has_note ? texts[c + 1] : "",
@@ -195,6 +225,7 @@ void hs_table_write(struct hs_table *table, struct hs_buf *out, const struct hs_
     size_t widths[HS_TABLE_COLUMNS_MAX];
     const char *texts[HS_TABLE_COLUMNS_MAX];
     measure(table, row_count, style->has_titles, widths);
+    leave_out(table, style, widths);
     if (style->has_titles && row_count > 0) {
         for (size_t c = 0; c < table->column_count; c++) {
             texts[c] = table->columns[c].title;

@@ -50,6 +50,9 @@ struct hs_table_style {
     unsigned columns; /* of the terminal; 0: names are not shortened */
     bool has_colour;
     bool has_titles;
+    /* Which columns to leave out, by number, when a line would be too long: "5 43 2" the 5th first, then
+     * the 4th and 3rd together. NULL: none. */
+    const char *give_way;
 };
 
 void hs_table_init(struct hs_table *table, const struct hs_table_column *columns,

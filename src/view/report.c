@@ -13,31 +13,51 @@
 /* Longer lines are hard to read, however wide the terminal is. */
 #define PARAGRAPH_COLUMNS 100
 
+bool hs_report_fits(const struct hs_report *report, size_t columns)
+{
+    return report->options->columns == 0 || columns <= report->options->columns;
+}
+
 void hs_report_heading(struct hs_report *report, const char *title, const char *remark)
 {
     struct hs_buf *buf = report->buf;
     bool has_colour = report->options->has_colour;
+    bool has_remark = remark && remark[0];
+    size_t title_columns = hs_utf8_columns(title, strlen(title));
     hs_buf_char(buf, '\n');
-    hs_text_style(buf, has_colour, HS_TEXT_BOLD);
-    hs_buf_str(buf, title);
-    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
-    if (remark && remark[0]) {
+    if (has_remark &&
+        hs_report_fits(report, title_columns + 3 + hs_utf8_columns(remark, strlen(remark)))) {
+        hs_text_style(buf, has_colour, HS_TEXT_BOLD);
+        hs_buf_str(buf, title);
+        hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
         hs_buf_str(buf, "   ");
         hs_text_style(buf, has_colour, HS_TEXT_DIM);
         hs_buf_str(buf, remark);
         hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+        hs_buf_char(buf, '\n');
+        return;
     }
-    hs_buf_char(buf, '\n');
+    hs_text_style(buf, has_colour, HS_TEXT_BOLD);
+    hs_report_write_wrapped(report, "", title);
+    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    if (has_remark) {
+        hs_text_style(buf, has_colour, HS_TEXT_DIM);
+        hs_report_write_wrapped(report, "  ", remark);
+        hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+    }
 }
 
 void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text)
 {
     size_t columns = report->options->columns;
     columns = columns == 0 || columns > PARAGRAPH_COLUMNS ? PARAGRAPH_COLUMNS : columns;
+    size_t most = columns > strlen(indent) + 8 ? columns - strlen(indent) : 8;
     size_t used = 0;
     for (const char *word = text; *word;) {
         word += strspn(word, " ");
         size_t bytes = strcspn(word, " ");
+        /* What is longer than a line by itself is broken where the line ends. */
+        bytes = hs_utf8_fit(word, bytes, most);
         size_t width = hs_utf8_columns(word, bytes);
         if (used > 0 && used + 1 + width > columns) {
             hs_buf_char(report->buf, '\n');

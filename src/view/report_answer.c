@@ -131,12 +131,15 @@ void hs_report_write_answer(struct hs_report *report)
     }
     hs_report_heading(report, "Where did the memory go?", remark);
     if (hs_report_value(report, &report->total) <= 0) {
-        hs_buf_printf(report->buf, "  Nowhere: this view has no %s.\n",
-                      hs_views[report->view].title);
+        char nowhere[64];
+        snprintf(nowhere, sizeof(nowhere), "Nowhere: this view has no %s.",
+                 hs_views[report->view].title);
+        hs_report_write_wrapped(report, "  ", nowhere);
         return;
     }
     if (report->agg.self_count == 0) {
-        hs_buf_str(report->buf, "  Only the totals of this snapshot are known, not its stacks.\n");
+        hs_report_write_wrapped(report, "  ",
+                                "Only the totals of this snapshot are known, not its stacks.");
         return;
     }
     struct hs_buf text = HS_BUF_INIT;

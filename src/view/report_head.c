@@ -10,7 +10,8 @@
 #include "view/report_parts.h"
 
 /* Narrower terminals get the figures alone. */
-#define REMARK_COLUMNS_MIN 110
+#define REMARK_COLUMNS_MIN       110
+#define COUNT_MARGIN_COLUMNS_MIN 80
 
 static const struct hs_profile_dump *first_dump(const struct hs_report *report)
 {
@@ -43,19 +44,14 @@ static const char *process_name(const struct hs_profile *p, uint32_t process)
     return name[0] ? name : "?";
 }
 
-/* "redis-server (pid 4242) exited with status 0 after 12.3 s" */
-static void write_title(struct hs_report *report)
+/* Behind its name: " (pid 4242) exited with status 0 after 12.3 s" */
+static void describe_run(const struct hs_report *report, struct hs_buf *buf)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
     uint32_t process = lead_process(report);
-    struct hs_buf *buf = report->buf;
-    bool has_colour = report->options->has_colour;
     char duration[HS_HUMAN_BYTES];
     hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0);
-    hs_text_style(buf, has_colour, HS_TEXT_BOLD);
-    write_text(buf, process_name(p, process));
-    hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
     hs_buf_printf(buf, " (pid %u)", p->processes[process].pid);
     if (s->dump_count > 1) {
         hs_buf_printf(buf, " and %u more process%s in %s", s->dump_count - 1,
@@ -73,7 +69,29 @@ static void write_title(struct hs_report *report)
             hs_buf_str(buf, ", recorded from some time after its start");
         }
     }
-    hs_buf_char(buf, '\n');
+}
+
+static void write_title(struct hs_report *report)
+{
+    struct hs_buf *buf = report->buf;
+    bool has_colour = report->options->has_colour;
+    const char *name = process_name(report->profile, lead_process(report));
+    struct hs_buf rest = HS_BUF_INIT;
+    describe_run(report, &rest);
+    const char *text = hs_buf_text(&rest);
+    if (hs_report_fits(report,
+                       hs_utf8_columns(name, strlen(name)) + hs_utf8_columns(text, strlen(text)))) {
+        hs_text_style(buf, has_colour, HS_TEXT_BOLD);
+        write_text(buf, name);
+        hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
+        hs_buf_printf(buf, "%s\n", text);
+    } else {
+        struct hs_buf whole = HS_BUF_INIT;
+        hs_buf_printf(&whole, "%s%s", name, text);
+        hs_report_write_wrapped(report, "", hs_buf_text(&whole));
+        hs_buf_deinit(&whole);
+    }
+    hs_buf_deinit(&rest);
 }
 
 static void write_command(struct hs_report *report)
@@ -117,7 +135,8 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     hs_table_cell(table, "%s", hs_figure_value(text, true, amount->count));
     figure = hs_figure_of(amount, true);
     hs_figure_margin(text, true, &figure);
-    hs_table_cell(table, "objects%s%s", text[0] ? " " : "", text);
+    bool has_margin = text[0] && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
+    hs_table_cell(table, "objects%s%s", has_margin ? " " : "", has_margin ? text : "");
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
 }
 
@@ -241,9 +260,11 @@ void hs_report_write_head(struct hs_report *report)
     add_total(report, &table, is_end ? "live at end" : "live", &s->live, "");
     add_total(report, &table, "allocated", &s->alloc, "");
     add_rss(report, &table);
-    hs_table_write(
-        &table, report->buf,
-        &(struct hs_table_style){ .indent = 2, .has_colour = report->options->has_colour });
+    hs_table_write(&table, report->buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = report->options->columns,
+                                             .has_colour = report->options->has_colour,
+                                             .give_way = "5 43 2" });
     hs_table_deinit(&table);
     write_share(report);
     write_sampling(report);

@@ -9,6 +9,9 @@
 #include "rt/base.h"
 #include "view/report_parts.h"
 
+/* What the list of all counters takes as a table. */
+#define HEALTH_COLUMNS 140
+
 /* The same loss of all selected processes, added up. */
 struct loss_sum {
     const struct hs_profile_loss *loss;
@@ -124,7 +127,7 @@ static void write_work(struct hs_report *report)
 {
     static const struct hs_table_column columns[] = {
         { "", HS_TABLE_RIGHT },
-        { "", HS_TABLE_LEFT },
+        { "", HS_TABLE_TEXT },
     };
     const struct hs_profile *p = report->profile;
     uint64_t freed = 0;
@@ -153,11 +156,13 @@ static void write_work(struct hs_report *report)
     hs_table_cell(&table, "taken by the recorder in the process%s",
                   report->selection.dump_count > 1 ? "es" : "");
     hs_report_heading(report, "Work", "");
-    hs_table_write(&table, report->buf, &(struct hs_table_style){ .indent = 2 });
+    hs_table_write(&table, report->buf,
+                   &(struct hs_table_style){ .indent = 2, .columns = report->options->columns });
     hs_table_deinit(&table);
 }
 
-/* One row of the list, if it is of those that are zero, or of those that are not. */
+/* One row of the list, if it is of those that are zero, or of those that are not. Without a table, for
+ * which the terminal is too narrow: a paragraph. */
 static void add_counter(struct hs_report *report, struct hs_table *table, bool is_zero_wanted,
                         const struct hs_loss_text *text, const struct loss_sum *sums, size_t count)
 {
@@ -170,9 +175,19 @@ static void add_counter(struct hs_report *report, struct hs_table *table, bool i
     if ((total == 0) != is_zero_wanted) {
         return;
     }
-    hs_table_cell(table, "%s", hs_human_exact(number, total));
+    hs_human_exact(number, total);
+    const char *mark = text->is_serious && total > 0 ? "!" : "";
+    if (!table) {
+        struct hs_buf head = HS_BUF_INIT;
+        hs_buf_printf(&head, "%s %s%s%s", number, text->name, mark[0] ? " " : "", mark);
+        hs_report_write_wrapped(report, "  ", hs_buf_text(&head));
+        hs_report_write_wrapped(report, "      ", text->text);
+        hs_buf_deinit(&head);
+        return;
+    }
+    hs_table_cell(table, "%s", number);
     hs_table_cell(table, "%s", text->name);
-    hs_table_cell(table, "%s", text->is_serious && total > 0 ? "!" : "");
+    hs_table_cell(table, "%s", mark);
     hs_table_cell(table, "%s", text->text);
 }
 
@@ -199,6 +214,7 @@ void hs_report_write_health(struct hs_report *report)
     size_t count;
     struct loss_sum *sums = add_up(report, &count);
     struct hs_table table;
+    struct hs_table *rows = hs_report_fits(report, HEALTH_COLUMNS) ? &table : NULL;
     for (uint32_t i = 0; i < HS_LOSS_N; i++) {
         known[known_count++] = hs_loss_of_client(i);
     }
@@ -211,9 +227,11 @@ void hs_report_write_health(struct hs_report *report)
         known[known_count++] = hs_loss_of_load((enum hs_load_loss)i);
     }
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    hs_report_heading(report, "Health", "what was lost, by reason; ! means that data is missing");
+    warn_own_malloc(report);
     for (int is_zero = 0; is_zero <= 1; is_zero++) {
         for (size_t i = 0; i < known_count; i++) {
-            add_counter(report, &table, is_zero, &known[i], sums, sums ? count : 0);
+            add_counter(report, rows, is_zero, &known[i], sums, sums ? count : 0);
         }
         /* A file of a newer version may count what this one has no words for. */
         for (size_t i = 0; sums && i < count; i++) {
@@ -221,12 +239,10 @@ void hs_report_write_health(struct hs_report *report)
             if (!is_known(name, known, known_count)) {
                 const struct hs_loss_text text = { name, words(report->profile, sums[i].loss),
                                                    sums[i].loss->is_serious };
-                add_counter(report, &table, is_zero, &text, sums, count);
+                add_counter(report, rows, is_zero, &text, sums, count);
             }
         }
     }
-    hs_report_heading(report, "Health", "what was lost, by reason; ! means that data is missing");
-    warn_own_malloc(report);
     hs_table_write(&table, report->buf,
                    &(struct hs_table_style){ .indent = 2,
                                              .has_colour = report->options->has_colour,

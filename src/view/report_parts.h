@@ -25,6 +25,9 @@ struct hs_report {
     uint32_t row_count;
 };
 
+/* report.c: is a line of so many columns short enough? */
+bool hs_report_fits(const struct hs_report *report, size_t columns);
+
 /* report_head.c */
 void hs_report_write_head(struct hs_report *report);
 /* report_processes.c: nothing for a single one */

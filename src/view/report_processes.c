@@ -6,6 +6,7 @@
  * are summed up first, and of single ones only the largest are listed.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,17 +83,20 @@ static void add_process(struct hs_report *report, struct hs_table *table, uint32
     hs_buf_deinit(&end);
 }
 
-static void finish_table(struct hs_report *report, struct hs_table *table, uint32_t left_out,
-                         const char *what)
+static void finish_table(struct hs_report *report, struct hs_table *table, const char *give_way,
+                         uint32_t left_out)
 {
     hs_table_write(table, report->buf,
                    &(struct hs_table_style){ .indent = 2,
                                              .columns = report->options->columns,
                                              .has_colour = report->options->has_colour,
-                                             .has_titles = true });
+                                             .has_titles = true,
+                                             .give_way = give_way });
     hs_table_deinit(table);
     if (left_out > 0) {
-        hs_buf_printf(report->buf, "  and %u smaller ones: %s\n", left_out, what);
+        char text[64];
+        snprintf(text, sizeof(text), "and %u smaller ones: --top N lists more", left_out);
+        hs_report_write_wrapped(report, "  ", text);
     }
 }
 
@@ -126,7 +130,7 @@ static void write_largest(struct hs_report *report)
         add_process(report, &table, order[i]);
     }
     hs_report_heading(report, "Processes", "largest first; --pid PID shows one alone");
-    finish_table(report, &table, s->dump_count - listed, "--top N lists more");
+    finish_table(report, &table, "3 2 1", s->dump_count - listed);
     free(order);
 }
 
@@ -187,7 +191,7 @@ static void write_programs(struct hs_report *report)
             hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
         }
         hs_report_heading(report, "Programs", "all their processes added up");
-        finish_table(report, &table, count - listed, "--top N lists more");
+        finish_table(report, &table, "3 4 2", count - listed);
     }
     free(programs);
 }

@@ -11,6 +11,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/frame_class.h"
 #include "rt/base.h"
@@ -20,6 +21,9 @@
 
 /* Frames kept at the outer end of a stack that is too long to show. */
 #define OUTER_FRAMES_KEPT 1
+/* A frame's name is not cut shorter for its place; the place goes. */
+#define NAME_MIN     20
+#define STACK_INDENT 8
 
 static void add_function_row(struct hs_report *report, struct hs_table *table,
                              const struct hs_agg_row *row, double total)
@@ -89,7 +93,8 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
                    &(struct hs_table_style){ .indent = 2,
                                              .columns = report->options->columns,
                                              .has_colour = report->options->has_colour,
-                                             .has_titles = true });
+                                             .has_titles = true,
+                                             .give_way = "1 4 2" });
     hs_table_deinit(&table);
 }
 
@@ -112,14 +117,15 @@ static void write_frame(struct hs_report *report, uint32_t node, bool is_headlin
     hs_report_write_place(report, node, &place);
     size_t columns = report->options->columns;
     size_t place_columns = place.bytes ? hs_utf8_columns(place.data, place.bytes) + 2 : 0;
-    size_t taken = 9 + place_columns;
-    size_t room = columns == 0 ? SIZE_MAX : columns > taken + 20 ? columns - taken : 20;
+    bool has_place = place_columns > 0 && hs_report_fits(report, 9 + NAME_MIN + place_columns);
+    size_t taken = 9 + (has_place ? place_columns : 0);
+    size_t room = columns == 0 ? SIZE_MAX : columns > taken + NAME_MIN ? columns - taken : NAME_MIN;
 
     hs_buf_str(buf, is_headline ? "       > " : "         ");
     hs_text_style(buf, has_colour, is_headline ? HS_TEXT_BOLD : HS_TEXT_PLAIN);
     hs_cxx_write_fit(buf, hs_buf_text(&name), room);
     hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
-    if (place.bytes > 0) {
+    if (has_place) {
         hs_buf_str(buf, "  ");
         hs_text_style(buf, has_colour, HS_TEXT_DIM);
         hs_utf8_write(buf, hs_buf_text(&place), place.bytes);
@@ -167,6 +173,21 @@ static void write_frames(struct hs_report *report, uint32_t leaf)
     }
 }
 
+/* One more figure of a stack, on a line of its own when there is no room left. */
+static void write_part(struct hs_report *report, const char *text, size_t *used)
+{
+    size_t columns = hs_utf8_columns(text, strlen(text));
+    if (hs_report_fits(report, *used + 3 + columns)) {
+        hs_buf_printf(report->buf, "   %s", text);
+        *used += 3 + columns;
+    } else {
+        hs_buf_char(report->buf, '\n');
+        hs_buf_repeat(report->buf, ' ', STACK_INDENT);
+        hs_buf_str(report->buf, text);
+        *used = STACK_INDENT + columns;
+    }
+}
+
 static void write_stack(struct hs_report *report, uint32_t rank, const struct hs_agg_self *self)
 {
     const struct hs_view_info *view = &hs_views[report->view];
@@ -176,18 +197,26 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
     struct hs_buf *buf = report->buf;
     hs_buf_printf(buf, "%s  %3u   ", rank > 1 ? "\n" : "", rank);
     hs_text_style(buf, report->options->has_colour, HS_TEXT_BOLD);
-    hs_buf_str(buf, hs_figure_value(text, view->is_count, hs_report_value(report, amount)));
+    hs_figure_value(text, view->is_count, hs_report_value(report, amount));
+    hs_buf_str(buf, text);
+    size_t used = STACK_INDENT + strlen(text);
     hs_text_style(buf, report->options->has_colour, HS_TEXT_PLAIN);
     struct hs_figure figure = hs_view_figure(report->view, amount);
     hs_figure_margin(text, view->is_count, &figure);
     hs_human_share(share, hs_report_value(report, amount), hs_report_value(report, &report->total));
-    hs_buf_printf(buf, "%s%s   %s", text[0] ? " " : "", text, share);
+    hs_buf_printf(buf, "%s%s", text[0] ? " " : "", text);
+    used += (text[0] ? 1 : 0) + hs_utf8_columns(text, strlen(text));
+    write_part(report, share, &used);
+    char part[3 * HS_HUMAN_BYTES];
     if (view->is_count) {
-        hs_buf_printf(buf, "   %s in all", hs_human_bytes(text, amount->bytes));
+        snprintf(part, sizeof(part), "%s in all", hs_human_bytes(text, amount->bytes));
+        write_part(report, part, &used);
     } else if (amount->count > 0) {
-        hs_buf_printf(buf, "   %s object%s", hs_human_count(text, amount->count),
-                      amount->count < 1.5 ? "" : "s");
-        hs_buf_printf(buf, " of %s", hs_human_bytes(text, amount->bytes / amount->count));
+        char size[HS_HUMAN_BYTES];
+        snprintf(part, sizeof(part), "%s object%s of %s", hs_human_count(text, amount->count),
+                 amount->count < 1.5 ? "" : "s",
+                 hs_human_bytes(size, amount->bytes / amount->count));
+        write_part(report, part, &used);
     }
     hs_buf_char(buf, '\n');
     write_frames(report, self->node);

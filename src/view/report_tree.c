@@ -26,6 +26,8 @@
 #define CHAIN_SHARE     0.995
 
 #define FIGURES_COLUMNS 23
+#define BRANCH_COLUMNS  2
+#define PREFIX_MIN      2
 #define NAME_MIN        12
 #define PLACE_ROOM_MIN  40
 
@@ -57,20 +59,24 @@ static void write_figures(struct walker *w, double value, bool is_blank)
     hs_buf_str(buf, "   ");
 }
 
-/* The lines of the levels further out; of very deep ones only the inner half of the terminal. */
+/* The lines of the levels further out; of very deep ones only what the inner half of the terminal holds,
+ * or less where it is narrow. */
 static size_t write_prefix(struct walker *w)
 {
     struct hs_buf *buf = w->report->buf;
     size_t columns = w->report->options->columns;
     size_t wanted = hs_utf8_columns(w->prefix.data, w->prefix.bytes);
-    if (columns == 0 || wanted <= columns / 2) {
+    size_t others = FIGURES_COLUMNS + BRANCH_COLUMNS + NAME_MIN;
+    size_t left = columns > others + PREFIX_MIN ? columns - others : PREFIX_MIN;
+    size_t limit = (left < columns / 2 ? left : columns / 2) / 2 * 2;
+    if (columns == 0 || wanted <= limit) {
         hs_buf_add(buf, w->prefix.data, w->prefix.bytes);
         return wanted;
     }
-    size_t from = hs_utf8_fit_end(w->prefix.data, w->prefix.bytes, columns / 2 / 2 * 2 - 2);
+    size_t from = hs_utf8_fit_end(w->prefix.data, w->prefix.bytes, limit - 2);
     hs_buf_str(buf, "… ");
     hs_buf_add(buf, w->prefix.data + from, w->prefix.bytes - from);
-    return columns / 2 / 2 * 2;
+    return limit;
 }
 
 static void write_line(struct walker *w, const char *branch, const char *name, const char *place)

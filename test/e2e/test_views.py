@@ -159,9 +159,9 @@ def test_health_lists_zeros(heapscope, trace):
     assert re.search(r"^ +1,013   allocations recorded$", out, re.M)
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_lines_fit_the_terminal(heapscope, trace, columns):
-    for options in ([], ["--tree"], ["--view", "alloc_objects"]):
+    for options in ([], ["--tree"], ["--health"], ["--view", "alloc_objects"]):
         out = heapscope("report", *options, trace, env={"COLUMNS": columns}).stdout
         longest = max(out.splitlines(), key=len)
         assert len(longest) <= columns, longest

@@ -13,6 +13,7 @@
 #include "fixture_profile.h"
 #include "profile/loss.h"
 #include "util/buf.h"
+#include "util/utf8.h"
 #include "view/report.h"
 
 #define KIB 1024.0
@@ -161,6 +162,7 @@ static void health(void **state)
     struct fixture fx = sample_profile();
     struct hs_report_options options = plain;
     options.form = HS_REPORT_HEALTH;
+    options.columns = 160;
     /* What happened comes first, then all the counters that are zero. */
     assert_true(has_text(&fx, &options,
                          "Health   what was lost, by reason; ! means that data is missing\n"
@@ -201,6 +203,58 @@ static void losses_of_data_and_of_frames(void **state)
     assert_true(has_text(&fx, &plain,
                          "  stacks of which not one frame was found: their allocations are "
                          "recorded, but not where they were\n  made: 7\n"));
+    fixture_deinit(&fx);
+}
+
+static size_t longest_line(const struct hs_buf *buf)
+{
+    size_t longest = 0;
+    for (size_t at = 0; at < buf->bytes;) {
+        const char *end = memchr(buf->data + at, '\n', buf->bytes - at);
+        size_t bytes = end ? (size_t)(end - buf->data) - at : buf->bytes - at;
+        size_t columns = hs_utf8_columns(buf->data + at, bytes);
+        longest = columns > longest ? columns : longest;
+        at += bytes + 1;
+    }
+    return longest;
+}
+
+/* Every line of every form, with long names and margins of two sides. */
+static void lines_fit_down_to_40_columns(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    fx.line = 123456;
+    uint32_t node = HS_NODE_NONE;
+    for (int i = 0; i < 30; i++) {
+        node = fixture_call(&fx, node,
+                            i % 2 ? "a_name_without_any_place_to_break_it_in_sixty_columns_or_less"
+                                  : "space::Class<int, char>::method(std::string const&, long)");
+        fixture_sample(&fx, node, fixture_sampled(2 * MIB, 1e6, 1e12, 1e12),
+                       fixture_sampled(3 * MIB, 2e6, 1e12, 1e12),
+                       fixture_sampled(2 * MIB, 1e6, 1e12, 1e12));
+    }
+    fixture_process(&fx, 4194304, "another-program-with-a-long-name");
+    fixture_dump(&fx, 100)->has_peak = true;
+    fixture_sample(&fx, node, fixture_sampled(9e9, 1e6, 1e18, 1e10), fixture_exact(9e9, 1e6),
+                   fixture_exact(9e9, 1e6));
+    for (unsigned columns = 40; columns < 200; columns++) {
+        for (int form = HS_REPORT_TEXT; form <= HS_REPORT_HEALTH; form++) {
+            for (int view = HS_VIEW_SPACE; view < HS_VIEW_N && form != HS_REPORT_JSON; view++) {
+                struct hs_report_options options = plain;
+                struct hs_buf buf = HS_BUF_INIT;
+                options.columns = columns;
+                options.form = (enum hs_report_form)form;
+                options.view = (enum hs_view)view;
+                assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+                assert_true(buf.bytes > 200);
+                if (longest_line(&buf) > columns) {
+                    fail_msg("form %d, %u columns: %s", form, columns, hs_buf_text(&buf));
+                }
+                hs_buf_deinit(&buf);
+            }
+        }
+    }
     fixture_deinit(&fx);
 }
 
@@ -320,6 +374,7 @@ int main(void)
         cmocka_unit_test(tree),
         cmocka_unit_test(health),
         cmocka_unit_test(losses_of_data_and_of_frames),
+        cmocka_unit_test(lines_fit_down_to_40_columns),
         cmocka_unit_test(names_cannot_reach_the_terminal),
         cmocka_unit_test(empty_and_several),
         cmocka_unit_test(processes_of_one_program_are_summed_up),
