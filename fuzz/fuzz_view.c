@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (hs_profile_load_memory(data, bytes, &profile, NULL) != 0) {
         return 0;
     }
-    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON; form++) {
+    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         report(profile, form, HS_VIEW_AUTO, 5);
         report(profile, form, HS_VIEW_ALLOC_OBJECTS, HS_REPORT_ALL);
     }

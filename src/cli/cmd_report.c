@@ -62,7 +62,7 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
     int status = 0;
     bool has_columns = args->columns != UINT64_MAX;
     *options = (struct hs_report_options){
-        .form = args->is_json     ? HS_REPORT_JSON
+        .form = args->is_json     ? (args->is_tree ? HS_REPORT_JSON_TREE : HS_REPORT_JSON)
                 : args->is_health ? HS_REPORT_HEALTH
                 : args->is_tree   ? HS_REPORT_TREE
                                   : HS_REPORT_TEXT,
@@ -79,8 +79,8 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
                        : COLUMNS_PIPED,
         .has_colour = is_colour_wanted(),
     };
-    if (args->is_json + args->is_health + args->is_tree > 1) {
-        return hs_args_fail(spec, "only one of --tree, --health and --json can be shown");
+    if (args->is_health && (args->is_json || args->is_tree)) {
+        return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
     }
     if (args->top) {
         status = parse_count(spec, "--top", args->top, &options->top_count);
@@ -143,7 +143,7 @@ int hs_cmd_report(int argc, char **argv)
                       "alloc_space and alloc_objects (since the start, freed or not),\n"
                       "peak (live when most was), or auto (the default): space, or the\n"
                       "peak when little is live at the end"),
-        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first; with --json nested"),
         HS_OPT_STRING(0, "top", "N", &args.top,
                       "functions and stacks listed (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HS_JSON_DEPTH 32
+#define HS_JSON_DEPTH 1024
 
 struct hs_buf;
 

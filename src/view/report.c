@@ -144,7 +144,7 @@ int hs_report_write(const struct hs_profile *profile, const struct hs_report_opt
 {
     struct hs_report report = { .profile = profile, .options = options, .buf = buf };
     int err = prepare(&report);
-    if (err == 0 && options->form == HS_REPORT_JSON) {
+    if (err == 0 && options->form >= HS_REPORT_JSON) {
         err = hs_report_write_json(&report);
     } else if (err == 0) {
         hs_report_write_head(&report);

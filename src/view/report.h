@@ -24,6 +24,7 @@ enum hs_report_form {
     HS_REPORT_TREE,
     HS_REPORT_HEALTH,
     HS_REPORT_JSON,
+    HS_REPORT_JSON_TREE,
 };
 
 #define HS_REPORT_ALL UINT32_MAX

@@ -29,7 +29,7 @@ static void write_range(struct hs_json *json, const char *name, const struct hs_
     hs_json_kv_double(json, key, figure.value + margin.above);
 }
 
-static void write_amount(struct hs_json *json, const char *key, const struct hs_amount *amount)
+void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount)
 {
     hs_json_key(json, key);
     hs_json_open_inline(json, '{');
@@ -47,8 +47,8 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-static void write_function_fields(struct hs_report *report, struct hs_json *json,
-                                  const struct hs_agg *agg, uint32_t function)
+void hs_report_json_function(struct hs_report *report, struct hs_json *json,
+                             const struct hs_agg *agg, uint32_t function)
 {
     struct hs_buf name = HS_BUF_INIT;
     hs_agg_write_function(agg, function, &name);
@@ -99,10 +99,10 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     if (dump->rss_peak_bytes != 0) {
         hs_json_kv_uint(json, "rss_peak_bytes", dump->rss_peak_bytes);
     }
-    write_amount(json, "live", &dump->live);
-    write_amount(json, "alloc", &dump->alloc);
+    hs_report_json_amount(json, "live", &dump->live);
+    hs_report_json_amount(json, "alloc", &dump->alloc);
     if (dump->has_peak) {
-        write_amount(json, "peak", &dump->peak);
+        hs_report_json_amount(json, "peak", &dump->peak);
     }
     hs_json_close(json, '}');
     hs_buf_deinit(&end);
@@ -139,9 +139,9 @@ static void write_functions(struct hs_report *report, struct hs_json *json, enum
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < report->row_count && i < top; i++) {
         hs_json_open_inline(json, '{');
-        write_function_fields(report, json, &report->agg, report->rows[i].function);
-        write_amount(json, "self", &report->rows[i].self);
-        write_amount(json, "total", &report->rows[i].total);
+        hs_report_json_function(report, json, &report->agg, report->rows[i].function);
+        hs_report_json_amount(json, "self", &report->rows[i].self);
+        hs_report_json_amount(json, "total", &report->rows[i].total);
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');
@@ -155,7 +155,7 @@ static void write_frames(struct hs_report *report, struct hs_json *json, uint32_
     for (uint32_t n = leaf; n != HS_NODE_NONE; n = report->agg.nodes[n].parent) {
         uint32_t line = report->agg.nodes[n].line;
         hs_json_open_inline(json, '{');
-        write_function_fields(report, json, &report->agg, report->agg.nodes[n].function);
+        hs_report_json_function(report, json, &report->agg, report->agg.nodes[n].function);
         if (line != UINT32_MAX && p->lines[line].file != 0) {
             hs_json_kv_string(json, "file", hs_profile_string(p, p->lines[line].file));
             hs_json_kv_uint(json, "line", p->lines[line].line);
@@ -179,10 +179,10 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
     for (uint32_t i = 0; i < count && i < report->options->stack_count; i++) {
         const struct hs_agg_self *self = &report->agg.selves[order[i]];
         hs_json_open(json, '{');
-        write_amount(json, "live", &self->by[HS_QUANTITY_LIVE]);
-        write_amount(json, "alloc", &self->by[HS_QUANTITY_ALLOC]);
+        hs_report_json_amount(json, "live", &self->by[HS_QUANTITY_LIVE]);
+        hs_report_json_amount(json, "alloc", &self->by[HS_QUANTITY_ALLOC]);
         if (report->selection.has_peak) {
-            write_amount(json, "peak", &self->by[HS_QUANTITY_PEAK]);
+            hs_report_json_amount(json, "peak", &self->by[HS_QUANTITY_PEAK]);
         }
         write_frames(report, json, self->node);
         hs_json_close(json, '}');
@@ -209,10 +209,10 @@ int hs_report_write_json(struct hs_report *report)
     }
     hs_json_key(&json, "totals");
     hs_json_open(&json, '{');
-    write_amount(&json, "live", &s->live);
-    write_amount(&json, "alloc", &s->alloc);
+    hs_report_json_amount(&json, "live", &s->live);
+    hs_report_json_amount(&json, "alloc", &s->alloc);
     if (s->has_peak) {
-        write_amount(&json, "peak", &s->peak);
+        hs_report_json_amount(&json, "peak", &s->peak);
     }
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
@@ -224,9 +224,14 @@ int hs_report_write_json(struct hs_report *report)
     }
     hs_json_close(&json, ']');
     write_losses(report, &json);
-    write_functions(report, &json, HS_AGG_BY_SELF);
-    write_functions(report, &json, HS_AGG_BY_TOTAL);
-    int err = write_stacks(report, &json);
+    int err;
+    if (report->options->form == HS_REPORT_JSON_TREE) {
+        err = hs_report_write_json_tree(report, &json);
+    } else {
+        write_functions(report, &json, HS_AGG_BY_SELF);
+        write_functions(report, &json, HS_AGG_BY_TOTAL);
+        err = write_stacks(report, &json);
+    }
     hs_json_close(&json, '}');
     return err;
 }

@@ -11,6 +11,8 @@
 #include "view/figure.h"
 #include "view/report.h"
 
+struct hs_json;
+
 struct hs_report {
     const struct hs_profile *profile;
     const struct hs_report_options *options;
@@ -49,6 +51,12 @@ int hs_report_write_tree(struct hs_report *report);
 
 /* report_json.c */
 int hs_report_write_json(struct hs_report *report);
+void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
+/* Its name and module, as fields of the open object. */
+void hs_report_json_function(struct hs_report *report, struct hs_json *json,
+                             const struct hs_agg *agg, uint32_t function);
+/* report_json_tree.c: the field "tree" of the open object */
+int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json);
 
 /* Title of a section, with an empty line before it. */
 void hs_report_heading(struct hs_report *report, const char *title, const char *remark);

@@ -87,6 +87,51 @@ def test_json_is_exact(report, trace):
     assert process["live"] == LIVE
 
 
+def children(node, *names):
+    """The node that is reached from this one through functions of these names."""
+    for name in names:
+        node = next(child for child in node["children"] if child["function"] == name)
+    return node
+
+
+def check_sums(node):
+    """Every node's total is what is itself, below it, and summed up."""
+    parts = [child["total"] for child in node["children"]]
+    parts += [part for part in (node.get("self"), node.get("others", {}).get("total")) if part]
+    assert node["total"]["bytes"] == pytest.approx(sum(part["bytes"] for part in parts))
+    sizes = [child["total"]["bytes"] for child in node["children"]]
+    assert sizes == sorted(sizes, reverse=True)
+    return 1 + sum(map(check_sums, node["children"]))
+
+
+def test_tree_in_json(report, trace):
+    data = report(trace, "--tree", "--top", "all", "--view", "peak")
+    assert data["totals"]["peak"] == data["tree"]["total"] == PEAK
+    assert "stacks" not in data and "functions_by_self" not in data
+    assert check_sums(data["tree"]) > 8
+    (start,) = data["tree"]["children"]
+    while start["function"] != "main":
+        assert start["self"] == {"bytes": 0, "count": 0}
+        (start,) = start["children"]
+    parse = children(start, "load", "parse")
+    assert parse["self"] == parse["total"] == {"bytes": 60000, "count": 600}
+    assert parse["module"].startswith("/") and parse["children"] == [] and "others" not in parse
+    assert children(start, "fib", "fib", "fib")["self"]["count"] == 1
+    # Without --top all, what is below 1 % is summed up.
+    main = report(trace, "--tree", "--view", "peak")["tree"]
+    assert check_sums(main) > 3
+    while main.get("function") != "main":
+        main = main["children"][0]
+    assert main["others"]["functions"] >= 1
+    assert all(child["function"] != "fib" for child in main["children"])
+
+
+def test_tree_of_samples_in_json(report, sampled):
+    tree = report(sampled, "--tree", "--view", "peak")["tree"]
+    assert check_sums(tree) > 3
+    assert tree["total"]["bytes_low"] < tree["total"]["bytes"] < tree["total"]["bytes_high"]
+
+
 def test_each_view_in_json(report, trace):
     for view, total in VIEWS.items():
         data = report(trace, "--view", view, "--top", "all")
@@ -508,7 +553,7 @@ def test_truncated_file_is_said(heapscope, trace, tmp_path):
         (["report", "--pid", "1"], 1, "there is no profile of process 1; there is of"),
         (["report", "--snapshot", "9"], 1, "there is no snapshot 9; the last one is 0"),
         (["report", "--top", "x"], 2, "--top: 'x' is neither a number above 0 nor 'all'"),
-        (["report", "--tree", "--json"], 2, "only one of --tree, --health and --json"),
+        (["report", "--health", "--json"], 2, "--health cannot be shown together with --tree or --json"),
         (["report", "--view", "sapce"], 2, "--view: 'sapce' is none of: space, objects"),
         (["export"], 2, "no format was given"),
         (["export", "-f", "svg", "-o", "/nowhere/x.svg"], 1, "cannot write /nowhere/x.svg: No such file"),

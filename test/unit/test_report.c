@@ -267,7 +267,7 @@ static void names_cannot_reach_the_terminal(void **state)
     fixture_dump(&fx, 1);
     fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
     fixture_loss(&fx, "l\x1b", "text\x1b", 1);
-    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON; form++) {
+    for (enum hs_report_form form = HS_REPORT_TEXT; form <= HS_REPORT_JSON_TREE; form++) {
         struct hs_report_options options = plain;
         options.form = form;
         struct hs_buf buf = HS_BUF_INIT;
@@ -277,6 +277,40 @@ static void names_cannot_reach_the_terminal(void **state)
         assert_null(strstr(hs_buf_text(&buf), "\nfake"));
         hs_buf_deinit(&buf);
     }
+    fixture_deinit(&fx);
+}
+
+static size_t count_of(const struct hs_buf *buf, const char *text)
+{
+    size_t count = 0;
+    for (const char *at = buf->data; (at = strstr(at, text)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+/* A file may hold any depth; what readers cannot follow is summed up. */
+static void deep_tree_in_json(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    uint32_t node = HS_NODE_NONE;
+    fixture_process(&fx, 1, "prog");
+    for (int i = 0; i < 3000; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "f%d", i);
+        node = fixture_call(&fx, node, name);
+    }
+    fixture_dump(&fx, 1);
+    fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
+    struct hs_report_options options = plain;
+    options.form = HS_REPORT_JSON_TREE;
+    struct hs_buf buf = HS_BUF_INIT;
+    assert_int_equal(hs_report_write(&fx.p, &options, &buf), 0);
+    hs_buf_text(&buf);
+    assert_int_equal(count_of(&buf, "\"function\": "), 400);
+    assert_int_equal(count_of(&buf, "\"others\": {\"functions\": 1, \"total\": {\"bytes\": 5"), 1);
+    hs_buf_deinit(&buf);
     fixture_deinit(&fx);
 }
 
@@ -376,6 +410,7 @@ int main(void)
         cmocka_unit_test(losses_of_data_and_of_frames),
         cmocka_unit_test(lines_fit_down_to_40_columns),
         cmocka_unit_test(names_cannot_reach_the_terminal),
+        cmocka_unit_test(deep_tree_in_json),
         cmocka_unit_test(empty_and_several),
         cmocka_unit_test(processes_of_one_program_are_summed_up),
         cmocka_unit_test(long_stacks_are_cut_in_the_middle),
