@@ -18,6 +18,7 @@
 #include "arch/local.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/bits.h"
 
 /* Points to the C library's variable, or to a 0 where it has none. */
 extern HS_HIDDEN const char *hs_is_single_threaded;
@@ -36,6 +37,18 @@ static inline void hs_shared_add(uint64_t *ptr, uint64_t value)
         hs_arch_local_add(ptr, value);
     } else {
         hs_add_relaxed(ptr, value);
+    }
+}
+
+/* Adds to a word that holds the bits of a double. */
+static inline void hs_shared_add_double(uint64_t *ptr, double value)
+{
+    uint64_t old = hs_load_relaxed(ptr);
+    bool is_done = false;
+    while (!is_done) {
+        uint64_t sum = hs_double_bits(hs_double_of_bits(old) + value);
+        is_done = hs_shared_is_alone() ? hs_arch_local_cas(ptr, &old, sum)
+                                       : hs_cas_relaxed(ptr, &old, sum);
     }
 }
 

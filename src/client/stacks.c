@@ -135,5 +135,5 @@ void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint
     hs_shared_add(&totals->sampled_bytes, hits * interval_bytes);
     hs_shared_add(&totals->sampled_count_fx, (uint64_t)(count * scale + 0.5));
     /* (1-p)/p^2 with 1/p = count. */
-    hs_shared_add(&totals->sampled_count_var_fx, (uint64_t)(count * (count - 1) * scale + 0.5));
+    hs_shared_add_double(&totals->sampled_count_var, count * (count - 1));
 }

@@ -11,8 +11,10 @@
 #include "collect/cut.h"
 #include "collect/record_scan.h"
 #include "rt/atomic.h"
+#include "rt/bits.h"
 
 #define HS_PEAK_TRIES 4
+#define COUNT_VAR_MAX 1e30
 
 struct capture {
     struct hs_region *region;
@@ -37,8 +39,15 @@ static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
         .exact_count = hs_load_relaxed(&from->exact_count),
         .sampled_bytes = hs_load_relaxed(&from->sampled_bytes),
         .sampled_count_fx = hs_load_relaxed(&from->sampled_count_fx),
-        .sampled_count_var_fx = hs_load_relaxed(&from->sampled_count_var_fx),
+        .sampled_count_var = hs_load_relaxed(&from->sampled_count_var),
     };
+}
+
+/* The target may have written anything there. */
+static double count_var_of(const struct hs_totals_v1 *t)
+{
+    double var = hs_double_of_bits(t->sampled_count_var);
+    return var >= 0 && var <= COUNT_VAR_MAX ? var : 0;
 }
 
 static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
@@ -47,7 +56,7 @@ static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
     to->exact_count += more->exact_count;
     to->sampled_bytes += more->sampled_bytes;
     to->sampled_count_fx += more->sampled_count_fx;
-    to->sampled_count_var_fx += more->sampled_count_var_fx;
+    to->sampled_count_var = hs_double_bits(count_var_of(to) + count_var_of(more));
 }
 
 static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t interval_bytes)
@@ -57,7 +66,7 @@ static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t int
         .bytes = (double)t->exact_bytes + (double)t->sampled_bytes,
         .count = (double)t->exact_count + (double)t->sampled_count_fx / one,
         .bytes_var = (double)t->sampled_bytes * (double)interval_bytes,
-        .count_var = (double)t->sampled_count_var_fx / one,
+        .count_var = count_var_of(t),
     };
 }
 

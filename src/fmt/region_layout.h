@@ -223,13 +223,14 @@ struct hs_frame_v1 {
 
 /* What was allocated through one stack, by allocations of one epoch parity. Exact and sampled
  * parts apart, because only the latter have an error: its variance in bytes is
- * interval_bytes * sampled_bytes. */
+ * interval_bytes * sampled_bytes. The variance of the count is up to (interval_bytes / size)^2 for each
+ * sample, more than any fixed point has room for when the interval is large. */
 struct hs_totals_v1 {
     uint64_t exact_bytes;
     uint64_t exact_count;
-    uint64_t sampled_bytes;        /* weight: hits * interval */
-    uint64_t sampled_count_fx;     /* sum of 1/p, p = 1 - e^(-size/interval); HS_COUNT_SHIFT */
-    uint64_t sampled_count_var_fx; /* sum of (1-p)/p^2; HS_COUNT_SHIFT */
+    uint64_t sampled_bytes;     /* weight: hits * interval */
+    uint64_t sampled_count_fx;  /* sum of 1/p, p = 1 - e^(-size/interval); HS_COUNT_SHIFT */
+    uint64_t sampled_count_var; /* sum of (1-p)/p^2: the bits of a double */
 };
 
 struct hs_stack_v1 {

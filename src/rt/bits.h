@@ -16,6 +16,21 @@ static inline uint64_t hs_mix64(uint64_t x)
     return x;
 }
 
+/* A double in a word that is updated atomically. */
+static inline uint64_t hs_double_bits(double value)
+{
+    uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static inline double hs_double_of_bits(uint64_t bits)
+{
+    double value;
+    __builtin_memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
 /* Folds one more word into a running hash. */
 static inline uint64_t hs_hash_step(uint64_t hash, uint64_t word)
 {

@@ -209,8 +209,10 @@ static void count_alloc(struct region_writer *w, uint32_t stack_id, uint64_t epo
     double p = 1 - exp(-(double)size_bytes / interval);
     hs_add_relaxed(&totals->sampled_bytes, hits * w->header->interval_bytes[1]);
     hs_add_relaxed(&totals->sampled_count_fx, (uint64_t)(1 / p * (1 << HS_COUNT_SHIFT)));
-    hs_add_relaxed(&totals->sampled_count_var_fx,
-                   (uint64_t)((1 - p) / p / p * (1 << HS_COUNT_SHIFT)));
+    uint64_t old = hs_load_relaxed(&totals->sampled_count_var);
+    while (!hs_cas_relaxed(&totals->sampled_count_var, &old,
+                           hs_double_bits(hs_double_of_bits(old) + (1 - p) / p / p))) {
+    }
 }
 
 uint32_t player_birth(struct player *p, uint32_t stack_id, uint64_t size_bytes, unsigned hits)

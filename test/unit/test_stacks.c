@@ -1,6 +1,7 @@
 /*
  * Interning of frames and stacks, and their totals, on a real region.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include "client/region.h"
 #include "client/stacks.h"
+#include "rt/bits.h"
 
 static int set_up(void **state)
 {
@@ -105,7 +107,25 @@ static void test_totals(void **state)
     assert_int_equal(totals[1].sampled_bytes, 2 * 4096);
     /* 1 / (1 - e^-0.25) = 4.52081; (1-p)/p^2 = c (c-1) = 15.9169 */
     assert_in_range(totals[1].sampled_count_fx, 4629, 4630);
-    assert_in_range(totals[1].sampled_count_var_fx, 16298, 16300);
+    assert_true(fabs(hs_double_of_bits(totals[1].sampled_count_var) - 15.9169) < 1e-4);
+}
+
+/* With a fixed point of 10 bits, 1024 samples of the first kind, or 4 of the second, were too many. */
+static void test_variances_at_large_intervals(void **state)
+{
+    (void)state;
+    const uint64_t intervals[] = { UINT64_C(64) << 20, UINT64_C(1) << 30, UINT64_C(1) << 40 };
+    for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+        struct hs_totals_v1 totals = { 0 };
+        double each = (double)intervals[i] / 16;
+        for (unsigned n = 1; n <= 5000; n++) {
+            hs_stack_add_sampled(&totals, 16, 1, intervals[i]);
+            double var = hs_double_of_bits(totals.sampled_count_var);
+            assert_true(fabs(var / (n * each * each) - 1) < 1e-6);
+            double count = (double)totals.sampled_count_fx / (1 << HS_COUNT_SHIFT);
+            assert_true(fabs(count / (n * each) - 1) < 1e-6);
+        }
+    }
 }
 
 int main(void)
@@ -115,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_many_stacks),
         cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_variances_at_large_intervals),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
