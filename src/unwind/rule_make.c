@@ -26,6 +26,9 @@ enum {
 static const uint8_t sigreturn_rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 static const uint8_t sigreturn_eax[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
+/* call *disp32(base, index) */
+#define CALL_BYTES_MAX 7
+
 static bool is_code(const struct hs_unwind_module *m, uint64_t va, const uint8_t *code,
                     uint64_t size_bytes)
 {
@@ -160,6 +163,41 @@ uint32_t hs_rule_from_row(const struct hs_cfi_fde *fde, const struct hs_cfi_row 
     return pack_expr(fde, row);
 }
 
+/* Is the instruction before `pc` a call? True also when other bytes look like one, or none are known. */
+static bool is_after_call(const struct hs_unwind_module *m, uint64_t pc)
+{
+    static const uint8_t lengths[] = { 2, 3, 4, 6, 7 }; /* of call through a register or memory */
+    if (!hs_span_holds(&m->text, pc - CALL_BYTES_MAX, CALL_BYTES_MAX)) {
+        return true;
+    }
+    const uint8_t *end = m->text.bytes + (pc - m->text.va);
+    if (end[-5] == 0xe8) {
+        return true;
+    }
+    for (unsigned i = 0; i < sizeof(lengths); i++) {
+        const uint8_t *insn = end - lengths[i];
+        if (insn[0] == 0xff && (insn[1] & 0x38) == 0x10) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A return address at the very start of a function, with no call before: makecontext() and their like
+ * put it at the end of a stack that they make. (After a call to a function that does not return, it is
+ * a real one.) `before` covers pc - 1; NULL: nothing does. */
+static bool is_made_by_hand(const struct hs_unwind_module *m, uint64_t pc,
+                            const struct hs_cfi_fde *before)
+{
+    struct hs_cfi_fde fde;
+    if (before && (before->end_va != pc || is_after_call(m, pc))) {
+        return false;
+    }
+    /* The kernel's return address, the start of a signal trampoline, goes on. */
+    return hs_eh_find(m, pc, &fde) == 0 && fde.start_va == pc && !fde.cie.is_signal &&
+           !is_sigreturn(m, pc);
+}
+
 uint32_t hs_rule_make(const struct hs_unwind_module *module, uint64_t pc, bool is_exact)
 {
     struct hs_cfi_fde fde;
@@ -170,6 +208,10 @@ uint32_t hs_rule_make(const struct hs_unwind_module *module, uint64_t pc, bool i
         return hs_rule_pack(HS_RULE_FP, 16, 16);
     }
     int err = hs_eh_find(module, lookup_va, &fde);
+    if (!is_exact && (err == 0 || err == -ENOENT) &&
+        is_made_by_hand(module, pc, err == 0 ? &fde : NULL)) {
+        return hs_rule_pack(HS_RULE_END, 8, 0);
+    }
     if (err == 0) {
         err = hs_cfi_row_at(&fde, lookup_va, &row);
     }
@@ -181,11 +223,6 @@ uint32_t hs_rule_make(const struct hs_unwind_module *module, uint64_t pc, bool i
     }
     if (err != -ENOENT) {
         return hs_rule_pack(HS_RULE_BAD, 0, 0);
-    }
-    /* A return address at the very start of a function, with no code before: nothing has called
-     * from there. makecontext() and their like put it at the end of a stack that they make. */
-    if (!is_exact && hs_eh_find(module, pc, &fde) == 0 && fde.start_va == pc) {
-        return hs_rule_pack(HS_RULE_END, 0, 0);
     }
     return hs_rule_pack(HS_RULE_FP, 16, 16);
 }

@@ -13,6 +13,13 @@
 /* `module` NULL: code without information. Never fails: there is a rule for every case. */
 uint32_t hs_rule_make(const struct hs_unwind_module *module, uint64_t pc, bool is_exact);
 
+/* Does the rule end a stack at a return address that was made by hand: the first byte of a function? The
+ * function is the one at pc then, not the one before it. */
+static inline bool hs_rule_is_made_by_hand(uint32_t rule)
+{
+    return hs_rule_kind(rule) == HS_RULE_END && hs_rule_cfa_off(rule) != 0;
+}
+
 /* The rule of one row, for a frame at `pc`. */
 uint32_t hs_rule_from_row(const struct hs_cfi_fde *fde, const struct hs_cfi_row *row, uint64_t pc,
                           bool is_exact);

@@ -30,7 +30,11 @@ static bool find_word(struct hs_walker *w, uint64_t *ret_word)
         if (!resolve(w, w->pc, w->is_exact, &resolved)) {
             return false;
         }
-        word = (uint64_t)hs_rule_make(resolved.module, w->pc, w->is_exact) << 32 | resolved.user;
+        uint32_t rule = hs_rule_make(resolved.module, w->pc, w->is_exact);
+        if (hs_rule_is_made_by_hand(rule) && !resolve(w, w->pc, true, &resolved)) {
+            return false;
+        }
+        word = (uint64_t)rule << 32 | resolved.user;
         hs_rule_cache_insert(cache, w->pc, key, word);
     }
     *ret_word = word;

@@ -4,6 +4,8 @@ Live and allocated, bytes and counts, for each call site. The programs are in te
 """
 
 import pathlib
+import subprocess
+import tempfile
 
 import pytest
 from truth import behind, measure, site_of
@@ -168,8 +170,42 @@ def test_peak(exact, scale, end):
 
 
 def test_coroutines(exact):
-    measured = exact(["coroutines"], losses=["stack_cut_no_info"])
+    """Their stacks are whole, and end where makecontext() lets them."""
+    measured = exact(["coroutines"])
     assert measured.run.stdout == "done\n"
+    stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s) == "site_top"]
+    assert stacks
+    for frames in stacks:
+        *_, entry, outermost = [f["function"] for f in frames]
+        assert entry == "entry"
+        assert outermost in ("__start_context", f"libc.so.6+{start_context():#x}")
+
+
+def start_context():
+    """Link-time address of glibc's __start_context: what makecontext() puts behind the entry."""
+    code = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <ucontext.h>
+static void entry(void) {}
+int main(void)
+{
+    static char stack[65536];
+    ucontext_t c;
+    Dl_info info;
+    getcontext(&c);
+    c.uc_stack = (stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) };
+    c.uc_link = 0;
+    makecontext(&c, entry, 0);
+    void *there = *(void **)c.uc_mcontext.gregs[REG_RSP];
+    dladdr(there, &info);
+    printf("%zu", (size_t)there - (size_t)info.dli_fbase);
+}
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        program = folder + "/a"
+        subprocess.run(["gcc", "-D_GNU_SOURCE", "-xc", "-", "-o", program], input=code, text=True, check=True)
+        return int(subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 @pytest.mark.parametrize(

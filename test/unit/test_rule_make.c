@@ -193,8 +193,53 @@ static void test_no_information(void **state)
     /* A return address may be just behind its function, when the call does not return. */
     assert_kind(rule_at(CODE + 0x100, false), HS_RULE_SP);
     assert_kind(rule_at(CODE + 0x100, true), HS_RULE_FP);
-    assert_kind(rule_at(CODE, false), HS_RULE_END); /* made by hand: nothing calls from there */
+    /* Made by hand: nothing calls from there. */
+    assert_rule(rule_at(CODE, false), HS_RULE_END, 8, 0);
+    assert_true(hs_rule_is_made_by_hand(rule_at(CODE, false)));
     assert_kind(rule_at(CODE, true), HS_RULE_SP);
+}
+
+/* Two functions without a gap: is the start of the second one a return address? */
+static uint32_t rule_between(const char *letters, const uint8_t *code, uint64_t size_bytes)
+{
+    begin("zR");
+    close_entry(&b);
+    uint32_t cie_at = open_cie(&b, letters, ENC);
+    put_initial(&b);
+    close_entry(&b);
+    open_fde(&b, cie_at, ENC, CODE + 0x100, 0x20);
+    close_entry(&b);
+    put_end(&b);
+    const struct hs_unwind_module module = { .eh_frame = span_of(&b),
+                                             .text = { code, CODE + 0x100 - 8, size_bytes } };
+    return hs_rule_make(&module, CODE + 0x100, false);
+}
+
+static void test_start_of_a_function(void **state)
+{
+    (void)state;
+    static const uint8_t calls[][8] = {
+        { 0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4 },             /* call there */
+        { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, /* call *%rax */
+        { 0x90, 0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd3 }, /* call *%r11 */
+        { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 0x08 }, /* call *8(%rax) */
+        { 0x90, 0x90, 0x90, 0x90, 0xff, 0x54, 0x24, 0x08 }, /* call *8(%rsp) */
+        { 0x90, 0x90, 0xff, 0x15, 1, 2, 3, 4 },             /* call *there(%rip) */
+        { 0x90, 0xff, 0x94, 0x24, 1, 2, 3, 4 },             /* call *there(%rsp) */
+    };
+    static const uint8_t other[] = { 0x90, 0x90, 0x0f, 0x1f, 0x40, 0x00, 0x5b, 0xc3 };
+    static const uint8_t jump[] = { 0x90, 0x90, 0xff, 0x25, 1, 2, 3, 4 };
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        assert_kind(rule_between("zR", calls[i], 8), HS_RULE_SP); /* it did not return */
+    }
+    assert_true(hs_rule_is_made_by_hand(rule_between("zR", other, 8)));
+    assert_true(hs_rule_is_made_by_hand(rule_between("zR", jump, 8)));
+    assert_kind(rule_between("zR", other, 7), HS_RULE_SP);  /* not to be read */
+    assert_kind(rule_between("zRS", other, 8), HS_RULE_SP); /* the kernel returns there */
+    static const uint8_t trampoline[] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x5b, 0xc3, 0x48,
+                                          0xc7, 0xc0, 0x0f, 0,    0,    0,    0x0f, 0x05 };
+    assert_kind(rule_between("zR", trampoline, 8), HS_RULE_END);
+    assert_kind(rule_between("zR", trampoline, sizeof(trampoline)), HS_RULE_SP);
 }
 
 static void test_trampoline(void **state)
@@ -222,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_plt),
         cmocka_unit_test(test_drap),
         cmocka_unit_test(test_no_information),
+        cmocka_unit_test(test_start_of_a_function),
         cmocka_unit_test(test_trampoline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ enum hs_rule_kind {
     HS_RULE_DRAP,      /* CFA = *(rbp - offset), rbp at *rbp: a realigned stack */
     HS_RULE_SIGRETURN, /* the kernel's signal frame, without information of its own */
     HS_RULE_GENERAL,   /* interpret the information each time */
-    HS_RULE_END,       /* the outermost frame */
+    HS_RULE_END,       /* the outermost frame; offset 8: its pc is the start of a function */
     HS_RULE_BAD,       /* information that cannot be used */
     HS_RULE_KIND_N,
 };
