@@ -227,11 +227,14 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
 
 /* Between connect and hello a client needs microseconds. When too many are silent, the one that has
  * been so for longest gives way. */
-static void keep_pending(struct hs_registry *registry, int connection_fd)
+static void keep_pending(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     size_t slot = registry->pending_next++ % HS_GUESTS_PENDING_MAX;
     if (registry->pending[slot] >= 0) {
-        count_bad(registry, "it connected and said nothing");
+        /* It may have spoken since we looked: connections are taken before hellos. */
+        if (!receive(registry, registry->pending[slot], now_ns)) {
+            count_bad(registry, "it connected and said nothing");
+        }
         close(registry->pending[slot]);
     }
     registry->pending[slot] = connection_fd;
@@ -251,7 +254,7 @@ static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_r
         if (receive(registry, fd, now_ns)) {
             close(fd);
         } else {
-            keep_pending(registry, fd);
+            keep_pending(registry, fd, now_ns);
         }
     }
     return true;

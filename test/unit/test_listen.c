@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "collect/listen.h"
+#include "collect/registry.h"
 #include "collect/session.h"
 #include "region_writer.h"
 
@@ -251,6 +252,46 @@ static void test_killed_before_its_hello(void **state)
     hs_listener_close(&listener);
 }
 
+static void close_at_end(void *ctx, struct hs_session *session)
+{
+    *(unsigned *)ctx += 1;
+    hs_session_close(session);
+}
+
+/* The 65th connection takes the place of the first, whose hello has come meanwhile. */
+static void test_late_hello_of_one_that_gives_way(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct hs_registry registry;
+    int socks[HS_GUESTS_PENDING_MAX + 2];
+    unsigned end_count = 0;
+    region_writer_init(&w, &(struct region_plan){ 64, 4096 });
+    struct hs_hello_v1 hello = make_hello(w.file_bytes);
+    unsigned before = count_fds();
+    assert_int_equal(hs_registry_open(&registry, close_at_end, &end_count), 0);
+    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX; i++) {
+        socks[i] = connect_to(&registry.listener);
+    }
+    hs_registry_turn(&registry, 1);
+    assert_true(registry.image_count == 0 && registry.bad_count == 0);
+    send_hello(socks[0], &hello, sizeof(hello), &w.fd, 1);
+    for (size_t i = HS_GUESTS_PENDING_MAX; i < HS_GUESTS_PENDING_MAX + 2; i++) {
+        socks[i] = connect_to(&registry.listener);
+    }
+    hs_registry_turn(&registry, 2);
+    assert_true(registry.image_count == 1); /* the first was heard */
+    assert_true(registry.bad_count == 1);   /* the second was not */
+    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX + 2; i++) {
+        close(socks[i]);
+    }
+    hs_registry_end(&registry, getpid(), 3, HS_EXIT_UNKNOWN, 0);
+    assert_int_equal(end_count, 1);
+    hs_registry_close(&registry);
+    assert_int_equal(count_fds(), before);
+    region_writer_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_hello),
         cmocka_unit_test(test_silence_and_hanging_up),
         cmocka_unit_test(test_killed_before_its_hello),
+        cmocka_unit_test(test_late_hello_of_one_that_gives_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
