@@ -536,15 +536,19 @@ def test_bad_files(heapscope, trace, tmp_path, command):
 
 
 def test_truncated_file_is_said(heapscope, trace, tmp_path):
+    """Anywhere but between two packets, where nothing shows it: so one of two neighbours does."""
     data = trace.read_bytes()
-    (tmp_path / "cut").write_bytes(data[: len(data) * 2 // 3])
-    done = heapscope("report", tmp_path / "cut")
-    assert "Traceback" not in done.stderr
-    if done.returncode == 0:
-        assert "file ends in the middle" in done.stdout
-    else:
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("heapscope: ")
+    said = []
+    for end in (len(data) * 2 // 3, len(data) * 2 // 3 + 1):
+        (tmp_path / "cut").write_bytes(data[:end])
+        done = heapscope("report", tmp_path / "cut")
+        if done.returncode == 0:
+            said.append("file ends in the middle" in done.stdout)
+        else:
+            (line,) = done.stderr.splitlines()
+            assert line.startswith("heapscope: ")
+            said.append(True)
+    assert any(said)
 
 
 @pytest.mark.parametrize(
