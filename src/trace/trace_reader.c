@@ -204,6 +204,9 @@ static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, si
             }
         }
         bool is_there = is_head && input->avail - head >= bytes;
+        bool is_cut =
+            (is_head && !is_there) ||
+            (input->avail < HEAD_BYTES_MAX && hs_trace_scan_is_cut_head(input->at, input->avail));
         if (is_there && hs_trace_scan(input->at + head, (size_t)bytes, &scan)) {
             *ret_data = input->at + head;
             *ret_bytes = (size_t)bytes;
@@ -221,7 +224,7 @@ static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, si
         if (err < 0) {
             return err;
         }
-        if (input->avail == 0 && is_head && !is_there) {
+        if (input->avail == 0 && is_cut) {
             /* Not damaged, only cut off. */
             reader->damage.is_truncated = true;
             reader->damage.skipped_bytes = skipped_bytes;

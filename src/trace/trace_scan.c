@@ -32,6 +32,19 @@ size_t hs_trace_scan_head(const uint8_t *data, size_t bytes, uint64_t *ret_packe
     return taken == 0 ? 0 : taken + 1;
 }
 
+bool hs_trace_scan_is_cut_head(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0 || data[0] != TAG_PACKET) {
+        return false;
+    }
+    for (size_t i = 1; i < bytes; i++) {
+        if ((data[i] & 0x80) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct field {
     uint64_t number;
     unsigned wire;

@@ -27,3 +27,5 @@ bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_
 /* The length of Trace.packet's head at `data` and the packet's own length; 0: no head here, or not
  * all of it. */
 size_t hs_trace_scan_head(const uint8_t *data, size_t bytes, uint64_t *ret_packet_bytes);
+/* Are these bytes the start of such a head, and not all of it? */
+bool hs_trace_scan_is_cut_head(const uint8_t *data, size_t bytes);
