@@ -109,6 +109,22 @@ static bool step_frame_pointer(struct hs_walker *w)
     return true;
 }
 
+/* What a frame pointer led to is no code, but the frame pointer itself may be good: V8 has stubs that
+ * push a value where a return address would be, then `push %rbp; mov %rsp, %rbp`, and call C. So the
+ * caller of that frame is tried, once. */
+static bool skip_value(struct hs_walker *w)
+{
+    uint64_t word;
+    if (!step_frame_pointer(w)) {
+        return false;
+    }
+    if (!find_word(w, &word)) {
+        return end(w, HS_UNWIND_NO_INFO);
+    }
+    w->walk->is_replayable = false; /* the same value may be the address of code another time */
+    return true;
+}
+
 static bool step_drap(struct hs_walker *w, uint64_t off_bytes)
 {
     uint64_t cfa;
@@ -258,7 +274,7 @@ bool hs_walker_step(struct hs_walker *w)
         return end(w, HS_UNWIND_END); /* how threads and coroutines mark the end by hand */
     }
     if (!find_word(w, &word)) {
-        return end(w, w->is_guess ? HS_UNWIND_NO_INFO : HS_UNWIND_NO_MODULE);
+        return w->is_guess ? skip_value(w) : end(w, HS_UNWIND_NO_MODULE);
     }
     emit(w, (uint32_t)word);
     uint32_t rule = (uint32_t)(word >> 32);

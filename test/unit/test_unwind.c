@@ -218,6 +218,33 @@ static void test_no_information(void **state)
     ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
 }
 
+/* A frame of a JIT's that has a value in the place of its return address. */
+static void test_value_for_return(void **state)
+{
+    (void)state;
+    start.pc = JIT + 5;
+    start.bp = va(10);
+    stack[10] = va(20);
+    stack[11] = UINT64_C(0x29900000000); /* a small integer, as V8 keeps it */
+    stack[20] = va(30);
+    stack[21] = ra(BP16);
+    stack[30] = 0;
+    stack[31] = ra(TOP);
+    ASSERT_WALK(HS_UNWIND_END, JIT_FRAME, BP16, TOP);
+    assert_false(walk.is_replayable);
+
+    stack[21] = 0x1234; /* two in a row are no frames */
+    ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
+    assert_true(walk.is_replayable);
+    stack[21] = ra(BP16);
+    stack[10] = va(9); /* the saved frame pointer must lead further out */
+    ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
+    start.pc = ra(SP16); /* of code with information it is no guess */
+    stack[1] = UINT64_C(0x29900000000);
+    start.bp = va(20);
+    ASSERT_WALK(HS_UNWIND_NO_MODULE, SP16);
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -386,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_signal_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_exact_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_information, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_value_for_return, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_deep, setup, teardown),
