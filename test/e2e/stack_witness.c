@@ -1,15 +1,22 @@
 /*
- * Compares our stacks with libunwind's inside a real program: preloaded, at every Nth allocation of its
- * main thread. For test_stacks.py, which compiles it as a shared library with the unwinder in it.
+ * Compares our stacks with libunwind's inside a real program: preloaded, at every Nth allocation of all
+ * its threads. For test_stacks.py, which compiles it as a shared library with the unwinder in it.
+ *
+ * Code is found as the client finds it (src/client/record.c): what the loader knows is a module, other
+ * memory that can be read may be a JIT compiler's.
  *
  * Environment: WITNESS_EVERY, the N; WITNESS_OUT, a file that gets one line of JSON from each process
- * as it exits: how many stacks were compared, how many were the same frame by frame, how many were so
- * when found by replay, why ours ended, and the first differences in words.
+ * as it exits: how many stacks were compared, how many were the same frame by frame, how many of both
+ * led through code of no module, how many were the same when found by replay, why ours ended.
+ * WITNESS_OUT.differences gets a line for each stack that was not the same, with all there is to know
+ * about it: stack_differences.py says why it differs.
+ *
+ * Threads   one compares at a time. The others do not wait: the one that compares may need a lock of
+ *           the loader's that they hold.
  */
-#include <dlfcn.h>
 #include <inttypes.h>
+#include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,103 +28,151 @@
 #include <libunwind.h>
 
 #include "../unit/self_modules.h"
+#include "rt/sys.h"
 #include "unwind/replay.h"
 
-#define CACHE_COUNT  32768U
-#define REPLAY_SLOTS 1024U
-#define REPLAY_BYTES (512U << 10)
-#define WALKS_KEPT   (1U << 22)
-#define JIT_MAX      64
-
-struct range {
-    uint64_t start_va;
-    uint64_t end_va;
-};
+#define CACHE_COUNT     32768U
+#define REPLAY_SLOTS    1024U
+#define REPLAY_BYTES    (512U << 10)
+#define WALKS_KEPT      (1U << 22)
+#define THEIRS_MAX      65536U
+#define DIFFERENCES_MAX 1000U
+#define STACK_WORDS_MAX 2048U
 
 static struct self_modules self;
 static struct hs_rule_cache cache;
 static struct hs_replay replay;
 static struct hs_walk walk;
-static struct range jits[JIT_MAX]; /* executable memory without a file */
-static unsigned jit_count;
-static uint64_t stack_end_va, every = 100;
-static uint64_t event_count, compared_count, same_count, found_count, found_same_count;
-static uint64_t end_counts[HS_UNWIND_END_N];
+static unsigned long long loaded_count, unloaded_count; /* when the modules were looked at */
+static uint64_t theirs[THEIRS_MAX], their_sps[THEIRS_MAX], their_bps[THEIRS_MAX];
+static uint32_t their_count;
+static uint64_t main_stack_end_va, every = 100;
+static struct {
+    uint64_t events;
+    uint64_t busy;  /* another thread was comparing */
+    uint64_t alien; /* the stack was not the thread's own */
+    uint64_t compared;
+    uint64_t same;
+    uint64_t threads; /* of those compared: not the main thread's */
+    uint64_t jit;     /* of those compared: with a frame outside all modules */
+    uint64_t jit_same;
+    uint64_t found;
+    uint64_t found_same;
+    uint64_t recorded;
+    uint64_t ends[HS_UNWIND_END_N];
+} counts;
 static uint64_t *found_hashes; /* of the walks in the replay table, by their number */
-static char differences[2000];
-static pid_t pid;
+static FILE *differences;
 static pthread_t main_thread;
+static pthread_mutex_t comparing = PTHREAD_MUTEX_INITIALIZER;
 static int is_on;
 static __thread int is_inside;
+static __thread uint64_t stack_lo_va, stack_hi_va;
 
 /* --- modules ----------------------------------------------------------------------------------- */
 
-static void look_again(void)
+static int has_changed(struct dl_phdr_info *info, size_t unused_bytes, void *ret_has_changed)
 {
-    char line[512], perms[8];
-    uint64_t start_va, end_va, off, inode;
-    unsigned major, minor;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    self.module_count = 0;
-    dl_iterate_phdr(self_modules_add, &self);
-    jit_count = 0;
-    while (maps && fgets(line, sizeof(line), maps) && jit_count < JIT_MAX) {
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64, &start_va,
-                   &end_va, perms, &off, &major, &minor, &inode) == 7 &&
-            inode == 0 && perms[2] == 'x') {
-            jits[jit_count++] = (struct range){ start_va, end_va };
-        }
-    }
-    if (maps) {
-        fclose(maps);
-    }
-    hs_rule_cache_flush(&cache);
+    (void)unused_bytes;
+    *(bool *)ret_has_changed = info->dlpi_adds != loaded_count || info->dlpi_subs != unloaded_count;
+    loaded_count = info->dlpi_adds;
+    unloaded_count = info->dlpi_subs;
+    return 1;
 }
 
-static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
+/* What the client does when a dlopen() or dlclose() returns. */
+static void follow_modules(void)
 {
-    if (self_modules_resolve(ctx, pc, is_exact, ret_resolved)) {
-        return true;
+    bool must_look = false;
+    dl_iterate_phdr(has_changed, &must_look);
+    if (must_look) {
+        self.module_count = 0;
+        dl_iterate_phdr(self_modules_add, &self);
+        hs_rule_cache_flush(&cache);
+        unw_flush_cache(unw_local_addr_space, 0, 0);
     }
-    for (unsigned i = 0; i < jit_count; i++) {
-        if (pc >= jits[i].start_va && pc < jits[i].end_va) {
-            *ret_resolved = (struct hs_resolved){ NULL, self.pc_count % SELF_FRAMES_MAX };
-            self.pcs[self.pc_count++ % SELF_FRAMES_MAX] = pc;
+}
+
+static bool is_in_module(uint64_t pc)
+{
+    for (uint32_t i = 0; i < self.module_count; i++) {
+        if (pc >= self.modules[i].start_va && pc < self.modules[i].end_va) {
             return true;
         }
     }
     return false;
 }
 
-/* --- comparing --------------------------------------------------------------------------------- */
-
-static void note(const char *format, ...)
+/* As resolve() of src/client/record.c. */
+static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
 {
-    size_t used = strlen(differences);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(differences + used, sizeof(differences) - used, format, args);
-    va_end(args);
-}
-
-static void name_pc(uint64_t pc, char *text, size_t size_bytes)
-{
-    Dl_info info = { 0 };
-    dladdr((void *)(uintptr_t)pc, &info);
-    snprintf(text, size_bytes, "%s+%#" PRIx64, info.dli_fname ? info.dli_fname : "?",
-             pc - (uint64_t)(uintptr_t)info.dli_fbase);
-}
-
-static void note_difference(uint32_t frame, uint64_t last_pc, uint64_t pc)
-{
-    char last[200], theirs[200];
-    if (strlen(differences) > sizeof(differences) - 600) {
-        return;
+    if (self_modules_resolve(ctx, pc, is_exact, ret_resolved)) {
+        return true;
     }
-    name_pc(last_pc, last, sizeof(last));
-    name_pc(pc, theirs, sizeof(theirs));
-    note("frame %u of %u (end %d): behind %s libunwind has %s; ", frame,
-         walk.frame_count + walk.skipped_count, (int)walk.end, last, theirs);
+    if (pc < 4096 || pc > UINT64_MAX / 2 || !hs_sys_is_readable(pc & ~UINT64_C(7))) {
+        return false;
+    }
+    *ret_resolved = (struct hs_resolved){ NULL, self.pc_count % SELF_FRAMES_MAX };
+    self.pcs[self.pc_count++ % SELF_FRAMES_MAX] = pc;
+    return true;
+}
+
+/* --- the other opinion -------------------------------------------------------------------------- */
+
+/* Adds libunwind's frames from `regs` on. */
+static void walk_theirs_from(const struct hs_regs *regs)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    unw_word_t pc = 0;
+    memset(&context, 0, sizeof(context));
+    greg_t *g = context.uc_mcontext.gregs;
+    g[REG_RIP] = (greg_t)regs->pc;
+    g[REG_RSP] = (greg_t)regs->sp;
+    g[REG_RBP] = (greg_t)regs->bp;
+    g[REG_RBX] = (greg_t)regs->bx;
+    g[REG_R12] = (greg_t)regs->r12;
+    g[REG_R13] = (greg_t)regs->r13;
+    g[REG_R14] = (greg_t)regs->r14;
+    g[REG_R15] = (greg_t)regs->r15;
+    unw_init_local(&cursor, &context);
+    do {
+        unw_get_reg(&cursor, UNW_REG_IP, &pc);
+        if (pc == 0 || their_count == THEIRS_MAX) {
+            break;
+        }
+        theirs[their_count] = pc;
+        unw_get_reg(&cursor, UNW_REG_SP, &their_sps[their_count]);
+        unw_get_reg(&cursor, UNW_X86_64_RBP, &their_bps[their_count++]);
+    } while (unw_step(&cursor) > 0);
+}
+
+static void walk_theirs(const struct hs_regs *regs)
+{
+    their_count = 0;
+    walk_theirs_from(regs);
+}
+
+/* Below the last frame that had information, libunwind moves its sp by 16 for each frame that has none, and
+ * gives up when a frame pointer is further off than this. */
+#define THEIR_REACH_BYTES 0x4000U
+
+/* Takes up libunwind again at the frames where it gave up so, by the frame pointer it had there. */
+static uint32_t walk_theirs_on(const struct hs_regs *regs)
+{
+    uint32_t resumed_count = 0;
+    walk_theirs(regs);
+    while (their_count > 0 && their_count < THEIRS_MAX) {
+        uint64_t sp = their_sps[their_count - 1], bp = their_bps[their_count - 1];
+        if (bp < sp || bp - sp <= THEIR_REACH_BYTES || bp % 8 != 0 || bp > stack_hi_va - 16) {
+            break;
+        }
+        const uint64_t *frame = (const uint64_t *)(uintptr_t)bp;
+        struct hs_regs next = { .pc = frame[1], .sp = bp + 16, .bp = frame[0] };
+        walk_theirs_from(&next);
+        resumed_count++;
+    }
+    return resumed_count;
 }
 
 /* Is `pc` the frame of this number, or in the gap of a stack that was cut? */
@@ -132,41 +187,80 @@ static bool has_frame(uint32_t number, uint64_t pc)
     return number < walk.frame_count && self.pcs[walk.frames[number]] == pc;
 }
 
-static bool is_same(const struct hs_regs *regs)
+static bool is_same(void)
 {
-    unw_context_t context;
-    unw_cursor_t cursor;
-    unw_word_t pc = 0, last_pc = 0;
-    uint32_t count = 0;
-    memset(&context, 0, sizeof(context));
-    greg_t *g = context.uc_mcontext.gregs;
-    g[REG_RIP] = (greg_t)regs->pc;
-    g[REG_RSP] = (greg_t)regs->sp;
-    g[REG_RBP] = (greg_t)regs->bp;
-    g[REG_RBX] = (greg_t)regs->bx;
-    g[REG_R12] = (greg_t)regs->r12;
-    g[REG_R13] = (greg_t)regs->r13;
-    g[REG_R14] = (greg_t)regs->r14;
-    g[REG_R15] = (greg_t)regs->r15;
-    unw_init_local(&cursor, &context);
-    do {
-        unw_get_reg(&cursor, UNW_REG_IP, &pc);
-        if (pc == 0) {
-            break;
-        }
-        if (!has_frame(count, pc)) {
-            note_difference(count, last_pc, pc);
+    for (uint32_t i = 0; i < their_count; i++) {
+        if (!has_frame(i, theirs[i])) {
             return false;
         }
-        last_pc = pc;
-        count++;
-    } while (unw_step(&cursor) > 0);
-    if (count != walk.frame_count + walk.skipped_count) {
-        note_difference(count, last_pc, 0);
-        return false;
     }
-    return true;
+    return their_count == walk.frame_count + walk.skipped_count;
 }
+
+/* --- differences -------------------------------------------------------------------------------- */
+
+static void write_numbers(const char *name, const uint64_t *numbers, uint32_t count)
+{
+    fprintf(differences, ", \"%s\": [", name);
+    for (uint32_t i = 0; i < count; i++) {
+        fprintf(differences, "%s%" PRIu64, i ? ", " : "", numbers[i]);
+    }
+    fputs("]", differences);
+}
+
+static void write_maps(void)
+{
+    char line[600];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    fputs(", \"maps\": [", differences);
+    for (int i = 0; maps && fgets(line, sizeof(line), maps); i++) {
+        line[strcspn(line, "\n\"\\")] = 0;
+        fprintf(differences, "%s\"%s\"", i ? ", " : "", line);
+    }
+    fputs("]", differences);
+    if (maps) {
+        fclose(maps);
+    }
+}
+
+static void write_modules(void)
+{
+    fputs(", \"modules\": [", differences);
+    for (uint32_t i = 0; i < self.module_count; i++) {
+        const struct hs_unwind_module *m = &self.modules[i];
+        fprintf(differences, "%s[%" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", i ? ", " : "",
+                m->start_va, m->end_va, m->bias);
+    }
+    fputs("]", differences);
+}
+
+static void write_difference(const struct hs_regs *regs)
+{
+    uint64_t ours[HS_FRAMES_MAX];
+    uint64_t word_count = (stack_hi_va - regs->sp) / 8;
+    if (!differences || counts.recorded == DIFFERENCES_MAX) {
+        return; /* the reader sees that some are missing */
+    }
+    counts.recorded++;
+    for (uint32_t i = 0; i < walk.frame_count; i++) {
+        ours[i] = self.pcs[walk.frames[i]];
+    }
+    fprintf(differences, "{\"end\": %d, \"cut_idx\": %u, \"skipped\": %u, \"stack_end\": %" PRIu64,
+            (int)walk.end, walk.cut_idx, walk.skipped_count, stack_hi_va);
+    write_numbers("regs", (const uint64_t *)regs, sizeof(*regs) / 8);
+    write_numbers("ours", ours, walk.frame_count);
+    write_numbers("theirs", theirs, their_count);
+    write_numbers("words", (const uint64_t *)(uintptr_t)regs->sp,
+                  word_count < STACK_WORDS_MAX ? (uint32_t)word_count : STACK_WORDS_MAX);
+    fprintf(differences, ", \"resumed\": %u", walk_theirs_on(regs));
+    write_numbers("theirs_resumed", theirs, their_count);
+    write_modules();
+    write_maps();
+    fputs("}\n", differences);
+    fflush(differences);
+}
+
+/* --- comparing --------------------------------------------------------------------------------- */
 
 static uint64_t hash_walk(void)
 {
@@ -177,36 +271,94 @@ static uint64_t hash_walk(void)
     return hash;
 }
 
+static bool is_through_jit(void)
+{
+    for (uint32_t i = 0; i < walk.frame_count; i++) {
+        if (!is_in_module(self.pcs[walk.frames[i]])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The C library puts what it keeps of a thread right above the thread's stack. (It has a function to
+ * ask, which allocates under a lock of its own.) */
+static void learn_stack(void)
+{
+    char line[600];
+    uint64_t start_va, end_va, top_va = (uint64_t)pthread_self();
+    if (pthread_equal(pthread_self(), main_thread)) {
+        stack_lo_va = 1; /* it grows */
+        stack_hi_va = main_stack_end_va;
+        return;
+    }
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start_va, &end_va) == 2 && start_va < top_va &&
+            top_va < end_va) {
+            stack_lo_va = start_va;
+            stack_hi_va = top_va & ~UINT64_C(7);
+        }
+    }
+    if (maps) {
+        fclose(maps);
+    }
+}
+
+static void compare(const struct hs_regs *regs)
+{
+    bool is_jit = is_through_jit();
+    walk_theirs(regs);
+    bool same = is_same();
+    counts.compared++;
+    counts.ends[walk.end]++;
+    counts.same += same;
+    counts.threads += !pthread_equal(pthread_self(), main_thread);
+    counts.jit += is_jit;
+    counts.jit_same += is_jit && same;
+    if (!same) {
+        write_difference(regs);
+    }
+}
+
 static void sample(const struct hs_regs *regs)
 {
     struct hs_unwinder unwinder = { &cache, resolve, &self };
-    struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = stack_end_va };
+    struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = stack_hi_va };
     uint32_t number = 0;
+    follow_modules();
     uint64_t generation = hs_rule_cache_secret(&cache);
-    if (regs->sp >= stack_end_va) {
-        return; /* not the main thread's own stack */
-    }
     bool is_found = hs_replay_find(&replay, regs, &window, generation, &number);
     if (!is_found) {
         hs_unwind_walk(&unwinder, regs, false, &window, &walk);
-        number = (uint32_t)(event_count % WALKS_KEPT);
+        number = (uint32_t)(counts.events % WALKS_KEPT);
         found_hashes[number] = hash_walk();
         hs_replay_store(&replay, regs, &walk, generation, number);
     }
-    if (event_count++ % every != 0) {
+    if (counts.events++ % every != 0) {
         return;
     }
     hs_unwind_walk(&unwinder, regs, false, &window, &walk);
-    if (walk.end == HS_UNWIND_NO_MODULE) {
-        look_again();
-        hs_unwind_walk(&unwinder, regs, false, &window, &walk);
-        is_found = false; /* what was found is of a world that is gone */
+    counts.found += is_found;
+    counts.found_same += is_found && found_hashes[number] == hash_walk();
+    compare(regs);
+}
+
+static void take_turn(const struct hs_regs *regs)
+{
+    if (stack_hi_va == 0) {
+        learn_stack();
     }
-    compared_count++;
-    end_counts[walk.end]++;
-    found_count += is_found;
-    found_same_count += is_found && found_hashes[number] == hash_walk();
-    same_count += is_same(regs);
+    if (pthread_mutex_trylock(&comparing) != 0) {
+        __atomic_fetch_add(&counts.busy, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (regs->sp >= stack_lo_va && regs->sp < stack_hi_va) {
+        sample(regs);
+    } else {
+        counts.alien++;
+    }
+    pthread_mutex_unlock(&comparing);
 }
 
 /* --- hooks: the registers of the caller, as the profiler takes them -------------------------------- */
@@ -233,9 +385,9 @@ void *witness_realloc(void *old, size_t size_bytes, const struct hs_regs *regs);
 
 static void witness(const struct hs_regs *regs)
 {
-    if (is_on && !is_inside && pthread_equal(pthread_self(), main_thread)) {
+    if (is_on && !is_inside) {
         is_inside = 1;
-        sample(regs);
+        take_turn(regs);
         is_inside = 0;
     }
 }
@@ -276,16 +428,23 @@ static void *map_zero(size_t size_bytes)
     return mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+static void stay_out_of_child(void)
+{
+    is_on = 0; /* it has the parent's counts */
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     void *const *end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
-    const char *text = getenv("WITNESS_EVERY");
-    if (!end || !getenv("WITNESS_OUT")) {
+    const char *text = getenv("WITNESS_EVERY"), *out = getenv("WITNESS_OUT");
+    char path[4096];
+    if (!end || !out) {
         return;
     }
+    snprintf(path, sizeof(path), "%s.differences", out);
+    differences = fopen(path, "ae");
     every = text ? strtoull(text, NULL, 10) : every;
-    stack_end_va = (uint64_t)(uintptr_t)*end + 8;
-    pid = getpid();
+    main_stack_end_va = (uint64_t)(uintptr_t)*end + 8;
     main_thread = pthread_self();
     self.pc_count = 1;
     self.pcs = map_zero(SELF_FRAMES_MAX * sizeof(self.pcs[0]));
@@ -293,26 +452,31 @@ __attribute__((constructor)) static void begin(void)
     hs_rule_cache_init(&cache, map_zero(HS_RULE_CACHE_BYTES(CACHE_COUNT)), CACHE_COUNT);
     hs_replay_init(&replay, map_zero(HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_BYTES)), REPLAY_SLOTS,
                    REPLAY_BYTES);
-    look_again();
+    pthread_atfork(NULL, NULL, stay_out_of_child);
     is_on = 1;
 }
 
 __attribute__((destructor)) static void finish(void)
 {
-    if (!is_on || getpid() != pid) {
-        return; /* a child that did not exec */
+    if (!is_on) {
+        return;
     }
     is_on = 0;
+    pthread_mutex_lock(&comparing);
     FILE *out = fopen(getenv("WITNESS_OUT"), "ae");
     if (out) {
         fprintf(out,
-                "{\"events\": %" PRIu64 ", \"compared\": %" PRIu64 ", \"same\": %" PRIu64
-                ", \"found\": %" PRIu64 ", \"found_same\": %" PRIu64 ", \"ends\": [",
-                event_count, compared_count, same_count, found_count, found_same_count);
+                "{\"events\": %" PRIu64 ", \"busy\": %" PRIu64 ", \"alien\": %" PRIu64
+                ", \"compared\": %" PRIu64 ", \"same\": %" PRIu64 ", \"threads\": %" PRIu64
+                ", \"jit\": %" PRIu64 ", \"jit_same\": %" PRIu64 ", \"found\": %" PRIu64
+                ", \"found_same\": %" PRIu64 ", \"recorded\": %" PRIu64 ", \"ends\": [",
+                counts.events, counts.busy, counts.alien, counts.compared, counts.same,
+                counts.threads, counts.jit, counts.jit_same, counts.found, counts.found_same,
+                counts.recorded);
         for (unsigned i = 0; i < HS_UNWIND_END_N; i++) {
-            fprintf(out, "%s%" PRIu64, i ? ", " : "", end_counts[i]);
+            fprintf(out, "%s%" PRIu64, i ? ", " : "", counts.ends[i]);
         }
-        fprintf(out, "], \"differences\": \"%s\"}\n", differences);
+        fputs("]}\n", out);
         fclose(out);
     }
 }

@@ -1,7 +1,8 @@
 """Stacks of real programs, compared frame by frame with libunwind's at the same moment.
 
-stack_witness.c is preloaded and walks the stack at allocations of the main thread: plainly, through the
-replay table, and by libunwind.
+stack_witness.c is preloaded and walks the stack at allocations: plainly, through the replay table, and by
+libunwind. Of 1000 stacks 999 must be the same at once; each that is not must have a reason that stack_differences.py
+knows and checks on what was recorded of it.
 """
 
 import json
@@ -12,6 +13,9 @@ import subprocess
 import time
 
 import pytest
+
+import stack_differences
+import stack_programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNWIND = sorted((ROOT / "src" / "unwind").glob("*.c"))
@@ -49,16 +53,20 @@ def run(witness, tmp_path, command, every=1, cwd=None, **extra):
 def verdict(out):
     """The sum over the processes; prints it, for -rA."""
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    total = {key: sum(line[key] for line in lines) for key in ("events", "compared", "same", "found", "found_same")}
+    total = {key: sum(line[key] for line in lines) for key in lines[0] if key != "ends"}
     total["ends"] = [sum(ends) for ends in zip(*(line["ends"] for line in lines))]
-    total["differences"] = "".join(line["differences"] for line in lines)
+    total["reasons"], total["unexplained"] = stack_differences.read(f"{out}.differences")
     print(total)
     return total
 
 
-def check(total, compared_min, same_min=0.999):
+def check(total, compared_min, jit_min=0, same_min=0.999):
     assert total["compared"] >= compared_min
-    assert total["same"] >= same_min * total["compared"], total["differences"]
+    assert total["jit"] >= jit_min, "hardly a stack through the code of a JIT compiler"
+    assert not total["unexplained"], "\n".join(total["unexplained"][:5])
+    assert sum(total["reasons"].values()) == total["compared"] - total["same"], "not all differences are on record"
+    assert total["same"] >= same_min * total["compared"], total["reasons"]
+    assert total["jit_same"] >= same_min * total["jit"], total["reasons"]
     assert total["found_same"] == total["found"], "a replayed stack is another than the walked one"
     assert total["found"] > 0
 
@@ -108,13 +116,69 @@ def test_git(witness, tmp_path):
     check(run(witness, tmp_path, [*git, "log", "--stat"], cwd=tmp_path / "repo"), 1000)
 
 
-def test_node(witness, tmp_path):
-    """V8's compiled code has frame pointers and no call frame information; libunwind and we follow
-    them alike, but for the moments when a stub has none of its own, and for code that V8 has mapped
-    since the witness last looked at the process's map: one walk in a thousand."""
+def run_node(witness, tmp_path, program, every):
     need("node")
-    code = 'let a = []; for (let i = 0; i < 20000; i++) a.push({x: i, s: "v" + i}); JSON.stringify(a).length'
-    check(run(witness, tmp_path, ["node", "-e", code], every=3), 10000, same_min=0.998)
+    script = tmp_path / f"{program}.js"
+    script.write_text(stack_programs.NODE[program])
+    return run(witness, tmp_path, ["node", str(script)], every=every)
+
+
+SLOW_NODE = ("async", "churn", "eval", "gc", "json", "osr", "regex", "wasm", "workers")
+
+
+@pytest.mark.parametrize("program", ["hot", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_NODE)])
+def test_node(witness, tmp_path, program):
+    """V8's code has frame pointers and no unwind information; its built-in code is mapped twice, the second time where
+    the loader knows of no module."""
+    total = run_node(witness, tmp_path, program, every=5)
+    check(total, 80000, jit_min=400)
+    if program == "workers":
+        assert total["threads"] >= 100
+
+
+def test_node_deep(witness, tmp_path):
+    """Here libunwind gives up in most stacks; what it says when it's taken up again is compared."""
+    total = run_node(witness, tmp_path, "recurse", every=10)
+    check(total, 40000, jit_min=300, same_min=0)
+    assert total["reasons"].get("reach", 0) >= 50
+
+
+@pytest.fixture(scope="session")
+def java_classes(tmp_path_factory):
+    need("java", "javac")
+    folder = tmp_path_factory.mktemp("java")
+    (folder / "Jit.java").write_text(stack_programs.JAVA)
+    subprocess.run(["javac", "-d", folder, folder / "Jit.java"], check=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["-Xint"], ["-XX:+PreserveFramePointer"], []], ids=["interpreted", "bp", "default"])
+def test_java(witness, tmp_path, java_classes, options):
+    """Interpreted frames have frame pointers, compiled ones only on demand: without them nobody gets through."""
+    total = run(witness, tmp_path, ["java", *options, "-cp", str(java_classes), "Jit"])
+    check(total, 20000, jit_min=15000)
+    if options:
+        assert total["ends"][0] == total["compared"], "a stack ended early"
+    else:
+        assert total["ends"][1] > 0, "compiled code has frame pointers after all: say so in docs/UNWINDING.md"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["0", "3"])
+def test_rust(witness, tmp_path, level):
+    need("rustc")
+    source = tmp_path / "prog.rs"
+    source.write_text(stack_programs.RUST)
+    subprocess.run(["rustc", f"-Copt-level={level}", "-o", tmp_path / "prog", source], check=True)
+    check(run(witness, tmp_path, [str(tmp_path / "prog")]), 4000)
+
+
+def test_sqlite(witness, tmp_path):
+    need("sqlite3")
+    script = tmp_path / "script.sql"
+    script.write_text(stack_programs.SQL)
+    check(run(witness, tmp_path, ["sqlite3", "-batch", ":memory:", f".read {script}"]), 10000)
 
 
 def test_redis(witness, tmp_path):
@@ -138,3 +202,27 @@ def test_redis(witness, tmp_path):
         server.kill()
         server.wait()
     check(verdict(out), 5000)
+
+
+def difference(ours, theirs, resumed=0, cut_idx=0, skipped=0):
+    maps = ["1000-2000 r-xp 0 00:00 0 prog", "2000-3000 rw-p 0 00:00 0", "3000-4000 rwxp 0 00:00 0"]
+    return {"ours": ours, "theirs": [], "theirs_resumed": theirs, "resumed": resumed, "cut_idx": cut_idx,
+            "skipped": skipped, "end": 0, "maps": maps}
+
+
+@pytest.mark.parametrize("ours, theirs, more, reason", [
+    ([0x1100, 0x3100], [0x1100, 0x3100], {"resumed": 1}, "reach"),
+    ([0x1100, 0x3100], [0x1100, 0x3100], {}, None),
+    ([0x1100, 0x3100], [0x1100, 0x3104], {"resumed": 1}, None),
+    ([0x1100, 0x3100], [0x1100, 0x2100, 0x3100], {}, "no_code"),
+    ([0x1100, 0x3100], [0x1100, 0x9999, 0x3100], {"resumed": 2}, "reach no_code"),
+    ([0x1100, 0x3100], [0x1100, 0x1104, 0x3100], {}, None),
+    ([0x1100, 0x2100], [0x1100, 0x3100], {}, None),
+    ([0x1100, 0x2100], [0x1100, 0x2100, 0x2104], {}, None),
+    ([0x1100], [0x1100, 0x3100], {"resumed": 1}, None),
+    ([0x1100, 0x1300], [0x1100, 0x1200, 0x1300], {"resumed": 1, "cut_idx": 1, "skipped": 1}, "reach"),
+    ([0x1100, 0x1300], [0x1100, 0x1200, 0x1200, 0x1300], {"resumed": 1, "cut_idx": 1, "skipped": 1}, None),
+])
+def test_reasons(ours, theirs, more, reason):
+    """A wrong frame of ours is explained by nothing."""
+    assert stack_differences.explain(difference(ours, theirs, **more)) == reason
