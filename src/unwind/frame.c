@@ -61,7 +61,7 @@ static enum hs_frame_step recover(const struct step *s, unsigned reg, uint64_t *
     uint64_t there = s->cfa + (uint64_t)(int64_t)value;
     switch ((enum hs_cfi_how)s->row->how[reg]) {
     case HS_CFI_UNSET:
-        if (reg == HS_DWARF_RSP) {
+        if (reg == HS_DWARF_SP) {
             *ret_value = s->cfa;
             return HS_FRAME_STEPPED;
         }
@@ -72,7 +72,7 @@ static enum hs_frame_step recover(const struct step *s, unsigned reg, uint64_t *
         return same(s, (uint64_t)(int64_t)value, ret_value);
     case HS_CFI_OFFSET:
         /* Below the stack of a frame that has made a call: popped already, as in rule_make.c. */
-        if (!s->from->is_exact && reg != HS_DWARF_RA && there < s->from->reg[HS_DWARF_RSP]) {
+        if (!s->from->is_exact && reg != HS_DWARF_RA && there < s->from->reg[HS_DWARF_SP]) {
             return same(s, reg, ret_value);
         }
         return hs_stack_read(s->reader, there, ret_value) ? HS_FRAME_STEPPED : HS_FRAME_UNREADABLE;
@@ -127,7 +127,7 @@ enum hs_frame_step hs_frame_step(const struct hs_unwind_module *module,
     if (row.how[HS_DWARF_RA] == HS_CFI_UNSET || row.how[HS_DWARF_RA] == HS_CFI_SAME) {
         return HS_FRAME_BAD_INFO;
     }
-    if (!hs_frame_has(&to, HS_DWARF_RSP)) {
+    if (!hs_frame_has(&to, HS_DWARF_SP)) {
         return HS_FRAME_UNKNOWN;
     }
     *frame = to;

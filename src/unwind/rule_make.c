@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "arch/code.h"
+
 /* DW_OP_* as far as patterns go. */
 enum {
     OP_DEREF = 0x06,
@@ -17,29 +19,14 @@ enum {
     OP_SHL = 0x24,
     OP_GE = 0x2a,
     OP_LIT0 = 0x30,
-    OP_BREG_RBP = 0x76,
-    OP_BREG_RSP = 0x77,
-    OP_BREG_RIP = 0x80,
+    OP_BREG0 = 0x70,
 };
-
-/* mov $15,%eax (or %rax); syscall: rt_sigreturn, which every trampoline consists of. */
-static const uint8_t sigreturn_rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-static const uint8_t sigreturn_eax[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-
-/* call *disp32(base, index) */
-#define CALL_BYTES_MAX 7
-
-static bool is_code(const struct hs_unwind_module *m, uint64_t va, const uint8_t *code,
-                    uint64_t size_bytes)
-{
-    return hs_span_holds(&m->text, va, size_bytes) &&
-           memcmp(m->text.bytes + (va - m->text.va), code, size_bytes) == 0;
-}
 
 static bool is_sigreturn(const struct hs_unwind_module *m, uint64_t pc)
 {
-    return is_code(m, pc, sigreturn_rax, sizeof(sigreturn_rax)) ||
-           is_code(m, pc, sigreturn_eax, sizeof(sigreturn_eax));
+    uint64_t off = pc - m->text.va;
+    return off < m->text.size_bytes &&
+           hs_arch_is_sigreturn(m->text.bytes + off, m->text.size_bytes - off);
 }
 
 /* `lit n`; -1: it is not. */
@@ -52,11 +39,11 @@ static int read_lit(struct hs_cursor *c)
 /* rsp + a + ((rip + b & m) >= n) << k, at this pc. */
 static bool match_plt(struct hs_cursor c, uint64_t pc, int64_t *ret_off)
 {
-    if (hs_cursor_u8(&c) != OP_BREG_RSP) {
+    if (hs_cursor_u8(&c) != OP_BREG0 + HS_DWARF_SP) {
         return false;
     }
     int64_t sp_off = hs_cursor_sleb(&c);
-    if (hs_cursor_u8(&c) != OP_BREG_RIP) {
+    if (hs_cursor_u8(&c) != OP_BREG0 + HS_DWARF_RA) {
         return false;
     }
     uint64_t pc_off = (uint64_t)hs_cursor_sleb(&c);
@@ -79,7 +66,7 @@ static bool match_plt(struct hs_cursor c, uint64_t pc, int64_t *ret_off)
 /* rbp + off, then a dereference if wanted, and nothing else. */
 static bool match_bp(struct hs_cursor c, bool has_deref, int64_t *ret_off)
 {
-    if (hs_cursor_u8(&c) != OP_BREG_RBP) {
+    if (hs_cursor_u8(&c) != OP_BREG0 + HS_DWARF_BP) {
         return false;
     }
     *ret_off = hs_cursor_sleb(&c);
@@ -93,8 +80,8 @@ static uint32_t pack_expr(const struct hs_cfi_fde *fde, const struct hs_cfi_row 
 {
     int64_t cfa_off, bp_off;
     if (match_bp(hs_cfi_expr(fde, row->cfa_value), true, &cfa_off) &&
-        row->how[HS_DWARF_RBP] == HS_CFI_EXPR &&
-        match_bp(hs_cfi_expr(fde, row->value[HS_DWARF_RBP]), false, &bp_off) && bp_off == 0 &&
+        row->how[HS_DWARF_BP] == HS_CFI_EXPR &&
+        match_bp(hs_cfi_expr(fde, row->value[HS_DWARF_BP]), false, &bp_off) && bp_off == 0 &&
         cfa_off < 0 && cfa_off % 8 == 0 && -cfa_off <= (int64_t)HS_RULE_OFF_MAX_BYTES) {
         return hs_rule_pack(HS_RULE_DRAP, (uint64_t)-cfa_off, HS_RULE_BP_SAME_BYTES);
     }
@@ -106,9 +93,9 @@ static uint32_t pack_plain(uint64_t cfa_reg, int64_t cfa_off, const struct hs_cf
 {
     const uint32_t general = hs_rule_pack(HS_RULE_GENERAL, 0, 0);
     uint64_t bp_bytes = HS_RULE_BP_SAME_BYTES;
-    int32_t bp_value = row->value[HS_DWARF_RBP];
+    int32_t bp_value = row->value[HS_DWARF_BP];
 
-    switch ((enum hs_cfi_how)row->how[HS_DWARF_RBP]) {
+    switch ((enum hs_cfi_how)row->how[HS_DWARF_BP]) {
     case HS_CFI_UNSET:
     case HS_CFI_SAME:
         break;
@@ -125,10 +112,10 @@ static uint32_t pack_plain(uint64_t cfa_reg, int64_t cfa_off, const struct hs_cf
     if (cfa_off < 0 || cfa_off % 8 != 0 || cfa_off > (int64_t)HS_RULE_OFF_MAX_BYTES) {
         return general;
     }
-    if (cfa_reg == HS_DWARF_RBP) {
+    if (cfa_reg == HS_DWARF_BP) {
         return hs_rule_pack(HS_RULE_BP, (uint64_t)cfa_off, bp_bytes);
     }
-    if (cfa_reg != HS_DWARF_RSP || cfa_off < 8) {
+    if (cfa_reg != HS_DWARF_SP || cfa_off < 8) {
         return general;
     }
     if ((uint64_t)cfa_off < bp_bytes) {
@@ -148,7 +135,7 @@ uint32_t hs_rule_from_row(const struct hs_cfi_fde *fde, const struct hs_cfi_row 
     if (row->how[HS_DWARF_RA] == HS_CFI_UNDEFINED) {
         return hs_rule_pack(HS_RULE_END, 0, 0);
     }
-    bool has_sp_rule = row->how[HS_DWARF_RSP] != HS_CFI_UNSET;
+    bool has_sp_rule = row->how[HS_DWARF_SP] != HS_CFI_UNSET;
     bool has_plain_ra = row->how[HS_DWARF_RA] == HS_CFI_OFFSET && row->value[HS_DWARF_RA] == -8;
     if (fde->cie.is_signal || has_sp_rule || !has_plain_ra) {
         return hs_rule_pack(HS_RULE_GENERAL, 0, 0);
@@ -158,29 +145,16 @@ uint32_t hs_rule_from_row(const struct hs_cfi_fde *fde, const struct hs_cfi_row 
         return pack_plain(row->cfa_reg, row->cfa_value, row, is_exact);
     }
     if (match_plt(hs_cfi_expr(fde, row->cfa_value), pc, &plt_off)) {
-        return pack_plain(HS_DWARF_RSP, plt_off, row, is_exact);
+        return pack_plain(HS_DWARF_SP, plt_off, row, is_exact);
     }
     return pack_expr(fde, row);
 }
 
-/* Is the instruction before `pc` a call? True also when other bytes look like one, or none are known. */
+/* Is the instruction before `pc` a call? If its bytes are not known, it may be. */
 static bool is_after_call(const struct hs_unwind_module *m, uint64_t pc)
 {
-    static const uint8_t lengths[] = { 2, 3, 4, 6, 7 }; /* of call through a register or memory */
-    if (!hs_span_holds(&m->text, pc - CALL_BYTES_MAX, CALL_BYTES_MAX)) {
-        return true;
-    }
-    const uint8_t *end = m->text.bytes + (pc - m->text.va);
-    if (end[-5] == 0xe8) {
-        return true;
-    }
-    for (unsigned i = 0; i < sizeof(lengths); i++) {
-        const uint8_t *insn = end - lengths[i];
-        if (insn[0] == 0xff && (insn[1] & 0x38) == 0x10) {
-            return true;
-        }
-    }
-    return false;
+    return !hs_span_holds(&m->text, pc - HS_ARCH_CALL_BYTES_MAX, HS_ARCH_CALL_BYTES_MAX) ||
+           hs_arch_is_after_call(m->text.bytes + (pc - m->text.va));
 }
 
 /* A return address at the very start of a function, with no call before: makecontext() and their like

@@ -140,7 +140,7 @@ static bool step_drap(struct hs_walker *w, uint64_t off_bytes)
 
 static void set_bp(struct hs_walker *w, const struct hs_frame *frame)
 {
-    w->bp = hs_frame_has(frame, HS_DWARF_RBP) ? frame->reg[HS_DWARF_RBP] : 0;
+    w->bp = hs_frame_has(frame, HS_DWARF_BP) ? frame->reg[HS_DWARF_BP] : 0;
     w->bp_va = HS_BP_IS_NOTED;
 }
 
@@ -153,7 +153,7 @@ static bool enter_interrupted(struct hs_walker *w, const struct hs_frame *frame)
     }
     w->walk->is_replayable = false;
     w->pc = frame->reg[HS_DWARF_RA];
-    w->sp = frame->reg[HS_DWARF_RSP];
+    w->sp = frame->reg[HS_DWARF_SP];
     set_bp(w, frame);
     w->reader.base_va = w->sp;
     w->is_exact = true;
@@ -205,8 +205,8 @@ static void frame_of_start(const struct hs_regs *start, bool is_exact, struct hs
     ret_frame->valid_mask = 0;
     ret_frame->is_exact = is_exact;
     hs_frame_set(ret_frame, HS_DWARF_RA, start->pc);
-    hs_frame_set(ret_frame, HS_DWARF_RSP, start->sp);
-    hs_frame_set(ret_frame, HS_DWARF_RBP, start->bp);
+    hs_frame_set(ret_frame, HS_DWARF_SP, start->sp);
+    hs_frame_set(ret_frame, HS_DWARF_BP, start->bp);
     hs_frame_set(ret_frame, HS_DWARF_RBX, start->bx);
     hs_frame_set(ret_frame, HS_DWARF_R12, start->r12);
     hs_frame_set(ret_frame, HS_DWARF_R13, start->r13);
@@ -230,7 +230,7 @@ static bool recover_registers(struct hs_walker *w, struct hs_frame *ret_frame)
             return false;
         }
     }
-    if (frame.reg[HS_DWARF_RA] != w->pc || frame.reg[HS_DWARF_RSP] != w->sp) {
+    if (frame.reg[HS_DWARF_RA] != w->pc || frame.reg[HS_DWARF_SP] != w->sp) {
         return false;
     }
     *ret_frame = frame;
@@ -244,8 +244,8 @@ static bool step_general(struct hs_walker *w)
         return end(w, HS_UNWIND_UNREADABLE);
     }
     hs_frame_set(&frame, HS_DWARF_RA, w->pc);
-    hs_frame_set(&frame, HS_DWARF_RSP, w->sp);
-    hs_frame_set(&frame, HS_DWARF_RBP, w->bp);
+    hs_frame_set(&frame, HS_DWARF_SP, w->sp);
+    hs_frame_set(&frame, HS_DWARF_BP, w->bp);
 
     enum hs_frame_step result = step_module(w, &frame);
     bool is_recovered = false;
@@ -264,7 +264,7 @@ static bool step_general(struct hs_walker *w)
         w->anchor_count = w->count;
     }
     set_bp(w, &frame);
-    return go_to(w, frame.reg[HS_DWARF_RA], frame.reg[HS_DWARF_RSP]);
+    return go_to(w, frame.reg[HS_DWARF_RA], frame.reg[HS_DWARF_SP]);
 }
 
 bool hs_walker_step(struct hs_walker *w)

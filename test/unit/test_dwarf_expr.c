@@ -27,8 +27,8 @@ static int setup(void **state)
                                        .shift = (uint64_t)(uintptr_t)stack - STACK_VA };
     reader = (struct hs_stack_reader){ .window = &window, .base_va = STACK_VA };
     frame = (struct hs_frame){ 0 };
-    hs_frame_set(&frame, HS_DWARF_RSP, STACK_VA);
-    hs_frame_set(&frame, HS_DWARF_RBP, STACK_VA + 24);
+    hs_frame_set(&frame, HS_DWARF_SP, STACK_VA);
+    hs_frame_set(&frame, HS_DWARF_BP, STACK_VA + 24);
     hs_frame_set(&frame, HS_DWARF_RA, 0x40100b);
     return 0;
 }

@@ -33,8 +33,8 @@ enum hs_dwarf_reg {
     HS_DWARF_RBX = 3,
     HS_DWARF_RSI = 4,
     HS_DWARF_RDI = 5,
-    HS_DWARF_RBP = 6,
-    HS_DWARF_RSP = 7,
+    HS_DWARF_BP = 6, /* rbp */
+    HS_DWARF_SP = 7, /* rsp */
     HS_DWARF_R8 = 8,
     HS_DWARF_R10 = 10,
     HS_DWARF_R12 = 12,

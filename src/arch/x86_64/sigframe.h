@@ -19,7 +19,7 @@ static const struct {
 } hs_sigframe[HS_SIGFRAME_REG_N] = {
     { 40, HS_DWARF_R8 },   { 48, HS_DWARF_R8 + 1 }, { 56, HS_DWARF_R10 },  { 64, HS_DWARF_R10 + 1 },
     { 72, HS_DWARF_R12 },  { 80, HS_DWARF_R13 },    { 88, HS_DWARF_R14 },  { 96, HS_DWARF_R15 },
-    { 104, HS_DWARF_RDI }, { 112, HS_DWARF_RSI },   { 120, HS_DWARF_RBP }, { 128, HS_DWARF_RBX },
-    { 136, HS_DWARF_RDX }, { 144, HS_DWARF_RAX },   { 152, HS_DWARF_RCX }, { 160, HS_DWARF_RSP },
+    { 104, HS_DWARF_RDI }, { 112, HS_DWARF_RSI },   { 120, HS_DWARF_BP },  { 128, HS_DWARF_RBX },
+    { 136, HS_DWARF_RDX }, { 144, HS_DWARF_RAX },   { 152, HS_DWARF_RCX }, { 160, HS_DWARF_SP },
     { 168, HS_DWARF_RA },
 };
