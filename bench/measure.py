@@ -9,6 +9,7 @@ import ctypes
 import dataclasses
 import os
 import resource
+import select
 import signal
 import struct
 import time
@@ -59,8 +60,11 @@ def supervise(argv, folder, env, log_path, report_fd):
     os._exit(0)
 
 
-def run(argv, folder, env, log_path, drive=None):
-    """Runs argv in folder to its end; `drive`, if any, works on it from outside meanwhile."""
+def run(argv, folder, env, log_path, drive=None, limit_s=600):
+    """Runs argv in folder to its end; `drive`, if any, works on it from outside meanwhile.
+
+    None: it took longer than limit_s and was killed.
+    """
     read_fd, write_fd = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -74,6 +78,9 @@ def run(argv, folder, env, log_path, drive=None):
     try:
         if drive:
             drive(folder)
+        if not select.select([read_fd], [], [], limit_s)[0]:
+            os.killpg(pid, signal.SIGKILL)
+            return None
         data = os.read(read_fd, 64)
     except BaseException:
         os.killpg(pid, signal.SIGKILL)

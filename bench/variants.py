@@ -21,7 +21,8 @@ class Variant:
     before: Tuple[str, ...] = ()  # words in front of the command; {out} is the output folder
     env: Tuple[Tuple[str, str], ...] = ()
     is_ours: bool = False  # must work
-    rounds_max: int = 100  # of one that takes too long for more
+    rounds_max: int = 100  # of one that takes too long for more, or whose figure needs no more
+    limit_s: int = 600  # given up when one run takes longer
 
     def command(self, argv: List[str], out: str):
         env = {k: v for k, v in os.environ.items()
@@ -30,20 +31,20 @@ class Variant:
         return [word.format(out=out) for word in self.before] + argv, env
 
 
-def heapscope(name, *options):
+def heapscope(name, *options, rounds_max=100):
     words = (str(DIST / "bin" / "heapscope"), "run", "-q", *options, "-o", "{out}/run.pftrace", "--")
-    return Variant(name, words, is_ours=True)
+    return Variant(name, words, is_ours=True, rounds_max=rounds_max)
 
 
 NOTHING = Variant("nothing")
 DEFAULT = heapscope("heapscope")
-EVERY = heapscope("heapscope -i 1", "-i", "1")
-RARE = heapscope("heapscope -i 512K", "-i", "512K")
+EVERY = heapscope("heapscope -i 1", "-i", "1", rounds_max=7)
+RARE = heapscope("heapscope -i 512K", "-i", "512K", rounds_max=7)
 # The client alone, loaded into a program that nobody profiles.
 DORMANT = Variant("dormant", env=(("LD_PRELOAD", str(DIST / "lib" / "libheapscope_preload.so")),),
                   is_ours=True)
-HEAPTRACK = Variant("heaptrack", ("heaptrack", "-o", "{out}/heaptrack"))
-HEAPTRACK_RAW = Variant("heaptrack --raw", ("heaptrack", "--raw", "-o", "{out}/heaptrack"))
+HEAPTRACK = Variant("heaptrack", ("heaptrack", "-o", "{out}/heaptrack"), rounds_max=4)
+HEAPTRACK_RAW = Variant("heaptrack --raw", ("heaptrack", "--raw", "-o", "{out}/heaptrack"), rounds_max=4)
 
 
 def gperftools():
@@ -52,7 +53,7 @@ def gperftools():
     if not found:
         return None
     return Variant("gperftools", env=(("LD_PRELOAD", found[0]), ("HEAPPROFILE", "{out}/heap")),
-                   rounds_max=1)
+                   rounds_max=1, limit_s=20)
 
 
 def chosen(is_full):
