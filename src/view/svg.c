@@ -118,7 +118,7 @@ static int rank_modules(struct svg *svg)
             const struct hs_agg_function *f =
                 &svg->agg.functions[svg->agg.nodes[box->node].function];
             if (f->module < n && !is_grey(f)) {
-                values[f->module].value += box->value;
+                values[f->module].value += box->figure.value;
             }
         }
     }
@@ -184,9 +184,9 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
     }
     hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, &box->figure));
     hs_buf_str(buf, is_count ? " objects, " : ", ");
-    hs_human_share(text, box->value, total);
+    hs_human_share(text, box->figure.value, total);
     write_escaped(buf, text, strlen(text)); /* it may be "<0.1 %" */
-    if (box->self > 0 && box->self < box->value) {
+    if (box->self > 0 && box->self < box->figure.value) {
         hs_buf_printf(buf, "\n%s of it itself", hs_figure_value(text, is_count, box->self));
     }
     hs_buf_str(buf, "</title>");
@@ -198,12 +198,12 @@ static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *
     double total = hs_view_value(svg->view, &svg->total);
     double scale = total > 0 ? (WIDTH - 2 * SIDE) / total : 0;
     double x = SIDE + box->start * scale;
-    double width = box->value * scale - GAP;
+    double width = box->figure.value * scale - GAP;
     uint32_t y = HEAD_HEIGHT + box->depth * ROW_HEIGHT;
     struct hs_buf *buf = svg->buf;
     name->bytes = 0;
     write_name(svg, box, name);
-    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->value, box->depth);
+    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->figure.value, box->depth);
     write_tooltip(svg, box, name);
     hs_buf_printf(buf, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" rx=\"1.5\" fill=\"",
                   x, y, width > 0.3 ? width : 0.3, BOX_HEIGHT);

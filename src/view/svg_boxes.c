@@ -55,9 +55,8 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
         hs_figure_add(&rest.figure, &figure);
         rest.merged_count += figure.value > 0;
     }
-    rest.value = rest.figure.value;
     int err = 0;
-    if (rest.value >= b->out.least && rest.merged_count > 0) {
+    if (rest.figure.value >= b->out.least && rest.merged_count > 0) {
         err = push(&b->todo, &b->todo_count, &b->todo_capacity, &rest);
     }
     for (uint32_t i = shown; i > first && err == 0; i--) {
@@ -67,7 +66,6 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
             .node = child,
             .depth = parent->depth + 1,
             .start = start,
-            .value = hs_view_value(b->view, &b->totals[child]),
             .figure = hs_view_figure(b->view, &b->totals[child]),
             .self = b->selves[child],
         };
@@ -78,9 +76,7 @@ static int push_children(struct builder *b, const struct hs_box *parent, uint32_
 
 static int draw(struct builder *b, const struct hs_amount *total, uint32_t count_max)
 {
-    struct hs_box root = { .node = HS_BOX_ROOT,
-                           .value = hs_view_value(b->view, total),
-                           .figure = hs_view_figure(b->view, total) };
+    struct hs_box root = { .node = HS_BOX_ROOT, .figure = hs_view_figure(b->view, total) };
     b->out.count = 0;
     b->out.depth_max = 0;
     b->todo_count = 0;

@@ -24,7 +24,7 @@ struct hs_box {
     uint32_t node; /* of the tree, HS_BOX_ROOT or HS_BOX_MERGED */
     uint32_t depth;
     uint32_t merged_count; /* functions in a merged box */
-    double start, value, self;
+    double start, self;
     struct hs_figure figure; /* of the value */
 };
 

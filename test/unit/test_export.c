@@ -131,7 +131,7 @@ static void boxes_lie_within_their_parents(void **state)
     for (uint32_t i = 0; i < boxes.count; i++) {
         assert_int_equal(boxes.boxes[i].depth, want[i][0]);
         assert_true(boxes.boxes[i].start == want[i][1]);
-        assert_true(boxes.boxes[i].value == want[i][2]);
+        assert_true(boxes.boxes[i].figure.value == want[i][2]);
         assert_true(boxes.boxes[i].self == want[i][3]);
     }
     hs_boxes_deinit(&boxes);
@@ -158,7 +158,7 @@ static void small_boxes_are_merged(void **state)
     assert_int_equal(rest->node, HS_BOX_MERGED);
     assert_int_equal(rest->merged_count, 4997);
     assert_true(rest->start == 3000);
-    assert_true(rest->value == 4997);
+    assert_true(rest->figure.value == 4997);
     hs_boxes_deinit(&boxes);
 
     boxes = build_boxes(&fx, 4, 7997); /* the limit raises the least value */
