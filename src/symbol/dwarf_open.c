@@ -73,9 +73,8 @@ int hs_dwarf_file_units(const struct hs_dwarf_file *dwarf, uint64_t code_sva, co
         ranges = dwarf->image.tail;
         count = dwarf->image.tail_bytes / sizeof(struct hs_dwarf_unit_range);
     }
-    int err = ranges ? hs_dwarf_units_find_listed(dwarf->dwarf, ranges, count, code_sva, pcs,
-                                                  pc_count, ret_units)
-                     : -ENOENT;
-    return err == -ENOENT ? hs_dwarf_units_find(dwarf->dwarf, code_sva, pcs, pc_count, ret_units)
-                          : err;
+    int err = hs_dwarf_units_find(dwarf->dwarf, ranges, count, code_sva, pcs, pc_count, ret_units);
+    return err == -ENOENT && ranges
+               ? hs_dwarf_units_find(dwarf->dwarf, NULL, 0, code_sva, pcs, pc_count, ret_units)
+               : err;
 }

@@ -113,9 +113,8 @@ static int walk_list(struct unit_search *search, Dwarf *dwarf, const uint8_t *ra
     return err;
 }
 
-/* `ranges` NULL: they are read from the units. */
-static int find_units(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
-                      const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units)
+int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
+                        const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units)
 {
     struct hs_dwarf_units units = { 0 };
     struct unit_search search = {
@@ -142,19 +141,6 @@ static int find_units(Dwarf *dwarf, const void *ranges, size_t range_count, uint
     }
     *ret_units = units;
     return 0;
-}
-
-int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
-                        struct hs_dwarf_units *ret_units)
-{
-    return find_units(dwarf, NULL, 0, code_sva, pcs, pc_count, ret_units);
-}
-
-int hs_dwarf_units_find_listed(Dwarf *dwarf, const void *ranges, size_t range_count,
-                               uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
-                               struct hs_dwarf_units *ret_units)
-{
-    return find_units(dwarf, ranges, range_count, code_sva, pcs, pc_count, ret_units);
 }
 
 static int list_range(struct hs_dwarf_unit_ranges *list, uint64_t die_off, uint64_t low,

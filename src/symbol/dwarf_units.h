@@ -39,14 +39,13 @@ struct hs_dwarf_units {
     uint32_t *unit_of; /* per address: index in dies, or HS_DWARF_UNIT_NONE */
 };
 
-/* `code_sva`: ranges that begin below it are left over from functions the linker dropped. */
-int hs_dwarf_units_find(Dwarf *dwarf, uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
-                        struct hs_dwarf_units *ret_units);
-
-/* The same without reading every unit. -ENOENT when the list does not belong to the file. */
-int hs_dwarf_units_find_listed(Dwarf *dwarf, const void *ranges, size_t range_count,
-                               uint64_t code_sva, const uint64_t *pcs, size_t pc_count,
-                               struct hs_dwarf_units *ret_units);
+/*
+ * `ranges`: a list kept earlier, so that not every unit is read; NULL: there is none. -ENOENT when it
+ * does not belong to the file. `code_sva`: ranges that begin below it are left over from functions
+ * the linker dropped.
+ */
+int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
+                        const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units);
 
 /* -ENOENT when there is nothing to list, too much, or what a list cannot say. free(ranges). */
 int hs_dwarf_unit_ranges_list(Dwarf *dwarf, struct hs_dwarf_unit_ranges *ret_list);
