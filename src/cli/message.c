@@ -12,24 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/write_all.h"
+
 #define HS_MESSAGE_BYTES_MAX 4096
 
 static bool quiet;
-
-static void write_all(const char *data, size_t data_bytes)
-{
-    while (data_bytes > 0) {
-        ssize_t got = write(STDERR_FILENO, data, data_bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return;
-        }
-        data += got;
-        data_bytes -= (size_t)got;
-    }
-}
 
 static void HS_PRINTF(1, 0) print(const char *format, va_list args)
 {
@@ -51,7 +38,7 @@ static void HS_PRINTF(1, 0) print(const char *format, va_list args)
         out[out_bytes++] = '\n';
         line += line_bytes + (line[line_bytes] == '\n');
     }
-    write_all(out, out_bytes);
+    (void)hs_write_all(STDERR_FILENO, out, out_bytes);
     errno = saved_errno;
 }
 

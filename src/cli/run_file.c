@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/write_all.h"
+
 #define HS_COPY_BYTES 65536
 
 int hs_run_file_open(struct hs_run_file *file, const char *path)
@@ -24,26 +26,10 @@ int hs_run_file_open(struct hs_run_file *file, const char *path)
     return r;
 }
 
-static int write_spool(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t put = write(fd, data, bytes);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put < 0) {
-            return -errno;
-        }
-        data += put;
-        bytes -= (size_t)put;
-    }
-    return 0;
-}
-
 int hs_run_file_write(void *ctx, const void *data, size_t bytes)
 {
     struct hs_run_file *file = ctx;
-    int r = file->spool_fd >= 0 ? write_spool(file->spool_fd, data, bytes)
+    int r = file->spool_fd >= 0 ? hs_write_all(file->spool_fd, data, bytes)
                                 : hs_outfile_write(&file->out, data, bytes);
     if (r == 0) {
         file->bytes += bytes;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "util/intern.h"
+#include "util/write_all.h"
 
 #define MAGIC      "hsdebug1" /* the last digit: the layout, and which sections there are */
 #define NAME_BYTES 128U
@@ -164,23 +165,6 @@ int hs_debug_cache_load(const struct hs_debug_cache *cache, const struct hs_debu
     return err;
 }
 
-static int write_all(int fd, const void *from, size_t bytes)
-{
-    const char *data = from;
-    while (bytes > 0) {
-        ssize_t written = write(fd, data, bytes);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return written < 0 ? -errno : -EIO;
-        }
-        data += written;
-        bytes -= (size_t)written;
-    }
-    return 0;
-}
-
 static int write_entry(const struct hs_debug_cache *cache, const char *name,
                        const struct hs_debug_image *image, const void *tail, size_t tail_bytes)
 {
@@ -194,9 +178,9 @@ static int write_entry(const struct hs_debug_cache *cache, const char *name,
     if (fd < 0) {
         return -errno;
     }
-    int err = write_all(fd, image->map, image->map_bytes);
+    int err = hs_write_all(fd, image->map, image->map_bytes);
     if (err == 0) {
-        err = write_all(fd, tail, tail_bytes);
+        err = hs_write_all(fd, tail, tail_bytes);
     }
     if (close(fd) != 0 && err == 0) {
         err = -errno;

@@ -6,33 +6,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "util/write_all.h"
 
 /* 1 GiB of text and a quarter of that for the rest is more than any module has. */
 #define COUNT_MAX (UINT32_C(1) << 26)
 #define BYTES_MAX (UINT32_C(1) << 30)
 
-static int write_all(int fd, const void *data, size_t bytes)
-{
-    const char *at = data;
-    while (bytes > 0) {
-        ssize_t written = write(fd, at, bytes);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return -errno;
-        }
-        at += written;
-        bytes -= (size_t)written;
-    }
-    return 0;
-}
-
 int hs_symbol_wire_send_begin(int fd, uint32_t request_idx)
 {
     struct hs_symbol_wire_head head = { .kind = HS_SYMBOL_WIRE_BEGIN, .request_idx = request_idx };
-    return write_all(fd, &head, sizeof(head));
+    return hs_write_all(fd, &head, sizeof(head));
 }
 
 int hs_symbol_wire_send_table(int fd, uint32_t request_idx, const struct hs_symbol_table *table)
@@ -49,15 +33,15 @@ int hs_symbol_wire_send_table(int fd, uint32_t request_idx, const struct hs_symb
         .named_count = table->named_count,
         .lined_count = table->lined_count,
     };
-    int err = write_all(fd, &head, sizeof(head));
+    int err = hs_write_all(fd, &head, sizeof(head));
     if (err == 0) {
-        err = write_all(fd, table->spans, table->span_count * sizeof(*table->spans));
+        err = hs_write_all(fd, table->spans, table->span_count * sizeof(*table->spans));
     }
     if (err == 0) {
-        err = write_all(fd, table->lines, table->line_count * sizeof(*table->lines));
+        err = hs_write_all(fd, table->lines, table->line_count * sizeof(*table->lines));
     }
     if (err == 0) {
-        err = write_all(fd, table->strings, table->string_bytes);
+        err = hs_write_all(fd, table->strings, table->string_bytes);
     }
     return err;
 }

@@ -19,6 +19,7 @@
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
 #include "trace/writer_state.h"
+#include "util/write_all.h"
 
 #define FORMAT_VERSION     1U
 #define FLAG_STATE_CLEARED 1U
@@ -88,19 +89,7 @@ struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer)
 
 int hs_trace_write_fd(void *ctx, const void *data, size_t bytes)
 {
-    int fd = (int)(intptr_t)ctx;
-    const char *at = data;
-    while (bytes > 0) {
-        ssize_t written = write(fd, at, bytes);
-        if (written < 0 && errno != EINTR) {
-            return -errno;
-        }
-        if (written > 0) {
-            at += written;
-            bytes -= (size_t)written;
-        }
-    }
-    return 0;
+    return hs_write_all((int)(intptr_t)ctx, data, bytes);
 }
 
 void hs_writer_fail(struct hs_trace_writer *writer, int err)

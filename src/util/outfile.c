@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/write_all.h"
+
 static int open_direct(struct hs_outfile *file, const char *path)
 {
     file->fd = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -82,19 +84,7 @@ int hs_outfile_open(struct hs_outfile *file, const char *path)
 int hs_outfile_write(void *ctx, const void *data, size_t bytes)
 {
     struct hs_outfile *file = ctx;
-    const char *at = data;
-    while (bytes > 0) {
-        ssize_t n = write(file->fd, at, bytes);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return -errno;
-        }
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return 0;
+    return hs_write_all(file->fd, data, bytes);
 }
 
 int hs_outfile_commit(struct hs_outfile *file)
