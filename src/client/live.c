@@ -60,6 +60,20 @@ static uint64_t weight_of(const struct hs_record_v1 *record, uint64_t word)
                      : hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
 }
 
+/* Takes an address out of the filter, if no other can share its bit. */
+static void unfilter(uintptr_t addr, uint64_t size_bytes)
+{
+    if (hs_likely(size_bytes > HALF_GRAIN_BYTES)) {
+        hs_filter_remove(addr);
+    } else if (!hs_load_relaxed(&has_half_grains)) {
+        hs_filter_remove(addr);
+        if (hs_unlikely(hs_load_relaxed(&has_half_grains))) {
+            bool unused;
+            hs_filter_add(addr, &unused); /* the first one came this very moment */
+        }
+    }
+}
+
 enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
 {
     bool was_set = false;
@@ -78,6 +92,9 @@ enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block
     }
     uint32_t id = hs_records_take(thread);
     if (hs_unlikely(id == HS_RECORD_NONE)) {
+        if (!was_set) {
+            unfilter(block->addr, block->size_bytes);
+        }
         return HS_LOSS_TABLE_FULL;
     }
     struct hs_record_v1 *record = hs_region_record(id);
@@ -93,6 +110,9 @@ enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block
                                                    HS_RECORD_ALIVE));
     if (hs_unlikely(!hs_index_insert(&live_index, hash_addr(block->addr), id))) {
         hs_records_give(thread, id, record);
+        if (!was_set) {
+            unfilter(block->addr, block->size_bytes);
+        }
         return HS_LOSS_NO_MEMORY;
     }
     if (hs_unlikely(hs_load_relaxed(&has_half_grains))) {
@@ -101,20 +121,6 @@ enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block
     }
     hs_peak_add(thread, (int64_t)block->weight_bytes);
     return HS_LOSS_N;
-}
-
-/* Takes an address out of the filter, if no other can share its bit. */
-static void unfilter(uintptr_t addr, uint64_t size_bytes)
-{
-    if (hs_likely(size_bytes > HALF_GRAIN_BYTES)) {
-        hs_filter_remove(addr);
-    } else if (!hs_load_relaxed(&has_half_grains)) {
-        hs_filter_remove(addr);
-        if (hs_unlikely(hs_load_relaxed(&has_half_grains))) {
-            bool unused;
-            hs_filter_add(addr, &unused); /* the first one came this very moment */
-        }
-    }
 }
 
 /* Which cuts a block that dies now belongs to, as state bits. */

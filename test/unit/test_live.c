@@ -73,6 +73,29 @@ static void test_insert_remove(void **state)
     assert_false(take(0x10000));
 }
 
+/* What could not be recorded leaves no trace: its free must not search for it. */
+static void test_table_full(void **state)
+{
+    (void)state;
+    struct hs_section_v1 *records = &hs_region.header->sections[HS_SECTION_RECORDS];
+    uint64_t max_count = records->max_count;
+    records->max_count = records->count;
+    uintptr_t addr = 0x7000000;
+    enum hs_loss loss;
+    while ((loss = insert(addr, 100)) == HS_LOSS_N) {
+        addr += 0x1000;
+    }
+    assert_int_equal(loss, HS_LOSS_TABLE_FULL);
+    assert_false(hs_filter_test(addr));
+    assert_false(take(addr));
+    records->max_count = max_count;
+    assert_int_equal(insert(addr, 100), HS_LOSS_N);
+    for (; addr >= 0x7000000; addr -= 0x1000) {
+        assert_true(hs_filter_test(addr));
+        assert_true(take(addr));
+    }
+}
+
 /* Two blocks in 16 bytes share a bit of the filter. */
 static void test_half_grains(void **state)
 {
@@ -205,8 +228,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_insert_remove), cmocka_unit_test(test_half_grains),
-        cmocka_unit_test(test_implicit_free), cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_snapshot),      cmocka_unit_test(test_hand_over),
+        cmocka_unit_test(test_table_full),    cmocka_unit_test(test_implicit_free),
+        cmocka_unit_test(test_peak),          cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_hand_over),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
