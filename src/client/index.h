@@ -23,9 +23,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/slots.h"
 #include "client/shared.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/bits.h"
 
 #define HS_INDEX_LEVELS      28
 #define HS_INDEX_LINE        8U /* slots in a cache line */
@@ -72,6 +74,14 @@ static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32
     return level->slots + (uint64_t)line * HS_INDEX_LINE;
 }
 
+/* Has the line that a search or an insert looks at first brought near. */
+static inline void hs_index_expect(const struct hs_index *index, uint32_t hash)
+{
+    /* ORDER index-level: a level's fields before its number. */
+    uint32_t current = hs_load_acquire(&index->current);
+    __builtin_prefetch(hs_index_line(&index->levels[current], hash, 0), 1);
+}
+
 /* The slot in `level` whose id matches, or NULL; *ret_slot_value is what stood there. */
 static inline __attribute__((always_inline)) uint64_t *
 hs_index_find_in(const struct hs_index_level *level, uint32_t hash, hs_index_match_fn match,
@@ -79,13 +89,14 @@ hs_index_find_in(const struct hs_index_level *level, uint32_t hash, hs_index_mat
 {
     for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
         uint64_t *line = hs_index_line(level, hash, i);
-        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+        for (unsigned found = hs_arch_slots_with_high(line, hash); found != 0; found &= found - 1) {
+            uint64_t *slot = &line[hs_lowest_bit(found)];
             /* ORDER index-slot: the thing an id names was whole before the id was put here. */
-            uint64_t value = hs_load_acquire(&line[s]);
+            uint64_t value = hs_load_acquire(slot);
             if ((uint32_t)(value >> 32) == hash && (uint32_t)value != 0 &&
                 match(ctx, (uint32_t)value - 1)) {
                 *ret_slot_value = value;
-                return &line[s];
+                return slot;
             }
         }
     }
@@ -138,14 +149,14 @@ static inline __attribute__((always_inline)) bool hs_index_insert(struct hs_inde
     if (hs_likely(hs_load_relaxed(&index->oldest) == current)) {
         uint64_t value = (uint64_t)hash << 32 | (id + 1);
         uint64_t *line = hs_index_line(&index->levels[current], hash, 0);
-        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
-            uint64_t empty = 0;
-            /* ORDER index-slot: what the id names is whole before the id can be found. */
-            if (hs_load_relaxed(&line[s]) == 0 && hs_shared_cas(&line[s], &empty, value)) {
-                /* ORDER index-level: did the level become an old one, perhaps already emptied? */
-                return hs_likely(hs_load_acquire(&index->current) == current) ||
-                       hs_index_settle(index, current, value);
-            }
+        unsigned found = hs_arch_slots_with_low_0(line);
+        uint64_t empty = 0;
+        /* ORDER index-slot: what the id names is whole before the id can be found. */
+        if (hs_likely(found != 0) &&
+            hs_likely(hs_shared_cas(&line[hs_lowest_bit(found)], &empty, value))) {
+            /* ORDER index-level: did the level become an old one, perhaps already emptied? */
+            return hs_likely(hs_load_acquire(&index->current) == current) ||
+                   hs_index_settle(index, current, value);
         }
     }
     return hs_index_insert_elsewhere(index, hash, id);

@@ -28,7 +28,7 @@ void hs_shared_init(void);
 
 static inline bool hs_shared_is_alone(void)
 {
-    return hs_load_relaxed(hs_is_single_threaded) != 0;
+    return hs_likely(hs_load_relaxed(hs_is_single_threaded) != 0);
 }
 
 static inline void hs_shared_add(uint64_t *ptr, uint64_t value)

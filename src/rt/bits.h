@@ -44,6 +44,12 @@ static inline unsigned hs_log2_floor(uint64_t x)
     return 63U - (unsigned)__builtin_clzll(x);
 }
 
+/* The place of the lowest set bit; x must not be 0. */
+static inline unsigned hs_lowest_bit(unsigned x)
+{
+    return (unsigned)__builtin_ctz(x);
+}
+
 /* Smallest power of two >= x, for 1 <= x <= 2^63. */
 static inline uint64_t hs_pow2_ceil(uint64_t x)
 {

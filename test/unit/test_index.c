@@ -56,6 +56,41 @@ static void test_empty(void **state)
     assert_false(has(&index, 0));
 }
 
+/* Every pattern of matching slots in a line, in the low halves and in the high ones. */
+static void test_slots_of_a_line(void **state)
+{
+    (void)state;
+    static const uint32_t other[] = { 1, 7, UINT32_MAX, 0x80000000 };
+    for (unsigned bits = 0; bits < 256; bits++) {
+        _Alignas(64) uint64_t with_high[8], with_low_0[8];
+        for (unsigned i = 0; i < 8; i++) {
+            bool is_match = bits >> i & 1;
+            uint64_t noise = other[(bits + i) % 4];
+            with_high[i] = (uint64_t)(is_match ? 7000000 : other[i % 4]) << 32 | 7000000;
+            with_low_0[i] = noise << 32 | (is_match ? 0 : other[i % 4]);
+        }
+        assert_int_equal(hs_arch_slots_with_high(with_high, 7000000), bits);
+        assert_int_equal(hs_arch_slots_with_low_0(with_low_0), bits);
+    }
+}
+
+/* An empty slot has hash 0, as entries may. */
+static void test_hash_0(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    struct want want = { 5 };
+    uint64_t value;
+    assert_null(hs_index_find(&index, 0, is_id, &want, &value));
+    assert_true(hs_index_insert(&index, 0, 4) && hs_index_insert(&index, 0, 5));
+    uint64_t *slot = hs_index_find(&index, 0, is_id, &want, &value);
+    assert_non_null(slot);
+    assert_true(hs_index_remove(&index, slot, value));
+    assert_null(hs_index_find(&index, 0, is_id, &want, &value));
+}
+
 static void test_grows(void **state)
 {
     (void)state;
@@ -161,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_slots_of_a_line),
+        cmocka_unit_test(test_hash_0),
         cmocka_unit_test(test_grows),
         cmocka_unit_test(test_equal_hashes),
         cmocka_unit_test(test_threads),
