@@ -42,11 +42,44 @@ static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
         sleep_on(tls, floor);
         return;
     }
+    if (tls->self) {
+        tls->self->gap_count = 0;
+    }
     tls->interval_idx = (uint8_t)hs_region_interval_idx(tls->interval_bytes);
     /* With interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
     uint64_t gap = tls->interval_bytes == 1 ? 0 : hs_rand_gap(&tls->rng, tls->interval_bytes);
     /* A byte hit already would be one of the next allocation, which may have none. */
     set_gap(tls, floor, gap == 0 && tls->interval_bytes != 1 ? 1 : gap);
+}
+
+/* A draw is a chain of some twenty operations that wait for each other; many of them at once do not.
+ * A signal handler may come in between and be given the same ones: no harm. */
+static HS_COLD void draw_ahead(struct hs_tls *tls)
+{
+    for (uint32_t i = 0; i < HS_GAPS_AHEAD; i++) {
+        tls->self->gap_bytes[i] = hs_rand_gap(&tls->rng, tls->interval_bytes);
+    }
+    tls->self->gap_count = HS_GAPS_AHEAD;
+}
+
+static HS_COLD uint64_t draw(struct hs_tls *tls)
+{
+    if (tls->self) {
+        draw_ahead(tls);
+    }
+    return hs_rand_gap(&tls->rng, tls->interval_bytes);
+}
+
+static inline uint64_t next_gap(struct hs_tls *tls)
+{
+    struct hs_thread *thread = tls->self;
+    /* Read once: a signal handler may use up what is left. */
+    uint32_t left = thread ? hs_load_relaxed(&thread->gap_count) : 0;
+    if (hs_unlikely(left == 0)) {
+        return draw(tls);
+    }
+    hs_store_relaxed(&thread->gap_count, left - 1);
+    return thread->gap_bytes[left - 1];
 }
 
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
@@ -80,7 +113,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     uint32_t hits = 0;
     int64_t to_go = (int64_t)gap - (int64_t)size_bytes;
     while (to_go <= 0) {
-        to_go += (int64_t)hs_rand_gap(&tls->rng, interval);
+        to_go += (int64_t)next_gap(tls);
         hits++;
     }
     set_gap(tls, floor, (uint64_t)to_go);

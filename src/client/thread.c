@@ -133,6 +133,7 @@ static void attach(void)
     if (!thread) {
         return;
     }
+    thread->gap_count = 0;
     thread->stack_lo_va = 0;
     thread->stack_hi_va = 0;
     thread->foreign_lo_va = 0;

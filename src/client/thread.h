@@ -25,6 +25,7 @@
 #include "unwind/unwind.h"
 
 #define HS_RECORD_NONE UINT32_MAX
+#define HS_GAPS_AHEAD  32U
 
 /* Records of one kind, linked through their `addr`. */
 struct hs_record_list {
@@ -47,6 +48,9 @@ struct hs_thread {
     struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
     uint32_t fresh_first;                /* records taken from the region, not yet used */
     uint32_t fresh_end;
+
+    uint32_t gap_count; /* gaps drawn ahead for this interval: see sampler.c */
+    uint64_t gap_bytes[HS_GAPS_AHEAD];
 
     uintptr_t last_va; /* the block recorded last, and its size */
     uint64_t last_bytes;

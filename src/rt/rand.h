@@ -27,13 +27,10 @@ static inline double hs_log(double x)
         double value;
         uint64_t bits;
     } u = { .value = x };
-    int exponent = (int)(u.bits >> 52 & 0x7ff) - 1023;
-    u.bits = (u.bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
-    double m = u.value;
-    if (m > 1.4142135623730951) {
-        m *= 0.5;
-        exponent++;
-    }
+    /* Counted from sqrt(1/2), the exponent is that of m: no branch, which would be taken at random. */
+    int64_t above = (int64_t)(u.bits - UINT64_C(0x3fe6a09e667f3bcd)) >> 52;
+    u.bits -= (uint64_t)above << 52;
+    double m = u.value, exponent = (double)(int)above;
     double s = (m - 1.0) / (m + 1.0);
     double s2 = s * s;
     double series = 1.0 / 11.0;

@@ -61,6 +61,12 @@ class Trials:
         found = [hit for n in sites for hit in self.foreseen[n, quantity]]
         return sum(found) / len(found)
 
+    def well_sampled(self):
+        """Of each (site, quantity) that the runs together expect 20 samples of or more."""
+        keys = {(n, q) for n in self.sampled() for q in QUANTITIES}
+        truth = {(n, q): getattr(self.truth[n], q.replace("count", "bytes")) for n, q in keys}
+        return {k for k in keys if truth[k] * len(self.errors[k]) / self.interval >= 20}
+
     def mean_error(self, key):
         """In standard errors of the mean."""
         errors = self.errors[key]
@@ -96,7 +102,8 @@ def check_intervals(done, least=0.93):
 
 def check_bias(done, bound=4.5):
     """The mean error is one that chance explains, for each of the many."""
-    means = {(n, q): done.mean_error((n, q)) for n in done.sampled() for q in QUANTITIES}
+    means = {key: done.mean_error(key) for key in done.well_sampled()}
+    assert means
     far = {key: round(z, 1) for key, z in means.items() if abs(z) > bound}
     assert not far, far
 
