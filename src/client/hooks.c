@@ -68,6 +68,9 @@ void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
 {
     struct hs_sample sample;
     bool is_hit = hs_sampler_hit(size_bytes, &sample);
+    if (is_hit) {
+        hs_record_expect(regs);
+    }
     void *ptr = hs_real.malloc(size_bytes);
     if (is_hit && ptr) {
         hs_record_alloc(ptr, size_bytes, &sample, regs);

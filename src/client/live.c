@@ -55,9 +55,16 @@ static inline bool is_alive_at(void *ctx, uint32_t id)
 
 static uint64_t weight_of(const struct hs_record_v1 *record, uint64_t word)
 {
-    unsigned hits = HS_RECORD_HITS(word);
-    return hits == 0 ? record->size_bytes
-                     : hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
+    uint64_t size_bytes = record->size_bytes;
+    uint64_t hits = HS_RECORD_HITS(word);
+    uint64_t sampled_bytes = hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
+    /* Without a branch: nobody can foresee which it is. */
+    return sampled_bytes + (size_bytes & -(uint64_t)(hits == 0));
+}
+
+void hs_live_expect(uintptr_t addr)
+{
+    hs_index_expect(&live_index, hash_addr(addr));
 }
 
 /* Takes an address out of the filter, if no other can share its bit. */
@@ -138,8 +145,8 @@ static unsigned cuts_of(uint64_t birth_epoch)
     return state;
 }
 
-static void describe(const struct hs_record_v1 *record, uint64_t word,
-                     struct hs_live_block *ret_block)
+static HS_COLD void describe(const struct hs_record_v1 *record, uint64_t word,
+                             struct hs_live_block *ret_block)
 {
     *ret_block = (struct hs_live_block){
         .addr = record->addr,

@@ -39,6 +39,9 @@ struct hs_live_block {
 
 bool hs_live_init(void);
 
+/* The block at `addr` will be inserted soon: what is far away may come. */
+void hs_live_expect(uintptr_t addr);
+
 /* HS_LOSS_N: recorded; else why not. */
 enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block);
 

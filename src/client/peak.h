@@ -1,7 +1,7 @@
 /*
  * The live total and its highest value. See live.h for the idea.
  *
- * Threads   any; the total is kept in parts, one per thread, flushed in quanta.
+ * Threads   any; with more than one the total is kept in parts, one per thread, flushed in quanta.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "client/region.h"
+#include "client/shared.h"
 #include "client/thread.h"
 
 /* Marks the present moment as the peak. */
@@ -23,6 +24,10 @@ void hs_peak_flush(struct hs_thread *thread);
 
 static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
 {
+    if (hs_shared_is_alone()) {
+        hs_arch_local_add((uint64_t *)&hs_control_page.control.live_bytes, (uint64_t)weight_bytes);
+        return;
+    }
     int64_t part = thread->block->live_bytes + weight_bytes;
     hs_store_relaxed(&thread->block->live_bytes, part);
     int64_t quantum = hs_load_relaxed(&hs_control_page.control.peak_bytes) >> 12;

@@ -183,6 +183,7 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
     if (hs_unlikely(--thread->name_countdown == 0)) {
         hs_thread_refresh_name(thread);
     }
+    hs_live_expect((uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
@@ -207,6 +208,14 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
     return HS_LOSS_N;
+}
+
+void hs_record_expect(const struct hs_regs *regs)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    if (hs_likely(thread != NULL)) {
+        hs_replay_expect(&thread->replay, regs);
+    }
 }
 
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,

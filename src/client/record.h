@@ -19,6 +19,9 @@
 
 bool hs_record_init(void);
 
+/* Before the real allocation, if it is going to be recorded: what is far away may come meanwhile. */
+void hs_record_expect(const struct hs_regs *regs);
+
 /* After the real allocation. `regs`: at the return from the hook. */
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs);

@@ -232,6 +232,13 @@ static HS_COLD bool extend_to(struct hs_stack_window *window, uint64_t sp, uint3
     return hs_stack_window_has(window, sp + off) && sp >= window->lo_va;
 }
 
+void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start)
+{
+    const struct hs_replay_slot *set = set_of(replay, hash_start(start));
+    __builtin_prefetch(set);
+    __builtin_prefetch(set + HS_REPLAY_WAYS / 2);
+}
+
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
 {
@@ -247,7 +254,7 @@ bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
             (record->top_off < readable || extend_to(window, sp, record->top_off)) &&
             is_same_stack(slot, record, base)) {
             *ret_user = record->user;
-            if (slot != set) {
+            if (slot >= set + HS_REPLAY_WAYS / 2) {
                 touch(set, slot);
             }
             return true;

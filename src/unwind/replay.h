@@ -7,10 +7,11 @@
  * probably. Comparing words has no chain of dependent loads, hence it costs a fraction of a walk.
  *
  * One table per thread, in memory of the caller: zero pages, used from the start as records come.
- * (pc, sp) names a set of eight places for records, the last used first. Eight, because a function that
- * allocates on behalf of many callers is often called at the same sp by all of them. Each place also
- * holds a word of the stack by which it was told apart last time, so most wrong records are not even
- * looked at. Records lie in one arena; when it is full, everything is forgotten.
+ * (pc, sp) names a set of eight places for records. Eight, because a function that allocates on behalf
+ * of many callers is often called at the same sp by all of them. New records take places in the back
+ * half; one that is used there moves to the front. Each place also holds a word of the stack by which it
+ * was told apart last time, so most wrong records are not even looked at. Records lie in one arena;
+ * when it is full, everything is forgotten.
  *
  * Holds     a record is used only if its generation is the one asked for.
  * Threads   one; not even a signal handler of it may enter in between.
@@ -54,6 +55,9 @@ struct hs_replay {
  * slots with 512 KiB; a record takes 48 bytes and 12 for each word, of which a frame has one or two. */
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
+
+/* `start` will be looked for soon: the set of places it may be in is brought near. */
+void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start);
 
 /* True: the stack at `start` is the one stored as *ret_user. The window may be extended.
  * `generation` is the rule cache's secret. */
