@@ -8,7 +8,7 @@
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
-#define CHUNK_BYTES ((size_t)1 << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_GRAIN_SHIFT - 3))
+#define CHUNK_BYTES (((size_t)HS_FILTER_SUMMARY_WORDS + HS_FILTER_BIT_WORDS) * sizeof(uint64_t))
 
 uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 

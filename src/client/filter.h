@@ -2,12 +2,20 @@
  * The free filter: is this address perhaps a sampled block?
  *
  * Almost every free is of a block we never recorded, so the question must cost nothing. One bit per
- * 16 bytes of address space, in address order: neighbours in the heap are neighbours here, so the
- * filter is in the cache when the heap is. A table of the 131072 GiB of user space points to one
- * 8 MiB bitmap per GiB in use; only touched pages of either take memory, and address space is
- * reserved as the heap grows (a program may limit it).
+ * 16 bytes of address space, in address order: neighbours in the heap are neighbours here. In front of
+ * it stands a summary, one bit per KiB: of a heap of 64 MiB it is 16 KiB, stays in the first cache,
+ * and mostly says no. A table of the 131072 GiB of user space points to summary and bits of each GiB
+ * in use; only touched pages of either take memory, and address space is reserved as the heap grows (a
+ * program may limit it).
  *
- * Holds     the bit of a recorded address is set from the end of its insert to the start of its
+ *   chunk   | summary: 256 KiB                    | bits: 8 MiB                     |
+ *           | words: changes << 32 | bit per KiB  | words: a bit per 16 bytes, 1 KiB |
+ *
+ * A summary bit is cleared when the word of bits it stands for has become 0. Somebody may set one at
+ * that very moment; so each insert counts a change in the summary's word, and who clears gives up if
+ * that word is not what it was before the look at the bits. A summary bit that stays costs a look.
+ *
+ * Holds     the bits of a recorded address are set from the end of its insert to the start of its
  *           removal. Bits are exact for allocators that align to 16; of others some stay set, and
  *           the live table has the last word.
  * Threads   any; async-signal-safe.
@@ -22,23 +30,47 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
-#define HS_FILTER_VA_BITS     47U
-#define HS_FILTER_CHUNK_SHIFT 30U /* a bitmap covers 1 GiB */
-#define HS_FILTER_GRAIN_SHIFT 4U  /* a bit covers 16 bytes */
-#define HS_FILTER_CHUNKS      (1U << (HS_FILTER_VA_BITS - HS_FILTER_CHUNK_SHIFT))
+#define HS_FILTER_VA_BITS       47U
+#define HS_FILTER_CHUNK_SHIFT   30U /* a chunk covers 1 GiB, */
+#define HS_FILTER_GRAIN_SHIFT   4U  /* a bit 16 bytes, */
+#define HS_FILTER_WORD_SHIFT    10U /* a word of bits, and a bit of the summary, 1 KiB, */
+#define HS_FILTER_SUMMARY_SHIFT 15U /* and a word of the summary 32 KiB */
+#define HS_FILTER_CHUNKS        (1U << (HS_FILTER_VA_BITS - HS_FILTER_CHUNK_SHIFT))
+#define HS_FILTER_SUMMARY_WORDS (1U << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_SUMMARY_SHIFT))
+#define HS_FILTER_BIT_WORDS     (1U << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_WORD_SHIFT))
+/* Added to a word of the summary by each insert. */
+#define HS_FILTER_CHANGE (UINT64_C(1) << 32)
 
 extern HS_HIDDEN uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 
-/* Makes the bitmap of an address; NULL when it cannot be had. Cold half of hs_filter_add. */
+/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_add. */
 uint64_t *hs_filter_make_chunk(uintptr_t addr);
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
+static inline uint64_t hs_filter_off(uintptr_t addr)
+{
+    return addr & ((UINT64_C(1) << HS_FILTER_CHUNK_SHIFT) - 1);
+}
+
+static inline uint64_t *hs_filter_summary(uint64_t *chunk, uintptr_t addr)
+{
+    return chunk + (hs_filter_off(addr) >> HS_FILTER_SUMMARY_SHIFT);
+}
+
+static inline uint64_t hs_filter_summary_bit(uintptr_t addr)
+{
+    return UINT64_C(1) << (addr >> HS_FILTER_WORD_SHIFT & 31);
+}
+
 static inline uint64_t *hs_filter_word(uint64_t *chunk, uintptr_t addr)
 {
-    uint64_t grain = (addr >> HS_FILTER_GRAIN_SHIFT) &
-                     ((1U << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_GRAIN_SHIFT)) - 1);
-    return chunk + grain / 64;
+    return chunk + HS_FILTER_SUMMARY_WORDS + (hs_filter_off(addr) >> HS_FILTER_WORD_SHIFT);
+}
+
+static inline uint64_t hs_filter_bit(uintptr_t addr)
+{
+    return UINT64_C(1) << (addr >> HS_FILTER_GRAIN_SHIFT & 63);
 }
 
 static inline bool hs_filter_test(uintptr_t addr)
@@ -47,10 +79,10 @@ static inline bool hs_filter_test(uintptr_t addr)
         return false;
     }
     uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
-    if (hs_likely(!chunk)) {
-        return false;
-    }
-    return hs_load_relaxed(hs_filter_word(chunk, addr)) >> (addr >> HS_FILTER_GRAIN_SHIFT & 63) & 1;
+    return hs_unlikely(chunk != NULL) &&
+           hs_unlikely(hs_load_relaxed(hs_filter_summary(chunk, addr)) &
+                       hs_filter_summary_bit(addr)) &&
+           (hs_load_relaxed(hs_filter_word(chunk, addr)) & hs_filter_bit(addr)) != 0;
 }
 
 /* Sets the bit; *ret_was_set says whether it stood already. */
@@ -66,8 +98,13 @@ static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
             return false;
         }
     }
-    uint64_t bit = UINT64_C(1) << (addr >> HS_FILTER_GRAIN_SHIFT & 63);
+    uint64_t bit = hs_filter_bit(addr), summary_bit = hs_filter_summary_bit(addr);
     *ret_was_set = (hs_shared_or(hs_filter_word(chunk, addr), bit) & bit) != 0;
+    uint64_t *summary = hs_filter_summary(chunk, addr);
+    uint64_t word = hs_load_relaxed(summary);
+    /* ORDER filter: the bit before the change that tells of it. */
+    while (!hs_shared_cas(summary, &word, (word | summary_bit) + HS_FILTER_CHANGE)) {
+    }
     return true;
 }
 
@@ -75,6 +112,11 @@ static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
 static inline void hs_filter_remove(uintptr_t addr)
 {
     uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
-    hs_shared_and(hs_filter_word(chunk, addr),
-                  ~(UINT64_C(1) << (addr >> HS_FILTER_GRAIN_SHIFT & 63)));
+    uint64_t *bits = hs_filter_word(chunk, addr), *summary = hs_filter_summary(chunk, addr);
+    hs_shared_and(bits, ~hs_filter_bit(addr));
+    /* ORDER filter: bits set by who changed the summary before are seen below. */
+    uint64_t word = hs_load_acquire(summary);
+    if (hs_load_relaxed(bits) == 0) {
+        hs_shared_cas(summary, &word, word & ~hs_filter_summary_bit(addr));
+    }
 }

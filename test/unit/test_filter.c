@@ -34,6 +34,29 @@ static void test_bits(void **state)
     }
 }
 
+static bool is_in_summary(uintptr_t addr)
+{
+    uint64_t *chunk = hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT];
+    return (*hs_filter_summary(chunk, addr) & hs_filter_summary_bit(addr)) != 0;
+}
+
+/* A bit of the summary stands as long as one of its 64 bits does. */
+static void test_summary(void **state)
+{
+    (void)state;
+    const uintptr_t first = 0x5000000400, last = first + 0x3f0, next = first + 0x400;
+    bool was_set;
+    assert_true(hs_filter_add(first, &was_set) && hs_filter_add(last, &was_set));
+    assert_true(hs_filter_add(next, &was_set));
+    hs_filter_remove(first);
+    assert_true(is_in_summary(first));
+    hs_filter_remove(last);
+    assert_false(is_in_summary(last));
+    assert_true(is_in_summary(next));
+    hs_filter_remove(next);
+    assert_false(is_in_summary(next));
+}
+
 static void test_outside(void **state)
 {
     (void)state;
@@ -44,7 +67,8 @@ static void test_outside(void **state)
     assert_false(hs_filter_add(UINTPTR_MAX, &was_set));
 }
 
-/* Neighbouring bits of one word, set and cleared by two threads. */
+/* Neighbouring bits of one word, set and cleared by three threads: the bit of the summary that stands for
+ * all of them comes and goes, and must never be gone while one of them is set. */
 static void *flip(void *arg)
 {
     uintptr_t addr = 0x123456000 + 16 * (uintptr_t)arg;
@@ -76,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_summary),
         cmocka_unit_test(test_outside),
         cmocka_unit_test(test_threads),
     };
