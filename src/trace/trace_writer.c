@@ -130,16 +130,6 @@ uint64_t hs_writer_round(double value)
 
 /* --- packets --- */
 
-static size_t put_varint(uint8_t *out, uint64_t value)
-{
-    size_t bytes = 0;
-    for (; value >= 0x80; value >>= 7) {
-        out[bytes++] = (uint8_t)(value | 0x80);
-    }
-    out[bytes++] = (uint8_t)value;
-    return bytes;
-}
-
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet)
 {
     if (writer->err != 0) {
@@ -156,7 +146,7 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
         writer->scratch_bytes = bytes;
     }
     uint8_t head[12] = { 1U << 3 | 2U }; /* Trace.packet, length-delimited */
-    size_t head_bytes = 1 + put_varint(head + 1, bytes);
+    size_t head_bytes = 1 + hs_put_varint(head + 1, bytes);
     hs__pb__trace_packet__pack(packet, writer->scratch);
     hs_buf_add(&writer->out, head, head_bytes);
     hs_buf_add(&writer->out, writer->scratch, bytes);

@@ -16,9 +16,15 @@
 #define BATCH_FRAMES     4096U
 #define BATCH_CALLSTACKS 4096U
 #define PATH_COMPONENTS  256U
-/* Room for one stack of the greatest length; sent when there is no room for another such. */
-#define BATCH_IDS      (96U * 1024U)
-#define BATCH_IDS_FULL (BATCH_IDS - 66U * 1024U)
+#define BATCH_IDS        1024U
+/* Callstacks are encoded as they come: of a file with many they are the most. protobuf-c takes 150
+ * instructions for each frame's id; so the ids of a callstack are given to it as what it copies as it is,
+ * an unknown field. Room for one of the greatest length; sent when there is none for another such. */
+#define FRAME_IDS_FIELD  2U
+#define FRAME_IDS_KEY    (FRAME_IDS_FIELD << 3 | PROTOBUF_C_WIRE_TYPE_VARINT)
+#define FRAME_ID_BYTES   6U /* key, and a varint of 32 bits */
+#define BATCH_BYTES      (96U * 1024U * FRAME_ID_BYTES)
+#define BATCH_BYTES_FULL (BATCH_BYTES - 66U * 1024U * FRAME_ID_BYTES)
 
 struct strings {
     Hs__Pb__InternedString list[BATCH_STRINGS];
@@ -32,8 +38,11 @@ struct hs_writer_batch {
     Hs__Pb__Frame frames[BATCH_FRAMES];
     size_t frame_count;
     Hs__Pb__Callstack callstacks[BATCH_CALLSTACKS];
+    ProtobufCMessageUnknownField frame_ids[BATCH_CALLSTACKS];
     size_t callstack_count;
-    uint64_t ids[BATCH_IDS]; /* path components, frames of callstacks */
+    uint8_t bytes[BATCH_BYTES]; /* encoded frame_ids */
+    size_t byte_count;
+    uint64_t ids[BATCH_IDS]; /* path components */
     size_t id_count;
     size_t text_bytes;
     char *texts[BATCH_STRINGS]; /* strings that live as long as the batch */
@@ -103,7 +112,7 @@ void hs_batch_flush(struct hs_trace_writer *writer)
     }
     batch->functions.count = batch->paths.count = batch->build_ids.count = 0;
     batch->mapping_count = batch->frame_count = batch->callstack_count = 0;
-    batch->id_count = batch->text_bytes = 0;
+    batch->byte_count = batch->id_count = batch->text_bytes = 0;
     drop_texts(batch);
 }
 
@@ -114,7 +123,7 @@ static void make_room(struct hs_trace_writer *writer, size_t ids)
     if (batch->functions.count == BATCH_STRINGS || batch->paths.count == BATCH_STRINGS ||
         batch->build_ids.count == BATCH_STRINGS || batch->text_count == BATCH_STRINGS ||
         batch->mapping_count == BATCH_MAPPINGS || batch->frame_count == BATCH_FRAMES ||
-        batch->callstack_count == BATCH_CALLSTACKS || batch->id_count >= BATCH_IDS_FULL ||
+        batch->callstack_count == BATCH_CALLSTACKS || batch->byte_count >= BATCH_BYTES_FULL ||
         batch->id_count + ids > BATCH_IDS || batch->text_bytes > HS_PACKET_BYTES / 2) {
         hs_batch_flush(writer);
     }
@@ -267,6 +276,24 @@ int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *
     return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, 0, false, ret_iid);
 }
 
+/* The key in front of the first id comes from the field itself. */
+static void put_frame_ids(struct hs_writer_batch *batch, ProtobufCMessageUnknownField *field,
+                          const uint32_t *frame_iids, size_t count)
+{
+    uint8_t *start = &batch->bytes[batch->byte_count], *at = start;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            *at++ = FRAME_IDS_KEY;
+        }
+        at += hs_put_varint(at, frame_iids[i]);
+    }
+    batch->byte_count += (size_t)(at - start);
+    *field = (ProtobufCMessageUnknownField){ .tag = FRAME_IDS_FIELD,
+                                             .wire_type = PROTOBUF_C_WIRE_TYPE_VARINT,
+                                             .len = (size_t)(at - start),
+                                             .data = start };
+}
+
 int hs_batch_callstack(struct hs_trace_writer *writer, const uint32_t *frame_iids, size_t count,
                        uint32_t image, uint32_t *ret_iid)
 {
@@ -280,16 +307,15 @@ int hs_batch_callstack(struct hs_trace_writer *writer, const uint32_t *frame_iid
     }
     *ret_iid = id + 1;
     if (is_new) {
-        make_room(writer, count);
+        make_room(writer, 0);
+        ProtobufCMessageUnknownField *frame_ids = &batch->frame_ids[batch->callstack_count];
         Hs__Pb__Callstack *out = &batch->callstacks[batch->callstack_count++];
         hs__pb__callstack__init(out);
         out->has_iid = true;
         out->iid = *ret_iid;
-        out->frame_ids = &batch->ids[batch->id_count];
-        out->n_frame_ids = count;
-        for (size_t i = 0; i < count; i++) {
-            batch->ids[batch->id_count++] = frame_iids[i];
-        }
+        out->base.n_unknown_fields = count > 0;
+        out->base.unknown_fields = frame_ids;
+        put_frame_ids(batch, frame_ids, frame_iids, count);
     }
     return 0;
 }

@@ -121,6 +121,17 @@ struct hs_writer_dump {
 };
 
 /* Writes one packet. On any failure sets writer->err. */
+/* The encoded form of a value, at most 10 bytes; returns how many. */
+static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
+{
+    size_t bytes = 0;
+    for (; value >= 0x80; value >>= 7) {
+        out[bytes++] = (uint8_t)(value | 0x80);
+    }
+    out[bytes++] = (uint8_t)value;
+    return bytes;
+}
+
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
 /* A packet of our sequence at a time of CLOCK_MONOTONIC. */
 void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,
