@@ -116,6 +116,7 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
                                    struct hs_stack_window *window, uint64_t generation)
 {
     struct hs_walk *walk = &thread->walk;
+    hs_unwind_expect(&unwinder, regs->sp, window, walk);
     hs_unwind_walk(&unwinder, regs, false, window, walk);
     if (walk->end == HS_UNWIND_NO_INFO && is_at_entry(walk)) {
         walk->end = HS_UNWIND_END;

@@ -195,6 +195,21 @@ static void run(struct hs_walker *w)
     } while (hs_walker_step(w));
 }
 
+void hs_unwind_expect(const struct hs_unwinder *unwinder, uint64_t sp,
+                      const struct hs_stack_window *window, const struct hs_walk *last)
+{
+    const struct hs_rule_cache *cache = unwinder->cache;
+    const uint64_t mask = hs_load_relaxed(&cache->mask);
+    const uint64_t readable = sp >= window->lo_va && sp < window->hi_va ? window->hi_va - sp : 0;
+    for (uint32_t i = 0; i < last->word_count; i++) {
+        uint32_t off = last->word_va_low[i] - (uint32_t)sp;
+        if ((uint64_t)off + 8 <= readable) {
+            uint64_t pc = hs_stack_load(sp + off, window->shift);
+            __builtin_prefetch(&cache->entries[hs_rule_cache_idx(pc, mask)]);
+        }
+    }
+}
+
 void hs_unwind_walk(const struct hs_unwinder *unwinder, const struct hs_regs *start, bool is_exact,
                     struct hs_stack_window *window, struct hs_walk *ret_walk)
 {

@@ -99,6 +99,15 @@ struct hs_walk {
     uint64_t word[HS_WALK_WORDS_MAX];
 };
 
+/*
+ * Has the rules brought near that a walk from `sp` will probably need. A walk waits for each rule before
+ * it knows the next pc. But the outer part of a stack changes little from one walk to the next, so
+ * return addresses lie where the last one found them: all their rules can be asked for at once.
+ * `last`: a walk of this thread, or zeroes.
+ */
+void hs_unwind_expect(const struct hs_unwinder *unwinder, uint64_t sp,
+                      const struct hs_stack_window *window, const struct hs_walk *last);
+
 /* Walks from `start`. `start->pc` is a return address, or, if is_exact, where a signal interrupted.
  * `window` holds what is known to be readable at and above start->sp (both ends may be equal to
  * start->sp: then extend is asked at once). */
