@@ -120,7 +120,6 @@ struct hs_writer_dump {
     struct hs_dump_row *rows; /* by index in process->written */
 };
 
-/* Writes one packet. On any failure sets writer->err. */
 /* The encoded form of a value, at most 10 bytes; returns how many. */
 static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
 {
@@ -132,6 +131,7 @@ static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
     return bytes;
 }
 
+/* Writes one packet. On any failure sets writer->err. */
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
 /* A packet of our sequence at a time of CLOCK_MONOTONIC. */
 void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,

@@ -8,10 +8,10 @@
  *
  * One table per thread, in memory of the caller: zero pages, used from the start as records come.
  * (pc, sp) names a set of eight places for records. Eight, because a function that allocates on behalf
- * of many callers is often called at the same sp by all of them. New records take places in the back
- * half; one that is used there moves to the front. Each place also holds a word of the stack by which it
- * was told apart last time, so most wrong records are not even looked at. Records lie in one arena;
- * when it is full, everything is forgotten.
+ * of many callers is often called at the same sp by all of them. A new record takes the place of one in
+ * the back half and moves to the front, as does one that is found in the back half. Each place also holds
+ * a word of the stack by which it was told apart last time, so most wrong records are not even looked
+ * at. Records lie in one arena; when it is full, everything is forgotten.
  *
  * Holds     a record is used only if its generation is the one asked for.
  * Threads   one; not even a signal handler of it may enter in between.
