@@ -81,6 +81,31 @@ static void unfilter(uintptr_t addr, uint64_t size_bytes)
     }
 }
 
+/* Makes the record, and has it found by address. */
+static inline enum hs_loss publish(struct hs_thread *thread, const struct hs_live_block *block)
+{
+    uint32_t id = hs_records_take(thread);
+    if (hs_unlikely(id == HS_RECORD_NONE)) {
+        return HS_LOSS_TABLE_FULL;
+    }
+    struct hs_record_v1 *record = hs_region_record(id);
+    record->addr = block->addr;
+    uint64_t size_bytes =
+        block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
+    record->size_bytes = size_bytes & HS_RECORD_SIZE_MAX;
+    record->thread_id = (uint16_t)thread->thread_id;
+    record->stack_id = block->stack_id;
+    record->birth_ms = block->birth_ms;
+    /* ORDER record: the block's fields before ALIVE. */
+    hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
+                                                   HS_RECORD_ALIVE));
+    if (hs_unlikely(!hs_index_insert(&live_index, hash_addr(block->addr), id))) {
+        hs_records_give(thread, id, record);
+        return HS_LOSS_NO_MEMORY;
+    }
+    return HS_LOSS_N;
+}
+
 enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
 {
     bool was_set = false;
@@ -97,30 +122,12 @@ enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block
     if (hs_unlikely(block->addr & 8)) {
         hs_store_relaxed(&has_half_grains, true);
     }
-    uint32_t id = hs_records_take(thread);
-    if (hs_unlikely(id == HS_RECORD_NONE)) {
+    enum hs_loss loss = publish(thread, block);
+    if (hs_unlikely(loss != HS_LOSS_N)) {
         if (!was_set) {
             unfilter(block->addr, block->size_bytes);
         }
-        return HS_LOSS_TABLE_FULL;
-    }
-    struct hs_record_v1 *record = hs_region_record(id);
-    record->addr = block->addr;
-    uint64_t size_bytes =
-        block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
-    record->size_bytes = size_bytes & HS_RECORD_SIZE_MAX;
-    record->thread_id = (uint16_t)thread->thread_id;
-    record->stack_id = block->stack_id;
-    record->birth_ms = block->birth_ms;
-    /* ORDER record: the block's fields before ALIVE. */
-    hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
-                                                   HS_RECORD_ALIVE));
-    if (hs_unlikely(!hs_index_insert(&live_index, hash_addr(block->addr), id))) {
-        hs_records_give(thread, id, record);
-        if (!was_set) {
-            unfilter(block->addr, block->size_bytes);
-        }
-        return HS_LOSS_NO_MEMORY;
+        return loss;
     }
     if (hs_unlikely(hs_load_relaxed(&has_half_grains))) {
         /* Our neighbour may have died since we set the common bit, and not have known of us. */
