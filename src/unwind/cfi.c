@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "unwind/eh_pointer.h"
+
 enum dw_cfa {
     DW_CFA_NOP = 0x00,
     DW_CFA_SET_LOC = 0x01,

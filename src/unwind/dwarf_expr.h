@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "unwind/cursor.h"
+#include "rt/cursor.h"
 #include "unwind/frame.h"
 
 /* Depth of the operand stack, and instructions run before giving up: branches may go backwards. */

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "arch/regs.h"
+#include "unwind/eh_pointer.h"
 
 /* One section, and how entries refer to each other in it. */
 struct section {

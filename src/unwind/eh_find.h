@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/cursor.h"
+#include "rt/cursor.h"
 #include "unwind/module.h"
 
 struct hs_cfi_cie {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "unwind/cursor.h"
+#include "rt/cursor.h"
 #include "unwind/module.h"
 #include "unwind/reader.h"
 

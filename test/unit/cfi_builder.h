@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "unwind/cursor.h"
+#include "unwind/eh_pointer.h"
 #include "unwind/module.h"
 
 enum {

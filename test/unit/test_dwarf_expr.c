@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "unwind/dwarf_expr.h"
+#include "unwind/eh_pointer.h"
 
 #define STACK_VA UINT64_C(0x7ff000)
 
