@@ -9,10 +9,10 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbol/dwarf_lines.h"
 #include "symbol/dwarf_open.h"
 #include "symbol/dwarf_scopes.h"
 
@@ -28,9 +28,7 @@ struct unit_job {
     uint64_t *pcs;
     size_t pc_count;
     struct hs_dwarf_scopes scopes;
-    Dwarf_Files *files; /* NULL: none, or not asked yet */
-    size_t file_count;
-    bool has_files; /* asked */
+    struct hs_dwarf_lines lines;
 };
 
 static const char *string_of(Dwarf_Die *die, unsigned name)
@@ -100,81 +98,6 @@ static struct hs_symbol_name scope_name(struct unit_job *job, struct hs_dwarf_sc
     return scope->name;
 }
 
-/* Appends a path without its "/./" and "//"; nothing else is changed, since "a/../" may go through a
- * symbolic link. */
-static size_t append_path(char *out, size_t at, const char *path)
-{
-    while (*path && at + 1 < PATH_MAX) {
-        bool is_after_slash = at > 0 && out[at - 1] == '/';
-        if (is_after_slash && path[0] == '/') {
-            path++;
-        } else if (is_after_slash && path[0] == '.' && path[1] == '/') {
-            path += 2;
-        } else {
-            out[at++] = *path++;
-        }
-    }
-    return at;
-}
-
-/*
- * The whole path of a source file. What is not absolute is below the folder of the build; but builds
- * that hide theirs (-ffile-prefix-map) leave "./debug/backtrace.c" with the folder "./debug": there
- * "./" stands for the root of the sources, and the path is whole as it is.
- */
-static uint32_t path_string(struct unit_job *job, const char *path)
-{
-    char whole[PATH_MAX];
-    size_t bytes = 0;
-    if (!path || !*path) {
-        return 0;
-    }
-    if (path[0] != '/') {
-        const char *folder = string_of(job->unit, DW_AT_comp_dir);
-        bool is_hidden = folder && folder[0] != '/' && path[0] == '.' && path[1] == '/';
-        if (folder && *folder && !is_hidden) {
-            bytes = append_path(whole, 0, folder);
-            bytes = append_path(whole, bytes, "/");
-        }
-    }
-    bytes = append_path(whole, bytes, path);
-    whole[bytes] = '\0';
-    return hs_symbol_builder_string(job->builder, whole);
-}
-
-/* The place where an inlined function was called. */
-static void call_site(struct unit_job *job, Dwarf_Die *inlined, uint32_t *ret_file_off,
-                      uint32_t *ret_line)
-{
-    Dwarf_Attribute attr;
-    Dwarf_Word file = 0, line = 0;
-    *ret_file_off = 0;
-    *ret_line = 0;
-    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &line) != 0 ||
-        dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &file) != 0) {
-        return;
-    }
-    if (!job->has_files) {
-        job->has_files = true;
-        if (dwarf_getsrcfiles(job->unit, &job->files, &job->file_count) != 0) {
-            job->files = NULL;
-        }
-    }
-    if (job->files && file < job->file_count) {
-        *ret_file_off = path_string(job, dwarf_filesrc(job->files, file, NULL, NULL));
-        *ret_line = line <= UINT32_MAX ? (uint32_t)line : 0;
-    }
-}
-
-/* The address's own place, from the line table. */
-static void own_place(struct unit_job *job, uint64_t pc, uint32_t *ret_file_off, uint32_t *ret_line)
-{
-    int line = 0;
-    Dwarf_Line *row = dwarf_getsrc_die(job->unit, pc);
-    *ret_file_off = row ? path_string(job, dwarf_linesrc(row, NULL, NULL)) : 0;
-    *ret_line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
-}
-
 /* Has every function of the chain a name? Not when what dwz moved elsewhere could not be found. */
 static bool is_chain_named(struct unit_job *job, size_t i)
 {
@@ -195,7 +118,7 @@ static void name_address(struct unit_job *job, size_t i)
     uint32_t scope_idx = job->scopes.scope_of[i];
     const char *symbol = job->symbols[pc_idx].name;
     uint32_t file_off, line;
-    own_place(job, job->pcs[i], &file_off, &line);
+    hs_dwarf_lines_of_pc(&job->lines, i, job->builder, &file_off, &line);
     if (scope_idx == HS_DWARF_SCOPE_NONE || !is_chain_named(job, i)) {
         /* Assembler has lines, but no functions. */
         if (symbol && file_off != 0) {
@@ -212,26 +135,30 @@ static void name_address(struct unit_job *job, size_t i)
         if (scope->parent == HS_DWARF_SCOPE_NONE) {
             break;
         }
-        call_site(job, &scope->die, &file_off, &line);
+        hs_dwarf_lines_of_call(&job->lines, &scope->die, job->builder, &file_off, &line);
         scope_idx = scope->parent;
     }
     hs_symbol_builder_source(job->builder, HS_SYMBOL_SOURCE_DWARF);
 }
 
-static int name_unit(struct unit_job *job)
+static int name_unit(struct unit_job *job, const struct hs_line_sections *sections,
+                     uint64_t code_sva)
 {
     for (size_t i = 0; i < job->pc_count; i++) {
         job->pcs[i] = job->builder->pcs[job->pc_idxs[i]];
     }
     int err = hs_dwarf_scopes_find(job->unit, job->pcs, job->pc_count, &job->scopes);
-    if (err != 0) {
-        return err;
+    if (err == 0) {
+        err = hs_dwarf_lines_open(job->unit, sections, code_sva, job->pcs, job->pc_count,
+                                  &job->lines);
     }
-    for (size_t i = 0; i < job->pc_count && job->builder->err == 0; i++) {
+    for (size_t i = 0; err == 0 && i < job->pc_count; i++) {
         name_address(job, i);
+        err = job->builder->err;
     }
+    hs_dwarf_lines_close(&job->lines);
     hs_dwarf_scopes_deinit(&job->scopes);
-    return job->builder->err;
+    return err;
 }
 
 /*
@@ -274,6 +201,8 @@ static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_fil
     if (err != 0) {
         return err;
     }
+    struct hs_line_sections sections;
+    hs_dwarf_lines_sections(dwarf->dwarf, false, &sections);
     uint32_t *order = NULL;
     size_t *first_of = NULL;
     uint64_t *pcs = malloc((builder->pc_count + 1) * sizeof(*pcs));
@@ -287,7 +216,7 @@ static int name_all(struct hs_symbol_builder *builder, const struct hs_dwarf_fil
             .pcs = pcs,
             .pc_count = first_of[u + 1] - first_of[u],
         };
-        err = job.pc_count > 0 ? name_unit(&job) : 0;
+        err = job.pc_count > 0 ? name_unit(&job, &sections, code_sva) : 0;
     }
     free(order);
     free(first_of);
