@@ -14,13 +14,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/profile_file.h"
+#include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/run_words.h"
 #include "collect/collector.h"
@@ -149,25 +150,6 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 
 /* --- names ------------------------------------------------------------------------------------- */
 
-static const char progress_text[] = "heapscope: looking up names of functions ...\n";
-
-static void show_progress(int signal)
-{
-    (void)signal;
-    ssize_t put = write(STDERR_FILENO, progress_text, sizeof(progress_text) - 1);
-    (void)put;
-}
-
-/* One line, once, if it takes long enough to wonder. */
-static void expect_progress(bool is_expected)
-{
-    struct itimerval timer = { .it_value.tv_sec = is_expected ? 1 : 0 };
-    const struct sigaction action = { .sa_handler = is_expected ? show_progress : SIG_IGN,
-                                      .sa_flags = SA_RESTART };
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static int append_names(struct run *run, bool *ret_is_interrupted)
 {
     const struct hs_symbol_request *requests;
@@ -198,14 +180,11 @@ static int append_names(struct run *run, bool *ret_is_interrupted)
 static void add_names(struct run *run)
 {
     bool is_interrupted = false;
-    bool is_watched = !run->is_quiet && isatty(STDERR_FILENO) == 1;
-    if (is_watched) {
-        expect_progress(true);
+    if (!run->is_quiet) {
+        hs_progress_expect(HS_PROFILE_FILE_NAMING);
     }
     int r = append_names(run, &is_interrupted);
-    if (is_watched) {
-        expect_progress(false);
-    }
+    hs_progress_over();
     if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
         hs_message("functions could not be named: %s", strerror(-r));
     } else if (is_interrupted) {

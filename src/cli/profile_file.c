@@ -3,12 +3,16 @@
  */
 #include "cli/profile_file.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/progress.h"
 #include "profile/load.h"
+#include "profile/symbolize.h"
 #include "util/buf.h"
 
 #define PIDS_NAMED 8
@@ -22,6 +26,35 @@ const char *const hs_profile_file_views[HS_VIEW_N + 1] = {
     [HS_VIEW_AUTO] = "auto",
 };
 
+static bool has_names(const struct hs_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->frame_count; i++) {
+        if (profile->frames[i].line_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was not found when a file was recorded is not looked for again: only a file without any names is one
+ * that was recorded without. */
+static void add_names(struct hs_profile *profile, const char *name)
+{
+    char cache[PATH_MAX];
+    const struct hs_symbol_options options = {
+        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+    };
+    if (has_names(profile)) {
+        return;
+    }
+    hs_progress_expect(HS_PROFILE_FILE_NAMING);
+    int r = hs_profile_symbolize(profile, &options, NULL);
+    hs_progress_over();
+    if (r < 0) {
+        hs_message("%s: functions could not be named: %s", name, strerror(-r));
+    }
+}
+
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -33,7 +66,11 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
     } else if (r < 0) {
         hs_message("%s: %s", name, strerror(-r));
     }
-    return r == 0 ? 0 : HS_EXIT_STATUS_FAILED;
+    if (r != 0) {
+        return HS_EXIT_STATUS_FAILED;
+    }
+    add_names(*ret_profile, name);
+    return 0;
 }
 
 /* "12, 13 and 5 more" */

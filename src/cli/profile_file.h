@@ -1,6 +1,6 @@
 /*
  * Opening a profile for a command that reads one: loads it, picks dumps and a view, and says in one
- * line what is wrong when that cannot be.
+ * line what is wrong when that cannot be. A file without names gets those that this machine knows.
  *
  * Threads   main thread only.
  */
@@ -11,6 +11,9 @@
 
 #include "profile/aggregate.h"
 #include "profile/select.h"
+
+/* Said when looking up names takes long. */
+#define HS_PROFILE_FILE_NAMING "heapscope: looking up names of functions ...\n"
 
 /* What --view takes; the index is that of enum hs_view, "auto" last. */
 extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
