@@ -28,6 +28,7 @@ struct known {
     uint32_t name;
     uint32_t module_id;
     bool is_gone;
+    uint64_t checked_at; /* its build id was seen there at this generation */
     struct hs_unwind_module unwind;
 };
 
@@ -36,6 +37,7 @@ typedef int (*find_object_fn)(void *, struct dl_find_object *);
 static find_object_fn find_object;
 static struct known known[KNOWN_MAX]; /* in .bss: only touched pages count */
 static uint32_t known_count;
+static uint64_t generation = 1;       /* how often something was unloaded */
 static bool is_adding;                /* somebody adds a module */
 static char path_buf[PATH_MAX_BYTES]; /* under is_adding */
 
@@ -189,6 +191,7 @@ static void retire_overlaps(const struct dl_find_object *found, uint64_t now_ns)
             if (module) {
                 module->unload_ns = now_ns;
             }
+            hs_store_relaxed(&old->checked_at, 0);
             hs_store_relaxed(&old->is_gone, true);
         }
     }
@@ -250,14 +253,8 @@ static struct known *add(const struct dl_find_object *found)
     return entry;
 }
 
-/* Is this still the object we entered? The same place and headers; the build id decides. */
-static bool is_same(const struct known *entry, const struct dl_find_object *found)
+static bool has_same_build_id(const struct known *entry, const struct dl_find_object *found)
 {
-    if (entry->start_va != (uint64_t)found->dlfo_map_start ||
-        entry->end_va != (uint64_t)found->dlfo_map_end ||
-        entry->eh_hdr_va != (uint64_t)found->dlfo_eh_frame || entry->name != hash_name(found)) {
-        return false;
-    }
     const struct hs_module_v1 *module = hs_region_at(HS_SECTION_MODULES, entry->module_id);
     if (!module) {
         return false;
@@ -274,6 +271,26 @@ static bool is_same(const struct known *entry, const struct dl_find_object *foun
         if (now.build_id[i] != module->build_id[i]) {
             return false;
         }
+    }
+    return true;
+}
+
+/* Is this still the object we entered? The same place and headers; the build id decides, unless it did so
+ * already since something was unloaded last. */
+static bool is_same(struct known *entry, const struct dl_find_object *found)
+{
+    if (entry->start_va != (uint64_t)found->dlfo_map_start ||
+        entry->end_va != (uint64_t)found->dlfo_map_end ||
+        entry->eh_hdr_va != (uint64_t)found->dlfo_eh_frame || entry->name != hash_name(found)) {
+        return false;
+    }
+    /* ORDER module-check: what was unloaded before is gone when we look. */
+    uint64_t now = hs_load_acquire(&generation);
+    if (hs_load_relaxed(&entry->checked_at) != now) {
+        if (!has_same_build_id(entry, found)) {
+            return false;
+        }
+        hs_store_relaxed(&entry->checked_at, now);
     }
     return true;
 }
@@ -356,6 +373,12 @@ bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, ui
     *ret_module = &entry->unwind;
     *ret_id = entry->module_id;
     return true;
+}
+
+void hs_modules_recheck(void)
+{
+    /* ORDER module-check: after the unloading. */
+    hs_add_acq_rel(&generation, 1);
 }
 
 uint32_t hs_modules_id_at(const void *pc)

@@ -73,6 +73,7 @@ bool hs_record_init(void)
 
 void hs_record_flush(void)
 {
+    hs_modules_recheck();
     if (hs_lifecycle_is_on()) {
         hs_rule_cache_flush(&rules);
     }
