@@ -19,6 +19,14 @@ union hs_control_page hs_control_page __attribute__((aligned(HS_CONTROL_PAGE_BYT
 /* First views are small; each later one is eight times as long. */
 #define VIEW_GROWTH_SHIFT 3
 
+/* Sections in use get their pages so many bytes at a time. */
+#define SMALL_BATCH UINT64_C(16384)
+#define LARGE_BATCH UINT64_C(65536)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 struct section_plan {
     uint64_t max_count;
     uint32_t first_count;
@@ -167,6 +175,13 @@ void hs_region_forget(void)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* Has pages made ready that will be written to soon. Touched one by one, each costs several microseconds; the
+ * kernel makes many at once in a fraction of that. Where it cannot, nothing is lost. */
+static void populate(uint8_t *from, uint64_t bytes)
+{
+    hs_sandbox_advise(from, bytes, MADV_POPULATE_WRITE);
+}
+
 /* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */
 static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
 {
@@ -184,6 +199,9 @@ static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
     if (!hs_cas_relaxed(&view->base, &base, (uint8_t *)va)) {
         hs_sys_munmap((void *)va, bytes); /* another thread was first */
         return base;
+    }
+    if (view_no > 0) {
+        populate((uint8_t *)va, view_bytes(section, view_no - 1)); /* what is in use already */
     }
     return (uint8_t *)va;
 }
@@ -212,6 +230,28 @@ HS_COLD void *hs_region_extend(enum hs_section_id section, uint64_t id)
     return base + id * hs_region_elem_bytes(section);
 }
 
+/* A section that ends at `end_off` grows by so many bytes at once: at most a quarter of what it has. */
+static uint64_t batch_bytes(uint64_t end_off)
+{
+    return end_off >= 4 * LARGE_BATCH ? LARGE_BATCH : SMALL_BATCH;
+}
+
+/* Elements from from_off to end_off were taken: if they begin a new batch, the rest of it will be, too. */
+static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off)
+{
+    uint64_t batch = batch_bytes(end_off), start = end_off & ~(batch - 1);
+    uint32_t elem_bytes = hs_region_elem_bytes(section);
+    uint64_t last = (start + batch - 1) / elem_bytes;
+    if (end_off < 4 * SMALL_BATCH || from_off >= start ||
+        last >= hs_region.header->sections[section].max_count) {
+        return;
+    }
+    uint8_t *elem = hs_region_at(section, last);
+    if (elem) {
+        populate(elem - last * elem_bytes + start, batch);
+    }
+}
+
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
 {
     struct hs_section_v1 *info = &hs_region.header->sections[section];
@@ -220,6 +260,8 @@ uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
         hs_sub_relaxed(&info->count, count);
         return UINT64_MAX;
     }
+    grow(section, first * hs_region_elem_bytes(section),
+         (first + count) * hs_region_elem_bytes(section));
     return first;
 }
 
