@@ -1,9 +1,11 @@
 /*
  * C++'s operator new and delete, in all their forms.
  *
- * The C++ runtime's own operators call malloc, where hooks.c sees them: then there is nothing to do
- * here but to jump on. But an allocator library may define operators that go straight to its
- * insides. Which it is, is found out by looking: see probe.h.
+ * The C++ runtime's own operators call malloc, some of them through one another, each time by way of our
+ * hooks. So we call the real malloc and free at once, which takes less time than the program does
+ * without us; only when memory is short the runtime's operator is asked, which has handlers and
+ * exceptions for that. Operators of somebody else are called. They may end in malloc, where hooks.c sees them; or,
+ * in an allocator's library, go straight to its insides. Which it is, is found out by looking: see probe.h.
  *
  * The operators may be defined by a library that is loaded late and privately (a plugin's C++
  * runtime); since ours are found first everywhere, the real one is looked up again until it is
@@ -31,6 +33,7 @@ enum hs_inside {
     HS_INSIDE_UNKNOWN,
     HS_INSIDE_HOOKED, /* its allocations come to us through another hook */
     HS_INSIDE_ALONE,  /* they do not: it must be recorded where it is called */
+    HS_INSIDE_PLAIN,  /* it is malloc: that is called in its place */
 };
 
 struct hs_new_hook {
@@ -56,22 +59,42 @@ static void *plain_new(struct hs_new_hook *hook, size_t size_bytes, size_t align
     return ptr;
 }
 
+/* What is asked of malloc: blocks of no size have addresses of their own, too. */
+static inline size_t at_least_one(size_t size_bytes)
+{
+    return size_bytes + (size_bytes == 0);
+}
+
+static HS_COLD void find_real(struct hs_new_hook *hook)
+{
+    if (!hook->is_aligned && hs_real_is_plain_operator(hook->name)) {
+        hs_store_relaxed(&hook->inside, HS_INSIDE_PLAIN);
+    }
+    hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
+}
+
 void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
                   const struct hs_regs *regs)
 {
     struct hs_sample sample;
     void *ptr;
     if (!hs_load_relaxed(&hook->real)) {
-        hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
+        find_real(hook);
     }
     if (!hook->real) {
         return plain_new(hook, size_bytes, arg1);
+    }
+    if (hook->inside == HS_INSIDE_PLAIN) {
+        ptr = hs_slow_malloc(at_least_one(size_bytes), regs);
+        return ptr ? ptr : hook->real(size_bytes, arg1, arg2);
     }
     if (hook->inside == HS_INSIDE_UNKNOWN) {
         struct hs_probe probe;
         hs_probe_begin(&probe, HS_PROBE_WATCH);
         ptr = hook->real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
-        hs_store_relaxed(&hook->inside, hs_probe_end(&probe) ? HS_INSIDE_HOOKED : HS_INSIDE_ALONE);
+        uint32_t unknown = HS_INSIDE_UNKNOWN;
+        hs_cas_relaxed(&hook->inside, &unknown,
+                       hs_probe_end(&probe) ? HS_INSIDE_HOOKED : HS_INSIDE_ALONE);
     } else {
         ptr = hook->real(size_bytes, arg1, arg2);
     }
@@ -85,6 +108,11 @@ static inline __attribute__((always_inline)) void *
 new_hot(struct hs_new_hook *hook, size_t size_bytes, size_t arg1, size_t arg2)
 {
     uint32_t inside = hs_load_relaxed(&hook->inside);
+    if (hs_likely(inside == HS_INSIDE_PLAIN) &&
+        hs_likely(hs_sampler_drop(at_least_one(size_bytes)))) {
+        void *ptr = hs_real.malloc(at_least_one(size_bytes));
+        return hs_likely(ptr != NULL) ? ptr : hs_entry_new(size_bytes, arg1, 0, hook);
+    }
     if (hs_likely(inside == HS_INSIDE_HOOKED) ||
         (inside == HS_INSIDE_ALONE && hs_likely(hs_sampler_drop(size_bytes)))) {
         return hook->real(size_bytes, arg1, arg2);
@@ -92,10 +120,13 @@ new_hot(struct hs_new_hook *hook, size_t size_bytes, size_t arg1, size_t arg2)
     return hs_entry_new(size_bytes, arg1, arg2, hook);
 }
 
-static HS_COLD void delete_first(delete_fn *real, const char *name, void *ptr, size_t arg1,
-                                 size_t arg2)
+static HS_COLD void delete_first(delete_fn *real, const char *name, bool is_aligned, void *ptr,
+                                 size_t arg1, size_t arg2)
 {
     delete_fn found = (delete_fn)hs_real_find(name);
+    if (found && !is_aligned && hs_real_is_plain_operator(name)) {
+        found = (delete_fn)(void (*)(void))hs_real.free; /* which does not look at the others */
+    }
     if (found) {
         hs_store_relaxed(real, found);
         found(ptr, arg1, arg2);
@@ -104,15 +135,15 @@ static HS_COLD void delete_first(delete_fn *real, const char *name, void *ptr, s
     }
 }
 
-static inline __attribute__((always_inline)) void delete_hot(delete_fn *real, const char *name,
-                                                             void *ptr, size_t arg1, size_t arg2)
+static inline __attribute__((always_inline)) void
+delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
 {
     if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
         hs_record_free(ptr, NULL);
     }
     delete_fn known = hs_load_relaxed(real);
     if (hs_unlikely(!known)) {
-        delete_first(real, name, ptr, arg1, arg2);
+        delete_first(real, name, is_aligned, ptr, arg1, arg2);
         return;
     }
     known(ptr, arg1, arg2);
@@ -129,12 +160,12 @@ static inline __attribute__((always_inline)) void delete_hot(delete_fn *real, co
         return new_hot(&hook_##symbol, size_bytes, arg1, arg2);                                    \
     }
 
-#define OPERATOR_DELETE(symbol)                                                                    \
+#define OPERATOR_DELETE(symbol, aligned)                                                           \
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2);                                    \
     static delete_fn real_##symbol;                                                                \
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2)                                     \
     {                                                                                              \
-        delete_hot(&real_##symbol, #symbol, ptr, arg1, arg2);                                      \
+        delete_hot(&real_##symbol, #symbol, (aligned), ptr, arg1, arg2);                           \
     }
 
 OPERATOR_NEW(_Znwm, false, false)
@@ -145,15 +176,15 @@ OPERATOR_NEW(_ZnwmSt11align_val_t, false, true)
 OPERATOR_NEW(_ZnamSt11align_val_t, false, true)
 OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, true, true)
 OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, true, true)
-OPERATOR_DELETE(_ZdlPv)
-OPERATOR_DELETE(_ZdaPv)
-OPERATOR_DELETE(_ZdlPvm)
-OPERATOR_DELETE(_ZdaPvm)
-OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t)
-OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t)
-OPERATOR_DELETE(_ZdlPvSt11align_val_t)
-OPERATOR_DELETE(_ZdaPvSt11align_val_t)
-OPERATOR_DELETE(_ZdlPvmSt11align_val_t)
-OPERATOR_DELETE(_ZdaPvmSt11align_val_t)
-OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
-OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+OPERATOR_DELETE(_ZdlPv, false)
+OPERATOR_DELETE(_ZdaPv, false)
+OPERATOR_DELETE(_ZdlPvm, false)
+OPERATOR_DELETE(_ZdaPvm, false)
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, false)
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, false)
+OPERATOR_DELETE(_ZdlPvSt11align_val_t, true)
+OPERATOR_DELETE(_ZdaPvSt11align_val_t, true)
+OPERATOR_DELETE(_ZdlPvmSt11align_val_t, true)
+OPERATOR_DELETE(_ZdaPvmSt11align_val_t, true)
+OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, true)
+OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, true)

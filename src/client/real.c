@@ -163,6 +163,48 @@ void *hs_real_find(const char *name)
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
 
+static bool is_ours(const char *name)
+{
+    const struct link_map *map = NULL;
+    return hs_linkmap_search(NULL, NULL, name, &map) && map == hs_linkmap_self();
+}
+
+static bool is_cxx_library(const struct link_map *map)
+{
+    static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
+    const char *base = map->l_name;
+    for (const char *c = map->l_name; *c; c++) {
+        base = *c == '/' ? c + 1 : base;
+    }
+    for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
+        const char *name = names[i], *c = base;
+        while (*name && *c == *name) {
+            c++;
+            name++;
+        }
+        if (*name == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hs_real_is_plain_operator(const char *name)
+{
+    static const char *const called[] = { "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv" };
+    const struct link_map *self = hs_linkmap_self(), *map = NULL;
+    if (!self || !hs_linkmap_search(self, NULL, name, &map) || !map->l_name ||
+        !is_cxx_library(map)) {
+        return false;
+    }
+    for (unsigned i = 0; i < HS_COUNT_OF(called); i++) {
+        if (!is_ours(called[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Stores what was found, or else what is made up; keeps what is there when there is neither. */
 static void bind(void *slot, const char *name, void *made_up)
 {

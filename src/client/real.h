@@ -41,3 +41,10 @@ void hs_real_resolve(void);
 
 /* Finds a function for a hook whose owner may be loaded late; NULL when nobody defines it. */
 void *hs_real_find(const char *name);
+
+/*
+ * Is the real `name`, one of C++'s operators that take no alignment, the C++ library's own, and does what it
+ * calls lead to our hooks? Then it is malloc or free with nothing around it but what happens when memory is
+ * short. Not when the program replaces an operator: the library's others may call that one.
+ */
+bool hs_real_is_plain_operator(const char *name);

@@ -55,6 +55,13 @@ def test_operators(exact, order):
     exact(["operators", *order])
 
 
+def test_operators_that_the_program_replaces(exact, target):
+    """It has its own new and delete; the library's arrays, sized and nothrow forms must go through these."""
+    alone = subprocess.run([target("operators", *FLAGS, "-DREPLACED")], stdout=subprocess.PIPE, check=True).stdout
+    assert b"own operators" in alone and b"own operators 0" not in alone
+    assert exact(["operators"], flags=["-DREPLACED"]).run.stdout.encode() == alone
+
+
 @pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
 @pytest.mark.parametrize("name", ALLOCATORS[:2])  # mimalloc's operators abort where others throw
 def test_operators_of_an_allocator(exact, name, order):

@@ -14,6 +14,32 @@
 
 constexpr std::align_val_t ALIGN{ 64 };
 
+/* With -DREPLACED a program with operators of its own, through which the library's other ones go. */
+static unsigned made, released;
+
+#ifdef REPLACED
+void *operator new(size_t n)
+{
+    void *p = malloc(n ? n : 1);
+    if (!p) {
+        std::new_handler handler = std::get_new_handler();
+        if (!handler) {
+            throw std::bad_alloc();
+        }
+        handler();
+        return operator new(n);
+    }
+    made++;
+    return p;
+}
+
+void operator delete(void *p) noexcept
+{
+    released += p != nullptr;
+    free(p);
+}
+#endif
+
 SITE(site_new, ::operator new(n))
 SITE(site_new_array, ::operator new[](n))
 SITE(site_new_nothrow, ::operator new(n, std::nothrow))
@@ -151,6 +177,7 @@ int main(int argc, char **)
             thrown++;
         }
     }
-    printf("%u thrown, handler called %u times\n", thrown, handled);
+    printf("%u thrown, handler called %u times, own operators %u and %u\n", thrown, handled, made,
+           released);
     return 0;
 }
