@@ -72,22 +72,49 @@ struct headers {
     uint32_t count;
 };
 
-/* Program headers of the object mapped at start_va, if they are mapped there. */
-static struct headers read_headers(uint64_t start_va, uint64_t end_va)
+static bool is_range_readable(uint64_t va, uint64_t bytes)
 {
-    struct headers none = { NULL, 0 };
+    return hs_sys_is_readable(va & ~UINT64_C(7)) &&
+           hs_sys_is_readable((va + bytes - 1) & ~UINT64_C(7));
+}
+
+/* Do the headers at `va` say themselves that what is at `off` in the file is loaded there? */
+static bool are_headers_at(const struct headers *headers, uint64_t bias_va, uint64_t off,
+                           uint64_t va)
+{
+    for (uint32_t i = 0; i < headers->count; i++) {
+        const ElfW(Phdr) *ph = &headers->phdrs[i];
+        if (ph->p_type == PT_LOAD && off >= ph->p_offset && off - ph->p_offset < ph->p_filesz &&
+            bias_va + ph->p_vaddr + (off - ph->p_offset) == va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Program headers of the object mapped at start_va, if they are mapped there. They follow the file's header;
+ * programs that rewrite an object (BOLT, patchelf) move them to its end, into a segment of their own, where the
+ * offset in the file is that from the start, too. */
+static struct headers read_headers(uint64_t start_va, uint64_t end_va, uint64_t bias_va)
+{
+    const struct headers none = { NULL, 0 };
     const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)start_va;
     if (end_va - start_va < sizeof(*ehdr) || !hs_sys_is_readable(start_va) ||
         ehdr->e_ident[0] != 0x7f || ehdr->e_ident[1] != 'E' || ehdr->e_ident[2] != 'L' ||
         ehdr->e_ident[3] != 'F' || ehdr->e_phentsize != sizeof(ElfW(Phdr))) {
         return none;
     }
-    uint64_t bytes = (uint64_t)ehdr->e_phnum * sizeof(ElfW(Phdr));
-    if (ehdr->e_phoff > 4096 || ehdr->e_phoff + bytes > end_va - start_va ||
-        ehdr->e_phoff + bytes > 4096) {
-        return none; /* beyond the page we know to be there */
+    uint64_t off = ehdr->e_phoff, bytes = (uint64_t)ehdr->e_phnum * sizeof(ElfW(Phdr));
+    if (bytes == 0 || off % 8 != 0 || off > end_va - start_va || bytes > end_va - start_va - off) {
+        return none;
     }
-    return (struct headers){ (const ElfW(Phdr) *)(start_va + ehdr->e_phoff), ehdr->e_phnum };
+    struct headers found = { (const ElfW(Phdr) *)(start_va + off), ehdr->e_phnum };
+    bool is_first_page = off + bytes <= 4096;
+    if (!is_first_page && (!is_range_readable(start_va + off, bytes) ||
+                           !are_headers_at(&found, bias_va, off, start_va + off))) {
+        return none;
+    }
+    return found;
 }
 
 /* Copies the GNU build id out of a note segment. */
@@ -120,7 +147,7 @@ static void read_build_id(const uint8_t *notes, uint64_t size_bytes, struct hs_m
 static void describe(const struct dl_find_object *found, struct hs_module_v1 *module,
                      struct hs_unwind_module *unwind)
 {
-    struct headers headers = read_headers(module->start_va, module->end_va);
+    struct headers headers = read_headers(module->start_va, module->end_va, module->bias_va);
     for (uint32_t i = 0; i < headers.count; i++) {
         const ElfW(Phdr) *ph = &headers.phdrs[i];
         uint64_t va = module->bias_va + ph->p_vaddr;

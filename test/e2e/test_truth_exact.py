@@ -4,6 +4,7 @@ Live and allocated, bytes and counts, for each call site. The programs are in te
 """
 
 import pathlib
+import struct
 import subprocess
 import tempfile
 
@@ -243,3 +244,30 @@ def test_under_limits(exact, what):
 def test_without_standard_descriptors(exact):
     measured = exact(["limits", "std"])
     assert measured.run.stdout == ""
+
+
+def move_headers(source, to):
+    """Puts a library's program headers at its end, in a segment of their own, as BOLT and patchelf do."""
+    image = bytearray(pathlib.Path(source).read_bytes())
+    form, load, note = "<IIQQQQQQ", 1, 4
+    (offset,) = struct.unpack_from("<Q", image, 32)
+    size, count = struct.unpack_from("<HH", image, 54)
+    headers = [struct.unpack_from(form, image, offset + i * size) for i in range(count)]
+    loads = [h for h in headers if h[0] == load]
+    end = max(len(image), *(h[3] + h[6] for h in loads))
+    at = (end + 4095) // 4096 * 4096
+    headers.remove(next(h for h in headers if h[0] == note))
+    last = max(i for i, h in enumerate(headers) if h[0] == load)
+    headers.insert(last + 1, (load, 4, at, at, at, count * size, count * size, 4096))
+    image += bytes(at - len(image)) + b"".join(struct.pack(form, *h) for h in headers)
+    struct.pack_into("<Q", image, 32, at)
+    to.write_bytes(image)
+    return str(to)
+
+
+def test_plugin_with_headers_at_its_end(exact, target, tmp_path):
+    moved = move_headers(target("plugin", *SHARED, "-DSITE_NAME=site_plugin_moved"), tmp_path / "moved.so")
+    measured = exact(["plugins", "50", moved], flags=["-ldl"])
+    stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s) == "site_plugin_moved"]
+    assert stacks
+    assert all(frames[-1]["function"] == "_start" for frames in stacks), stacks
