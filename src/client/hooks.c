@@ -23,6 +23,7 @@
 #include <stdlib.h>
 
 #include "client/filter.h"
+#include "client/live.h"
 #include "client/probe.h"
 #include "client/real.h"
 #include "client/record.h"
@@ -45,8 +46,7 @@ static void begin(struct hs_probe *probe, const bool *does_call)
 /* True: the block was recorded inside, which we have just found out. */
 static bool end(const struct hs_probe *probe, bool *does_call, const void *ptr)
 {
-    if (hs_likely(!hs_probe_end(probe)) || hs_load_relaxed(does_call) ||
-        !hs_record_was_inside(ptr)) {
+    if (hs_likely(!hs_probe_end(probe)) || probe->is_muting || !hs_live_covers((uintptr_t)ptr)) {
         return false;
     }
     hs_store_relaxed(does_call, true);

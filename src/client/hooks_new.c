@@ -20,6 +20,7 @@
 
 #include "client/filter.h"
 #include "client/hooks.h"
+#include "client/live.h"
 #include "client/probe.h"
 #include "client/real.h"
 #include "client/record.h"
@@ -36,9 +37,13 @@ enum hs_inside {
     HS_INSIDE_PLAIN,  /* it is malloc: that is called in its place */
 };
 
+/* So many looks in a row no handler gets into. */
+#define SEEN_ENOUGH 4U
+
 struct hs_new_hook {
     new_fn real;
-    uint32_t inside; /* enum hs_inside */
+    uint32_t inside;     /* enum hs_inside */
+    uint32_t seen_count; /* looks that saw a hooked function inside */
     bool is_nothrow;
     bool is_aligned;
     const char *name;
@@ -73,6 +78,22 @@ static HS_COLD void find_real(struct hs_new_hook *hook)
     hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
 }
 
+/* True: what the operator gave is for us to record. */
+static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
+{
+    uint32_t unknown = HS_INSIDE_UNKNOWN;
+    if (!has_seen) {
+        hs_cas_relaxed(&hook->inside, &unknown, HS_INSIDE_ALONE);
+        return true;
+    }
+    /* If the block is not there, it was not sampled, or what we saw was a signal handler. */
+    bool is_inside = hs_live_covers((uintptr_t)ptr);
+    if (is_inside || hs_add_relaxed(&hook->seen_count, 1) + 1 == SEEN_ENOUGH) {
+        hs_cas_relaxed(&hook->inside, &unknown, HS_INSIDE_HOOKED);
+    }
+    return !is_inside;
+}
+
 void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
                   const struct hs_regs *regs)
 {
@@ -88,17 +109,16 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
         ptr = hs_slow_malloc(at_least_one(size_bytes), regs);
         return ptr ? ptr : hook->real(size_bytes, arg1, arg2);
     }
+    bool is_ours = hook->inside == HS_INSIDE_ALONE;
     if (hook->inside == HS_INSIDE_UNKNOWN) {
         struct hs_probe probe;
         hs_probe_begin(&probe, HS_PROBE_WATCH);
         ptr = hook->real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
-        uint32_t unknown = HS_INSIDE_UNKNOWN;
-        hs_cas_relaxed(&hook->inside, &unknown,
-                       hs_probe_end(&probe) ? HS_INSIDE_HOOKED : HS_INSIDE_ALONE);
+        is_ours = learn(hook, hs_probe_end(&probe), ptr);
     } else {
         ptr = hook->real(size_bytes, arg1, arg2);
     }
-    if (hook->inside == HS_INSIDE_ALONE && hs_sampler_hit(size_bytes, &sample) && ptr) {
+    if (is_ours && hs_sampler_hit(size_bytes, &sample) && ptr) {
         hs_record_alloc(ptr, size_bytes, &sample, regs);
     }
     return ptr;

@@ -17,7 +17,11 @@ static struct hs_index live_index;
 /* Some allocators align blocks of up to 8 bytes to 8, so two may share a filter bit, and come and go
  * on two threads. Set when first seen; from then on the bits of such small blocks stay set. */
 static bool has_half_grains;
-#define HALF_GRAIN_BYTES 8U
+#define GRAIN_BYTES      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
+#define HALF_GRAIN_BYTES (GRAIN_BYTES / 2)
+/* Of an allocator that aligns blocks of another one: the furthest it goes. */
+#define ALIGN_BYTES_MAX  ((uintptr_t)2 << 20)
+#define HEADER_BYTES_MAX 64U
 
 bool hs_live_init(void)
 {
@@ -65,6 +69,31 @@ static uint64_t weight_of(const struct hs_record_v1 *record, uint64_t word)
 void hs_live_expect(uintptr_t addr)
 {
     hs_index_expect(&live_index, hash_addr(addr));
+}
+
+static bool does_cover(uintptr_t start, uintptr_t addr)
+{
+    struct match_addr match = { .addr = start };
+    uint64_t unused;
+    if (!hs_index_find(&live_index, hash_addr(start), is_alive_at, &match, &unused)) {
+        return false;
+    }
+    return start == addr || addr - start < match.record->size_bytes;
+}
+
+bool hs_live_covers(uintptr_t addr)
+{
+    uintptr_t align_bytes = addr & -addr;
+    uintptr_t back_bytes =
+        (align_bytes < ALIGN_BYTES_MAX ? align_bytes : ALIGN_BYTES_MAX) + HEADER_BYTES_MAX;
+    uintptr_t first = addr > back_bytes ? addr - back_bytes : 0;
+    for (uintptr_t start = addr & -GRAIN_BYTES; start > first; start -= GRAIN_BYTES) {
+        if (hs_filter_test(start) &&
+            (does_cover(start, addr) || does_cover(start + HALF_GRAIN_BYTES, addr))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Takes an address out of the filter, if no other can share its bit. */

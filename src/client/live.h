@@ -42,6 +42,12 @@ bool hs_live_init(void);
 /* The block at `addr` will be inserted soon: what is far away may come. */
 void hs_live_expect(uintptr_t addr);
 
+/*
+ * Is there a recorded block that `addr` lies in, perhaps aligned by hand? Then at most as far from its
+ * start as its own alignment says, and a header. Slow: a look at each possible start.
+ */
+bool hs_live_covers(uintptr_t addr);
+
 /* HS_LOSS_N: recorded; else why not. */
 enum hs_loss hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block);
 

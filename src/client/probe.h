@@ -13,7 +13,7 @@
  *           not). Each call must then come this way, or it would be sampled twice.
  *
  * A signal handler that allocates is seen as well. It is not the function that called malloc, as the
- * block shows (hs_record_was_inside). Only inside a muted function it is muted too.
+ * block shows, which is not recorded then (hs_live_covers). Only inside a muted function it is muted too.
  *
  * Holds     nested looks are told apart, and what an inner one sees the outer one sees. One that was
  *           left by an exception or a longjmp is noticed by its mark.
@@ -40,6 +40,7 @@ struct hs_probe {
     struct hs_mark mark;
     uintptr_t outer_va; /* the look that this one interrupts, */
     uint8_t outer;      /* and its state */
+    bool is_muting;
 };
 
 static inline void hs_probe_begin(struct hs_probe *probe, enum hs_probe_state how)
@@ -50,6 +51,7 @@ static inline void hs_probe_begin(struct hs_probe *probe, enum hs_probe_state ho
     }
     probe->outer_va = tls->probe_va;
     probe->outer = tls->probe;
+    probe->is_muting = how == HS_PROBE_MUTE;
     /* Nothing is left of the countdown, but nothing of the gap is lost. */
     uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
     tls->reserve_bytes += tls->left_bytes > floor ? tls->left_bytes - floor : 0;

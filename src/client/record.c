@@ -205,8 +205,6 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
         return loss;
     }
     hs_stack_add(block.stack_id, block.epoch, size_bytes, sample->hits, sample->interval_bytes);
-    thread->last_va = block.addr;
-    thread->last_bytes = size_bytes;
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
     return HS_LOSS_N;
@@ -232,16 +230,6 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     if (hs_unlikely(loss != HS_LOSS_N)) {
         hs_thread_count_loss(loss);
     }
-}
-
-bool hs_record_was_inside(const void *ptr)
-{
-    const struct hs_thread *self = hs_tls.self;
-    if (!self || !ptr) {
-        return false;
-    }
-    uint64_t off = (uintptr_t)ptr - self->last_va;
-    return (off == 0 || off < self->last_bytes) && hs_filter_test(self->last_va);
 }
 
 bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)

@@ -26,9 +26,6 @@ void hs_record_expect(const struct hs_regs *regs);
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs);
 
-/* Was the block recorded last, by this thread, the one at `ptr`, or one that `ptr` points into? */
-bool hs_record_was_inside(const void *ptr);
-
 /* Before the real free. True when it was recorded; *ret_block (NULL allowed) is what was forgotten. */
 bool hs_record_free(const void *ptr, struct hs_live_block *ret_block);
 

@@ -52,9 +52,6 @@ struct hs_thread {
     uint32_t gap_count; /* gaps drawn ahead for this interval: see sampler.c */
     uint64_t gap_bytes[HS_GAPS_AHEAD];
 
-    uintptr_t last_va; /* the block recorded last, and its size */
-    uint64_t last_bytes;
-
     uint64_t stack_lo_va;   /* verified readable part of this thread's own stack; */
     uint64_t stack_hi_va;   /* see stackmem.h */
     uint64_t foreign_lo_va; /* a neighbourhood that is not on it */

@@ -73,6 +73,29 @@ static void test_insert_remove(void **state)
     assert_false(take(0x10000));
 }
 
+/* Whoever aligns by hand gives out an address inside the block. */
+static void test_covers(void **state)
+{
+    (void)state;
+    assert_int_equal(insert(0x2340010, 0x3000), HS_LOSS_N);
+    assert_int_equal(insert(0x2350008, 8), HS_LOSS_N);
+    assert_int_equal(insert(0x2360020, 0), HS_LOSS_N);
+    assert_true(hs_live_covers(0x2340010));
+    assert_true(hs_live_covers(0x2341000));
+    assert_true(hs_live_covers(0x2342000));
+    assert_true(hs_live_covers(0x2340048));         /* behind a header */
+    assert_false(hs_live_covers(0x2340800 + 0x10)); /* too far, for what 16 bytes ask */
+    assert_false(hs_live_covers(0x2340000));
+    assert_false(hs_live_covers(0x2344000)); /* behind its end */
+    assert_true(hs_live_covers(0x2350008));
+    assert_false(hs_live_covers(0x2350010));
+    assert_true(hs_live_covers(0x2360020));
+    assert_false(hs_live_covers(0));
+    assert_true(take(0x2340010));
+    assert_false(hs_live_covers(0x2341000));
+    assert_true(take(0x2350008) && take(0x2360020));
+}
+
 /* What could not be recorded leaves no trace: its free must not search for it. */
 static void test_table_full(void **state)
 {
@@ -228,9 +251,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_insert_remove), cmocka_unit_test(test_half_grains),
-        cmocka_unit_test(test_table_full),    cmocka_unit_test(test_implicit_free),
-        cmocka_unit_test(test_peak),          cmocka_unit_test(test_snapshot),
-        cmocka_unit_test(test_hand_over),
+        cmocka_unit_test(test_covers),        cmocka_unit_test(test_table_full),
+        cmocka_unit_test(test_implicit_free), cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_snapshot),      cmocka_unit_test(test_hand_over),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
