@@ -14,6 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define CODE_SVA 0x1000U
 #define PC_COUNT 256U
 
+/* Whoever reads a name reads to its end. */
+static volatile size_t text_bytes;
+
 static void check(struct hs_line_program *program)
 {
     uint64_t pcs[PC_COUNT];
@@ -32,9 +35,8 @@ static void check(struct hs_line_program *program)
         if (rows[i].sva > pcs[i] || rows[i].sva < CODE_SVA) {
             abort();
         }
-        if (hs_line_program_file(program, rows[i].file_idx, &folder, &name) &&
-            strlen(name) + (folder ? strlen(folder) : 0) == SIZE_MAX) {
-            abort();
+        if (hs_line_program_file(program, rows[i].file_idx, &folder, &name)) {
+            text_bytes += strlen(name) + (folder ? strlen(folder) : 0);
         }
     }
 }

@@ -27,6 +27,7 @@
 #include "collect/collector.h"
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
+#include "rt/text.h"
 #include "trace/trace_writer.h"
 #include "util/human.h"
 #include "util/selfpath.h"
@@ -110,9 +111,8 @@ static void reserve_standard_fds(void)
 /* heapscope.NAME.PID.pftrace, here, unless another name was asked for. */
 static void name_file(struct run *run, pid_t pid)
 {
-    const char *slash = strrchr(run->program[0], '/');
     snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
-             slash ? slash + 1 : run->program[0], (int)pid);
+             hs_text_base_name(run->program[0]), (int)pid);
     run->file_path = run->output ? run->output : run->default_path;
 }
 
@@ -181,7 +181,7 @@ static void add_names(struct run *run)
 {
     bool is_interrupted = false;
     if (!run->is_quiet) {
-        hs_progress_expect(HS_PROFILE_FILE_NAMING);
+        hs_progress_expect(HS_PROGRESS_NAMING);
     }
     int r = append_names(run, &is_interrupted);
     hs_progress_over();

@@ -47,7 +47,7 @@ static void add_names(struct hs_profile *profile, const char *name)
     if (has_names(profile)) {
         return;
     }
-    hs_progress_expect(HS_PROFILE_FILE_NAMING);
+    hs_progress_expect(HS_PROGRESS_NAMING);
     int r = hs_profile_symbolize(profile, &options, NULL);
     hs_progress_over();
     if (r < 0) {

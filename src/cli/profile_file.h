@@ -12,9 +12,6 @@
 #include "profile/aggregate.h"
 #include "profile/select.h"
 
-/* Said when looking up names takes long. */
-#define HS_PROFILE_FILE_NAMING "heapscope: looking up names of functions ...\n"
-
 /* What --view takes; the index is that of enum hs_view, "auto" last. */
 extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
 

@@ -6,6 +6,9 @@
  */
 #pragma once
 
+/* What run and the readers of files say alike. */
+#define HS_PROGRESS_NAMING "heapscope: looking up names of functions ...\n"
+
 /* `line` is whole, with prefix and newline, and stays as it is until hs_progress_over(). */
 void hs_progress_expect(const char *line);
 void hs_progress_over(void);

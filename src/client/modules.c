@@ -12,6 +12,7 @@
 #include "client/region.h"
 #include "client/sandbox.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 
 #define KNOWN_MAX      4096U
 #define PATH_MAX_BYTES 4096U
@@ -224,15 +225,6 @@ static void retire_overlaps(const struct dl_find_object *found, uint64_t now_ns)
     }
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-    while (*prefix && *text == *prefix) {
-        text++;
-        prefix++;
-    }
-    return *prefix == '\0';
-}
-
 static uint32_t hash_name(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
@@ -259,7 +251,7 @@ static struct known *add(const struct dl_find_object *found)
     module->bias_va = map ? map->l_addr : 0;
     module->load_ns = now_ns;
     bool is_executable = map == hs_linkmap_first();
-    bool is_vdso = map && map->l_name && starts_with(map->l_name, "linux-vdso");
+    bool is_vdso = map && map->l_name && hs_text_starts_with(map->l_name, "linux-vdso");
     module->kind = is_vdso ? HS_MODULE_VDSO : HS_MODULE_ELF;
     struct known *entry = &known[known_count];
     *entry = (struct known){

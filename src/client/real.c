@@ -10,6 +10,7 @@
 #include "client/linkmap.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/text.h"
 
 /* --- until resolved: the first call of each resolves, and is then made -------------------------- */
 
@@ -172,17 +173,9 @@ static bool is_ours(const char *name)
 static bool is_cxx_library(const struct link_map *map)
 {
     static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
-    const char *base = map->l_name;
-    for (const char *c = map->l_name; *c; c++) {
-        base = *c == '/' ? c + 1 : base;
-    }
+    const char *base = hs_text_base_name(map->l_name);
     for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
-        const char *name = names[i], *c = base;
-        while (*name && *c == *name) {
-            c++;
-            name++;
-        }
-        if (*name == '\0') {
+        if (hs_text_starts_with(base, names[i])) {
             return true;
         }
     }

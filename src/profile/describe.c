@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "rt/text.h"
 #include "trace/snapshot.h"
 #include "util/buf.h"
 
@@ -48,16 +49,10 @@ bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process)
     return p->exit_kind == HS_EXIT_CODE && p->exit_value == 0;
 }
 
-const char *hs_describe_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module)
 {
     if (module >= profile->module_count) {
         return "";
     }
-    return hs_describe_base_name(hs_profile_string(profile, profile->modules[module].path));
+    return hs_text_base_name(hs_profile_string(profile, profile->modules[module].path));
 }

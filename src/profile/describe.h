@@ -22,8 +22,5 @@ bool hs_describe_has_signal(const struct hs_profile_process *process);
 /* Did it end by itself, with status 0? */
 bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process);
 
-/* What comes after the last slash. */
-const char *hs_describe_base_name(const char *path);
-
 /* The file name of a module, "" when it is unknown or there is none (any index is fine). */
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "rt/text.h"
 #include "util/cxx_name.h"
 
 /* '*' stands for any characters. By origin: each group was taken from the stacks of its programs. */
@@ -247,7 +248,7 @@ static bool is_in(const char *text, size_t bytes, const char *const *patterns, s
 static bool has_prefix(const char *text, const char *const *prefixes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0) {
+        if (hs_text_starts_with(text, prefixes[i])) {
             return true;
         }
     }
@@ -256,8 +257,7 @@ static bool has_prefix(const char *text, const char *const *prefixes, size_t cou
 
 enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
 {
-    const char *slash = strrchr(module_path, '/');
-    const char *module = slash ? slash + 1 : module_path;
+    const char *module = hs_text_base_name(module_path);
     const char *path = hs_cxx_skip_result_type(name);
     size_t last_bytes;
     const char *last = hs_cxx_last_component(name, &last_bytes);
@@ -270,7 +270,7 @@ enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
         return HS_FRAME_CLASS_START;
     }
     bool is_library_name = has_prefix(path, library_paths, HS_COUNT_OF(library_paths));
-    if (strncmp(last, "operator new", strlen("operator new")) == 0 ||
+    if (hs_text_starts_with(last, "operator new") ||
         (is_top && is_in(last, last_bytes, allocator_names, HS_COUNT_OF(allocator_names))) ||
         (is_library_name &&
          is_in(last, last_bytes, std_allocator_names, HS_COUNT_OF(std_allocator_names))) ||

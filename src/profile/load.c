@@ -10,6 +10,7 @@
 #include "profile/load_state.h"
 #include "profile/loss.h"
 #include "rt/base.h"
+#include "rt/text.h"
 #include "trace/mapping_path.h"
 #include "util/buf.h"
 
@@ -107,8 +108,8 @@ const struct hs_load_pid *hs_load_pid(const struct hs_load *load, uint32_t pid)
 uint32_t hs_load_basename(struct hs_load *load, uint32_t path)
 {
     const char *text = hs_builder_text(load->builder, path);
-    const char *slash = strrchr(text, '/');
-    return slash ? hs_builder_string(load->builder, slash + 1) : path;
+    const char *name = hs_text_base_name(text);
+    return name == text ? path : hs_builder_string(load->builder, name);
 }
 
 static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbols)

@@ -75,42 +75,40 @@ static inline int64_t hs_cursor_sint(struct hs_cursor *c, unsigned count_bytes)
     return (int64_t)(hs_cursor_uint(c, count_bytes) << unused_bits) >> unused_bits;
 }
 
-/* Bits beyond the 64th are dropped; a number without an end is bad. */
-static inline uint64_t hs_cursor_uleb(struct hs_cursor *c)
+/* Bits beyond the 64th are dropped; a number without an end is bad, and 0 in no bits. */
+static inline uint64_t hs_cursor_leb(struct hs_cursor *c, unsigned *ret_bits)
 {
     uint64_t value = 0;
-    unsigned shift = 0;
+    unsigned bits = 0;
     while (c->at < c->end) {
         uint8_t byte = *c->at++;
-        if (shift < 64) {
-            value |= (uint64_t)(byte & 0x7f) << shift;
+        if (bits < 64) {
+            value |= (uint64_t)(byte & 0x7f) << bits;
         }
-        shift += 7;
+        bits += 7;
         if (!(byte & 0x80)) {
+            *ret_bits = bits;
             return value;
         }
     }
     c->is_bad = true;
+    *ret_bits = 0;
     return 0;
+}
+
+static inline uint64_t hs_cursor_uleb(struct hs_cursor *c)
+{
+    unsigned unused;
+    return hs_cursor_leb(c, &unused);
 }
 
 static inline int64_t hs_cursor_sleb(struct hs_cursor *c)
 {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    while (c->at < c->end) {
-        uint8_t byte = *c->at++;
-        if (shift < 64) {
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        }
-        shift += 7;
-        if (!(byte & 0x80)) {
-            if (shift < 64 && (byte & 0x40)) {
-                value |= ~UINT64_C(0) << shift;
-            }
-            return (int64_t)value;
-        }
+    unsigned bits;
+    uint64_t value = hs_cursor_leb(c, &bits);
+    if (bits == 0 || bits >= 64) {
+        return (int64_t)value;
     }
-    c->is_bad = true;
-    return 0;
+    uint64_t sign = UINT64_C(1) << (bits - 1);
+    return (int64_t)((value ^ sign) - sign);
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rt/text.h"
 #include "util/write_all.h"
 
 static int open_direct(struct hs_outfile *file, const char *path)
@@ -52,8 +53,7 @@ int hs_outfile_open(struct hs_outfile *file, const char *path)
     if (!file->path) {
         return -ENOMEM;
     }
-    const char *slash = strrchr(file->path, '/');
-    const char *name = slash ? slash + 1 : file->path;
+    const char *name = hs_text_base_name(file->path);
     /* The name may be as long as a name can be: the temporary one keeps only its start. */
     if (*name == '\0') {
         hs_outfile_abort(file);

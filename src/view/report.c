@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/describe.h"
+#include "rt/text.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"
 
@@ -76,7 +77,7 @@ void hs_report_write_place(const struct hs_report *report, uint32_t node, struct
     const struct hs_profile *p = report->profile;
     const struct hs_agg_node *n = &report->agg.nodes[node];
     if (n->line != UINT32_MAX && p->lines[n->line].file != 0) {
-        hs_buf_str(buf, hs_describe_base_name(hs_profile_string(p, p->lines[n->line].file)));
+        hs_buf_str(buf, hs_text_base_name(hs_profile_string(p, p->lines[n->line].file)));
         if (p->lines[n->line].line != 0) {
             hs_buf_printf(buf, ":%u", p->lines[n->line].line);
         }
