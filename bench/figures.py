@@ -3,20 +3,44 @@
 A figure is a list of rounds. Two ratios to "nothing" are made of it: that of the lowest rounds (what
 it costs when nothing else disturbs), and the median of the rounds' own ratios. The second is the
 surer one on a shared machine: what slows a machine down lasts for longer than a round, and so meets
-both sides of a round's ratio.
+both sides of a round's ratio. From six rounds on it has an interval that holds with 95 %, whatever
+the distribution of the noise.
 """
 
 import dataclasses
 import datetime
+import math
 import os
 import platform
 import re
 import statistics
 import subprocess
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 MARK_BEGIN = "<!-- figures: written by bench/run -->"
 MARK_END = "<!-- end of figures -->"
+
+
+def median_interval(values):
+    """Two of the values, between which the median of what they are drawn from lies with 95 %; None for
+    fewer than six. A value lies below it with probability 1/2, so how many do is binomial."""
+    count, below, rank = len(values), 0.0, 0
+    while 2 * (below + math.comb(count, rank) / 2**count) <= 0.05:
+        below += math.comb(count, rank) / 2**count
+        rank += 1
+    ordered = sorted(values)
+    return (ordered[rank - 1], ordered[count - rank]) if rank else None
+
+
+@dataclasses.dataclass
+class Ratio:
+    low: float      # of the lowest rounds
+    median: float   # of each round's
+    interval: Optional[Tuple[float, float]] = None  # of the median
+
+    def __str__(self):
+        text = "%.2f / %.2f" % (self.low, self.median)
+        return text + " (%.2f–%.2f)" % self.interval if self.interval else text
 
 
 @dataclasses.dataclass
@@ -56,13 +80,13 @@ class Figures:
         return rows
 
     def ratio(self, group, name, variant):
-        """(of the lowest rounds, median of each round's); None without either figure."""
+        """None without either figure."""
         row = self.groups(group).get(name, {})
         if variant not in row or "nothing" not in row:
             return None
         figure, base = row[variant], row["nothing"]
-        return (figure.low / base.low,
-                statistics.median(a / b for a, b in zip(figure.medians, base.medians)))
+        ratios = [a / b for a, b in zip(figure.medians, base.medians)]
+        return Ratio(figure.low / base.low, statistics.median(ratios), median_interval(ratios))
 
 
 def machine():
@@ -90,7 +114,7 @@ def table(head, rows):
 
 
 def times(ratio):
-    return "–" if ratio is None else "%.2f / %.2f" % ratio
+    return "–" if ratio is None else str(ratio)
 
 
 def mean(ratios):
@@ -98,7 +122,8 @@ def mean(ratios):
     ratios = [ratio for ratio in ratios if ratio]
     if not ratios:
         return None
-    return tuple(statistics.geometric_mean([r[i] for r in ratios]) for i in (0, 1))
+    return Ratio(statistics.geometric_mean([r.low for r in ratios]),
+                 statistics.geometric_mean([r.median for r in ratios]))
 
 
 def program_table(figures, variants):
@@ -161,10 +186,10 @@ def misses(figures):
         default = figures.ratio("program", name, "heapscope")
         every = figures.ratio("program", name, "heapscope -i 1")
         other = figures.ratio("program", name, "heaptrack")
-        if default and default[1] >= 1.15:
-            said.append("%s at the default interval: %.2f, must be below 1.15" % (name, default[1]))
-        if every and other and every[1] >= other[1]:
-            said.append("%s with -i 1: %.2f, heaptrack %.2f" % (name, every[1], other[1]))
+        if default and default.median >= 1.15:
+            said.append("%s at the default interval: %s, must be below 1.15" % (name, default))
+        if every and other and every.median >= other.median:
+            said.append("%s with -i 1: %s, heaptrack %s" % (name, every, other))
     return said
 
 
@@ -176,7 +201,7 @@ def markdown(figures, root, rounds):
     if programs:
         programs = list(dict.fromkeys(programs))
         parts += ["### Programs: CPU, against no profiler\n\nRatio of the lowest rounds / median of the "
-                  "rounds' own ratios.",
+                  "rounds' own ratios (its 95 % interval).",
                   program_table(figures, programs),
                   "### Programs: wall time, against no profiler\n\nRatio of the lowest rounds.",
                   wall_table(figures, programs),

@@ -61,6 +61,15 @@ def chosen(is_full):
     return [NOTHING, DEFAULT, EVERY, HEAPTRACK] + [v for v in others if v]
 
 
+def named(names):
+    """Those of all variants, after "nothing"; ends with a message when there is no such one."""
+    known = {v.name: v for v in chosen(True) + [DORMANT]}
+    for name in names:
+        if name not in known:
+            raise SystemExit("bench: there is no variant '%s'; there are %s" % (name, ", ".join(known)))
+    return [NOTHING] + [known[name] for name in names if name != NOTHING.name]
+
+
 def missing():
     """Commands that the variants need and the machine does not have."""
     return [word for word in ("heaptrack",) if not shutil.which(word)]
