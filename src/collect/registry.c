@@ -11,6 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "util/array.h"
+
 /* What an event is about: a small number, or a session. */
 #define HS_EVENT_LISTENER  1U
 #define HS_EVENT_PENDING   2U /* + slot */
@@ -101,7 +103,7 @@ void hs_registry_close(struct hs_registry *registry)
     }
     free(registry->sessions);
     registry->sessions = NULL;
-    registry->session_count = registry->session_cap = 0;
+    registry->session_count = registry->session_capacity = 0;
     for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_GUESTS_PENDING_MAX; i++) {
         if (registry->pending[i] >= 0) {
             drop_pending(registry, i);
@@ -153,14 +155,10 @@ void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
 
 static int keep_session(struct hs_registry *registry, struct hs_session *session)
 {
-    if (registry->session_count == registry->session_cap) {
-        size_t cap = registry->session_cap ? 2 * registry->session_cap : 16;
-        struct hs_session **bigger = realloc(registry->sessions, cap * sizeof(struct hs_session *));
-        if (!bigger) {
-            return -ENOMEM;
-        }
-        registry->sessions = bigger;
-        registry->session_cap = cap;
+    int err = hs_array_reserve(&registry->sessions, &registry->session_capacity,
+                               registry->session_count + 1, sizeof(registry->sessions[0]));
+    if (err < 0) {
+        return err;
     }
     registry->sessions[registry->session_count++] = session;
     return session->pidfd >= 0 ? watch(registry, session->pidfd, (uint64_t)(uintptr_t)session) : 0;

@@ -36,7 +36,7 @@ struct hs_registry {
     int epoll_fd;
     struct hs_session **sessions; /* running */
     size_t session_count;
-    size_t session_cap;
+    size_t session_capacity;
     int pending[HS_GUESTS_PENDING_MAX]; /* connections without a hello yet; -1: free */
     size_t pending_next;                /* slot of the next one, modulo their number */
     int room[HS_GUEST_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */

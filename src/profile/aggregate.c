@@ -12,6 +12,7 @@
 
 #include "profile/describe.h"
 #include "profile/frame_class.h"
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"
 
@@ -32,24 +33,9 @@ struct folder {
     const struct hs_profile *profile;
     bool is_by_line;
     struct hs_intern function_ids, node_ids;
-    uint32_t function_capacity, node_capacity;
+    size_t function_capacity, node_capacity;
     uint32_t *node_of; /* the tree's node of each of the profile's; HS_NODE_NONE: not reached */
 };
-
-static int grow(void **array, uint32_t *capacity, uint32_t count, size_t element_bytes)
-{
-    if (count < *capacity) {
-        return 0;
-    }
-    uint32_t new_capacity = *capacity ? *capacity * 2 : 256;
-    void *bigger = realloc(*array, new_capacity * element_bytes);
-    if (!bigger) {
-        return -ENOMEM;
-    }
-    *array = bigger;
-    *capacity = new_capacity;
-    return 0;
-}
 
 static int put_function(struct folder *folder, const struct hs_profile_frame *frame, uint32_t name,
                         uint32_t *ret_id)
@@ -66,8 +52,8 @@ static int put_function(struct folder *folder, const struct hs_profile_frame *fr
     if (err < 0 || !is_new) {
         return err;
     }
-    err = grow((void **)&agg->functions, &folder->function_capacity, agg->function_count,
-               sizeof(*agg->functions));
+    err = hs_array_reserve(&agg->functions, &folder->function_capacity,
+                           (size_t)agg->function_count + 1, sizeof(*agg->functions));
     if (err < 0) {
         return err;
     }
@@ -99,7 +85,8 @@ static int put_node(struct folder *folder, uint32_t parent, uint32_t function, u
     if (err < 0 || !is_new) {
         return err;
     }
-    err = grow((void **)&agg->nodes, &folder->node_capacity, agg->node_count, sizeof(*agg->nodes));
+    err = hs_array_reserve(&agg->nodes, &folder->node_capacity, (size_t)agg->node_count + 1,
+                           sizeof(*agg->nodes));
     if (err < 0) {
         return err;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/builder_state.h"
+#include "util/array.h"
 
 struct hs_builder *hs_builder_new(void)
 {
@@ -45,40 +46,28 @@ int hs_builder_error(const struct hs_builder *builder)
     return builder->err;
 }
 
-bool hs_builder_grow(struct hs_builder *builder, void **array, uint64_t *capacity, uint64_t count,
-                     size_t elem_bytes)
+bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
+                     uint64_t count, size_t elem_bytes)
 {
     if (builder->err != 0) {
         return false;
-    }
-    if (count <= *capacity) {
-        return true;
     }
     if (count > HS_BUILDER_COUNT_MAX) {
         builder->err = -EOVERFLOW;
         return false;
     }
-    uint64_t wanted = *capacity + *capacity / 2;
-    wanted = wanted < 16 ? 16 : wanted;
-    wanted = wanted < count ? count : wanted;
-    void *bigger = realloc(*array, (size_t)wanted * elem_bytes);
-    if (!bigger) {
-        builder->err = -ENOMEM;
-        return false;
-    }
-    *array = bigger;
-    *capacity = wanted;
-    return true;
+    builder->err = hs_array_reserve(array_address, capacity, count, elem_bytes);
+    return builder->err == 0;
 }
 
 /* Interns; true when the key is new and there is room for it in the array. */
 static bool put(struct hs_builder *builder, struct hs_intern *table, struct hs_intern_key key,
-                void **array, uint64_t *capacity, size_t elem_bytes, uint32_t *ret_id)
+                void *array_address, size_t *capacity, size_t elem_bytes, uint32_t *ret_id)
 {
     bool is_new;
     *ret_id = 0;
-    if (builder->err != 0 ||
-        !hs_builder_grow(builder, array, capacity, (uint64_t)table->count + 1, elem_bytes)) {
+    if (builder->err != 0 || !hs_builder_grow(builder, array_address, capacity,
+                                              (uint64_t)table->count + 1, elem_bytes)) {
         return false;
     }
     int err = hs_intern_put(table, key, ret_id, &is_new);
@@ -98,7 +87,7 @@ uint32_t hs_builder_string_n(struct hs_builder *builder, const char *text, size_
         return 0; /* text may be NULL */
     }
     bytes = strnlen(text, bytes);
-    if (put(builder, &builder->strings, hs_intern_hash(text, bytes), (void **)&p->strings,
+    if (put(builder, &builder->strings, hs_intern_hash(text, bytes), &p->strings,
             &builder->string_capacity, sizeof(p->strings[0]), &id)) {
         char *copy = malloc(bytes + 1);
         if (!copy) {
@@ -142,7 +131,7 @@ uint32_t hs_builder_module(struct hs_builder *builder, const struct hs_profile_m
     struct hs_intern_key key = hs_intern_hash(module->build_id, id_bytes);
     key = hs_intern_mix(hs_intern_mix(key, module->path), module->exec_off);
     uint32_t id;
-    if (put(builder, &builder->modules, key, (void **)&p->modules, &builder->module_capacity,
+    if (put(builder, &builder->modules, key, &p->modules, &builder->module_capacity,
             sizeof(p->modules[0]), &id)) {
         struct hs_profile_module *own = &p->modules[id];
         *own = *module;
@@ -167,8 +156,8 @@ static uint32_t append_lines(struct hs_builder *builder, const struct hs_profile
     if (count == 0) {
         return first; /* perhaps there is no array at all */
     }
-    if (!hs_builder_grow(builder, (void **)&p->lines, &builder->line_capacity,
-                         (uint64_t)first + count, sizeof(p->lines[0]))) {
+    if (!hs_builder_grow(builder, &p->lines, &builder->line_capacity, (uint64_t)first + count,
+                         sizeof(p->lines[0]))) {
         return 0;
     }
     memcpy(p->lines + first, lines, count * sizeof(lines[0]));
@@ -185,7 +174,7 @@ uint32_t hs_builder_frame(struct hs_builder *builder, const struct hs_builder_fr
         key = hs_intern_mix(key, (uint64_t)frame->file << 32 | frame->line);
     }
     uint32_t id;
-    if (put(builder, &builder->frames, key, (void **)&p->frames, &builder->frame_capacity,
+    if (put(builder, &builder->frames, key, &p->frames, &builder->frame_capacity,
             sizeof(p->frames[0]), &id)) {
         struct hs_profile_frame *own = &p->frames[id];
         *own = (struct hs_profile_frame){
@@ -220,7 +209,7 @@ uint32_t hs_builder_node(struct hs_builder *builder, uint32_t parent, uint32_t f
         parent = HS_NODE_NONE;
     }
     if (put(builder, &builder->nodes,
-            (struct hs_intern_key){ .lo = (uint64_t)parent << 32 | frame }, (void **)&p->nodes,
+            (struct hs_intern_key){ .lo = (uint64_t)parent << 32 | frame }, &p->nodes,
             &builder->node_capacity, sizeof(p->nodes[0]), &id)) {
         p->nodes[id] = (struct hs_profile_node){
             .parent = parent,
@@ -237,7 +226,7 @@ uint32_t hs_builder_heap(struct hs_builder *builder, const char *name)
     struct hs_profile *p = builder->p;
     uint32_t string = hs_builder_string(builder, name);
     uint32_t id;
-    if (put(builder, &builder->heaps, (struct hs_intern_key){ .lo = string }, (void **)&p->heaps,
+    if (put(builder, &builder->heaps, (struct hs_intern_key){ .lo = string }, &p->heaps,
             &builder->heap_capacity, sizeof(p->heaps[0]), &id)) {
         p->heaps[id] = string;
         p->heap_count = id + 1;
@@ -262,7 +251,7 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
         builder->err = hs_intern_put(&builder->symbol_modules, module, &id, &is_new);
     }
     struct symbol_lines *own = NULL;
-    put(builder, &builder->symbols, hs_intern_mix(module, rel_pc), (void **)&builder->symbol_lines,
+    put(builder, &builder->symbols, hs_intern_mix(module, rel_pc), &builder->symbol_lines,
         &builder->symbol_capacity, sizeof(builder->symbol_lines[0]), &id);
     if (builder->err == 0) {
         own = &builder->symbol_lines[id];

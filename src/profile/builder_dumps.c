@@ -11,7 +11,7 @@
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
 {
     struct hs_profile *p = builder->p;
-    if (!hs_builder_grow(builder, (void **)&p->processes, &builder->process_capacity,
+    if (!hs_builder_grow(builder, &p->processes, &builder->process_capacity,
                          (uint64_t)p->process_count + 1, sizeof(p->processes[0]))) {
         return 0;
     }
@@ -73,8 +73,8 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
         return;
     }
     size_t kept = tidy(p, samples, count);
-    if (!hs_builder_grow(builder, (void **)&p->samples, &builder->sample_capacity,
-                         p->sample_count + kept, sizeof(p->samples[0]))) {
+    if (!hs_builder_grow(builder, &p->samples, &builder->sample_capacity, p->sample_count + kept,
+                         sizeof(p->samples[0]))) {
         return;
     }
     for (size_t i = 0; i < kept; i++) {
@@ -91,7 +91,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
 {
     struct hs_profile *p = builder->p;
     struct hs_profile_process *process = hs_builder_process_at(builder, dump->process);
-    if (!process || !hs_builder_grow(builder, (void **)&p->dumps, &builder->dump_capacity,
+    if (!process || !hs_builder_grow(builder, &p->dumps, &builder->dump_capacity,
                                      (uint64_t)p->dump_count + 1, sizeof(p->dumps[0]))) {
         return 0;
     }
@@ -110,7 +110,7 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)
 {
     struct hs_profile *p = builder->p;
-    if (hs_builder_grow(builder, (void **)&p->threads, &builder->thread_capacity,
+    if (hs_builder_grow(builder, &p->threads, &builder->thread_capacity,
                         (uint64_t)p->thread_count + 1, sizeof(p->threads[0]))) {
         p->threads[p->thread_count++] = *thread;
     }
@@ -130,8 +130,8 @@ void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *n
         .count = count,
         .is_serious = is_serious,
     };
-    if (hs_builder_grow(builder, (void **)&p->losses, &builder->loss_capacity,
-                        (uint64_t)p->loss_count + 1, sizeof(p->losses[0]))) {
+    if (hs_builder_grow(builder, &p->losses, &builder->loss_capacity, (uint64_t)p->loss_count + 1,
+                        sizeof(p->losses[0]))) {
         p->losses[p->loss_count++] = loss;
     }
 }

@@ -21,12 +21,12 @@ struct hs_builder {
     struct hs_intern symbols;        /* (path, build id, rel_pc) -> index in symbol_lines */
     struct hs_intern symbol_modules; /* (path, build id) that symbols were given for */
     struct symbol_lines *symbol_lines;
-    uint64_t symbol_capacity;
-    uint64_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
-    uint64_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
-    uint64_t thread_capacity, loss_capacity;
+    size_t symbol_capacity;
+    size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
+    size_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
+    size_t thread_capacity, loss_capacity;
 };
 
-/* Makes *array hold `count` elements. False after a failure, which is kept. */
-bool hs_builder_grow(struct hs_builder *builder, void **array, uint64_t *capacity, uint64_t count,
-                     size_t elem_bytes);
+/* Room for `count` elements, as hs_array_reserve(). False after a failure, which is kept. */
+bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
+                     uint64_t count, size_t elem_bytes);

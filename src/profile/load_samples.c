@@ -22,6 +22,7 @@
 #include "profile/loss.h"
 #include "rt/base.h"
 #include "trace/snapshot.h"
+#include "util/array.h"
 
 /* ProcessHeapSamples.client_error: 1 is the same as a buffer overrun. */
 #define CLIENT_ERROR_TIMEOUT 1U
@@ -316,7 +317,8 @@ void hs_load_pending_deinit(struct hs_load_sequence *sequence)
     }
     free(sequence->pending);
     sequence->pending = NULL;
-    sequence->pending_count = sequence->pending_capacity = 0;
+    sequence->pending_count = 0;
+    sequence->pending_capacity = 0;
 }
 
 static struct hs_load_held *hold_samples(const pb_heap *from)
@@ -339,15 +341,10 @@ static struct hs_load_held *hold_samples(const pb_heap *from)
 
 static int hold(struct hs_load *load, struct hs_load_sequence *sequence, const pb_heap *from)
 {
-    if (sequence->pending_count == sequence->pending_capacity) {
-        uint32_t capacity = sequence->pending_capacity * 2 + 4;
-        struct hs_load_pending *bigger =
-            realloc(sequence->pending, capacity * sizeof(sequence->pending[0]));
-        if (!bigger) {
-            return -ENOMEM;
-        }
-        sequence->pending = bigger;
-        sequence->pending_capacity = capacity;
+    int err = hs_array_reserve(&sequence->pending, &sequence->pending_capacity,
+                               (size_t)sequence->pending_count + 1, sizeof(sequence->pending[0]));
+    if (err < 0) {
+        return err;
     }
     struct hs_load_pending *part = &sequence->pending[sequence->pending_count];
     *part = (struct hs_load_pending){

@@ -22,7 +22,7 @@
 /* An array that grows; capacities apart, so that arrays of any type can be given. */
 struct hs_load_ids {
     struct hs_intern ids; /* iid -> index in an array of the owner */
-    uint32_t capacity;
+    size_t capacity;
 };
 
 struct hs_load_mapping {
@@ -60,7 +60,8 @@ struct hs_load_tables {
     struct hs_load_frame *frames;
     struct hs_load_callstack *callstacks;
     uint64_t *pool;
-    uint32_t pool_count, pool_capacity;
+    uint32_t pool_count;
+    size_t pool_capacity;
 };
 
 struct hs_load_sequence {
@@ -73,7 +74,8 @@ struct hs_load_sequence {
     bool has_packet_idx;
     uint64_t chain_count;            /* dumps of heaps that were complete */
     struct hs_load_pending *pending; /* parts of a dump that is not complete yet */
-    uint32_t pending_count, pending_capacity;
+    uint32_t pending_count;
+    size_t pending_capacity;
 };
 
 /* Figures of one (node, heap) of a process, or of one callstack of it. */
@@ -121,8 +123,8 @@ struct hs_load_pid {
 
 /* Finds or adds the element of `iid` in an array of elements; new ones are zeros. NULL after a
  * failure, which is kept in load->err. */
-void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_ptr, size_t elem_bytes,
-                 struct hs_intern_key key, bool *ret_is_new);
+void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_address,
+                 size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new);
 /* As above for an element that must be there already; NULL when it is not. */
 void *hs_load_find(const struct hs_load_ids *ids, void *array, size_t elem_bytes,
                    struct hs_intern_key key);
@@ -130,7 +132,7 @@ void hs_load_ids_deinit(struct hs_load_ids *ids);
 /* Elements of the array; after a failure one less than there are ids. */
 static inline uint32_t hs_load_count(const struct hs_load_ids *ids)
 {
-    return ids->ids.count < ids->capacity ? ids->ids.count : ids->capacity;
+    return ids->ids.count < ids->capacity ? ids->ids.count : (uint32_t)ids->capacity;
 }
 
 void hs_load_tables_add(struct hs_load *load, struct hs_load_tables *tables,

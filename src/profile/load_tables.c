@@ -15,6 +15,7 @@
 
 #include "profile/load_state.h"
 #include "trace/mapping_path.h"
+#include "util/array.h"
 #include "util/buf.h"
 
 #define KEY(number) ((struct hs_intern_key){ .lo = (number) })
@@ -28,32 +29,24 @@ void hs_load_ids_deinit(struct hs_load_ids *ids)
     hs_intern_deinit(&ids->ids);
 }
 
-void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_ptr, size_t elem_bytes,
-                 struct hs_intern_key key, bool *ret_is_new)
+void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_address,
+                 size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new)
 {
     uint32_t idx;
-    char *array;
-    memcpy(&array, array_ptr, sizeof(array));
     *ret_is_new = false;
     if (load->err != 0) {
         return NULL;
     }
     int err = hs_intern_put(&ids->ids, key, &idx, ret_is_new);
-    if (err == 0 && idx >= ids->capacity) {
-        uint32_t capacity = ids->capacity + ids->capacity / 2 + 16;
-        char *bigger = realloc(array, capacity * elem_bytes);
-        if (bigger) {
-            array = bigger;
-            memcpy(array_ptr, &array, sizeof(array));
-            ids->capacity = capacity;
-        } else {
-            err = -ENOMEM;
-        }
+    if (err == 0) {
+        err = hs_array_reserve(array_address, &ids->capacity, (size_t)idx + 1, elem_bytes);
     }
     if (err < 0) {
         load->err = err;
         return NULL;
     }
+    char *array;
+    memcpy(&array, array_address, sizeof(array));
     if (*ret_is_new) {
         memset(array + idx * elem_bytes, 0, elem_bytes);
     }
@@ -130,16 +123,11 @@ static uint32_t add_ids(struct hs_load *load, struct hs_load_tables *tables, con
         return 0;
     }
     uint32_t wanted = tables->pool_count + (uint32_t)count;
-    if (wanted > tables->pool_capacity) {
-        uint32_t capacity = tables->pool_capacity + tables->pool_capacity / 2 + 64;
-        capacity = capacity < wanted ? wanted : capacity;
-        uint64_t *pool = realloc(tables->pool, capacity * sizeof(pool[0]));
-        if (!pool) {
-            load->err = -ENOMEM;
-            return 0;
-        }
-        tables->pool = pool;
-        tables->pool_capacity = capacity;
+    int err =
+        hs_array_reserve(&tables->pool, &tables->pool_capacity, wanted, sizeof(tables->pool[0]));
+    if (err < 0) {
+        load->err = err;
+        return 0;
     }
     uint32_t first = tables->pool_count;
     if (count > 0) {

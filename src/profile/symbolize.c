@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/intern.h"
 
 /* Which process ran each frame first: pids[frame], 0 for none. A sample names a whole stack; what it
@@ -83,21 +84,6 @@ struct filling {
     size_t line_capacity;
 };
 
-static int grow(void **array, size_t *capacity, size_t count, size_t more, size_t elem_bytes)
-{
-    if (count + more <= *capacity) {
-        return 0;
-    }
-    size_t wanted = *capacity * 2 > count + more ? *capacity * 2 : count + more;
-    void *bigger = realloc(*array, wanted * elem_bytes);
-    if (!bigger) {
-        return -ENOMEM;
-    }
-    *array = bigger;
-    *capacity = wanted;
-    return 0;
-}
-
 static struct hs_intern_key string_key(const char *text)
 {
     return hs_intern_mix(hs_intern_hash(text, strlen(text)), 0);
@@ -127,8 +113,8 @@ static int put_string(struct filling *filling, const char *text, uint32_t *ret_i
     if (hs_intern_find(&filling->ids, key, ret_id)) {
         return 0;
     }
-    int err = grow((void **)&p->strings, &filling->string_capacity, p->string_count, 1,
-                   sizeof(*p->strings));
+    int err = hs_array_reserve(&p->strings, &filling->string_capacity, (size_t)p->string_count + 1,
+                               sizeof(*p->strings));
     char *copy = err == 0 ? strdup(text) : NULL;
     if (!copy) {
         return -ENOMEM;
@@ -149,8 +135,8 @@ static int put_span(struct filling *filling, const struct hs_symbol_table *table
     struct hs_profile *p = filling->p;
     const struct hs_symbol_span *span = &table->spans[slot];
     uint32_t first = p->line_count;
-    int err = grow((void **)&p->lines, &filling->line_capacity, first, span->line_count,
-                   sizeof(*p->lines));
+    int err = hs_array_reserve(&p->lines, &filling->line_capacity, (size_t)first + span->line_count,
+                               sizeof(*p->lines));
     for (uint32_t i = 0; i < span->line_count && err == 0; i++) {
         const struct hs_symbol_line *from = &table->lines[span->line_first + i];
         struct hs_profile_line line = { .line = from->line };

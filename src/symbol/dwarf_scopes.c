@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "symbol/pc_search.h"
+#include "util/array.h"
 
 /* Deeper nesting than this is no program: real ones stay below 100. */
 #define DEPTH_MAX 1000U
@@ -25,15 +26,11 @@ struct walk {
 static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, uint32_t parent, bool is_inlined)
 {
     struct hs_dwarf_scopes *found = walk->found;
-    if (found->count == found->capacity) {
-        size_t capacity = found->capacity ? found->capacity * 2 : 64;
-        struct hs_dwarf_scope *scopes = realloc(found->scopes, capacity * sizeof(*scopes));
-        if (!scopes) {
-            walk->err = -ENOMEM;
-            return HS_DWARF_SCOPE_NONE;
-        }
-        found->scopes = scopes;
-        found->capacity = capacity;
+    int err = hs_array_reserve(&found->scopes, &found->capacity, found->count + 1,
+                               sizeof(*found->scopes));
+    if (err < 0) {
+        walk->err = err;
+        return HS_DWARF_SCOPE_NONE;
     }
     found->scopes[found->count] = (struct hs_dwarf_scope){
         .die = *die,

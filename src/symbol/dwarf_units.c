@@ -11,6 +11,7 @@
 
 #include "symbol/dwarf_split.h"
 #include "symbol/pc_search.h"
+#include "util/array.h"
 
 /* In all units together: hostile units may share one long list of ranges. */
 #define RANGES_MAX (UINT64_C(1) << 26)
@@ -28,14 +29,10 @@ struct unit_search {
 
 static int add_unit(struct hs_dwarf_units *units, const Dwarf_Die *die)
 {
-    if (units->count == units->capacity) {
-        size_t capacity = units->capacity ? units->capacity * 2 : 64;
-        Dwarf_Die *dies = realloc(units->dies, capacity * sizeof(*dies));
-        if (!dies) {
-            return -ENOMEM;
-        }
-        units->dies = dies;
-        units->capacity = capacity;
+    int err =
+        hs_array_reserve(&units->dies, &units->capacity, units->count + 1, sizeof(*units->dies));
+    if (err < 0) {
+        return err;
     }
     units->dies[units->count++] = *die;
     return 0;
@@ -146,14 +143,10 @@ int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, ui
 static int list_range(struct hs_dwarf_unit_ranges *list, uint64_t die_off, uint64_t low,
                       uint64_t high)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 1024;
-        struct hs_dwarf_unit_range *ranges = realloc(list->ranges, capacity * sizeof(*ranges));
-        if (!ranges) {
-            return -ENOMEM;
-        }
-        list->ranges = ranges;
-        list->capacity = capacity;
+    int err =
+        hs_array_reserve(&list->ranges, &list->capacity, list->count + 1, sizeof(*list->ranges));
+    if (err < 0) {
+        return err;
     }
     list->ranges[list->count++] = (struct hs_dwarf_unit_range){ die_off, low, high };
     return 0;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 /* What the tables of a DWARF 5 head may say of an entry; more is no compiler's. */
 #define FORMATS_MAX 16U
 
@@ -52,14 +54,10 @@ const char *hs_line_read_text(struct hs_cursor *at)
 
 static int add_folder(struct hs_line_program *program, const char *path)
 {
-    if (program->folder_count == program->folder_capacity) {
-        size_t capacity = program->folder_capacity ? program->folder_capacity * 2 : 16;
-        const char **folders = realloc(program->folders, capacity * sizeof(*folders));
-        if (!folders) {
-            return -ENOMEM;
-        }
-        program->folders = folders;
-        program->folder_capacity = capacity;
+    int err = hs_array_reserve(&program->folders, &program->folder_capacity,
+                               program->folder_count + 1, sizeof(*program->folders));
+    if (err < 0) {
+        return err;
     }
     program->folders[program->folder_count++] = path;
     return 0;
@@ -67,14 +65,10 @@ static int add_folder(struct hs_line_program *program, const char *path)
 
 static int add_file(struct hs_line_program *program, const char *name, uint64_t folder_idx)
 {
-    if (program->file_count == program->file_capacity) {
-        size_t capacity = program->file_capacity ? program->file_capacity * 2 : 64;
-        struct hs_line_file *files = realloc(program->files, capacity * sizeof(*files));
-        if (!files) {
-            return -ENOMEM;
-        }
-        program->files = files;
-        program->file_capacity = capacity;
+    int err = hs_array_reserve(&program->files, &program->file_capacity, program->file_count + 1,
+                               sizeof(*program->files));
+    if (err < 0) {
+        return err;
     }
     program->files[program->file_count++] = (struct hs_line_file){ name, folder_idx };
     return 0;

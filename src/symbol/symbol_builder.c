@@ -11,26 +11,11 @@
 #include <string.h>
 
 #include "symbol/demangle.h"
+#include "util/array.h"
 
 #define STRINGS_MAX_BYTES (UINT32_C(1) << 30)
 /* A name that a hostile file made longer than this is cut. */
 #define STRING_MAX_BYTES HS_DEMANGLED_BYTES_MAX
-
-/* Makes room for `more` elements beyond `used`. */
-static int grow(void **array, size_t *capacity, size_t used, size_t more, size_t elem_bytes)
-{
-    if (more <= *capacity - used) {
-        return 0;
-    }
-    size_t wanted = *capacity * 2 > used + more ? *capacity * 2 : used + more;
-    void *bigger = realloc(*array, wanted * elem_bytes);
-    if (!bigger) {
-        return -ENOMEM;
-    }
-    *array = bigger;
-    *capacity = wanted;
-    return 0;
-}
 
 int hs_symbol_builder_init(struct hs_symbol_builder *builder, const uint64_t *pcs, size_t pc_count)
 {
@@ -67,8 +52,8 @@ static int append_string(struct hs_symbol_builder *builder, const char *text, si
     if (bytes + 1 > STRINGS_MAX_BYTES - table->string_bytes) {
         return -ENOMEM;
     }
-    int err = grow((void **)&table->strings, &builder->string_capacity_bytes, table->string_bytes,
-                   bytes + 1, 1);
+    int err = hs_array_reserve(&table->strings, &builder->string_capacity_bytes,
+                               table->string_bytes + bytes + 1, 1);
     if (err != 0) {
         return err;
     }
@@ -87,8 +72,8 @@ static uint32_t id_of(struct hs_symbol_builder *builder, const char *text, size_
     if (builder->err != 0 || !is_new) {
         return id;
     }
-    builder->err = grow((void **)&builder->entries, &builder->entry_capacity, id, 1,
-                        sizeof(*builder->entries));
+    builder->err = hs_array_reserve(&builder->entries, &builder->entry_capacity, (size_t)id + 1,
+                                    sizeof(*builder->entries));
     uint32_t off = builder->table.string_bytes;
     if (builder->err == 0) {
         builder->err = append_string(builder, text, bytes);
@@ -222,8 +207,8 @@ void hs_symbol_builder_line(struct hs_symbol_builder *builder, size_t pc_idx,
         builder->err = -ENOMEM;
         return;
     }
-    builder->err = grow((void **)&table->lines, &builder->line_capacity, table->line_count, 1,
-                        sizeof(*table->lines));
+    builder->err = hs_array_reserve(&table->lines, &builder->line_capacity,
+                                    (size_t)table->line_count + 1, sizeof(*table->lines));
     if (builder->err != 0) {
         return;
     }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 void hs_symbol_wanted_deinit(struct hs_symbol_wanted *wanted)
 {
     for (uint32_t i = 0; i < wanted->module_ids.count && wanted->modules; i++) {
@@ -20,23 +22,6 @@ void hs_symbol_wanted_deinit(struct hs_symbol_wanted *wanted)
     hs_intern_deinit(&wanted->module_ids);
     hs_intern_deinit(&wanted->pc_ids);
     *wanted = (struct hs_symbol_wanted){ 0 };
-}
-
-/* Room for one more, before its id is given out: so that every id has its element. */
-static int make_room(void **array, size_t *capacity, size_t count, size_t elem_bytes)
-{
-    if (count < *capacity) {
-        return 0;
-    }
-    size_t bigger_count = *capacity ? *capacity * 2 : 64;
-    char *bigger = realloc(*array, bigger_count * elem_bytes);
-    if (!bigger) {
-        return -ENOMEM;
-    }
-    memset(bigger + count * elem_bytes, 0, (bigger_count - count) * elem_bytes);
-    *array = bigger;
-    *capacity = bigger_count;
-    return 0;
 }
 
 static struct hs_intern_key module_key(const char *path, const uint8_t *build_id,
@@ -59,8 +44,9 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
                             const uint8_t *build_id, size_t build_id_bytes, uint32_t pid,
                             uint32_t *ret_module)
 {
-    int err = make_room((void **)&wanted->modules, &wanted->module_capacity,
-                        wanted->module_ids.count, sizeof(*wanted->modules));
+    /* Room first, so that every id has its element. */
+    int err = hs_array_reserve(&wanted->modules, &wanted->module_capacity,
+                               (size_t)wanted->module_ids.count + 1, sizeof(*wanted->modules));
     if (err != 0) {
         return err;
     }
@@ -72,6 +58,9 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
         return err;
     }
     struct hs_symbol_wanted_module *module = &wanted->modules[id];
+    if (is_new) {
+        *module = (struct hs_symbol_wanted_module){ 0 };
+    }
     /* Not new but without a path: there was no memory for it the last time. */
     if (!module->path) {
         char *own_path = strdup(path);
@@ -94,8 +83,8 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
 
 int hs_symbol_wanted_pc(struct hs_symbol_wanted *wanted, uint32_t module, uint64_t rel_pc)
 {
-    int err = make_room((void **)&wanted->pcs, &wanted->pc_capacity, wanted->pc_ids.count,
-                        sizeof(*wanted->pcs));
+    int err = hs_array_reserve(&wanted->pcs, &wanted->pc_capacity, (size_t)wanted->pc_ids.count + 1,
+                               sizeof(*wanted->pcs));
     if (err != 0) {
         return err;
     }

@@ -19,6 +19,7 @@
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
 #include "trace/writer_state.h"
+#include "util/array.h"
 #include "util/write_all.h"
 
 #define FORMAT_VERSION     1U
@@ -97,27 +98,6 @@ void hs_writer_fail(struct hs_trace_writer *writer, int err)
     if (writer->err == 0) {
         writer->err = err;
     }
-}
-
-int hs_writer_grow(void **array, uint32_t *capacity, uint32_t count, size_t elem_bytes)
-{
-    if (count <= *capacity) {
-        return 0;
-    }
-    uint64_t wanted = (uint64_t)*capacity + *capacity / 2;
-    wanted = wanted < count ? count : wanted;
-    wanted = wanted < 16 ? 16 : wanted;
-    if (wanted > UINT32_MAX) {
-        return -EOVERFLOW;
-    }
-    char *bigger = realloc(*array, (size_t)wanted * elem_bytes);
-    if (!bigger) {
-        return -ENOMEM;
-    }
-    memset(bigger + (size_t)*capacity * elem_bytes, 0, (size_t)(wanted - *capacity) * elem_bytes);
-    *array = bigger;
-    *capacity = (uint32_t)wanted;
-    return 0;
 }
 
 uint64_t hs_writer_round(double value)
@@ -265,14 +245,18 @@ struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid)
 {
     uint32_t idx;
     bool is_new;
-    int err = hs_intern_put(&writer->pids, (struct hs_intern_key){ .lo = pid }, &idx, &is_new);
+    /* Room first, so that every id has its element. */
+    int err = hs_array_reserve(&writer->pid_states, &writer->pid_capacity,
+                               (size_t)writer->pids.count + 1, sizeof(writer->pid_states[0]));
     if (err == 0) {
-        err = hs_writer_grow((void **)&writer->pid_states, &writer->pid_capacity, idx + 1,
-                             sizeof(writer->pid_states[0]));
+        err = hs_intern_put(&writer->pids, (struct hs_intern_key){ .lo = pid }, &idx, &is_new);
     }
-    if (err < 0) {
+    if (err != 0) {
         hs_writer_fail(writer, err);
         return NULL;
+    }
+    if (is_new) {
+        writer->pid_states[idx] = (struct hs_pid_state){ 0 };
     }
     return &writer->pid_states[idx];
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "trace/writer_state.h"
+#include "util/array.h"
 
 #define LEFTOVER_STACKS_MAX (512U * 1024U)
 
@@ -63,8 +64,8 @@ static void leftover_keep(struct hs_trace_writer *writer, const struct hs_writte
     uint32_t count = process->stacks.count;
     leftover.stacks = malloc(((size_t)count + 1) * sizeof(leftover.stacks[0]));
     if (!leftover.stacks ||
-        hs_writer_grow((void **)&writer->leftovers, &writer->leftover_capacity,
-                       writer->leftover_count + 1, sizeof(writer->leftovers[0])) < 0) {
+        hs_array_reserve(&writer->leftovers, &writer->leftover_capacity,
+                         (size_t)writer->leftover_count + 1, sizeof(writer->leftovers[0])) < 0) {
         free(leftover.stacks);
         return;
     }
@@ -146,8 +147,8 @@ static struct hs_written_process *process_start(struct hs_trace_writer *writer,
         return NULL;
     }
     state->is_announced = false;
-    int err = hs_writer_grow((void **)&writer->running, &writer->running_capacity,
-                             writer->running_count + 1, sizeof(writer->running[0]));
+    int err = hs_array_reserve(&writer->running, &writer->running_capacity,
+                               (size_t)writer->running_count + 1, sizeof(writer->running[0]));
     if (err < 0) {
         hs_writer_fail(writer, err);
         return NULL;
@@ -191,14 +192,14 @@ static int find_heap(struct hs_trace_writer *writer, const char *name, uint32_t 
             return 0;
         }
     }
-    char(*names)[64] =
-        realloc(writer->heap_names, (writer->heap_count + 1) * sizeof(writer->heap_names[0]));
-    if (!names) {
-        return -ENOMEM;
+    int err = hs_array_reserve(&writer->heap_names, &writer->heap_capacity,
+                               (size_t)writer->heap_count + 1, sizeof(writer->heap_names[0]));
+    if (err < 0) {
+        return err;
     }
-    writer->heap_names = names;
-    memset(names[writer->heap_count], 0, sizeof(names[0]));
-    memcpy(names[writer->heap_count], name, strnlen(name, sizeof(names[0]) - 1));
+    char *own = writer->heap_names[writer->heap_count];
+    memset(own, 0, sizeof(writer->heap_names[0]));
+    memcpy(own, name, strnlen(name, sizeof(writer->heap_names[0]) - 1));
     *ret_idx = writer->heap_count++;
     return 0;
 }

@@ -20,6 +20,7 @@
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
 #include "trace/writer_state.h"
+#include "util/array.h"
 
 /* Mappings start at page boundaries, segments need not. */
 #define PAGE_BYTES 4096U
@@ -120,14 +121,15 @@ static int find_written(struct hs_written_process *process, uint32_t callstack_i
                         uint32_t *ret_idx)
 {
     bool is_new;
-    int err = hs_intern_put(&process->stacks, (struct hs_intern_key){ .lo = callstack_iid },
+    /* Room first, so that every id has its element. */
+    int err = hs_array_reserve(&process->written, &process->written_capacity,
+                               (size_t)process->stacks.count + 1, sizeof(process->written[0]));
+    if (err == 0) {
+        err = hs_intern_put(&process->stacks, (struct hs_intern_key){ .lo = callstack_iid },
                             ret_idx, &is_new);
+    }
     if (err == 0 && is_new) {
-        err = hs_writer_grow((void **)&process->written, &process->written_capacity, *ret_idx + 1,
-                             sizeof(process->written[0]));
-        if (err == 0) {
-            process->written[*ret_idx] = (struct hs_written_stack){ .heap = heap };
-        }
+        process->written[*ret_idx] = (struct hs_written_stack){ .heap = heap };
     }
     return err;
 }

@@ -45,7 +45,7 @@ struct hs_written_process {
     uint64_t last_time_ns;   /* of its last dump; before it, when recording began */
     struct hs_intern stacks; /* callstack iid -> index in written */
     struct hs_written_stack *written;
-    uint32_t written_capacity;
+    size_t written_capacity;
     uint64_t info_hash;
     uint64_t modules_hash;
 };
@@ -89,17 +89,20 @@ struct hs_trace_writer {
 
     char (*heap_names)[64];
     uint32_t heap_count;
+    size_t heap_capacity;
 
     struct hs_intern pids; /* pid -> index in pid_states */
     struct hs_pid_state *pid_states;
-    uint32_t pid_capacity;
+    size_t pid_capacity;
     uint32_t process_count; /* process_idx of the next one */
 
     struct hs_written_process *running;
-    uint32_t running_count, running_capacity;
+    uint32_t running_count;
+    size_t running_capacity;
 
     struct hs_leftover *leftovers; /* oldest first */
-    uint32_t leftover_count, leftover_capacity;
+    uint32_t leftover_count;
+    size_t leftover_capacity;
     uint64_t leftover_stack_count;
 };
 
@@ -145,8 +148,6 @@ void hs_writer_refresh_clocks(struct hs_trace_writer *writer);
 /* NULL when out of memory. Valid until the next call. */
 struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid);
 
-/* Makes *array hold at least `count` elements; new ones are zeros. */
-int hs_writer_grow(void **array, uint32_t *capacity, uint32_t count, size_t elem_bytes);
 /* Saturates: NaN and negative become 0. */
 uint64_t hs_writer_round(double value);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rt/bits.h"
+#include "util/array.h"
 
 #define SLOTS_MIN 64U
 #define KEYS_MAX  (UINT32_C(1) << 31)
@@ -54,18 +55,6 @@ static int grow_slots(struct hs_intern *table)
     return 0;
 }
 
-static int grow_keys(struct hs_intern *table)
-{
-    uint32_t capacity = table->capacity ? table->capacity + table->capacity / 2 : 48;
-    struct hs_intern_key *keys = realloc(table->keys, (size_t)capacity * sizeof(*keys));
-    if (!keys) {
-        return -ENOMEM;
-    }
-    table->keys = keys;
-    table->capacity = capacity;
-    return 0;
-}
-
 /* Room for one more key. */
 static int make_room(struct hs_intern *table)
 {
@@ -77,8 +66,9 @@ static int make_room(struct hs_intern *table)
     if ((uint64_t)table->count * 2 >= table->slot_count) {
         err = grow_slots(table);
     }
-    if (err == 0 && table->count == table->capacity) {
-        err = grow_keys(table);
+    if (err == 0) {
+        err = hs_array_reserve(&table->keys, &table->capacity, (size_t)table->count + 1,
+                               sizeof(table->keys[0]));
     }
     return err;
 }

@@ -24,8 +24,8 @@ struct hs_intern {
     struct hs_intern_key *keys; /* by id */
     uint32_t *slots;            /* id + 1; 0: empty */
     uint32_t count;
-    uint32_t capacity;   /* of keys */
     uint32_t slot_count; /* a power of two, or 0 */
+    size_t capacity;     /* of keys */
 };
 
 void hs_intern_deinit(struct hs_intern *table);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/parse.h"
 #include "util/suggest.h"
 
@@ -86,11 +87,11 @@ static int set_choice(struct parser *p, const struct hs_opt *opt, const char *ty
 
 static int append_to_list(struct hs_opt_list *list, const char *value)
 {
-    const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
-    if (!items) {
-        return -ENOMEM;
+    int err =
+        hs_array_reserve(&list->items, &list->capacity, list->count + 1, sizeof(list->items[0]));
+    if (err < 0) {
+        return err;
     }
-    list->items = items;
     list->items[list->count++] = value;
     return 0;
 }

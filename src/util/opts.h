@@ -45,7 +45,7 @@ enum hs_opt_kind {
 /* The values of an option that may be given more than once. Zero-initialised is empty. */
 struct hs_opt_list {
     const char **items; /* the items point into argv */
-    size_t count;
+    size_t count, capacity;
 };
 
 void hs_opt_list_deinit(struct hs_opt_list *list);

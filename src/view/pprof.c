@@ -16,6 +16,7 @@
 #include "profile/aggregate.h"
 #include "profile/describe.h"
 #include "rt/base.h"
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"
 #include "util/utf8.h"
@@ -224,15 +225,11 @@ static size_t collect_locations(struct writer *w, uint32_t node)
 {
     size_t count = 0;
     for (uint32_t n = node; n != HS_NODE_NONE; n = w->profile->nodes[n].parent) {
-        if (count == w->location_capacity) {
-            size_t capacity = count ? count * 2 : 256;
-            uint64_t *bigger = realloc(w->locations, capacity * sizeof(*bigger));
-            if (!bigger) {
-                w->err = -ENOMEM;
-                return 0;
-            }
-            w->locations = bigger;
-            w->location_capacity = capacity;
+        int err = hs_array_reserve(&w->locations, &w->location_capacity, count + 1,
+                                   sizeof(w->locations[0]));
+        if (err < 0) {
+            w->err = err;
+            return 0;
         }
         uint32_t frame = w->profile->nodes[n].frame;
         w->is_frame_used[frame] = true;

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/array.h"
+
 /* A quarter of a pixel of a wide window. */
 #define LEAST_SHARE (1.0 / 6000)
 
@@ -16,25 +18,19 @@ struct builder {
     struct hs_agg_children tree;
     double *selves; /* by node */
     struct hs_boxes out;
-    uint32_t capacity;
+    size_t capacity;
     struct hs_box *todo; /* a stack: the last one is drawn next */
-    uint32_t todo_count, todo_capacity;
+    uint32_t todo_count;
+    size_t todo_capacity;
 };
 
-static int push(struct hs_box **array, uint32_t *count, uint32_t *capacity,
-                const struct hs_box *box)
+static int push(struct hs_box **array, uint32_t *count, size_t *capacity, const struct hs_box *box)
 {
-    if (*count == *capacity) {
-        uint32_t new_capacity = *capacity ? *capacity * 2 : 256;
-        struct hs_box *bigger = realloc(*array, new_capacity * sizeof(*bigger));
-        if (!bigger) {
-            return -ENOMEM;
-        }
-        *array = bigger;
-        *capacity = new_capacity;
+    int err = hs_array_reserve(array, capacity, (size_t)*count + 1, sizeof(**array));
+    if (err == 0) {
+        (*array)[(*count)++] = *box;
     }
-    (*array)[(*count)++] = *box;
-    return 0;
+    return err;
 }
 
 /* The children of a box, from the last to the first, so that the first is drawn first. */

@@ -125,7 +125,7 @@ def build_tool(root, folder, cc="cc"):
     """Compiles test/e2e/symbols_tool.c with the sources it needs; returns a function to call it."""
     tool = folder / "hs-symbols"
     sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
-    sources += [root / "src/util/intern.c", root / "src/util/write_all.c"]
+    sources += [root / "src/util" / f"{n}.c" for n in ("array", "intern", "write_all")]
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
     libs = ["-ldw", "-lelf", "-llzma", "-lz", "-l:libdeflate.a", "-liberty"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)

@@ -1,0 +1,31 @@
+/*
+ * See array.h. The pointer is copied in and out as bytes: a `struct hs_box *` may not be read as a
+ * `void *`.
+ */
+#include "util/array.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_COUNT 16U
+
+int hs_array_grow(void *array_address, size_t *capacity, size_t count, size_t elem_bytes)
+{
+    size_t bigger_count = *capacity * 2; /* what is there is at most PTRDIFF_MAX bytes */
+    bigger_count = bigger_count < FIRST_COUNT ? FIRST_COUNT : bigger_count;
+    bigger_count = bigger_count < count ? count : bigger_count;
+    if (bigger_count > (size_t)PTRDIFF_MAX / elem_bytes) {
+        return -ENOMEM;
+    }
+    void *array;
+    memcpy(&array, array_address, sizeof(array));
+    void *bigger = realloc(array, bigger_count * elem_bytes);
+    if (!bigger) {
+        return -ENOMEM;
+    }
+    memcpy(array_address, &bigger, sizeof(bigger));
+    *capacity = bigger_count;
+    return 0;
+}
