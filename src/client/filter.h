@@ -85,6 +85,18 @@ static inline bool hs_filter_test(uintptr_t addr)
            (hs_load_relaxed(hs_filter_word(chunk, addr)) & hs_filter_bit(addr)) != 0;
 }
 
+/* The address will be added soon: what that changes may come. */
+static inline void hs_filter_expect(uintptr_t addr)
+{
+    uint64_t *chunk = hs_unlikely(addr >> HS_FILTER_VA_BITS)
+                          ? NULL
+                          : hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
+    if (hs_likely(chunk != NULL)) {
+        __builtin_prefetch(hs_filter_summary(chunk, addr), 1);
+        __builtin_prefetch(hs_filter_word(chunk, addr), 1);
+    }
+}
+
 /* Sets the bit; *ret_was_set says whether it stood already. */
 static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
 {

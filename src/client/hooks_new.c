@@ -140,8 +140,8 @@ new_hot(struct hs_new_hook *hook, size_t size_bytes, size_t arg1, size_t arg2)
     return hs_entry_new(size_bytes, arg1, arg2, hook);
 }
 
-static HS_COLD void delete_first(delete_fn *real, const char *name, bool is_aligned, void *ptr,
-                                 size_t arg1, size_t arg2)
+static void delete_first(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1,
+                         size_t arg2)
 {
     delete_fn found = (delete_fn)hs_real_find(name);
     if (found && !is_aligned && hs_real_is_plain_operator(name)) {
@@ -155,18 +155,30 @@ static HS_COLD void delete_first(delete_fn *real, const char *name, bool is_alig
     }
 }
 
-static inline __attribute__((always_inline)) void
-delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
+/* All of it, at the end of the hot half, which so has nothing to keep. */
+static __attribute__((noinline)) void
+delete_slow(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
 {
-    if (hs_unlikely(hs_filter_test((uintptr_t)ptr))) {
+    if (hs_filter_test((uintptr_t)ptr)) {
         hs_record_free(ptr, NULL);
     }
     delete_fn known = hs_load_relaxed(real);
-    if (hs_unlikely(!known)) {
+    if (known) {
+        known(ptr, arg1, arg2);
+    } else {
         delete_first(real, name, is_aligned, ptr, arg1, arg2);
-        return;
     }
-    known(ptr, arg1, arg2);
+}
+
+static inline __attribute__((always_inline)) void
+delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
+{
+    delete_fn known = hs_load_relaxed(real);
+    if (hs_unlikely(hs_filter_test((uintptr_t)ptr)) || hs_unlikely(!known)) {
+        delete_slow(real, name, is_aligned, ptr, arg1, arg2);
+    } else {
+        known(ptr, arg1, arg2);
+    }
 }
 
 /* Arguments that an operator does not have are passed on as whatever is in their registers. */

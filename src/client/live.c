@@ -68,6 +68,7 @@ static uint64_t weight_of(const struct hs_record_v1 *record, uint64_t word)
 
 void hs_live_expect(uintptr_t addr)
 {
+    hs_filter_expect(addr);
     hs_index_expect(&live_index, hash_addr(addr));
 }
 

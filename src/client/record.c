@@ -138,6 +138,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     uint32_t id = hs_stack_intern(&key);
     if (id != HS_ID_NONE) {
         hs_replay_store(&thread->replay, regs, walk, generation, id);
+        if (hs_unlikely(thread->replay.lost_count >= thread->replay.slot_count)) {
+            hs_thread_enlarge_replay(thread);
+        }
     }
     return id;
 }
@@ -200,6 +203,7 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
     if (hs_unlikely(block.stack_id == HS_ID_NONE)) {
         return HS_LOSS_TABLE_FULL;
     }
+    hs_stack_expect(block.stack_id, block.epoch);
     enum hs_loss loss = hs_live_insert(thread, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return loss;

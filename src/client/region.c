@@ -23,10 +23,6 @@ union hs_control_page hs_control_page __attribute__((aligned(HS_CONTROL_PAGE_BYT
 #define SMALL_BATCH UINT64_C(16384)
 #define LARGE_BATCH UINT64_C(65536)
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 struct section_plan {
     uint64_t max_count;
     uint32_t first_count;
@@ -179,7 +175,7 @@ void hs_region_forget(void)
  * kernel makes many at once in a fraction of that. Where it cannot, nothing is lost. */
 static void populate(uint8_t *from, uint64_t bytes)
 {
-    hs_sandbox_advise(from, bytes, MADV_POPULATE_WRITE);
+    hs_sandbox_advise(from, bytes, HS_MADV_POPULATE_WRITE);
 }
 
 /* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */

@@ -41,6 +41,15 @@ void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
+/* The stack's totals will be added to soon: they may come. */
+static inline void hs_stack_expect(uint32_t stack_id, uint64_t epoch)
+{
+    const struct hs_stack_v1 *stack = hs_region_stack(stack_id);
+    if (hs_likely(stack != NULL)) {
+        __builtin_prefetch(&stack->totals[epoch & 1], 1);
+    }
+}
+
 /* Adds one recorded allocation to a stack's totals. hits 0: exact. */
 static inline void hs_stack_add(uint32_t stack_id, uint64_t epoch, uint64_t size_bytes,
                                 uint32_t hits, uint64_t interval_bytes)

@@ -12,11 +12,16 @@
 #include "client/stackmem.h"
 #include "rt/sys.h"
 
-_Thread_local struct hs_tls hs_tls;
+_Thread_local _Alignas(64) struct hs_tls hs_tls;
 
 /* Slots and bytes of a replay table: only touched pages count. */
 #define REPLAY_SLOTS       1024U
 #define REPLAY_ARENA_BYTES (512U * 1024)
+
+/* Those of a thread whose stacks do not fit, 2 MiB together; and how many threads of a process may have that. */
+#define LARGE_SLOTS       4096U
+#define LARGE_ARENA_BYTES ((2U << 20) - LARGE_SLOTS * sizeof(struct hs_replay_slot))
+#define LARGE_COUNT_MAX   3U
 
 /* How many threads' state a new thread looks at for one whose owner is gone. */
 #define ADOPT_TRIES 8U
@@ -64,13 +69,57 @@ static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
     return NULL;
 }
 
+/* What lies in one piece: the thread's state, and a table of the usual size. */
 #define REPLAY_OFF hs_align_up(sizeof(struct hs_thread), 64)
+#define THREAD_BYTES                                                                               \
+    hs_align_up(REPLAY_OFF + HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_ARENA_BYTES), 4096)
 
 HS_COLD void hs_thread_forget_replay(struct hs_thread *thread)
 {
-    void *memory = (uint8_t *)thread + REPLAY_OFF;
-    memset(memory, 0, HS_REPLAY_BYTES(REPLAY_SLOTS, 0));
-    hs_replay_init(&thread->replay, memory, REPLAY_SLOTS, REPLAY_ARENA_BYTES);
+    struct hs_replay *replay = &thread->replay;
+    memset(replay->slots, 0, HS_REPLAY_BYTES(replay->slot_count, 0));
+    hs_replay_init(replay, replay->slots, replay->slot_count, replay->arena_words * 8);
+}
+
+static void *map_memory(size_t bytes)
+{
+    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (va < 0 && va > -4096) {
+        return NULL;
+    }
+    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
+    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
+    return (void *)va;
+}
+
+/* What the small table holds is forgotten: mostly it was full, and has just been emptied. */
+static void replace_replay(struct hs_thread *thread)
+{
+    static uint32_t large_count;
+    size_t bytes = HS_REPLAY_BYTES(LARGE_SLOTS, LARGE_ARENA_BYTES);
+    if (hs_add_relaxed(&large_count, 1) >= LARGE_COUNT_MAX) {
+        hs_store_relaxed(&large_count, LARGE_COUNT_MAX);
+        return;
+    }
+    void *memory = map_memory(bytes);
+    if (!memory) {
+        return;
+    }
+    hs_sandbox_advise(memory, bytes, HS_MADV_POPULATE_WRITE);
+    hs_replay_init(&thread->replay, memory, LARGE_SLOTS, LARGE_ARENA_BYTES);
+    uintptr_t old_va = hs_align_up((uintptr_t)thread + REPLAY_OFF, 4096);
+    hs_sys_munmap((void *)old_va, (uintptr_t)thread + THREAD_BYTES - old_va);
+}
+
+HS_COLD void hs_thread_enlarge_replay(struct hs_thread *thread)
+{
+    if (thread->replay.slot_count == REPLAY_SLOTS && !thread->is_replay_final) {
+        thread->is_replay_final = true;
+        uint64_t old_mask = hs_sys_block_signals();
+        replace_replay(thread);
+        hs_sys_restore_signals(old_mask);
+    }
 }
 
 static struct hs_thread *make(uint32_t tid)
@@ -81,22 +130,17 @@ static struct hs_thread *make(uint32_t tid)
     if (!block) {
         return NULL;
     }
-    size_t bytes =
-        hs_align_up(REPLAY_OFF + HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_ARENA_BYTES), 4096);
-    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (va < 0 && va > -4096) {
+    struct hs_thread *thread = map_memory(THREAD_BYTES);
+    if (!thread) {
         return NULL;
     }
-    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
-    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
-    struct hs_thread *thread = (struct hs_thread *)va;
     thread->block = block;
     thread->owner_tid = tid;
     thread->free_records.first = HS_RECORD_NONE;
     thread->peak_dead.first = HS_RECORD_NONE;
     thread->snapshot_dead.first = HS_RECORD_NONE;
-    hs_replay_init(&thread->replay, (uint8_t *)va + REPLAY_OFF, REPLAY_SLOTS, REPLAY_ARENA_BYTES);
+    hs_replay_init(&thread->replay, (uint8_t *)thread + REPLAY_OFF, REPLAY_SLOTS,
+                   REPLAY_ARENA_BYTES);
     struct hs_thread *head = hs_load_relaxed(&all_threads);
     do {
         thread->next = head;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "client/mark.h"
@@ -36,32 +37,34 @@ struct hs_record_list {
 };
 
 struct hs_thread {
-    struct hs_thread *next;           /* all of them; never unlinked */
+    /* What each sample needs: two cache lines. */
     struct hs_thread_block_v1 *block; /* counters, in the region */
-    uint32_t owner_tid;               /* 0: free to take */
-    uint32_t thread_id;               /* in THREADS */
-    uint32_t name_countdown;          /* samples until the name is looked at again */
-    uint32_t name_interval;
-
     struct hs_record_list free_records;
-    struct hs_record_list peak_dead;     /* tombstones of the peak */
-    struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
-    uint32_t fresh_first;                /* records taken from the region, not yet used */
+    uint32_t thread_id;      /* in THREADS */
+    uint32_t name_countdown; /* samples until the name is looked at again */
+    uint32_t gap_count;      /* gaps drawn ahead for this interval: see sampler.c */
+    bool is_replaying;    /* the table is in use: still set at the next use, it was left broken */
+    bool is_replay_final; /* its size is */
+    uint64_t stack_lo_va; /* verified readable part of this thread's own stack; */
+    uint64_t stack_hi_va; /* see stackmem.h */
+    struct hs_replay replay;
+    uint64_t foreign_lo_va; /* a neighbourhood that is not on its own stack */
+    uint64_t foreign_hi_va;
+    uint32_t fresh_first; /* records taken from the region, not yet used */
     uint32_t fresh_end;
 
-    uint32_t gap_count; /* gaps drawn ahead for this interval: see sampler.c */
     uint64_t gap_bytes[HS_GAPS_AHEAD];
-
-    uint64_t stack_lo_va;   /* verified readable part of this thread's own stack; */
-    uint64_t stack_hi_va;   /* see stackmem.h */
-    uint64_t foreign_lo_va; /* a neighbourhood that is not on it */
-    uint64_t foreign_hi_va;
-
-    bool
-        is_replaying; /* the replay table is in use: still set at the next use, it was left broken */
-    struct hs_replay replay;
+    struct hs_record_list peak_dead;     /* tombstones of the peak */
+    struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
+    struct hs_thread *next;              /* all of them; never unlinked */
+    uint32_t owner_tid;                  /* 0: free to take */
+    uint32_t name_interval;
     struct hs_walk walk;
 };
+
+_Static_assert(offsetof(struct hs_thread, replay) == 64 &&
+                   offsetof(struct hs_thread, gap_bytes) == 128,
+               "two cache lines");
 
 struct hs_tls {
     /* Countdown, counted from the control page's floor: see sampler.h. */
@@ -81,13 +84,17 @@ struct hs_tls {
 
 _Static_assert(sizeof(struct hs_tls) <= 64, "one cache line of static TLS");
 
-extern HS_HIDDEN _Thread_local struct hs_tls hs_tls __attribute__((tls_model("initial-exec")));
+extern HS_HIDDEN _Thread_local _Alignas(64) struct hs_tls hs_tls
+    __attribute__((tls_model("initial-exec")));
 
 /* Takes or makes this thread's state. Without memory none; the next one tries again. */
 void hs_thread_attach(void);
 
 /* Empties the replay table. */
 void hs_thread_forget_replay(struct hs_thread *thread);
+
+/* Its table is too small: gives it a larger one, once, if this process may have one more. */
+void hs_thread_enlarge_replay(struct hs_thread *thread);
 
 /* Looks at the kernel's name of this thread, now and then. Only inside a guard. */
 void hs_thread_refresh_name(struct hs_thread *thread);

@@ -241,9 +241,8 @@ struct hs_stack_v1 {
     uint8_t end;      /* enum hs_stack_end */
     uint32_t type_id; /* 0: unknown */
     uint32_t reserved0;
-    uint64_t reserved[1];
-    struct hs_totals_v1 totals[2]; /* by parity of the epoch */
-    uint64_t pad[2];
+    struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a line of its own */
+    uint64_t pad[3];
 };
 
 enum hs_record_state {

@@ -81,7 +81,7 @@ static void reset(struct hs_replay *replay)
 {
     memset(replay->slots, 0, sizeof(replay->slots[0]) * replay->slot_count);
     replay->arena_used = FIRST_AT;
-    replay->reset_count++;
+    replay->lost_count += replay->slot_count;
 }
 
 static uint32_t size_of_record(uint32_t word_count)
@@ -125,6 +125,7 @@ static struct record *make_room(struct hs_replay *replay, struct hs_replay_slot 
         replay->arena_used += size_words;
         record_at(replay, at)->room_words = size_words;
     }
+    replay->lost_count += set[way].at != 0;
     set[way].at = at;
     touch(set, &set[way]);
     return record_at(replay, at);

@@ -42,8 +42,8 @@ struct hs_replay {
     uint32_t slot_count;
     uint32_t slot_shift; /* 64 - log2(slot_count) */
     uint32_t arena_words;
-    uint32_t arena_used;  /* words handed out */
-    uint32_t reset_count; /* how often the arena was full */
+    uint32_t arena_used; /* words handed out */
+    uint32_t lost_count; /* records that gave way to others; all slots when the arena was full */
 };
 
 #define HS_REPLAY_WAYS 8U

@@ -4,6 +4,7 @@ Live and allocated, bytes and counts, for each call site. The programs are in te
 """
 
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -83,6 +84,18 @@ def test_before_and_after_main_of_a_library(exact, target):
 @pytest.mark.parametrize("what", ["cross", "storm", "keys", "tiny", "raw"])
 def test_threads(exact, what):
     exact(["threads", what])
+
+
+@pytest.mark.parametrize("threads", [1, 6])
+def test_more_stacks_than_a_small_table_holds(exact, heapscope, threads):
+    """2048 of them, 20 times. The first three threads get a table in which they are found again."""
+    measured = exact(["paths", 20, threads])
+    health = heapscope("report", "--health", measured.run.file).stdout
+    walked = int(re.search(r"([\d,]+)\s+stacks walked", health)[1].replace(",", ""))
+    # Each once before its table is large, and once after; and a few that share their place with many.
+    of_large = 2048 * 4 * min(threads, 3)
+    of_small = 2048 * 20 * max(threads - 3, 0)
+    assert 2048 * threads <= walked <= of_large + of_small
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)

@@ -191,7 +191,7 @@ static void test_in_place(void **state)
         }
     }
     assert_int_equal(replay.arena_used, used);
-    assert_int_equal(replay.reset_count, 0);
+    assert_int_equal(replay.lost_count, 1001 - HS_REPLAY_WAYS); /* each by the next, never all */
 }
 
 /* As many stacks of one start as there are ways are kept; then the one longest unused goes. */
@@ -247,7 +247,7 @@ static void test_full(void **state)
         assert_finds(&regs, (uint32_t)(regs.sp ^ regs.pc));
         assert_in_range(replay.arena_used, 1, replay.arena_words);
     }
-    assert_true(replay.reset_count > 0);
+    assert_true(replay.lost_count >= SLOTS); /* the arena was full */
     assert_true(found_count > 100);
 }
 
