@@ -8,8 +8,8 @@
 
 #include "profile/frame_class.h"
 
-/* Live memory is the answer unless nearly all of it was given back: then the peak is. */
-#define LIVE_SHARE_MEANINGFUL 0.10
+/* Live memory is the answer unless most of it was given back: then the peak is. */
+#define LIVE_SHARE_MEANINGFUL 0.20
 
 int hs_view_choose(const struct hs_selection *selection, enum hs_view wanted,
                    enum hs_view *ret_view, const char **ret_reason)

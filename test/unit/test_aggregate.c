@@ -335,11 +335,11 @@ static void view_fits_the_profile(void **state)
     (void)state;
     const char *reason;
     enum hs_view view;
-    struct hs_selection s = { .has_peak = true, .live = { .bytes = 10 }, .peak = { .bytes = 100 } };
+    struct hs_selection s = { .has_peak = true, .live = { .bytes = 20 }, .peak = { .bytes = 100 } };
     assert_int_equal(hs_view_choose(&s, HS_VIEW_AUTO, &view, &reason), 0);
     assert_int_equal(view, HS_VIEW_SPACE);
     assert_null(reason);
-    s.live.bytes = 9;
+    s.live.bytes = 19;
     assert_int_equal(hs_view_choose(&s, HS_VIEW_AUTO, &view, &reason), 0);
     assert_int_equal(view, HS_VIEW_PEAK);
     assert_non_null(reason);
