@@ -73,12 +73,17 @@ static inline uint64_t hs_filter_bit(uintptr_t addr)
     return UINT64_C(1) << (addr >> HS_FILTER_GRAIN_SHIFT & 63);
 }
 
+/* NULL: nothing there was ever added. */
+static inline uint64_t *hs_filter_chunk(uintptr_t addr)
+{
+    return hs_unlikely(addr >> HS_FILTER_VA_BITS)
+               ? NULL
+               : hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
+}
+
 static inline bool hs_filter_test(uintptr_t addr)
 {
-    if (hs_unlikely(addr >> HS_FILTER_VA_BITS)) {
-        return false;
-    }
-    uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
+    uint64_t *chunk = hs_filter_chunk(addr);
     return hs_unlikely(chunk != NULL) &&
            hs_unlikely(hs_load_relaxed(hs_filter_summary(chunk, addr)) &
                        hs_filter_summary_bit(addr)) &&
@@ -88,9 +93,7 @@ static inline bool hs_filter_test(uintptr_t addr)
 /* The address will be added soon: what that changes may come. */
 static inline void hs_filter_expect(uintptr_t addr)
 {
-    uint64_t *chunk = hs_unlikely(addr >> HS_FILTER_VA_BITS)
-                          ? NULL
-                          : hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
+    uint64_t *chunk = hs_filter_chunk(addr);
     if (hs_likely(chunk != NULL)) {
         __builtin_prefetch(hs_filter_summary(chunk, addr), 1);
         __builtin_prefetch(hs_filter_word(chunk, addr), 1);

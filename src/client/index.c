@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "client/pages.h"
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
@@ -29,18 +30,16 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
     if (slots) {
         return true;
     }
-    long va = hs_sys_mmap(NULL, level_bytes(lines), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (va < 0 && va > -4096) {
+    uint64_t *mapped = hs_pages_map(level_bytes(lines));
+    if (!mapped) {
         return false;
     }
-    hs_sandbox_advise((void *)va, level_bytes(lines), MADV_DONTDUMP);
     if (level_bytes(lines) >= HUGE_BYTES) {
-        hs_sandbox_advise((void *)va, level_bytes(lines), MADV_HUGEPAGE);
+        hs_sandbox_advise(mapped, level_bytes(lines), MADV_HUGEPAGE);
     }
     hs_store_relaxed(&level->line_mask, lines - 1);
-    if (!hs_cas_relaxed(&level->slots, &slots, (uint64_t *)va)) {
-        hs_sys_munmap((void *)va, level_bytes(lines));
+    if (!hs_cas_relaxed(&level->slots, &slots, mapped)) {
+        hs_sys_munmap(mapped, level_bytes(lines));
     }
     return true;
 }

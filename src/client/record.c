@@ -5,13 +5,12 @@
 
 #include <link.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "client/filter.h"
 #include "client/lifecycle.h"
 #include "client/modules.h"
-#include "client/sandbox.h"
+#include "client/pages.h"
 #include "client/stackmem.h"
 #include "client/stacks.h"
 #include "rt/sys.h"
@@ -54,15 +53,11 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
 
 bool hs_record_init(void)
 {
-    size_t bytes = HS_RULE_CACHE_BYTES(RULE_COUNT);
-    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (va < 0 && va > -4096) {
+    struct hs_rule_entry *entries = hs_pages_map_sparse(HS_RULE_CACHE_BYTES(RULE_COUNT));
+    if (!entries) {
         return false;
     }
-    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
-    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
-    hs_rule_cache_init(&rules, (struct hs_rule_entry *)va, RULE_COUNT);
+    hs_rule_cache_init(&rules, entries, RULE_COUNT);
     unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
     start_ns = hs_region.header->start_mono_ns;
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "client/pages.h"
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
@@ -171,13 +172,6 @@ void hs_region_forget(void)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-/* Has pages made ready that will be written to soon. Touched one by one, each costs several microseconds; the
- * kernel makes many at once in a fraction of that. Where it cannot, nothing is lost. */
-static void populate(uint8_t *from, uint64_t bytes)
-{
-    hs_sandbox_advise(from, bytes, HS_MADV_POPULATE_WRITE);
-}
-
 /* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */
 static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
 {
@@ -197,7 +191,8 @@ static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
         return base;
     }
     if (view_no > 0) {
-        populate((uint8_t *)va, view_bytes(section, view_no - 1)); /* what is in use already */
+        hs_pages_populate((void *)va,
+                          view_bytes(section, view_no - 1)); /* what is in use already */
     }
     return (uint8_t *)va;
 }
@@ -244,7 +239,7 @@ static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off
     }
     uint8_t *elem = hs_region_at(section, last);
     if (elem) {
-        populate(elem - last * elem_bytes + start, batch);
+        hs_pages_populate(elem - last * elem_bytes + start, batch);
     }
 }
 

@@ -25,9 +25,6 @@
 #include "rt/base.h"
 #include "rt/sys.h"
 
-/* Linux 5.14, and not in older headers: all pages of a range at once. */
-#define HS_MADV_POPULATE_WRITE 23
-
 extern HS_HIDDEN bool hs_sandbox_is_in;
 
 static inline bool hs_sandbox_is_tight(void)

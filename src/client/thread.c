@@ -4,9 +4,9 @@
 #include "client/thread.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
+#include "client/pages.h"
 #include "client/region.h"
 #include "client/sandbox.h"
 #include "client/stackmem.h"
@@ -81,32 +81,17 @@ HS_COLD void hs_thread_forget_replay(struct hs_thread *thread)
     hs_replay_init(replay, replay->slots, replay->slot_count, replay->arena_words * 8);
 }
 
-static void *map_memory(size_t bytes)
-{
-    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (va < 0 && va > -4096) {
-        return NULL;
-    }
-    hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
-    hs_sandbox_advise((void *)va, bytes, MADV_NOHUGEPAGE);
-    return (void *)va;
-}
-
 /* What the small table holds is forgotten: mostly it was full, and has just been emptied. */
 static void replace_replay(struct hs_thread *thread)
 {
     static uint32_t large_count;
     size_t bytes = HS_REPLAY_BYTES(LARGE_SLOTS, LARGE_ARENA_BYTES);
-    if (hs_add_relaxed(&large_count, 1) >= LARGE_COUNT_MAX) {
-        hs_store_relaxed(&large_count, LARGE_COUNT_MAX);
-        return;
-    }
-    void *memory = map_memory(bytes);
+    void *memory =
+        hs_add_relaxed(&large_count, 1) < LARGE_COUNT_MAX ? hs_pages_map_sparse(bytes) : NULL;
     if (!memory) {
         return;
     }
-    hs_sandbox_advise(memory, bytes, HS_MADV_POPULATE_WRITE);
+    hs_pages_populate(memory, bytes);
     hs_replay_init(&thread->replay, memory, LARGE_SLOTS, LARGE_ARENA_BYTES);
     uintptr_t old_va = hs_align_up((uintptr_t)thread + REPLAY_OFF, 4096);
     hs_sys_munmap((void *)old_va, (uintptr_t)thread + THREAD_BYTES - old_va);
@@ -114,7 +99,7 @@ static void replace_replay(struct hs_thread *thread)
 
 HS_COLD void hs_thread_enlarge_replay(struct hs_thread *thread)
 {
-    if (thread->replay.slot_count == REPLAY_SLOTS && !thread->is_replay_final) {
+    if (!thread->is_replay_final) {
         thread->is_replay_final = true;
         uint64_t old_mask = hs_sys_block_signals();
         replace_replay(thread);
@@ -130,7 +115,7 @@ static struct hs_thread *make(uint32_t tid)
     if (!block) {
         return NULL;
     }
-    struct hs_thread *thread = map_memory(THREAD_BYTES);
+    struct hs_thread *thread = hs_pages_map_sparse(THREAD_BYTES);
     if (!thread) {
         return NULL;
     }

@@ -66,8 +66,8 @@ static bool put(struct hs_builder *builder, struct hs_intern *table, struct hs_i
 {
     bool is_new;
     *ret_id = 0;
-    if (builder->err != 0 || !hs_builder_grow(builder, array_address, capacity,
-                                              (uint64_t)table->count + 1, elem_bytes)) {
+    if (!hs_builder_grow(builder, array_address, capacity, (uint64_t)table->count + 1,
+                         elem_bytes)) {
         return false;
     }
     int err = hs_intern_put(table, key, ret_id, &is_new);
