@@ -67,7 +67,7 @@ static void *keep(void *ptr, size_t size_bytes, const struct hs_regs *regs)
 void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
 {
     struct hs_sample sample;
-    bool is_hit = hs_sampler_hit(size_bytes, &sample);
+    bool is_hit = hs_sampler_is_exact(size_bytes, &sample) || hs_sampler_hit(size_bytes, &sample);
     if (is_hit) {
         hs_record_expect(regs);
     }

@@ -37,14 +37,20 @@ static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
     }
 }
 
-/* To be called before a block of this thread dies. */
-static inline void hs_peak_before_free(struct hs_thread *thread)
+/* Would a block that dies now end a rise to a new peak? */
+static inline bool hs_peak_is_due(const struct hs_thread *thread)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     int64_t peak = hs_load_relaxed(&control->peak_bytes);
     int64_t total = hs_load_relaxed(&control->live_bytes) + thread->block->live_bytes;
     int64_t slack = peak < (1 << 20) ? 0 : peak >> 10;
-    if (hs_unlikely(total > peak + slack)) {
+    return total > peak + slack;
+}
+
+/* To be called before a block of this thread dies. */
+static inline void hs_peak_before_free(struct hs_thread *thread)
+{
+    if (hs_unlikely(hs_peak_is_due(thread))) {
         hs_peak_mark(thread);
     }
 }

@@ -33,7 +33,7 @@ _Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
 static struct hs_rule_cache rules;
 static uint64_t entry_va[2]; /* of the executable and of its loader */
 static struct hs_unwinder unwinder;
-static uint64_t start_ns;
+static int64_t start_ms;
 
 /* Names the frame at `pc` and finds its unwind information. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
@@ -59,7 +59,7 @@ bool hs_record_init(void)
     }
     hs_rule_cache_init(&rules, entries, RULE_COUNT);
     unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
-    start_ns = hs_region.header->start_mono_ns;
+    start_ms = (int64_t)(hs_region.header->start_mono_ns / 1000000);
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
     entry_va[0] = getauxval(AT_ENTRY);
     entry_va[1] = loader ? (uint64_t)(uintptr_t)loader + loader->e_entry : entry_va[0];
@@ -169,8 +169,8 @@ static uint32_t now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)start_ns;
-    return ns > 0 ? (uint32_t)(ns / 1000000) : 0;
+    int64_t ms = now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - start_ms;
+    return ms > 0 ? (uint32_t)ms : 0;
 }
 
 static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
@@ -183,7 +183,7 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
     if (hs_unlikely(--thread->name_countdown == 0)) {
         hs_thread_refresh_name(thread);
     }
-    hs_live_expect((uintptr_t)ptr);
+    hs_filter_expect((uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
@@ -195,26 +195,19 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
         /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
         .epoch = hs_load_acquire(&hs_control_page.control.epoch),
     };
-    if (hs_unlikely(block.stack_id == HS_ID_NONE)) {
+    struct hs_totals_v1 *totals = hs_stack_totals(block.stack_id, block.epoch);
+    if (hs_unlikely(!totals)) {
         return HS_LOSS_TABLE_FULL;
     }
-    hs_stack_expect(block.stack_id, block.epoch);
+    __builtin_prefetch(totals, 1);
     enum hs_loss loss = hs_live_insert(thread, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return loss;
     }
-    hs_stack_add(block.stack_id, block.epoch, size_bytes, sample->hits, sample->interval_bytes);
+    hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
     return HS_LOSS_N;
-}
-
-void hs_record_expect(const struct hs_regs *regs)
-{
-    const struct hs_thread *thread = hs_tls.self;
-    if (hs_likely(thread != NULL)) {
-        hs_replay_expect(&thread->replay, regs);
-    }
 }
 
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
@@ -231,7 +224,7 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     }
 }
 
-bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
+static __attribute__((noinline)) bool free_old(const void *ptr, struct hs_live_block *ret_block)
 {
     if (hs_unlikely(!hs_lifecycle_is_on())) {
         return false;
@@ -246,6 +239,27 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     return was_recorded;
 }
 
+bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
+{
+    struct hs_tls *tls = &hs_tls;
+    struct hs_mark mark;
+    if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) || hs_unlikely(ret_block) ||
+        hs_unlikely(!hs_lifecycle_is_on())) {
+        return free_old(ptr, ret_block);
+    }
+    hs_guard_set(&mark);
+    bool is_done = hs_live_remove_young(tls->self, (uintptr_t)ptr);
+    hs_guard_leave();
+    return hs_likely(is_done) || free_old(ptr, ret_block);
+}
+
+/* The hot way has it inline. */
+static HS_COLD enum hs_loss insert_again(struct hs_thread *thread,
+                                         const struct hs_live_block *block)
+{
+    return hs_live_insert(thread, block);
+}
+
 void hs_record_put_back(const struct hs_live_block *removed)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
@@ -255,7 +269,7 @@ void hs_record_put_back(const struct hs_live_block *removed)
         struct hs_live_block block = *removed;
         /* ORDER cut: as in record(). */
         block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
-        loss = thread ? hs_live_insert(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
+        loss = thread ? insert_again(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
         if (thread) {
             thread->block->free_count--; /* it was not one */
         }

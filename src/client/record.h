@@ -19,9 +19,6 @@
 
 bool hs_record_init(void);
 
-/* Before the real allocation, if it is going to be recorded: what is far away may come meanwhile. */
-void hs_record_expect(const struct hs_regs *regs);
-
 /* After the real allocation. `regs`: at the return from the hook. */
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs);
@@ -34,3 +31,14 @@ void hs_record_put_back(const struct hs_live_block *removed);
 
 /* Modules may have gone: cached unwind rules and paths are worked out anew. */
 void hs_record_flush(void);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+/* Before the real allocation, if it is going to be recorded: what is far away may come meanwhile. */
+static inline void hs_record_expect(const struct hs_regs *regs)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    if (hs_likely(thread != NULL)) {
+        hs_replay_expect(&thread->replay, regs);
+    }
+}

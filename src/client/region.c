@@ -256,6 +256,21 @@ uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
     return first;
 }
 
+uint32_t hs_region_record_id(const struct hs_record_v1 *record)
+{
+    /* Most are seen through the longest view; the first ones perhaps through an earlier one. */
+    for (unsigned i = HS_REGION_VIEWS; i-- > 0;) {
+        const struct hs_region_view *view = &hs_region.views[HS_SECTION_RECORDS][i];
+        /* ORDER region-view: a view's base before the view. */
+        const uint8_t *base = hs_load_acquire(&view->base);
+        uint64_t id = ((uint64_t)record - (uint64_t)base) / sizeof(*record);
+        if (base && id < view->count) {
+            return (uint32_t)id;
+        }
+    }
+    return UINT32_MAX;
+}
+
 uint32_t hs_region_put_bytes(const char *bytes, uint64_t len)
 {
     uint64_t off = hs_region_take(HS_SECTION_BYTES, len + 1);

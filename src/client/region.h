@@ -56,6 +56,9 @@ void *hs_region_extend(enum hs_section_id section, uint64_t id);
 /* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full. */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
+/* The id of a record that hs_region_record gave. */
+uint32_t hs_region_record_id(const struct hs_record_v1 *record);
+
 /* Copies a NUL-terminated string of `len` bytes (and its NUL) to BYTES; 0 when there is no room. */
 uint32_t hs_region_put_bytes(const char *bytes, uint64_t len);
 

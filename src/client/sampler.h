@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/lifecycle.h"
+#include "client/probe.h"
 #include "client/region.h"
 #include "client/thread.h"
 
@@ -55,5 +57,23 @@ static inline __attribute__((always_inline)) bool hs_sampler_drop(size_t size_by
         return false;
     }
     hs_tls.left_bytes = left;
+    return true;
+}
+
+/* hs_sampler_hit for the simplest case: an allocation of at least the interval, and nothing to look
+ * after. False: ask the other. */
+static inline __attribute__((always_inline)) bool hs_sampler_is_exact(size_t size_bytes,
+                                                                      struct hs_sample *ret_sample)
+{
+    const struct hs_tls *tls = &hs_tls;
+    /* Without one (0) none is large enough. */
+    if (tls->interval_bytes - 1 >= size_bytes || hs_unlikely(tls->probe != HS_PROBE_NONE) ||
+        hs_unlikely(tls->generation != hs_load_relaxed(&hs_control_page.control.generation)) ||
+        hs_unlikely(!hs_lifecycle_is_on())) {
+        return false;
+    }
+    ret_sample->interval_idx = tls->interval_idx;
+    ret_sample->interval_bytes = tls->interval_bytes;
+    ret_sample->hits = 0;
     return true;
 }

@@ -41,24 +41,17 @@ void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
-/* The stack's totals will be added to soon: they may come. */
-static inline void hs_stack_expect(uint32_t stack_id, uint64_t epoch)
-{
-    const struct hs_stack_v1 *stack = hs_region_stack(stack_id);
-    if (hs_likely(stack != NULL)) {
-        __builtin_prefetch(&stack->totals[epoch & 1], 1);
-    }
-}
-
-/* Adds one recorded allocation to a stack's totals. hits 0: exact. */
-static inline void hs_stack_add(uint32_t stack_id, uint64_t epoch, uint64_t size_bytes,
-                                uint32_t hits, uint64_t interval_bytes)
+/* Where an allocation of this epoch is added. NULL: out of reach. */
+static inline struct hs_totals_v1 *hs_stack_totals(uint32_t stack_id, uint64_t epoch)
 {
     struct hs_stack_v1 *stack = hs_region_stack(stack_id);
-    if (hs_unlikely(!stack)) {
-        return;
-    }
-    struct hs_totals_v1 *totals = &stack->totals[epoch & 1];
+    return hs_likely(stack != NULL) ? &stack->totals[epoch & 1] : NULL;
+}
+
+/* Adds one recorded allocation. hits 0: exact. */
+static inline void hs_stack_add(struct hs_totals_v1 *totals, uint64_t size_bytes, uint32_t hits,
+                                uint64_t interval_bytes)
+{
     if (hits == 0) {
         hs_shared_add(&totals->exact_bytes, size_bytes);
         hs_shared_add(&totals->exact_count, 1);

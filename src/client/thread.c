@@ -69,6 +69,12 @@ static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
     return NULL;
 }
 
+struct hs_thread *hs_thread_first(void)
+{
+    /* ORDER thread-list: a thread's fields before it is linked. */
+    return hs_load_acquire(&all_threads);
+}
+
 /* What lies in one piece: the thread's state, and a table of the usual size. */
 #define REPLAY_OFF hs_align_up(sizeof(struct hs_thread), 64)
 #define THREAD_BYTES                                                                               \
@@ -197,6 +203,7 @@ HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
 {
     thread->name_interval = thread->name_interval < 4096 ? thread->name_interval * 2 : 4096;
     thread->name_countdown = thread->name_interval;
+    hs_store_relaxed(&thread->found_count, hs_load_relaxed(&thread->found_count) / 2);
     if (thread->thread_id != HS_THREAD_ID_OTHER && !hs_sandbox_is_tight()) {
         struct hs_thread_v1 *entry = hs_region_at(HS_SECTION_THREADS, thread->thread_id);
         if (entry) {

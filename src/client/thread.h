@@ -28,6 +28,13 @@
 #define HS_RECORD_NONE UINT32_MAX
 #define HS_GAPS_AHEAD  32U
 
+/* Places for the records of a thread's latest blocks: see locate.h. */
+#define HS_RECENT_BITS 8U
+struct hs_recent {
+    uint64_t addr;               /* of a block; 0: none */
+    struct hs_record_v1 *record; /* its record, or one for the next block; NULL: none */
+};
+
 /* Records of one kind, linked through their `addr`. */
 struct hs_record_list {
     uint32_t first; /* HS_RECORD_NONE: empty */
@@ -59,6 +66,8 @@ struct hs_thread {
     struct hs_thread *next;              /* all of them; never unlinked */
     uint32_t owner_tid;                  /* 0: free to take */
     uint32_t name_interval;
+    uint32_t found_count; /* how many of its recent blocks others found there */
+    struct hs_recent recents[1U << HS_RECENT_BITS];
     struct hs_walk walk;
 };
 
@@ -90,6 +99,9 @@ extern HS_HIDDEN _Thread_local _Alignas(64) struct hs_tls hs_tls
 /* Takes or makes this thread's state. Without memory none; the next one tries again. */
 void hs_thread_attach(void);
 
+/* The first of all there ever were; the others follow by `next`. */
+struct hs_thread *hs_thread_first(void);
+
 /* Empties the replay table. */
 void hs_thread_forget_replay(struct hs_thread *thread);
 
@@ -113,20 +125,26 @@ static inline struct hs_thread *hs_thread_self(void)
     return hs_tls.self;
 }
 
+/* Marks that this thread is inside our code, of which nobody was. */
+static inline void hs_guard_set(struct hs_mark *mark)
+{
+    hs_tls.guard_va = hs_mark_set(mark);
+    hs_signal_fence();
+}
+
 /*
  * Marks that this thread is inside our code; false when it is already (a signal handler came in
  * between). The mark is in the caller's frame and must live until hs_guard_leave.
  */
 static inline bool hs_guard_enter(struct hs_mark *mark)
 {
-    struct hs_tls *tls = &hs_tls;
+    const struct hs_tls *tls = &hs_tls;
     /* First, so that the mark can be told from those of other stacks. */
     hs_thread_self();
     if (hs_unlikely(tls->guard_va != 0) && !hs_mark_is_gone(tls->guard_va, (uintptr_t)mark)) {
         return false;
     }
-    tls->guard_va = hs_mark_set(mark);
-    hs_signal_fence();
+    hs_guard_set(mark);
     return true;
 }
 

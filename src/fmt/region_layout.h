@@ -255,9 +255,14 @@ enum hs_record_state {
 
 /* One sampled block. `word` changes state atomically; the rest is written before it says ALIVE. */
 struct hs_record_v1 {
-    uint64_t addr;            /* address, or the id a custom allocator gave */
-    uint64_t size_bytes : 48; /* as asked for, saturated */
-    uint64_t thread_id : 16;
+    uint64_t addr; /* address, or the id a custom allocator gave */
+    union {
+        struct {
+            uint64_t size_bytes : 48; /* as asked for, saturated */
+            uint64_t thread_id : 16;
+        };
+        uint64_t size_and_thread; /* both, to be written at once */
+    };
     uint32_t stack_id;
     uint32_t birth_ms; /* since start_mono_ns */
     uint64_t word;     /* HS_RECORD_WORD */

@@ -38,16 +38,6 @@ struct record {
 
 _Static_assert(sizeof(struct record) == 48 && sizeof(struct hs_arch_words) == 48, "no gaps");
 
-static uint64_t hash_start(const struct hs_regs *start)
-{
-    return (start->pc ^ (start->sp << 32 | start->sp >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static struct hs_replay_slot *set_of(const struct hs_replay *replay, uint64_t hash)
-{
-    return &replay->slots[(hash >> replay->slot_shift) & ~(uint64_t)(HS_REPLAY_WAYS - 1)];
-}
-
 static struct record *record_at(const struct hs_replay *replay, uint32_t at)
 {
     return (struct record *)(void *)(replay->arena + at);
@@ -151,8 +141,8 @@ void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
     if (!walk->is_replayable || walk->word_count == 0 || walk->top_va - start->sp > INT32_MAX) {
         return;
     }
-    uint64_t hash = hash_start(start);
-    struct hs_replay_slot *set = set_of(replay, hash);
+    uint64_t hash = hs_replay_hash(start);
+    struct hs_replay_slot *set = hs_replay_set(replay, hash);
     uint32_t size_words = size_of_record(walk->word_count);
     struct record *record = make_room(replay, set, size_words);
     if (!record) {
@@ -233,19 +223,15 @@ static HS_COLD bool extend_to(struct hs_stack_window *window, uint64_t sp, uint3
     return hs_stack_window_has(window, sp + off) && sp >= window->lo_va;
 }
 
-void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start)
+/* All of it: what differs is learnt, and the window is extended. */
+static __attribute__((noinline)) bool find_slowly(struct hs_replay *replay,
+                                                  const struct hs_regs *start,
+                                                  struct hs_stack_window *window,
+                                                  uint64_t generation, uint32_t *ret_user)
 {
-    const struct hs_replay_slot *set = set_of(replay, hash_start(start));
-    __builtin_prefetch(set);
-    __builtin_prefetch(set + HS_REPLAY_WAYS / 2);
-}
-
-bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
-                    struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
-{
-    const uint64_t sp = start->sp, hash = hash_start(start);
+    const uint64_t sp = start->sp, hash = hs_replay_hash(start);
     const uint64_t base = sp + window->shift, readable = readable_bytes(window, sp);
-    struct hs_replay_slot *set = set_of(replay, hash), *slot = set;
+    struct hs_replay_slot *set = hs_replay_set(replay, hash), *slot = set;
     for (; slot != set + HS_REPLAY_WAYS && slot->at != 0; slot++) {
         if (slot->tag != (uint32_t)hash || is_passed_over(slot, base, readable)) {
             continue;
@@ -262,4 +248,34 @@ bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
         }
     }
     return false;
+}
+
+/* The way that most go. It calls nothing but at its end, and so has no registers to save. */
+bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
+                    struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
+{
+    const uint64_t sp = start->sp, hash = hs_replay_hash(start);
+    const uint64_t base = sp + window->shift, readable = readable_bytes(window, sp);
+    struct hs_replay_slot *slot = hs_replay_set(replay, hash);
+    for (uint32_t way = 0; way < HS_REPLAY_WAYS && slot->at != 0; way++, slot++) {
+        if (slot->tag != (uint32_t)hash || is_passed_over(slot, base, readable)) {
+            continue;
+        }
+        struct record *record = record_at(replay, slot->at);
+        if (hs_unlikely(!is_start_of(record, start, generation))) {
+            continue;
+        }
+        if (hs_unlikely(record->top_off >= readable) || hs_unlikely(way >= HS_REPLAY_WAYS / 2)) {
+            break;
+        }
+        const struct hs_arch_words *group = groups_of(record), *end = groups_end(record);
+        while (hs_likely(hs_arch_words_are_at(group, base))) {
+            if (++group == end) {
+                *ret_user = record->user;
+                return true;
+            }
+        }
+        break;
+    }
+    return find_slowly(replay, start, window, generation, ret_user);
 }

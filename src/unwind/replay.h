@@ -56,9 +56,6 @@ struct hs_replay {
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
 
-/* `start` will be looked for soon: the set of places it may be in is brought near. */
-void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start);
-
 /* True: the stack at `start` is the one stored as *ret_user. The window may be extended.
  * `generation` is the rule cache's secret. */
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
@@ -67,3 +64,23 @@ bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
 /* Keeps `walk` (which began at `start`, a return address) as the stack `user`, if it can be replayed. */
 void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                      const struct hs_walk *walk, uint64_t generation, uint32_t user);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+static inline uint64_t hs_replay_hash(const struct hs_regs *start)
+{
+    return (start->pc ^ (start->sp << 32 | start->sp >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline struct hs_replay_slot *hs_replay_set(const struct hs_replay *replay, uint64_t hash)
+{
+    return &replay->slots[(hash >> replay->slot_shift) & ~(uint64_t)(HS_REPLAY_WAYS - 1)];
+}
+
+/* `start` will be looked for soon: the set of places it may be in is brought near. */
+static inline void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start)
+{
+    const struct hs_replay_slot *set = hs_replay_set(replay, hs_replay_hash(start));
+    __builtin_prefetch(set);
+    __builtin_prefetch(set + HS_REPLAY_WAYS / 2);
+}

@@ -97,9 +97,9 @@ static void test_totals(void **state)
     uint32_t frame = 3;
     struct hs_stack_key key = { .frame_ids = &frame, .frame_count = 1 };
     uint32_t id = hs_stack_intern(&key);
-    hs_stack_add(id, 2, 5000, 0, 4096);
-    hs_stack_add(id, 3, 7, 0, 1);
-    hs_stack_add(id, 3, 1024, 2, 4096);
+    hs_stack_add(hs_stack_totals(id, 2), 5000, 0, 4096);
+    hs_stack_add(hs_stack_totals(id, 3), 7, 0, 1);
+    hs_stack_add(hs_stack_totals(id, 3), 1024, 2, 4096);
     const struct hs_totals_v1 *totals = hs_region_stack(id)->totals;
     assert_int_equal(totals[0].exact_bytes, 5000);
     assert_int_equal(totals[0].exact_count, 1);

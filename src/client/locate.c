@@ -1,0 +1,187 @@
+/*
+ * The cold half of locating: the index, and the places of other threads. See locate.h.
+ */
+#include "client/locate.h"
+
+#include "client/index.h"
+#include "client/shared.h"
+
+/* 512 slots: one page, room for some 300 blocks before it grows. */
+#define FIRST_LINES 64U
+
+static struct hs_index index_of_all;
+
+bool hs_locate_init(void)
+{
+    return hs_index_init(&index_of_all, FIRST_LINES);
+}
+
+/* --- finding ----------------------------------------------------------------------------------- */
+
+struct match_addr {
+    uintptr_t addr;
+    struct hs_place *place;
+};
+
+static inline bool is_block_at(void *ctx, uint32_t id)
+{
+    const struct match_addr *match = ctx;
+    struct hs_record_v1 *record = hs_region_record(id);
+    uint64_t word = hs_locate_word(record, match->addr);
+    match->place->record = record;
+    match->place->word = word;
+    return word != 0;
+}
+
+static bool find_in_index(uintptr_t addr, struct hs_place *ret_place)
+{
+    struct match_addr match = { .addr = addr, .place = ret_place };
+    ret_place->recent = NULL;
+    ret_place->is_own = false;
+    ret_place->slot = hs_index_find(&index_of_all, hs_locate_hash(addr), is_block_at, &match,
+                                    &ret_place->slot_value);
+    return ret_place->slot != NULL;
+}
+
+/* In the place that a thread has for this address. */
+static bool find_in_place_of(struct hs_thread *thread, uintptr_t addr, struct hs_place *ret_place)
+{
+    struct hs_recent *recent = hs_locate_recent(thread, addr);
+    /* ORDER recent: the record that was published with this address. */
+    if (hs_load_acquire(&recent->addr) != addr) {
+        return false;
+    }
+    ret_place->record = hs_load_relaxed(&recent->record);
+    ret_place->word = hs_locate_word(ret_place->record, addr);
+    ret_place->recent = recent;
+    return ret_place->word != 0;
+}
+
+static HS_COLD bool find_in_places(uintptr_t addr, struct hs_place *ret_place)
+{
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        if (find_in_place_of(thread, addr, ret_place)) {
+            hs_add_relaxed(&thread->found_count, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hs_locate_find_elsewhere(uintptr_t addr, struct hs_place *ret_place)
+{
+    /* What was in neither has moved from a place to the index in between. */
+    return hs_likely(find_in_index(addr, ret_place)) || find_in_places(addr, ret_place) ||
+           find_in_index(addr, ret_place);
+}
+
+/* --- forgetting -------------------------------------------------------------------------------- */
+
+static bool is_id(void *ctx, uint32_t id)
+{
+    return id == *(const uint32_t *)ctx;
+}
+
+/* False: it was not there. */
+static HS_COLD bool leave_index(uintptr_t addr, uint32_t id)
+{
+    uint64_t value;
+    uint64_t *slot = hs_index_find(&index_of_all, hs_locate_hash(addr), is_id, &id, &value);
+    return slot && hs_index_remove(&index_of_all, slot, value);
+}
+
+static void dispose(struct hs_thread *thread, const struct hs_place *place, uint64_t dead_word)
+{
+    uint32_t id = hs_region_record_id(place->record);
+    if (thread && dead_word == 0) {
+        hs_records_give(thread, id, place->record);
+    } else {
+        hs_records_bury(thread, id, dead_word);
+    }
+}
+
+void hs_locate_forget_elsewhere(struct hs_thread *thread, const struct hs_place *place,
+                                uintptr_t addr, uint64_t dead_word)
+{
+    struct hs_recent *recent = place->recent;
+    if (hs_likely(!recent)) {
+        hs_index_remove(&index_of_all, place->slot, place->slot_value);
+        dispose(thread, place, dead_word);
+    } else if (place->is_own) {
+        hs_store_relaxed(&recent->record, NULL);
+        hs_signal_fence(); /* it is out of its place before it is anything else */
+        hs_store_relaxed(&recent->addr, 0);
+        dispose(thread, place, dead_word);
+    } else {
+        uint64_t expected = addr;
+        /* ORDER recent-leave: who takes the address out knows whether it is in the index: not yet, if it
+         * was still here. The record then stays with its owner. */
+        if (!hs_shared_cas(&recent->addr, &expected, 0) &&
+            leave_index(addr, hs_region_record_id(place->record))) {
+            dispose(thread, place, dead_word);
+        }
+    }
+}
+
+/* --- publishing -------------------------------------------------------------------------------- */
+
+/* The block in a place goes to the index. False without memory. */
+static bool move_to_index(struct hs_recent *recent, uintptr_t addr)
+{
+    uint32_t id = hs_region_record_id(recent->record);
+    if (!hs_index_insert(&index_of_all, hs_locate_hash(addr), id)) {
+        return false;
+    }
+    uint64_t expected = addr;
+    /* ORDER recent-leave: it is in the index before it leaves its place. */
+    if (hs_likely(hs_shared_cas(&recent->addr, &expected, 0))) {
+        hs_store_relaxed(&recent->record, NULL);
+    } else {
+        leave_index(addr, id); /* somebody freed it meanwhile, and leaves us the record */
+    }
+    return true;
+}
+
+static struct hs_record_v1 *take_any(struct hs_thread *thread)
+{
+    uint32_t id = hs_records_take(thread);
+    return id == HS_RECORD_NONE ? NULL : hs_region_record(id);
+}
+
+struct hs_record_v1 *hs_locate_take_elsewhere(struct hs_thread *thread, struct hs_recent *recent)
+{
+    if (hs_unlikely(hs_load_relaxed(&thread->found_count) >= HS_LOCATE_FOUND_MAX)) {
+        return take_any(thread);
+    }
+    /* ORDER recent-leave: who freed the last block here has done with its record. */
+    uint64_t addr = hs_load_acquire(&recent->addr);
+    if (addr != 0 && !move_to_index(recent, addr)) {
+        return NULL;
+    }
+    struct hs_record_v1 *record = recent->record;
+    if (record) {
+        uint64_t word = hs_load_relaxed(&record->word);
+        if (!(HS_RECORD_STATE(word) & HS_RECORD_DEAD)) {
+            /* Perhaps ALIVE: a longjmp came before it was published. */
+            hs_store_relaxed(&record->word, 0);
+            return record;
+        }
+        hs_store_relaxed(&recent->record, NULL);
+        /* Freed by somebody else, and some cut needs it. */
+        hs_records_bury(thread, hs_region_record_id(record), word);
+    }
+    record = take_any(thread);
+    hs_store_relaxed(&recent->record, record);
+    return record;
+}
+
+bool hs_locate_publish_elsewhere(struct hs_thread *thread, uintptr_t addr,
+                                 struct hs_record_v1 *record)
+{
+    uint32_t id = hs_region_record_id(record);
+    if (!hs_index_insert(&index_of_all, hs_locate_hash(addr), id)) {
+        hs_records_give(thread, id, record);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,278 @@
+/*
+ * From addresses to records: a thread's own places, the index behind them, and strangers at both.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/live.h"
+#include "client/locate.h"
+#include "client/region.h"
+#include "client/thread.h"
+#include "rt/rand.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    int fd;
+    if (hs_region_create(&fd) != 0) {
+        return -1;
+    }
+    close(fd);
+    return hs_live_init() ? 0 : -1;
+}
+
+static int forget_strangers(void **state)
+{
+    (void)state;
+    hs_thread_self()->found_count = 0;
+    return 0;
+}
+
+/* The size says which address it is. */
+static uint64_t size_of(uintptr_t addr)
+{
+    return addr >> 4;
+}
+
+static bool insert(uintptr_t addr)
+{
+    struct hs_live_block block = { .addr = addr,
+                                   .size_bytes = size_of(addr),
+                                   .weight_bytes = size_of(addr),
+                                   .epoch = hs_load_acquire(&hs_control_page.control.epoch) };
+    return hs_live_insert(hs_thread_self(), &block) == HS_LOSS_N;
+}
+
+static bool take_as(struct hs_thread *thread, uintptr_t addr)
+{
+    struct hs_live_block removed;
+    return hs_live_remove(thread, addr, &removed) && removed.addr == addr &&
+           removed.size_bytes == size_of(addr);
+}
+
+static bool take(uintptr_t addr)
+{
+    return take_as(hs_thread_self(), addr);
+}
+
+static uint64_t alive_count(void)
+{
+    uint64_t count = hs_region.header->sections[HS_SECTION_RECORDS].count, alive = 0;
+    for (uint32_t id = 0; id < count; id++) {
+        alive += HS_RECORD_STATE(hs_region_record(id)->word) == HS_RECORD_ALIVE;
+    }
+    return alive;
+}
+
+static void on_another_thread(void *(*run)(void *), void *arg)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+    pthread_join(thread, NULL);
+}
+
+static void *take_there(void *arg)
+{
+    const uintptr_t *addr = arg;
+    return take(*addr) ? arg : NULL;
+}
+
+/* --- one thread ---------------------------------------------------------------------------------- */
+
+static void test_young(void **state)
+{
+    (void)state;
+    struct hs_thread *self = hs_thread_self();
+    assert_true(insert(0x10000));
+    assert_false(hs_live_remove_young(self, 0x10000)); /* a peak ends */
+    assert_true(take(0x10000));
+    assert_true(insert(0x10000));
+    const struct hs_record_v1 *record = hs_locate_recent(self, 0x10000)->record;
+    assert_true(hs_live_remove_young(self, 0x10000));
+    for (int i = 0; i < 1000; i++) {
+        assert_true(insert(0x10000));
+        assert_ptr_equal(hs_locate_recent(self, 0x10000)->record, record);
+        assert_true(hs_live_remove_young(self, 0x10000));
+        assert_false(hs_live_remove_young(self, 0x10000));
+        assert_false(take(0x10000));
+    }
+}
+
+static void test_more_than_places(void **state)
+{
+    (void)state;
+    for (uintptr_t i = 0; i < 5000; i++) {
+        assert_true(insert(0x200000 + 16 * i));
+    }
+    struct hs_place place;
+    for (uintptr_t i = 0; i < 5000; i++) {
+        assert_true(hs_locate_find(hs_thread_self(), 0x200000 + 16 * i, &place));
+        assert_int_equal(place.record->addr, 0x200000 + 16 * i);
+        assert_true(hs_locate_find(NULL, 0x200000 + 16 * i, &place));
+    }
+    for (uintptr_t i = 0; i < 5000; i++) {
+        assert_true(take(0x200000 + 16 * i));
+        assert_false(take(0x200000 + 16 * i));
+    }
+    assert_int_equal(alive_count(), 0);
+}
+
+/* --- strangers ----------------------------------------------------------------------------------- */
+
+static void test_freed_by_another(void **state)
+{
+    (void)state;
+    struct hs_thread *self = hs_thread_self();
+    uintptr_t addr = 0x300000;
+    assert_true(insert(addr));
+    const struct hs_recent *recent = hs_locate_recent(self, addr);
+    const struct hs_record_v1 *record = recent->record;
+    uint32_t found_count = self->found_count;
+    on_another_thread(take_there, &addr);
+    assert_int_equal(self->found_count, found_count + 1);
+    assert_int_equal(recent->addr, 0);
+    assert_int_equal(record->word, 0);
+    assert_false(take(addr));
+    /* The record has stayed with its owner. */
+    assert_true(insert(addr));
+    assert_ptr_equal(recent->record, record);
+    assert_true(take(addr));
+}
+
+static void test_freed_by_a_handler(void **state)
+{
+    (void)state;
+    assert_true(insert(0x310000));
+    assert_true(take_as(NULL, 0x310000));
+    assert_false(take_as(NULL, 0x310000));
+    assert_false(take(0x310000));
+    assert_int_equal(alive_count(), 0);
+}
+
+/* A cut needs the record that somebody else has freed: the next block in its place takes another. */
+static void test_tombstone_in_a_place(void **state)
+{
+    (void)state;
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    uintptr_t addr = 0x320000;
+    assert_true(insert(addr));
+    const struct hs_recent *recent = hs_locate_recent(hs_thread_self(), addr);
+    const struct hs_record_v1 *record = recent->record;
+    control->snapshot_epoch = control->epoch;
+    control->epoch += 1;
+    on_another_thread(take_there, &addr);
+    assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
+    assert_true(insert(addr));
+    assert_ptr_not_equal(recent->record, record);
+    assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
+    assert_int_equal(record->size_bytes, size_of(addr));
+    assert_true(take(addr));
+    control->snapshot_epoch = 0;
+}
+
+/* A longjmp came after the record was filled, and before it was published. */
+static void test_abandoned_insert(void **state)
+{
+    (void)state;
+    struct hs_thread *self = hs_thread_self();
+    struct hs_record_v1 *record = hs_locate_take(self, 0x330000);
+    record->word = HS_RECORD_WORD(1, 0, 0, HS_RECORD_ALIVE);
+    assert_false(take(0x330000));
+    assert_true(insert(0x330000));
+    assert_ptr_equal(hs_locate_recent(self, 0x330000)->record, record);
+    assert_true(take(0x330000));
+    assert_int_equal(alive_count(), 0);
+}
+
+/* Whose blocks are freed by others leaves its places alone, and comes back to them later. */
+static void test_blocks_for_others(void **state)
+{
+    (void)state;
+    struct hs_thread *self = hs_thread_self();
+    struct hs_place place;
+    for (uintptr_t i = 0; i <= HS_LOCATE_FOUND_MAX; i++) {
+        assert_true(insert(0x400000 + 16 * i));
+        assert_true(hs_locate_find(self, 0x400000 + 16 * i, &place));
+        assert_int_equal(place.recent != NULL, i < HS_LOCATE_FOUND_MAX);
+        assert_true(take_as(NULL, 0x400000 + 16 * i));
+    }
+    hs_thread_refresh_name(self);
+    assert_true(insert(0x410000));
+    assert_true(hs_locate_find(self, 0x410000, &place));
+    assert_non_null(place.recent);
+    assert_true(take(0x410000));
+    assert_int_equal(alive_count(), 0);
+}
+
+/* --- all at once --------------------------------------------------------------------------------- */
+
+/* Threads put new blocks on a board that they share, and free whatever was there: of themselves, of
+ * others, young, or gone to the index, or just going there. */
+#define THREADS     4U
+#define BOARD       512U
+#define TURNS       400000U
+#define THREAD_ADDR UINT64_C(0x10000000)
+static uintptr_t board[BOARD];
+static uint32_t errors;
+
+static uintptr_t swap(uint32_t at, uintptr_t addr)
+{
+    return __atomic_exchange_n(&board[at], addr, __ATOMIC_ACQ_REL);
+}
+
+static void *play(void *arg)
+{
+    uint64_t rng = (uintptr_t)arg * 77 + 1;
+    uintptr_t addr = THREAD_ADDR * ((uintptr_t)arg + 1);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        hs_store_relaxed(&hs_thread_self()->found_count, 0); /* never leaves its places for long */
+        addr += 16;
+        bool is_good = insert(addr);
+        uintptr_t old = swap((uint32_t)hs_rand_next(&rng) % BOARD, addr);
+        is_good = is_good && (old == 0 || take_as(i % 7 == 0 ? NULL : hs_thread_self(), old));
+        __atomic_fetch_add(&errors, !is_good, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static void test_all_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, play, (void *)i), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (uint32_t i = 0; i < BOARD; i++) {
+        errors += board[i] != 0 && !take(board[i]);
+    }
+    assert_int_equal(errors, 0);
+    assert_int_equal(alive_count(), 0);
+    int64_t live_bytes = hs_control_page.control.live_bytes;
+    for (const struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        live_bytes += thread->block->live_bytes;
+    }
+    assert_int_equal(live_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_young, forget_strangers),
+        cmocka_unit_test_setup(test_more_than_places, forget_strangers),
+        cmocka_unit_test_setup(test_freed_by_another, forget_strangers),
+        cmocka_unit_test_setup(test_freed_by_a_handler, forget_strangers),
+        cmocka_unit_test_setup(test_tombstone_in_a_place, forget_strangers),
+        cmocka_unit_test_setup(test_abandoned_insert, forget_strangers),
+        cmocka_unit_test_setup(test_blocks_for_others, forget_strangers),
+        cmocka_unit_test_setup(test_all_at_once, forget_strangers),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
