@@ -9,11 +9,31 @@
 /* 512 slots: one page, room for some 300 blocks before it grows. */
 #define FIRST_LINES 64U
 
+/* Fewer samples say nothing about how long blocks live. */
+#define REVIEW_SAMPLES 1024U
+
 static struct hs_index index_of_all;
 
 bool hs_locate_init(void)
 {
     return hs_index_init(&index_of_all, FIRST_LINES);
+}
+
+void hs_locate_expect_elsewhere(uintptr_t addr)
+{
+    hs_index_expect(&index_of_all, hs_locate_hash(addr));
+}
+
+void hs_locate_review(struct hs_thread *thread, uint32_t sample_count)
+{
+    uint32_t rest_count = hs_load_relaxed(&thread->rest_count);
+    if (rest_count != 0) {
+        hs_store_relaxed(&thread->rest_count, rest_count - 1);
+    } else if (sample_count >= REVIEW_SAMPLES && thread->evicted_count > sample_count / 4 * 3) {
+        hs_store_relaxed(&thread->rest_count, HS_LOCATE_REST);
+    }
+    thread->evicted_count = 0;
+    hs_store_relaxed(&thread->found_count, 0);
 }
 
 /* --- finding ----------------------------------------------------------------------------------- */
@@ -61,7 +81,9 @@ static HS_COLD bool find_in_places(uintptr_t addr, struct hs_place *ret_place)
 {
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         if (find_in_place_of(thread, addr, ret_place)) {
-            hs_add_relaxed(&thread->found_count, 1);
+            if (hs_add_relaxed(&thread->found_count, 1) + 1 == HS_LOCATE_FOUND_MAX) {
+                hs_store_relaxed(&thread->rest_count, HS_LOCATE_REST);
+            }
             return true;
         }
     }
@@ -150,13 +172,16 @@ static struct hs_record_v1 *take_any(struct hs_thread *thread)
 
 struct hs_record_v1 *hs_locate_take_elsewhere(struct hs_thread *thread, struct hs_recent *recent)
 {
-    if (hs_unlikely(hs_load_relaxed(&thread->found_count) >= HS_LOCATE_FOUND_MAX)) {
+    if (hs_load_relaxed(&thread->rest_count) != 0) {
         return take_any(thread);
     }
     /* ORDER recent-leave: who freed the last block here has done with its record. */
     uint64_t addr = hs_load_acquire(&recent->addr);
-    if (addr != 0 && !move_to_index(recent, addr)) {
-        return NULL;
+    if (addr != 0) {
+        thread->evicted_count++;
+        if (!move_to_index(recent, addr)) {
+            return NULL;
+        }
     }
     struct hs_record_v1 *record = recent->record;
     if (record) {

@@ -9,7 +9,8 @@
  *
  * Whoever frees a block of another thread looks in the index, then in the places of all threads, and
  * then once more in the index, where it may have gone meanwhile. That is long; so a thread whose blocks
- * are often found by others leaves its places alone for a while, and puts new records into the index.
+ * are often found by others leaves its places alone for a while, and puts new records into the index. So
+ * does one whose blocks live too long for them.
  *
  * Holds     a block is found by every search that starts after hs_locate_publish returned, until it is
  *           forgotten: it enters the index before it leaves its place. Only the owner of a place puts
@@ -39,6 +40,13 @@ struct hs_place {
 
 bool hs_locate_init(void);
 
+/* Cold half of hs_locate_expect: what an entry in the index will change is brought near. */
+void hs_locate_expect_elsewhere(uintptr_t addr);
+
+/* Looks back at the last `sample_count` samples of a thread: if most of its blocks had to leave their
+ * places, it leaves these alone for a while. */
+void hs_locate_review(struct hs_thread *thread, uint32_t sample_count);
+
 /* Cold half of hs_locate_find: not in a place of `thread` (NULL: of nobody). */
 bool hs_locate_find_elsewhere(uintptr_t addr, struct hs_place *ret_place);
 
@@ -55,9 +63,10 @@ bool hs_locate_publish_elsewhere(struct hs_thread *thread, uintptr_t addr,
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
-/* Blocks of others that may be found in a thread's places before it leaves them alone. Halved each
- * time the thread's name is looked at. */
+/* Blocks that others may find in a thread's places before it leaves them alone, */
 #define HS_LOCATE_FOUND_MAX 64U
+/* for so many reviews. */
+#define HS_LOCATE_REST 16U
 
 /* Blocks 8 bytes apart share a line of the index, so that a filter bit's other half is near. */
 static inline uint32_t hs_locate_hash(uintptr_t addr)
@@ -111,6 +120,17 @@ static inline void hs_locate_forget(struct hs_thread *thread, const struct hs_pl
     }
 }
 
+/* A block at `addr` will be recorded soon: what is far away may come. */
+static inline void hs_locate_expect(struct hs_thread *thread, uintptr_t addr)
+{
+    uintptr_t goes_va = hs_load_relaxed(&hs_locate_recent(thread, addr)->addr);
+    if (hs_unlikely(hs_load_relaxed(&thread->rest_count) != 0)) {
+        hs_locate_expect_elsewhere(addr);
+    } else if (goes_va != 0) {
+        hs_locate_expect_elsewhere(goes_va);
+    }
+}
+
 /* A record for a block at `addr`, to be filled and published; NULL: none. */
 static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread, uintptr_t addr)
 {
@@ -118,7 +138,7 @@ static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread, uint
     struct hs_record_v1 *record = recent->record;
     /* ORDER recent-leave: who freed the last block here has done with its record. */
     if (hs_likely(hs_load_acquire(&recent->addr) == 0) && hs_likely(record != NULL) &&
-        hs_likely(hs_load_relaxed(&thread->found_count) < HS_LOCATE_FOUND_MAX) &&
+        hs_likely(hs_load_relaxed(&thread->rest_count) == 0) &&
         hs_likely(hs_load_relaxed(&record->word) == 0)) {
         return record;
     }

@@ -184,6 +184,7 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
         hs_thread_refresh_name(thread);
     }
     hs_filter_expect((uintptr_t)ptr);
+    hs_locate_expect(thread, (uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
@@ -224,7 +225,7 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     }
 }
 
-static __attribute__((noinline)) bool free_old(const void *ptr, struct hs_live_block *ret_block)
+static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_block)
 {
     if (hs_unlikely(!hs_lifecycle_is_on())) {
         return false;
@@ -245,12 +246,13 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     struct hs_mark mark;
     if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) || hs_unlikely(ret_block) ||
         hs_unlikely(!hs_lifecycle_is_on())) {
-        return free_old(ptr, ret_block);
+        return free_with_care(ptr, ret_block);
     }
     hs_guard_set(&mark);
-    bool is_done = hs_live_remove_young(tls->self, (uintptr_t)ptr);
+    bool was_recorded = hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr)) ||
+                        hs_live_remove(tls->self, (uintptr_t)ptr, NULL);
     hs_guard_leave();
-    return hs_likely(is_done) || free_old(ptr, ret_block);
+    return was_recorded;
 }
 
 /* The hot way has it inline. */

@@ -256,10 +256,9 @@ uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
     return first;
 }
 
-uint32_t hs_region_record_id(const struct hs_record_v1 *record)
+HS_COLD uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record)
 {
-    /* Most are seen through the longest view; the first ones perhaps through an earlier one. */
-    for (unsigned i = HS_REGION_VIEWS; i-- > 0;) {
+    for (unsigned i = 0; i < HS_REGION_VIEWS; i++) {
         const struct hs_region_view *view = &hs_region.views[HS_SECTION_RECORDS][i];
         /* ORDER region-view: a view's base before the view. */
         const uint8_t *base = hs_load_acquire(&view->base);

@@ -56,8 +56,8 @@ void *hs_region_extend(enum hs_section_id section, uint64_t id);
 /* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full. */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
-/* The id of a record that hs_region_record gave. */
-uint32_t hs_region_record_id(const struct hs_record_v1 *record);
+/* Cold half of hs_region_record_id. */
+uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record);
 
 /* Copies a NUL-terminated string of `len` bytes (and its NUL) to BYTES; 0 when there is no room. */
 uint32_t hs_region_put_bytes(const char *bytes, uint64_t len);
@@ -97,6 +97,15 @@ static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_
 static inline struct hs_record_v1 *hs_region_record(uint32_t id)
 {
     return hs_region_at(HS_SECTION_RECORDS, id);
+}
+
+/* The id of a record that hs_region_record gave. */
+static inline uint32_t hs_region_record_id(const struct hs_record_v1 *record)
+{
+    /* ORDER region-view: a view's base before the view. */
+    const struct hs_region_view *view = hs_load_acquire(&hs_region.current[HS_SECTION_RECORDS]);
+    uint64_t id = ((uint64_t)record - (uint64_t)view->base) / sizeof(*record);
+    return hs_likely(id < view->count) ? (uint32_t)id : hs_region_record_id_in_any(record);
 }
 
 static inline struct hs_stack_v1 *hs_region_stack(uint32_t id)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/locate.h"
 #include "client/pages.h"
 #include "client/region.h"
 #include "client/sandbox.h"
@@ -201,9 +202,9 @@ HS_COLD void hs_thread_attach(void)
  * 4096, and then at every 4096th. */
 HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
 {
+    hs_locate_review(thread, thread->name_interval);
     thread->name_interval = thread->name_interval < 4096 ? thread->name_interval * 2 : 4096;
     thread->name_countdown = thread->name_interval;
-    hs_store_relaxed(&thread->found_count, hs_load_relaxed(&thread->found_count) / 2);
     if (thread->thread_id != HS_THREAD_ID_OTHER && !hs_sandbox_is_tight()) {
         struct hs_thread_v1 *entry = hs_region_at(HS_SECTION_THREADS, thread->thread_id);
         if (entry) {

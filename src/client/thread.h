@@ -66,7 +66,10 @@ struct hs_thread {
     struct hs_thread *next;              /* all of them; never unlinked */
     uint32_t owner_tid;                  /* 0: free to take */
     uint32_t name_interval;
-    uint32_t found_count; /* how many of its recent blocks others found there */
+    /* Since the last review of the places in `recents`: see locate.h. */
+    uint32_t found_count;   /* blocks that others found there */
+    uint32_t evicted_count; /* that had to go to the index */
+    uint32_t rest_count;    /* reviews until the places are used again; 0: they are used */
     struct hs_recent recents[1U << HS_RECENT_BITS];
     struct hs_walk walk;
 };

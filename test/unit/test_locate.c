@@ -30,6 +30,7 @@ static int forget_strangers(void **state)
 {
     (void)state;
     hs_thread_self()->found_count = 0;
+    hs_thread_self()->rest_count = 0;
     return 0;
 }
 
@@ -201,12 +202,38 @@ static void test_blocks_for_others(void **state)
         assert_int_equal(place.recent != NULL, i < HS_LOCATE_FOUND_MAX);
         assert_true(take_as(NULL, 0x400000 + 16 * i));
     }
-    hs_thread_refresh_name(self);
+    for (uint32_t i = 0; i < HS_LOCATE_REST; i++) {
+        assert_int_not_equal(self->rest_count, 0);
+        hs_locate_review(self, 4096);
+    }
     assert_true(insert(0x410000));
     assert_true(hs_locate_find(self, 0x410000, &place));
     assert_non_null(place.recent);
     assert_true(take(0x410000));
     assert_int_equal(alive_count(), 0);
+}
+
+/* Whose blocks all live too long leaves its places alone as well. */
+static void test_long_lives(void **state)
+{
+    (void)state;
+    struct hs_thread *self = hs_thread_self();
+    hs_locate_review(self, 4096);
+    for (uintptr_t i = 0; i < 4096; i++) {
+        assert_true(insert(0x500000 + 16 * i));
+    }
+    hs_locate_review(self, 4096);
+    assert_int_equal(self->rest_count, HS_LOCATE_REST);
+    for (uintptr_t i = 0; i < 4096; i++) {
+        assert_true(take(0x500000 + 16 * i));
+    }
+    self->rest_count = 0;
+    for (uintptr_t i = 0; i < 4096; i++) {
+        assert_true(insert(0x500000 + 16 * i));
+        assert_true(take(0x500000 + 16 * i));
+    }
+    hs_locate_review(self, 4096);
+    assert_int_equal(self->rest_count, 0);
 }
 
 /* --- all at once --------------------------------------------------------------------------------- */
@@ -230,7 +257,7 @@ static void *play(void *arg)
     uint64_t rng = (uintptr_t)arg * 77 + 1;
     uintptr_t addr = THREAD_ADDR * ((uintptr_t)arg + 1);
     for (uint32_t i = 0; i < TURNS; i++) {
-        hs_store_relaxed(&hs_thread_self()->found_count, 0); /* never leaves its places for long */
+        hs_store_relaxed(&hs_thread_self()->rest_count, 0); /* never leaves its places for long */
         addr += 16;
         bool is_good = insert(addr);
         uintptr_t old = swap((uint32_t)hs_rand_next(&rng) % BOARD, addr);
@@ -272,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup(test_tombstone_in_a_place, forget_strangers),
         cmocka_unit_test_setup(test_abandoned_insert, forget_strangers),
         cmocka_unit_test_setup(test_blocks_for_others, forget_strangers),
+        cmocka_unit_test_setup(test_long_lives, forget_strangers),
         cmocka_unit_test_setup(test_all_at_once, forget_strangers),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
