@@ -244,6 +244,8 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
 {
     struct hs_tls *tls = &hs_tls;
     struct hs_mark mark;
+    /* Most allocators look at the block's own memory next: it may come while we look for the record. */
+    __builtin_prefetch((const char *)ptr - 8, 1);
     if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) || hs_unlikely(ret_block) ||
         hs_unlikely(!hs_lifecycle_is_on())) {
         return free_with_care(ptr, ret_block);
