@@ -54,7 +54,7 @@ _heapscope()
     local options='--help'
     case $command in
         run)
-            options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --top --'
+            options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --no-compress --top --'
             ;;
         report)
             options+=' --view --tree --top --frames --snapshot --pid --health --json --width'

@@ -46,6 +46,7 @@ struct run {
     bool is_quiet;
     bool is_following;
     bool is_symbolizing;
+    bool is_compressing;
     char **program; /* and its arguments */
     struct hs_preflight preflight;
     char preload_path[PATH_MAX];
@@ -70,6 +71,7 @@ static int parse(struct run *run, int argc, char **argv)
         HS_OPT_FLAG_OFF(0, "no-follow", &run->is_following,
                         "leave alone the programs that the program starts"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->is_symbolizing, "leave names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-compress", &run->is_compressing, "write the file as it is"),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
     };
@@ -126,7 +128,8 @@ static int start_file(struct run *run, pid_t pid)
         return r;
     }
     const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
-                                                   .sink_ctx = &run->file };
+                                                   .sink_ctx = &run->file,
+                                                   .is_compressing = run->is_compressing };
     r = hs_trace_writer_new(&config, &run->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(run->writer);
@@ -237,7 +240,7 @@ static int say_not_started(const struct run *run, int error)
 /* From now on an impatient Ctrl-C ends the looking up of names, not us: the file is worth more. */
 static void outlive_signals(void)
 {
-    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTTOU };
+    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTTOU };
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         signal(signals[i], SIG_IGN);
     }
@@ -271,6 +274,7 @@ static int record(struct run *run)
             status = status_of(&run->result);
         }
         collector = hs_collector_free(collector);
+        signal(SIGPIPE, SIG_IGN); /* who reads our messages may have gone; freeing gave it back */
         if (r == 0) {
             hs_run_words_gaps(run->program[0], &run->result, run->preflight.defines_malloc);
             if (run->result.image_count > 0) {
@@ -288,6 +292,7 @@ int hs_cmd_run(int argc, char **argv)
                        .stack_count = 3,
                        .is_following = true,
                        .is_symbolizing = true,
+                       .is_compressing = true,
                        .file = { .out.fd = -1, .spool_fd = -1 } };
     reserve_standard_fds();
     int status = parse(&run, argc, argv);

@@ -18,6 +18,7 @@
 #include "rt/bits.h"
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
+#include "trace/writer_press.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
 #include "util/write_all.h"
@@ -62,7 +63,8 @@ int hs_trace_writer_new(const struct hs_trace_writer_config *config,
     }
     hs_buf_init(&writer->out, config->sink, config->sink_ctx);
     writer->batch = hs_batch_new();
-    if (!writer->batch) {
+    writer->press = config->is_compressing ? hs_writer_press_new() : NULL;
+    if (!writer->batch || (config->is_compressing && !writer->press)) {
         hs_trace_writer_free(writer);
         return -ENOMEM;
     }
@@ -75,6 +77,7 @@ struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer)
     if (writer) {
         hs_writer_dump_deinit(writer);
         hs_batch_free(writer->batch);
+        hs_writer_press_free(writer->press);
         hs_intern_deinit(&writer->functions);
         hs_intern_deinit(&writer->paths);
         hs_intern_deinit(&writer->build_ids);
@@ -128,9 +131,11 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
     uint8_t head[12] = { 1U << 3 | 2U }; /* Trace.packet, length-delimited */
     size_t head_bytes = 1 + hs_put_varint(head + 1, bytes);
     hs__pb__trace_packet__pack(packet, writer->scratch);
-    hs_buf_add(&writer->out, head, head_bytes);
-    hs_buf_add(&writer->out, writer->scratch, bytes);
-    writer->err = writer->out.err;
+    struct hs_buf *to = writer->press ? hs_writer_press_in(writer->press) : &writer->out;
+    hs_buf_add(to, head, head_bytes);
+    hs_buf_add(to, writer->scratch, bytes);
+    hs_writer_fail(writer, writer->press ? hs_writer_press(writer->press, false, &writer->out)
+                                         : writer->out.err);
 }
 
 uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns)
@@ -318,13 +323,11 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
 
 int hs_trace_writer_finish(struct hs_trace_writer *writer)
 {
+    if (writer->err == 0 && writer->press) {
+        writer->err = hs_writer_press(writer->press, true, &writer->out);
+    }
     if (writer->err == 0) {
         writer->err = hs_buf_finish(&writer->out);
     }
     return writer->err;
-}
-
-uint64_t hs_trace_writer_bytes(const struct hs_trace_writer *writer)
-{
-    return writer->out.total_bytes;
 }

@@ -41,6 +41,7 @@ struct hs_trace_clocks {
 struct hs_trace_writer_config {
     hs_buf_sink_fn *sink; /* takes all bytes it is given, or returns -errno */
     void *sink_ctx;
+    bool is_compressing;  /* packets are written compressed, many in one */
     uint32_t sequence_id; /* 0: one is chosen that differs from file to file */
     /* NULL: the system's. Tests give their own, so that the same input makes the same file. */
     void (*read_clocks)(void *ctx, struct hs_trace_clocks *ret_clocks);
@@ -104,6 +105,3 @@ int hs_trace_writer_module_symbols(struct hs_trace_writer *writer,
 
 /* Hands out what is buffered. Returns the first error of all calls. */
 int hs_trace_writer_finish(struct hs_trace_writer *writer);
-
-/* Bytes written so far, those still buffered included. */
-uint64_t hs_trace_writer_bytes(const struct hs_trace_writer *writer);

@@ -21,6 +21,11 @@ void hs_buf_deinit(struct hs_buf *buf)
     *buf = (struct hs_buf){ 0 };
 }
 
+void hs_buf_clear(struct hs_buf *buf)
+{
+    buf->bytes = 0;
+}
+
 static void flush(struct hs_buf *buf)
 {
     if (buf->err == 0 && buf->bytes > 0) {

@@ -48,6 +48,9 @@ void hs_buf_repeat(struct hs_buf *buf, char c, size_t count);
 void hs_buf_printf(struct hs_buf *buf, const char *format, ...) HS_PRINTF(2, 3);
 void hs_buf_vprintf(struct hs_buf *buf, const char *format, va_list args) HS_PRINTF(2, 0);
 
+/* Without a sink: forgets what was written, and keeps the memory. */
+void hs_buf_clear(struct hs_buf *buf);
+
 /* Without a sink: the text so far, NUL-terminated; "" when nothing was written or memory ran out. */
 const char *hs_buf_text(struct hs_buf *buf);
 

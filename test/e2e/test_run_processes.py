@@ -44,6 +44,17 @@ def test_summary(heapscope, tmp_path, report):
     assert 10_000_000 < live < 14_000_000
 
 
+def test_reader_of_the_summary_goes_away(dist, report, tmp_path):
+    file = tmp_path / "x.pftrace"
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([dist / "bin/heapscope", "run", "-o", file, "--", "/bin/true"], stderr=write,
+                          env=clean_env(), check=False)
+    os.close(write)
+    assert done.returncode == 0
+    assert report(file)["processes"]
+
+
 def test_quiet(heapscope, tmp_path):
     done = heapscope("run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/true")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -169,7 +180,7 @@ def test_names_can_be_left_out(run, heapscope, target, tmp_path):
     program = target("views")
 
     def seen(*options):
-        done = run([program], "-i", 1, *options)
+        done = run([program], "-i", 1, "--no-compress", *options)
         exported = tmp_path / "folded"
         assert heapscope("export", "--format", "folded", done.file, "-o", exported).returncode == 0
         return done.file.read_bytes(), done.report()["stacks"], exported.read_text()

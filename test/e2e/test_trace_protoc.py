@@ -3,6 +3,7 @@
 import re
 import struct
 import subprocess
+import zlib
 
 import pytest
 
@@ -251,3 +252,18 @@ def test_modules_are_where_they_were(packets):
               for p in packets if get(p, "heapscope", "dump", "modules", default=None)}
     assert biases == {i: [0x550000000000 + pid * 4096, 0x7F0000000000, 0]
                       for i, pid in ((0, 100), (1, 101), (2, 100))}
+
+
+@pytest.mark.parametrize("scenario", ["session", "large"])
+def test_compressed_packets_hold_the_same(tmp_path, scenario):
+    plain = write(scenario, tmp_path / "plain").read_bytes()
+    pressed = write(f"{scenario}-compressed", tmp_path / "pressed")
+    packets = parse(protoc("decode", pressed.read_bytes()))["packet"]
+    assert all(list(packet) == ["compressed_packets"] for packet in packets)
+    raw = [zlib.decompress(get(packet, "compressed_packets")) for packet in packets]
+    assert b"".join(raw) == plain
+    assert len(pressed.read_bytes()) < len(plain) / 2
+    assert load(pressed) == load(tmp_path / "plain")
+    # Each holds whole packets, and not much more at once than is worth it.
+    assert all(parse(protoc("decode", data))["packet"] for data in raw)
+    assert max(map(len, raw)) < 900_000

@@ -40,7 +40,7 @@ def trace_tool():
         unfinished = folder / f"tool.{os.getpid()}"
         subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
                         "-I", ROOT / "src", "-I", folder, "-I", made, *sources, "-o", unfinished,
-                        "-lprotobuf-c", "-lz", "-lzstd", "-lm"], check=True)
+                        "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lm"], check=True)
         unfinished.rename(folder / "tool")
     return folder / "tool"
 

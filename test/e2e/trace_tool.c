@@ -3,6 +3,7 @@
  *
  *     trace_tool write session FILE    two processes, two heaps, three dumps, an exec, symbols
  *     trace_tool write large FILE      one process of 20000 stacks
+ *     ... SCENARIO-compressed FILE     the same in compressed packets
  *     trace_tool read FILE             JSON on standard output; status 3: empty, 4: no trace
  */
 #include <fcntl.h>
@@ -80,19 +81,32 @@ static int write_session(struct hs_trace_writer *writer)
     return err;
 }
 
+/* The same input makes the same file. */
+static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
+{
+    (void)ctx;
+    *ret_clocks = (struct hs_trace_clocks){ .boottime_ns = UINT64_C(9000000000),
+                                            .monotonic_ns = UINT64_C(9000000000),
+                                            .realtime_ns = UINT64_C(1700000000000000000) };
+}
+
+/* A scenario whose name ends in "-compressed" is written so. */
 static int write_trace(const char *scenario, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     struct hs_trace_writer_config config = {
         .sink = hs_trace_write_fd,
         .sink_ctx = (void *)(intptr_t)fd,
+        .is_compressing = strstr(scenario, "-compressed") != NULL,
+        .sequence_id = 77,
+        .read_clocks = read_clocks,
     };
     struct hs_trace_writer *writer;
     if (fd < 0 || hs_trace_writer_new(&config, &writer) < 0) {
         return 1;
     }
     int err = hs_trace_writer_begin(writer);
-    if (strcmp(scenario, "session") == 0) {
+    if (strncmp(scenario, "session", 7) == 0) {
         err |= write_session(writer);
     } else {
         err |= dump(writer, fixture_typical(100, 20000, 20, UINT64_C(12000000000)), true);

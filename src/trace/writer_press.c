@@ -1,0 +1,92 @@
+/*
+ * See writer_press.h.
+ */
+#include "trace/writer_press.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+
+#include "trace/writer_state.h"
+
+#define LEVEL 1
+/* Far more than the 32 KiB that zlib looks back. A reader needs memory for all of it at once. */
+#define ENOUGH_BYTES     (256U * 1024)
+#define COMPRESSED_FIELD 50U
+
+struct hs_writer_press {
+    struct hs_buf in;
+    struct libdeflate_compressor *compressor;
+    uint8_t *pressed;
+    size_t pressed_capacity;
+};
+
+struct hs_writer_press *hs_writer_press_new(void)
+{
+    struct hs_writer_press *press = calloc(1, sizeof(*press));
+    if (press) {
+        press->compressor = libdeflate_alloc_compressor(LEVEL);
+    }
+    return press && press->compressor ? press : hs_writer_press_free(press);
+}
+
+struct hs_writer_press *hs_writer_press_free(struct hs_writer_press *press)
+{
+    if (press) {
+        if (press->compressor) {
+            libdeflate_free_compressor(press->compressor);
+        }
+        hs_buf_deinit(&press->in);
+        free(press->pressed);
+        free(press);
+    }
+    return NULL;
+}
+
+struct hs_buf *hs_writer_press_in(struct hs_writer_press *press)
+{
+    return &press->in;
+}
+
+static int reserve(struct hs_writer_press *press, size_t bytes)
+{
+    if (bytes <= press->pressed_capacity) {
+        return 0;
+    }
+    uint8_t *larger = realloc(press->pressed, bytes);
+    if (!larger) {
+        return -ENOMEM;
+    }
+    press->pressed = larger;
+    press->pressed_capacity = bytes;
+    return 0;
+}
+
+/* TracePacket.compressed_packets in Trace.packet, by hand: there is nothing to pack but two lengths. */
+static void put_packet(struct hs_buf *out, const uint8_t *data, size_t bytes)
+{
+    uint8_t field[16], packet[16] = { 1U << 3 | 2U };
+    size_t field_bytes = hs_put_varint(field, COMPRESSED_FIELD << 3 | 2U);
+    field_bytes += hs_put_varint(field + field_bytes, bytes);
+    size_t packet_bytes = 1 + hs_put_varint(packet + 1, field_bytes + bytes);
+    hs_buf_add(out, packet, packet_bytes);
+    hs_buf_add(out, field, field_bytes);
+    hs_buf_add(out, data, bytes);
+}
+
+int hs_writer_press(struct hs_writer_press *press, bool is_last, struct hs_buf *out)
+{
+    struct hs_buf *in = &press->in;
+    if (in->err != 0 || in->bytes == 0 || (!is_last && in->bytes < ENOUGH_BYTES)) {
+        return in->err;
+    }
+    int r = reserve(press, libdeflate_zlib_compress_bound(press->compressor, in->bytes));
+    if (r < 0) {
+        return r;
+    }
+    size_t bytes = libdeflate_zlib_compress(press->compressor, in->data, in->bytes, press->pressed,
+                                            press->pressed_capacity);
+    put_packet(out, press->pressed, bytes);
+    hs_buf_clear(in);
+    return out->err;
+}
