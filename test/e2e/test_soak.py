@@ -1,0 +1,82 @@
+"""A server that never rests, profiled for long: what we hold stays flat, and our figures do not drift away.
+
+A minute; HEAPSCOPE_SOAK_MINUTES says otherwise (releases: 30).
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import clean_env
+
+MINUTES = float(os.environ.get("HEAPSCOPE_SOAK_MINUTES", 1))
+# Standard errors that a figure may be off: of some hundred looks none by chance.
+ERRORS_MAX = 5
+
+
+def status_kib(pid, field):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{field}:\s+(\d+) kB", text, re.M).group(1))
+
+
+def child_of(pid, name):
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for child in map(int, children.read_text().split()):
+            if pathlib.Path(f"/proc/{child}/comm").read_text().startswith(name):
+                return child
+        time.sleep(0.02)
+    raise AssertionError(f"{name} was not started")
+
+
+def watch(process, pid):
+    """[(KiB of the collector, KiB of the region)] while it runs."""
+    seen = []
+    while process.poll() is None:
+        try:
+            seen.append((status_kib(process.pid, "RssAnon"), status_kib(pid, "RssShmem")))
+        except (OSError, AttributeError):  # it ends
+            break
+        time.sleep(1)
+    return seen
+
+
+@pytest.mark.slow
+def test_soak(dist, report, target, tmp_path):
+    program, file, truth = target("soak", "-pthread", "-O2"), tmp_path / "x.pftrace", tmp_path / "truth"
+    with truth.open("w") as out:
+        process = subprocess.Popen(
+            [dist / "bin/heapscope", "run", "-q", "--dump-every", f"{MINUTES * 60 / 40}s", "-o", file, "--",
+             program, str(int(MINUTES * 60))], stdout=out, env=clean_env())
+        seen = watch(process, child_of(process.pid, "soak"))
+        assert process.wait() == 0
+    # Flat: the second half needs no more than the second quarter did, but for a buffer or two.
+    quarter = len(seen) // 4
+    for what, values in zip(("collector", "region"), zip(*seen)):
+        warm, later = max(values[quarter:2 * quarter]), max(values[2 * quarter:])
+        assert later <= warm * 1.05 + 1024, f"{what}: {values}"
+    # No drift: in each dump, and at the end.
+    lines = [tuple(map(int, line.split())) for line in truth.read_text().splitlines()]
+    final = report(file)
+    (run,) = final["processes"]
+    assert final["losses"] == []
+    check(final, lines[-1], 0)
+    start_ns = lines[-1][0] - run["duration_seconds"] * 1e9
+    for number in range(4, run["snapshot_count"] - 1):
+        shot = report(file, "--snapshot", str(number))
+        at_ns = start_ns + shot["duration_seconds"] * 1e9
+        near = [line for line in lines if abs(line[0] - at_ns) < 2e9]
+        # Between two lines the truth moves.
+        moved = max(line[1] for line in near) - min(line[1] for line in near)
+        check(shot, near[len(near) // 2], moved + near[0][1] * 0.005)
+
+
+def check(shot, line, slack_bytes):
+    live = shot["totals"]["live"]
+    error = live["bytes_margin"] / 1.96
+    assert abs(live["bytes"] - line[1]) < ERRORS_MAX * error + slack_bytes, (live, line)
