@@ -38,6 +38,7 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
         hs_sandbox_advise(mapped, level_bytes(lines), MADV_HUGEPAGE);
     }
     hs_store_relaxed(&level->line_mask, lines - 1);
+    hs_store_relaxed(&level->line_shift, 32 - (uint32_t)hs_log2_floor(lines));
     if (!hs_cas_relaxed(&level->slots, &slots, mapped)) {
         hs_sys_munmap(mapped, level_bytes(lines));
     }

@@ -36,6 +36,7 @@
 struct hs_index_level {
     uint64_t *slots;      /* NULL: this level is not there yet */
     uint32_t line_mask;   /* lines - 1 */
+    uint32_t line_shift;  /* a hash without so many of its low bits is a line */
     uint32_t spill_count; /* entries placed outside their first two lines */
     uint32_t move_next;   /* next line to carry over to the next level */
     uint32_t move_done;   /* lines carried over */
@@ -69,8 +70,9 @@ typedef bool (*hs_index_match_fn)(void *ctx, uint32_t id);
 
 static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32_t hash, uint32_t i)
 {
-    /* The lines of a group are aligned together: i flips the low bits of the line number. */
-    uint32_t line = (hash ^ i) & hs_load_relaxed(&level->line_mask);
+    /* The high bits of a product are the ones that spread neighbours evenly. The lines of a group are
+     * aligned together: i flips the low bits of the line number. */
+    uint32_t line = (hash >> hs_load_relaxed(&level->line_shift)) ^ i;
     return level->slots + (uint64_t)line * HS_INDEX_LINE;
 }
 
