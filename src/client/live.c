@@ -23,7 +23,7 @@ static bool does_cover(uintptr_t start, uintptr_t addr)
 {
     struct hs_place place;
     return hs_locate_find(hs_tls.self, start, &place) &&
-           (start == addr || addr - start < place.record->size_bytes);
+           (start == addr || addr - start < HS_RECORD_SIZE(place.record->size_thread));
 }
 
 bool hs_live_covers(uintptr_t addr)
@@ -75,7 +75,7 @@ static HS_COLD void describe(const struct hs_record_v1 *record, uint64_t word,
 {
     *ret_block = (struct hs_live_block){
         .addr = record->addr,
-        .size_bytes = record->size_bytes,
+        .size_bytes = HS_RECORD_SIZE(record->size_thread),
         .weight_bytes = hs_live_weight(record, word),
         .stack_id = record->stack_id,
         .birth_ms = record->birth_ms,
@@ -97,7 +97,7 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     struct hs_record_v1 *record = place.record;
     uint64_t word = place.word;
     uint64_t weight_bytes = hs_live_weight(record, word);
-    uint64_t size_bytes = record->size_bytes;
+    uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
     if (ret_block) {
         describe(record, word, ret_block);
     }

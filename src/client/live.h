@@ -75,13 +75,15 @@ hs_live_publish(struct hs_thread *thread, const struct hs_live_block *block)
     if (hs_unlikely(!record)) {
         return HS_LOSS_TABLE_FULL;
     }
-    record->addr = block->addr;
     uint64_t size_bytes =
         block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
+    /* ORDER record: its former state was taken away before; see view_record in record_scan.c. */
+    hs_fence_release();
+    hs_store_relaxed(&record->addr, block->addr);
     /* One store, which a free soon after can read from while it is still under way. */
-    record->size_and_thread = size_bytes | (uint64_t)thread->thread_id << 48;
-    record->stack_id = block->stack_id;
-    record->birth_ms = block->birth_ms;
+    hs_store_relaxed(&record->size_thread, HS_RECORD_SIZE_THREAD(size_bytes, thread->thread_id));
+    hs_store_relaxed(&record->stack_id, block->stack_id);
+    hs_store_relaxed(&record->birth_ms, block->birth_ms);
     /* ORDER record: the block's fields before ALIVE. */
     hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
                                                    HS_RECORD_ALIVE));
@@ -120,7 +122,7 @@ hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
 
 static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)
 {
-    uint64_t size_bytes = record->size_bytes;
+    uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
     uint64_t hits = HS_RECORD_HITS(word);
     uint64_t sampled_bytes = hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
     /* Without a branch: nobody can foresee which it is. */
@@ -156,7 +158,7 @@ static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr
     hs_load_acquire(&hs_control_page.control.epoch);
     if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||
         hs_unlikely(hs_peak_is_due(thread)) ||
-        hs_unlikely(record->size_bytes <= HS_LIVE_HALF_GRAIN)) {
+        hs_unlikely(HS_RECORD_SIZE(record->size_thread) <= HS_LIVE_HALF_GRAIN)) {
         return false;
     }
     uint64_t weight_bytes = hs_live_weight(record, word);

@@ -87,7 +87,8 @@ static inline uint64_t hs_locate_word(const struct hs_record_v1 *record, uintptr
     }
     /* ORDER record: the address and all else before the word that says ALIVE. */
     uint64_t word = hs_load_acquire(&record->word);
-    return hs_likely(HS_RECORD_STATE(word) == HS_RECORD_ALIVE) && hs_likely(record->addr == addr)
+    return hs_likely(HS_RECORD_STATE(word) == HS_RECORD_ALIVE) &&
+                   hs_likely(hs_load_relaxed(&record->addr) == addr)
                ? word
                : 0;
 }

@@ -33,6 +33,10 @@ HS_COLD void hs_peak_mark(struct hs_thread *thread)
         /* The cut is announced before the epoch moves on, so that nothing dies in between without
          * leaving its record. Peaks step by 2: see "Totals" in fmt/region_layout.h. */
         uint64_t epoch = hs_load_relaxed(&control->epoch);
+        /* An epoch that a snapshot passes meanwhile is none of ours, whoever saw it announced. */
+        hs_store_relaxed(&control->peak_time_ns, 0);
+        /* ORDER peak-final: no time before a cut that may yet change. */
+        hs_fence_release();
         do {
             hs_store_relaxed(&control->peak_epoch, epoch);
             /* ORDER cut: the announced cut is seen by whoever sees the next epoch. */
@@ -40,7 +44,8 @@ HS_COLD void hs_peak_mark(struct hs_thread *thread)
         hs_store_relaxed(&control->peak_bytes, total);
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-        hs_store_relaxed(&control->peak_time_ns,
+        /* ORDER peak-final: the cut before the time that says that it stays. */
+        hs_store_release(&control->peak_time_ns,
                          (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
     }
     /* ORDER peak-mark: our cut before the next marker's. */

@@ -32,7 +32,7 @@ static void list_splice(struct hs_record_list *to, struct hs_record_list *from)
     struct hs_record_list moved = list_detach(from);
     struct hs_record_v1 *last = hs_region_record(moved.last);
     if (last) {
-        last->addr = to->first;
+        hs_store_relaxed(&last->addr, to->first);
         to->last = to->first == HS_RECORD_NONE ? moved.last : to->last;
         to->first = moved.first;
         to->count += moved.count;
@@ -47,11 +47,11 @@ HS_COLD void hs_records_pass_on(struct hs_record_list *list)
     if (!first) {
         return;
     }
-    first->birth_ms = all.count;
+    hs_store_relaxed(&first->birth_ms, all.count);
     uint64_t head = hs_load_relaxed(&pool_head);
     uint64_t mine;
     do {
-        first->stack_id = (uint32_t)head;
+        hs_store_relaxed(&first->stack_id, (uint32_t)head);
         mine = ((head >> 32) + 1) << 32 | (all.first + 1);
         /* ORDER record-pool: the batch's links before its head. */
     } while (!hs_cas_acq_rel(&pool_head, &head, mine));
@@ -68,7 +68,7 @@ static HS_COLD bool pool_take(struct hs_record_list *list)
             return false;
         }
         /* May be another's by now; then the tag has changed and so the swap fails. */
-        uint64_t next = ((head >> 32) + 1) << 32 | first->stack_id;
+        uint64_t next = ((head >> 32) + 1) << 32 | hs_load_relaxed(&first->stack_id);
         /* ORDER record-pool: as above, for the head found when we fail. */
         if (hs_cas_acq_rel(&pool_head, &head, next)) {
             list->first = id;
@@ -160,7 +160,7 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
     if (!thread) {
         uint64_t head = hs_load_relaxed(&nested_head);
         do {
-            record->addr = (uint32_t)head;
+            hs_store_relaxed(&record->addr, (uint32_t)head);
             /* ORDER record-nested: links before the head. */
         } while (!hs_cas_acq_rel(&nested_head, &head, (uint64_t)id + 1));
         return;

@@ -31,7 +31,7 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word);
 static inline void hs_records_push(struct hs_record_list *list, uint32_t id,
                                    struct hs_record_v1 *record)
 {
-    record->addr = list->first;
+    hs_store_relaxed(&record->addr, list->first); /* who finds it by an old id may look */
     if (list->first == HS_RECORD_NONE) {
         list->last = id;
     }

@@ -27,8 +27,9 @@ struct capture {
     struct hs_region_map stacks; /* as of the cut */
     struct hs_region_map records;
     struct hs_record_scan scan;
-    bool has_peak; /* the scan found the client's peak standing still */
+    uint64_t peak_epoch; /* as known before the cut */
     uint64_t peak_time_ns;
+    bool has_peak; /* and it stood still until the scan was over */
 };
 
 /* Once per word: the target may go on writing. */
@@ -87,6 +88,7 @@ static int copy_still_totals(struct capture *c, unsigned parity)
         return r;
     }
     const struct hs_stack_v1 *stacks = map.data;
+    free(c->before); /* of an earlier try */
     c->before = calloc(map.count + 1, sizeof(*c->before));
     if (c->before) {
         c->before_count = map.count;
@@ -98,9 +100,19 @@ static int copy_still_totals(struct capture *c, unsigned parity)
     return c->before ? 0 : -ENOMEM;
 }
 
+static void forget_scan(struct capture *c)
+{
+    hs_region_unmap(&c->stacks);
+    hs_region_unmap(&c->records);
+    free(c->scan.sums);
+    free(c->scan.threads);
+    c->scan = (struct hs_record_scan){ 0 };
+}
+
 static int prepare_scan(struct capture *c)
 {
     struct hs_record_scan *scan = &c->scan;
+    forget_scan(c);
     int r = hs_region_refresh(c->region);
     if (r == 0) {
         r = hs_region_map_section(c->region, HS_SECTION_STACKS, &c->stacks);
@@ -115,36 +127,29 @@ static int prepare_scan(struct capture *c)
     scan->records = c->records.data;
     scan->record_count = c->records.count;
     scan->cut_epoch = c->cut_epoch;
+    scan->peak_epoch = c->peak_epoch;
     scan->interval_bytes = c->region->header.interval_bytes;
     scan->interval_count = c->region->header.interval_count;
     scan->stack_count = c->stacks.count < UINT32_MAX ? (uint32_t)c->stacks.count : UINT32_MAX;
     scan->thread_count = threads <= HS_THREAD_ID_MAX ? (uint32_t)threads : HS_THREAD_ID_MAX + 1;
-    scan->sums = aligned_alloc(64, ((uint64_t)scan->stack_count + 1) * sizeof(*scan->sums));
+    size_t sums_bytes = ((size_t)scan->stack_count + 1) * sizeof(*scan->sums);
+    scan->sums = aligned_alloc(64, sums_bytes);
     scan->threads = calloc((size_t)scan->thread_count + 1, sizeof(*scan->threads));
-    return scan->sums && scan->threads ? 0 : -ENOMEM;
+    if (!scan->sums || !scan->threads) {
+        return -ENOMEM;
+    }
+    memset(scan->sums, 0, sums_bytes);
+    return 0;
 }
 
-/* Step 3. */
+/* Step 3. The peak must be the one that was known before the cut, to the end: its tombstones are kept
+ * only until there is a higher one. */
 static void scan_records(struct capture *c)
 {
     const struct hs_region_control_v1 *control = c->region->control;
-    struct hs_record_scan *scan = &c->scan;
-    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->has_peak; i++) {
-        memset(scan->sums, 0, ((size_t)scan->stack_count + 1) * sizeof(*scan->sums));
-        memset(scan->threads, 0, ((size_t)scan->thread_count + 1) * sizeof(*scan->threads));
-        scan->bad_count = 0;
-        /* ORDER cut: the peak's tombstones are there before its epoch has passed. */
-        scan->peak_epoch = hs_load_acquire(&control->peak_epoch);
-        c->peak_time_ns = hs_load_relaxed(&control->peak_time_ns);
-        /* Announced, but its epoch has not passed: the client is marking it this moment. */
-        bool is_final = scan->peak_epoch < hs_load_relaxed(&control->epoch);
-        hs_record_scan_run(scan);
-        c->has_peak = scan->peak_epoch != 0 && is_final &&
-                      hs_load_relaxed(&control->peak_epoch) == scan->peak_epoch;
-        if (scan->peak_epoch == 0 || c->is_dead) {
-            break;
-        }
-    }
+    hs_record_scan_run(&c->scan);
+    c->has_peak = c->peak_epoch != 0 && c->peak_time_ns != 0 &&
+                  hs_load_relaxed(&control->peak_epoch) == c->peak_epoch;
 }
 
 /* Step 4. */
@@ -161,6 +166,7 @@ static int fill_stacks(struct capture *c)
             header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
     }
     snap->stack_count = c->scan.stack_count;
+    free(snap->stacks); /* of an earlier try */
     snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));
     if (!snap->stacks) {
         return -ENOMEM;
@@ -219,34 +225,63 @@ static void settle_totals(struct capture *c)
     snap->bad_count += c->scan.bad_count;
 }
 
+static void load_peak(struct capture *c)
+{
+    const struct hs_region_control_v1 *control = c->region->control;
+    /* ORDER cut: the peak's tombstones are there before its epoch has passed. */
+    c->peak_epoch = hs_load_acquire(&control->peak_epoch);
+    /* ORDER peak-final: 0 while the client is marking it this moment. */
+    c->peak_time_ns = hs_load_acquire(&control->peak_time_ns);
+}
+
+/* Steps 1 and 2. */
+static int open_cut(struct capture *c)
+{
+    struct hs_region_control_v1 *control = c->region->control;
+    unsigned parity = (unsigned)(hs_load_relaxed(&control->epoch) & 1);
+    int r = copy_still_totals(c, !parity);
+    if (r == 0) {
+        r = hs_cut_open(control, &c->cut_epoch);
+    }
+    if (r == 0 && (c->cut_epoch & 1) != parity) {
+        hs_cut_close(control);
+        r = -EPROTO; /* only we change the parity */
+    }
+    return r;
+}
+
 /* Steps 1 to 5. */
 static int read_instant(struct capture *c)
 {
-    struct hs_region_control_v1 *control = c->region->control;
     c->cut_epoch = HS_CUT_OF_DEAD;
-    int r = 0;
-    if (!c->is_dead) {
-        unsigned parity = (unsigned)(hs_load_relaxed(&control->epoch) & 1);
-        r = copy_still_totals(c, !parity);
-        if (r == 0) {
-            r = hs_cut_open(control, &c->cut_epoch);
-        }
-        if (r < 0) {
-            return r;
-        }
-        if ((c->cut_epoch & 1) != parity) {
-            r = -EPROTO; /* only we change the parity */
-        }
+    load_peak(c);
+    int r = c->is_dead ? 0 : open_cut(c);
+    if (r < 0) {
+        return r;
     }
-    if (r == 0) {
-        r = prepare_scan(c);
-    }
+    r = prepare_scan(c);
     if (r == 0) {
         scan_records(c);
         r = fill_stacks(c);
     }
     if (!c->is_dead) {
-        hs_cut_close(control);
+        hs_cut_close(c->region->control);
+    }
+    return r;
+}
+
+/* A peak that moves while we look takes its tombstones along: then another instant, a little later. */
+static int read_with_peak(struct capture *c)
+{
+    int r = 0;
+    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->has_peak; i++) {
+        r = hs_region_refresh(c->region);
+        if (r == 0) {
+            r = read_instant(c);
+        }
+        if (r < 0 || c->is_dead || c->peak_epoch == 0) {
+            break;
+        }
     }
     return r;
 }
@@ -258,21 +293,15 @@ int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
     int r = -ENOMEM;
     c.snap = calloc(1, sizeof(*c.snap));
     if (c.snap) {
-        r = hs_region_refresh(region);
-    }
-    if (r == 0) {
-        r = read_instant(&c);
+        r = read_with_peak(&c);
     }
     if (r == 0) {
         c.snap->time_mono_ns = now_mono_ns;
         settle_totals(&c);
         r = hs_capture_tables(region, c.stacks.data, c.scan.threads, c.scan.thread_count, c.snap);
     }
-    hs_region_unmap(&c.stacks);
-    hs_region_unmap(&c.records);
+    forget_scan(&c);
     free(c.before);
-    free(c.scan.sums);
-    free(c.scan.threads);
     if (r < 0) {
         hs_snapshot_free(c.snap);
         return r;

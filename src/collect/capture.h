@@ -14,8 +14,9 @@
  * process that is gone everything stands still, and both parities are simply added.
  *
  * The peak is a cut of the client's own, taken while its live total was the highest. If it moves
- * while we scan, we scan again; if it would not rest, or is below what lives now, then now is the
- * peak: live totals are flushed in steps, so the client notices a new peak a little late.
+ * while we look, we begin again, so that it is never newer than the snapshot; if it would not rest, or
+ * is below what lives now, then now is the peak: live totals are flushed in steps, so the client
+ * notices a new peak a little late.
  *
  * Holds     what snapshot.h says; figures of one cut add up over stacks, threads and the whole.
  * Threads   one collector per region.

@@ -15,20 +15,6 @@
 #define HS_PREFETCH_AHEAD 8     /* records */
 #define HS_RECORD_TRIES   8     /* for a record that is rewritten under our eyes */
 
-/* The record as words, so that each is loaded in one piece: bit-fields cannot be. */
-struct raw_record {
-    uint64_t addr;
-    uint64_t size_thread; /* size_bytes:48 | thread_id:16 */
-    uint32_t stack_id;
-    uint32_t birth_ms;
-    uint64_t word;
-};
-
-_Static_assert(sizeof(struct raw_record) == sizeof(struct hs_record_v1), "same bytes");
-_Static_assert(offsetof(struct raw_record, stack_id) == offsetof(struct hs_record_v1, stack_id) &&
-                   offsetof(struct raw_record, word) == offsetof(struct hs_record_v1, word),
-               "same bytes");
-
 struct weight {
     uint64_t key;     /* size and interval index, + 1; 0: empty */
     double count;     /* 1/p */
@@ -80,22 +66,22 @@ static inline void add(struct hs_estimate *sum, const quad *more)
 
 /* Copies a record that does not change meanwhile. False: nothing there, or it would not stand still
  * (then its operation is in flight, and may count as not yet begun). */
-static bool view_record(const struct raw_record *raw, struct record_view *ret_view)
+static bool view_record(const struct hs_record_v1 *record, struct record_view *ret_view)
 {
     for (unsigned i = 0; i < HS_RECORD_TRIES; i++) {
         /* ORDER record: a record that says ALIVE is whole; a tombstone stays whole. */
-        uint64_t word = hs_load_acquire(&raw->word);
+        uint64_t word = hs_load_acquire(&record->word);
         if (!(HS_RECORD_STATE(word) & (HS_RECORD_ALIVE | HS_RECORD_DEAD))) {
             return false;
         }
         /* ORDER record: if these are of a new life in this slot, its writer took ALIVE away before,
          * and the second look at the word, which comes after these, differs. */
-        uint64_t size_thread = hs_load_acquire(&raw->size_thread);
-        uint32_t stack_id = hs_load_acquire(&raw->stack_id);
-        if (hs_load_relaxed(&raw->word) == word) {
+        uint64_t size_thread = hs_load_acquire(&record->size_thread);
+        uint32_t stack_id = hs_load_acquire(&record->stack_id);
+        if (hs_load_relaxed(&record->word) == word) {
             ret_view->word = word;
-            ret_view->size_bytes = size_thread & HS_RECORD_SIZE_MAX;
-            ret_view->thread_id = (uint32_t)(size_thread >> 48);
+            ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
+            ret_view->thread_id = HS_RECORD_THREAD(size_thread);
             ret_view->stack_id = stack_id;
             return true;
         }
@@ -142,7 +128,7 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
 /* Records are read in order, their stacks' sums are not. */
 static inline void prefetch_sums(const struct hs_record_scan *scan, uint64_t i)
 {
-    const struct raw_record *records = scan->records;
+    const struct hs_record_v1 *records = scan->records;
     if (i < scan->record_count) {
         uint32_t stack_id = hs_load_relaxed(&records[i].stack_id);
         if (stack_id < scan->stack_count) {
@@ -154,7 +140,7 @@ static inline void prefetch_sums(const struct hs_record_scan *scan, uint64_t i)
 void hs_record_scan_run(struct hs_record_scan *scan)
 {
     static _Thread_local struct weight cache[HS_WEIGHT_CACHE];
-    const struct raw_record *records = scan->records;
+    const struct hs_record_v1 *records = scan->records;
     bool is_dead = scan->cut_epoch == HS_CUT_OF_DEAD;
     for (size_t i = 0; i < HS_WEIGHT_CACHE; i++) {
         cache[i].key = 0;

@@ -110,8 +110,9 @@ struct hs_region_control_v1 {
     /* Live total as the threads last flushed it, and its highest value. Written by the client. */
     int64_t live_bytes;
     int64_t peak_bytes;
-    uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
-    uint64_t peak_time_ns; /* CLOCK_MONOTONIC */
+    uint64_t peak_epoch; /* cut of the peak; 0: none yet */
+    uint64_t
+        peak_time_ns; /* CLOCK_MONOTONIC; 0 while peak_epoch is announced, and not yet passed */
 };
 
 struct hs_section_v1 {
@@ -253,16 +254,11 @@ enum hs_record_state {
     HS_RECORD_IN_PEAK = 1U << 3,     /* tombstone that the peak of that time contains */
 };
 
-/* One sampled block. `word` changes state atomically; the rest is written before it says ALIVE. */
+/* One sampled block. `word` changes state atomically; the rest is written before it says ALIVE, and
+ * in one piece each, as a reader may still look at what the record was before. */
 struct hs_record_v1 {
-    uint64_t addr; /* address, or the id a custom allocator gave */
-    union {
-        struct {
-            uint64_t size_bytes : 48; /* as asked for, saturated */
-            uint64_t thread_id : 16;
-        };
-        uint64_t size_and_thread; /* both, to be written at once */
-    };
+    uint64_t addr;        /* address, or the id a custom allocator gave */
+    uint64_t size_thread; /* HS_RECORD_SIZE_THREAD */
     uint32_t stack_id;
     uint32_t birth_ms; /* since start_mono_ns */
     uint64_t word;     /* HS_RECORD_WORD */
@@ -277,8 +273,14 @@ struct hs_record_v1 {
 #define HS_RECORD_INTERVAL(word) ((unsigned)((word) >> 10 & 63U))
 #define HS_RECORD_EPOCH(word)    ((uint64_t)(word) >> 16)
 #define HS_RECORD_HITS_MAX       63U
-#define HS_RECORD_SIZE_MAX       ((UINT64_C(1) << 48) - 1)
-#define HS_THREAD_ID_MAX         65535U
+
+/* size as asked for, saturated:48 (the low bits) | index in THREADS:16 */
+#define HS_RECORD_SIZE_THREAD(size_bytes, thread_id)                                               \
+    (((uint64_t)(size_bytes)&HS_RECORD_SIZE_MAX) | (uint64_t)(thread_id) << 48)
+#define HS_RECORD_SIZE(size_thread)   ((uint64_t)(size_thread)&HS_RECORD_SIZE_MAX)
+#define HS_RECORD_THREAD(size_thread) ((uint32_t)((uint64_t)(size_thread) >> 48))
+#define HS_RECORD_SIZE_MAX            ((UINT64_C(1) << 48) - 1)
+#define HS_THREAD_ID_MAX              65535U
 
 _Static_assert(sizeof(struct hs_region_control_v1) <= 4096, "one page");
 _Static_assert(sizeof(struct hs_section_v1) == 32, "layout v1");

@@ -35,5 +35,7 @@
 
 /* Keeps the compiler (not the CPU) from moving memory accesses: for a thread and its own signal
  * handlers. */
-#define hs_signal_fence()  __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define hs_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+/* What was stored before stays before what is stored after. */
+#define hs_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define hs_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)

@@ -232,8 +232,7 @@ uint32_t player_birth(struct player *p, uint32_t stack_id, uint64_t size_bytes, 
     struct hs_record_v1 *record = region_writer_at(p->w, HS_SECTION_RECORDS, slot);
     uint64_t epoch = hs_load_acquire(&p->w->control->epoch);
     record->addr = slot;
-    record->size_bytes = size_bytes & HS_RECORD_SIZE_MAX;
-    record->thread_id = (uint16_t)p->thread_id;
+    record->size_thread = HS_RECORD_SIZE_THREAD(size_bytes, p->thread_id);
     record->stack_id = stack_id;
     hs_store_release(&record->word, HS_RECORD_WORD(epoch, hits ? 1 : 0, hits, HS_RECORD_ALIVE));
     count_alloc(p->w, stack_id, epoch, size_bytes, hits);

@@ -57,7 +57,7 @@ static uint64_t bytes_in_cut(uint64_t cut, unsigned tombstone)
         bool is_alive = HS_RECORD_STATE(word) == HS_RECORD_ALIVE;
         bool is_in = is_alive ? HS_RECORD_EPOCH(word) <= cut
                               : (HS_RECORD_STATE(word) & tombstone) && HS_RECORD_EPOCH(word) > cut;
-        bytes += is_in ? record->size_bytes : 0;
+        bytes += is_in ? HS_RECORD_SIZE(record->size_thread) : 0;
     }
     return bytes;
 }

@@ -171,7 +171,7 @@ static void test_tombstone_in_a_place(void **state)
     assert_true(insert(addr));
     assert_ptr_not_equal(recent->record, record);
     assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
-    assert_int_equal(record->size_bytes, size_of(addr));
+    assert_int_equal(HS_RECORD_SIZE(record->size_thread), size_of(addr));
     assert_true(take(addr));
     control->snapshot_epoch = 0;
 }
