@@ -1,13 +1,28 @@
 """Snapshots of a running program are instants: everything adds up in each of them.
 
 test/target/windows.c holds a window of blocks whose sizes are neighbours. A snapshot in which a block
-of another moment is found, or one is missing, does not have the sum of such a window.
+of another moment is found, or one is missing, does not have the sum of such a window. So it must be
+while the program runs, while it stands still in the middle of something, and after it was killed.
 """
 
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import time
+
 import pytest
+from conftest import clean_env
 
 WINDOW = 3000
 CYCLE = 100000
+DUMP_EVERY = "10ms"  # as often as is allowed
+
+PTRACE_CONT = 7
+PTRACE_SEIZE = 0x4206
+PTRACE_INTERRUPT = 0x4207
+WALL = 0x40000000
 
 
 def newest_of(live, alloc_count):
@@ -24,29 +39,159 @@ def site_of(stack):
     return next((f["function"] for f in stack["frames"] if f["function"].startswith("site_")), None)
 
 
+def read_sites(report):
+    """{site: (live, alloc)}"""
+    sites = {}
+    for stack in report["stacks"]:
+        site = site_of(stack)
+        if site:
+            live, alloc = sites.setdefault(site, ({"bytes": 0, "count": 0}, {"count": 0}))
+            live["bytes"] += stack["live"]["bytes"]
+            live["count"] += stack["live"]["count"]
+            alloc["count"] += stack["alloc"]["count"]
+    return sites
+
+
+def find_newest(report):
+    """{site: number of its newest block, or what it has instead of a window}"""
+    newest = {}
+    for site, (live, alloc) in read_sites(report).items():
+        in_window = live["count"] in (WINDOW, WINDOW + 1) or alloc["count"] <= WINDOW + 2
+        found = newest_of(live, round(alloc["count"])) if in_window else None
+        newest[site] = found if found is not None else (live, alloc)
+    return newest
+
+
+def bad_windows(report):
+    return {s: found for s, found in find_newest(report).items() if not isinstance(found, int)}
+
+
+@pytest.fixture
+def reports(report):
+    """reports(FILE): the report of each snapshot that was taken on the way."""
+
+    def call(file):
+        count = max(p["snapshot_count"] for p in report(file)["processes"])
+        return [report(file, "--top", "all", "--snapshot", n) for n in range(count - 1)]
+
+    return call
+
+
+def windows(target, *words):
+    return [target("windows", "-pthread", "-O2"), *map(str, words)]
+
+
 @pytest.mark.parametrize("threads", [1, 4])
-def test_each_snapshot_adds_up(run, target, threads):
-    program = [target("windows", "-pthread", "-O2"), "2", threads]
-    done = run(list(map(str, program)), "-i", 1, "--dump-every", "20ms")
+def test_each_snapshot_adds_up(run, reports, target, threads):
+    done = run(windows(target, 2, threads), "-i", 1, "--dump-every", "20ms")
     assert done.status == 0, done.stderr
-    (process,) = done.report()["processes"]
-    count = process["snapshot_count"]
-    assert count > 20
-    bad = []
-    for number in range(count - 1):
-        report = done.report("--snapshot", number)
-        sites = {}
-        for stack in report["stacks"]:
-            site = site_of(stack)
-            if site:
-                live, alloc = sites.setdefault(site, ({"bytes": 0, "count": 0}, {"count": 0}))
-                live["bytes"] += stack["live"]["bytes"]
-                live["count"] += stack["live"]["count"]
-                alloc["count"] += stack["alloc"]["count"]
-        for site, (live, alloc) in sites.items():
-            in_window = live["count"] in (WINDOW, WINDOW + 1) or alloc["count"] <= WINDOW + 2
-            if not in_window or newest_of(live, round(alloc["count"])) is None:
-                bad.append((number, site, live, alloc))
-        assert len(sites) <= threads
-    assert bad == []
-    assert len(sites) == threads
+    found = reports(done.file)
+    assert len(found) > 20
+    assert [bad for bad in map(bad_windows, found) if bad] == []
+    assert len(read_sites(found[-1])) == threads
+
+
+@pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_no_effect_without_its_cause(run, reports, target, seconds):
+    """A block that was allocated because of another one is not there without it."""
+    program = windows(target, seconds, 2, "causal")
+    done = run(program, "-i", 1, "--dump-every", DUMP_EVERY)
+    found = [find_newest(r) for r in reports(done.file)]
+    assert len(found) > 10
+    assert [f for f in found if not all(isinstance(n, int) for n in f.values())] == []
+    assert [f for f in found if f.get("site_1", 0) > f.get("site_0", 0)] == []
+
+
+@pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
+    """Each thread has all its blocks, wherever they stand, or is without the one it is moving."""
+    program = windows(target, seconds, 3, "moves")
+    done = run(program, "-i", 1, "--dump-every", DUMP_EVERY)
+    sites = list(map(read_sites, reports(done.file)))
+    counts = [sum(round(live["count"]) for live, _ in s.values()) for s in sites]
+    allocs = [sum(alloc["count"] for _, alloc in s.values()) for s in sites]
+    counts = [n for n, alloc in zip(counts, allocs) if alloc > 3 * WINDOW + 100]
+    assert len(counts) > 10
+    assert [n for n in counts if not 3 * WINDOW - 3 <= n <= 3 * WINDOW] == []
+
+
+# --- standing still, and dying --------------------------------------------------------------------
+
+
+@pytest.fixture
+def start(dist, tmp_path):
+    """start(PROG, ...): under heapscope, dumped all the time; the process and the program's pid."""
+    started = []
+
+    def call(*program, file):
+        # The shell stays in between: a program of its own that is stopped would stop heapscope too.
+        script = ["sh", "-c", '"$@" & echo $!; wait', "sh", *program]
+        options = ["-q", "-i", "1", "--dump-every", "20ms", "-o", str(file)]
+        process = subprocess.Popen(
+            [str(dist / "bin" / "heapscope"), "run", *options, "--", *script],
+            env=clean_env(), stdout=subprocess.PIPE, text=True,
+        )
+        pid = int(process.stdout.readline())
+        started.append((process, pid))
+        return process, pid
+
+    yield call
+    for process, pid in started:
+        if process.poll() is None:
+            os.kill(pid, signal.SIGKILL)
+            process.wait(timeout=30)
+
+
+def test_stopped_program(start, reports, target, tmp_path):
+    """Snapshots go on while the program does not, and say the same."""
+    process, pid = start(*windows(target, 1, 3), file=tmp_path / "x")
+    for _ in range(4):
+        time.sleep(0.05)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.12)
+        os.kill(pid, signal.SIGCONT)
+    assert process.wait(timeout=60) == 0
+    found = reports(tmp_path / "x")
+    assert [bad for bad in map(bad_windows, found) if bad] == []
+    newest = [find_newest(r) for r in found]
+    assert sum(a == b for a, b in zip(newest, newest[1:])) > 8
+
+
+def test_one_thread_stuck(start, reports, target, tmp_path):
+    """A thread that is held anywhere, mostly in our own code, keeps nobody from going on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    process, pid = start(*windows(target, 1.5, 3), file=tmp_path / "x")
+    time.sleep(0.2)
+    tid = max(map(int, os.listdir("/proc/%d/task" % pid)))
+    if libc.ptrace(PTRACE_SEIZE, tid, None, None) != 0:
+        pytest.skip("no ptrace here: " + os.strerror(ctypes.get_errno()))
+    for _ in range(7):
+        time.sleep(random.random() / 50)
+        assert libc.ptrace(PTRACE_INTERRUPT, tid, None, None) == 0
+        assert os.waitpid(tid, WALL)[0] == tid
+        time.sleep(0.1)
+        assert libc.ptrace(PTRACE_CONT, tid, None, None) == 0
+    assert os.waitpid(tid, WALL)[0] == tid  # its end
+    assert process.wait(timeout=60) == 0
+    found = reports(tmp_path / "x")
+    assert [bad for bad in map(bad_windows, found) if bad] == []
+    # The others went on.
+    newest = [find_newest(r) for r in found]
+    held = [(a, b) for a, b in zip(newest, newest[1:]) if sum(a.get(s) == b.get(s) for s in b) == 1]
+    assert len(held) > 8
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
+    """What is left is a whole profile, and the last snapshot an instant like all the others."""
+    for i in range(count):
+        file = tmp_path / "x"
+        process, pid = start(*windows(target, 60, 1 + i % 4), file=file)
+        time.sleep(random.random() / 5)
+        os.kill(pid, signal.SIGKILL)
+        assert process.wait(timeout=60) == 0
+        assert bad_windows(report(file, "--top", "all")) == {}, i
+        if i % 20 == 0:
+            assert [bad for bad in map(bad_windows, reports(file)) if bad] == []
+        file.unlink()

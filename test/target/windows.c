@@ -3,13 +3,17 @@
  * block n of a thread is n bytes long. So at any moment the blocks of a thread are WINDOW or WINDOW + 1
  * neighbours in size, from whatever side one looks, and a snapshot that mixes two moments shows.
  *
- *     windows SECONDS [THREADS]
+ *     windows SECONDS [THREADS] [causal | moves]
  *
- * Each thread allocates at a site of its own: site_0 .. site_3.
+ * Each thread allocates at a site of its own: site_0 .. site_3. With `causal` the thread of site_1 allocates
+ * block n only when that of site_0 has got its block n. With `moves` each thread has WINDOW blocks of 64
+ * bytes, and again and again frees one and allocates it at another site.
  */
 #include <pthread.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define WINDOW  3000
@@ -29,21 +33,52 @@ SITE(3)
 
 static void *(*const sites[THREADS])(size_t) = { site_0, site_1, site_2, site_3 };
 static struct timespec end;
+static bool is_causal, is_moving;
+static uint64_t published; /* blocks that the thread of site_0 has got */
+
+static bool is_over(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec);
+}
+
+static void move(uintptr_t no)
+{
+    static __thread void *blocks[WINDOW];
+    for (uint64_t n = 0; n < WINDOW; n++) {
+        blocks[n] = sites[no](64);
+    }
+    for (uint64_t n = 1; !is_over(); n++) {
+        uint64_t random = n * UINT64_C(0x9e3779b97f4a7c15);
+        void **block = &blocks[(random >> 32) % WINDOW];
+        free(*block);
+        *block = sites[random >> 62](64);
+    }
+}
 
 static void *play(void *arg)
 {
     static __thread void *blocks[WINDOW + 1];
     void *(*site)(size_t) = sites[(uintptr_t)arg];
-    for (uint64_t n = 0;; n++) {
-        struct timespec now;
+    if (is_moving) {
+        move((uintptr_t)arg);
+        return NULL;
+    }
+    for (uint64_t n = 0; !is_over(); n++) {
+        while (is_causal && arg == (void *)1 &&
+               __atomic_load_n(&published, __ATOMIC_ACQUIRE) <= n) {
+            if (is_over()) {
+                return NULL;
+            }
+        }
         blocks[n % (WINDOW + 1)] = site(n % 100000 + 1);
         if (n >= WINDOW) {
             free(blocks[(n - WINDOW) % (WINDOW + 1)]);
             blocks[(n - WINDOW) % (WINDOW + 1)] = NULL;
         }
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec)) {
-            break;
+        if (arg == (void *)0) {
+            __atomic_store_n(&published, n + 1, __ATOMIC_RELEASE);
         }
     }
     return NULL;
@@ -57,6 +92,8 @@ int main(int argc, char **argv)
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += (time_t)seconds;
     end.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+    is_causal = argc > 3 && strcmp(argv[3], "causal") == 0;
+    is_moving = argc > 3 && strcmp(argv[3], "moves") == 0;
     if (count > THREADS || count == 0) {
         return 2;
     }
