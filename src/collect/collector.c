@@ -61,12 +61,11 @@ static void dump(struct hs_collector *c, struct hs_session *session, bool is_fin
         return;
     }
     int r = hs_session_capture(session, now_ns(), is_final, &snap);
-    if (r == -ENOMEM) {
-        c->bad_count++;
-        c->bad_why = "there was not enough memory to read it";
-    } else if (r < 0) {
-        c->bad_count++;
-        c->bad_why = "what it recorded makes no sense";
+    if (r < 0) {
+        c->bad_count += !session->has_failed; /* processes, not snapshots */
+        session->has_failed = true;
+        c->bad_why = r == -ENOMEM ? "there was not enough memory to read it"
+                                  : "what it recorded makes no sense";
     } else {
         r = c->config.sink(c->config.sink_ctx, snap);
         hs_snapshot_free(snap);

@@ -33,6 +33,7 @@ struct hs_session {
     uint64_t rss_next_ns; /* when to look again */
     uint64_t rss_period_ns;
     uint32_t dump_count; /* written so far */
+    bool has_failed;     /* a dump could not be made */
 };
 
 /* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */

@@ -2,6 +2,7 @@
  * Interning of frames and stacks, and their totals, on a real region.
  */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,6 +92,67 @@ static void test_many_stacks(void **state)
     }
 }
 
+#define THREADS 4
+#define SHARED  20000U
+
+static uint32_t ids_found[THREADS][SHARED];
+
+/* All threads meet the same new stacks, each from another one on. */
+static void *intern_all(void *arg)
+{
+    uint32_t mine = (uint32_t)(uintptr_t)arg;
+    for (uint32_t n = 0; n < SHARED; n++) {
+        uint32_t i = (n + mine * 100) % SHARED;
+        uint32_t frames[3];
+        for (uint32_t k = 0; k < 3; k++) {
+            frames[k] = hs_frame_intern(0x7000000 + i / (k + 1), 3 + k, 0);
+        }
+        struct hs_stack_key key = { .frame_ids = frames, .frame_count = 3, .heap_id = 9 };
+        ids_found[mine][i] = hs_stack_intern(&key);
+        struct hs_totals_v1 *totals = hs_stack_totals(ids_found[mine][i], i);
+        hs_stack_add(totals, 10, 0, 1);
+        hs_stack_add(totals, 10, 1, 100);
+    }
+    return NULL;
+}
+
+/* A stack may be there twice when two met it at once, but each of them is whole. */
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    for (uintptr_t t = 0; t < THREADS; t++) {
+        assert_int_equal(pthread_create(&threads[t], NULL, intern_all, (void *)t), 0);
+    }
+    for (uintptr_t t = 0; t < THREADS; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    uint64_t same = 0, exact_count = 0, sampled_bytes = 0;
+    for (uint32_t i = 0; i < SHARED; i++) {
+        for (uint32_t t = 0; t < THREADS; t++) {
+            uint32_t id = ids_found[t][i];
+            assert_int_not_equal(id, HS_ID_NONE);
+            const struct hs_stack_v1 *stack = hs_region_stack(id);
+            const uint32_t *frames = hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx);
+            assert_int_equal(stack->heap_id, 9);
+            assert_int_equal(stack->frame_count, 3);
+            for (uint32_t k = 0; k < 3; k++) {
+                assert_int_equal(hs_region_frame(frames[k])->pc, 0x7000000 + i / (k + 1));
+            }
+            bool is_first = true;
+            for (uint32_t other = 0; other < t; other++) {
+                is_first &= ids_found[other][i] != id;
+            }
+            same += !is_first;
+            exact_count += is_first ? stack->totals[i & 1].exact_count : 0;
+            sampled_bytes += is_first ? stack->totals[i & 1].sampled_bytes : 0;
+        }
+    }
+    assert_true(same > SHARED * 2);
+    assert_int_equal(exact_count, SHARED * THREADS);
+    assert_int_equal(sampled_bytes, SHARED * THREADS * 100);
+}
+
 static void test_totals(void **state)
 {
     (void)state;
@@ -131,11 +193,9 @@ static void test_variances_at_large_intervals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_many_stacks),
-        cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_variances_at_large_intervals),
+        cmocka_unit_test(test_frames),      cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_many_stacks), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_totals),      cmocka_unit_test(test_variances_at_large_intervals),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,0 +1,57 @@
+"""A program that overwrites its own region all the time: the collector ends when the program does, with
+its exit status, a file that can be read, and no more memory than for any other."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from conftest import clean_env
+
+PARTS = {
+    "control": ["control"],
+    "counts": ["counts"],
+    "header": ["header"],
+    "blocks and threads": ["0", "1"],
+    "modules and texts": ["2", "3"],
+    "frames": ["4", "5"],
+    "stacks": ["6"],
+    "records": ["7"],
+    "everything": ["control", "header", "counts", *map(str, range(8))],
+    "all but the header": ["control", *map(str, range(8))],
+}
+MEMORY_MAX_KIB = 400 * 1024
+
+
+@pytest.mark.parametrize("seconds", [0.3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("parts", PARTS)
+def test_region_overwritten_while_it_is_read(dist, heapscope, target, root, tmp_path, parts, seconds):
+    file = tmp_path / "x"
+    program = target("scribbler", "-pthread", "-I", str(root / "src"))
+    command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", "10ms", "-o", file,
+               "--", program, seconds, *PARTS[parts]]
+    with subprocess.Popen([*map(str, command)], env=clean_env(), stderr=subprocess.PIPE) as process:
+        with_alarm = signal.signal(signal.SIGALRM, lambda *_: process.kill())
+        signal.alarm(int(seconds) + 60)
+        _, status, usage = os.wait4(process.pid, 0)
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, with_alarm)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = process.stderr.read().decode(errors="replace")
+    assert process.returncode == 5, said
+    assert usage.ru_maxrss < MEMORY_MAX_KIB, usage.ru_maxrss
+    # What it makes of such figures is its own affair, as long as it makes something.
+    for command in (["report", "--json"], ["report", "--tree"], ["export", "--format", "folded"]):
+        out = ["-o", tmp_path / "out"] if command[0] == "export" else []
+        done = heapscope(*command, file, *out)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.returncode == 0 or done.stderr.startswith("heapscope: "), done.stderr
+
+
+def test_it_is_one_process_that_cannot_be_read(heapscope, target, root, tmp_path):
+    """However many snapshots of it failed."""
+    program = target("scribbler", "-pthread", "-I", str(root / "src"))
+    options = ["-i", 1, "--dump-every", "10ms", "-o", tmp_path / "x"]
+    done = heapscope("run", *options, "--", program, 0.5, "counts")
+    assert done.returncode == 5
+    assert "heapscope: 1 process could not be read and is missing: " in done.stderr

@@ -1,0 +1,150 @@
+/*
+ * Overwrites parts of its own region while it is being read, from several threads at once.
+ *
+ *     scribbler SECONDS PART...
+ *
+ * A part is "control", "header", "counts" (what the header says of the sections' lengths), or a section
+ * by its number in enum hs_section_id. Written are single words: random ones, small ones, all ones, one
+ * bit changed, or the word from somewhere else. First the program allocates a little on a few hundred
+ * stacks; after that it calls nothing that the client looks at, so it is the collector's affair alone.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fmt/region_layout.h"
+
+#define PARTS_MAX 32
+
+struct part {
+    volatile uint64_t *words;
+    uint64_t count;
+};
+
+static uint8_t *mapped[2]; /* control page and header */
+static uint8_t *sections[HS_SECTION_N];
+static struct part parts[PARTS_MAX];
+static unsigned part_count;
+static volatile bool is_over;
+
+static void *keep[4000];
+
+__attribute__((noinline)) void *allocate(unsigned path, unsigned depth);
+__attribute__((noinline)) void *allocate(unsigned path, unsigned depth)
+{
+    void *volatile block;
+    if (depth == 0) {
+        block = malloc(16 + path % 900);
+    } else if (path & 1) {
+        block = allocate(path >> 1, depth - 1);
+    } else {
+        block = allocate(path >> 1, depth - 1);
+    }
+    return block;
+}
+
+/* Where the client has mapped its region: the first, shortest view of each section will do. */
+static void find_region(void)
+{
+    char line[512];
+    unsigned long lo, hi, off;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    const struct hs_region_header_v1 *header;
+    for (int pass = 0; pass < 2; pass++) {
+        rewind(maps);
+        while (fgets(line, sizeof(line), maps)) {
+            if (!strstr(line, "memfd:heapscope") ||
+                sscanf(line, "%lx-%lx %*s %lx", &lo, &hi, &off) != 3) {
+                continue;
+            }
+            if (off <= HS_REGION_HEADER_OFF) {
+                mapped[off / HS_REGION_HEADER_OFF] = (uint8_t *)lo;
+            }
+            header = (const void *)mapped[1];
+            for (unsigned i = 0; pass == 1 && i < HS_SECTION_N; i++) {
+                if (header->sections[i].file_off == off) {
+                    sections[i] = (uint8_t *)lo;
+                }
+            }
+        }
+    }
+    fclose(maps);
+}
+
+static void add_part(void *from, uint64_t bytes)
+{
+    if (!from || part_count == PARTS_MAX) {
+        _exit(3);
+    }
+    parts[part_count++] = (struct part){ from, bytes / 8 };
+}
+
+static void add_named(const char *name)
+{
+    struct hs_region_header_v1 *header = (void *)mapped[1];
+    if (strcmp(name, "control") == 0) {
+        add_part(mapped[0], sizeof(struct hs_region_control_v1));
+    } else if (strcmp(name, "header") == 0) {
+        add_part(header, sizeof(*header));
+    } else if (strcmp(name, "counts") == 0) {
+        for (unsigned i = 0; i < HS_SECTION_N; i++) {
+            add_part(&header->sections[i].count, 8);
+        }
+    } else {
+        unsigned id = (unsigned)atoi(name);
+        uint64_t bytes = header->sections[id].count * header->sections[id].elem_bytes;
+        add_part(sections[id], bytes < 65536 ? bytes + 8 : 65536);
+    }
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * UINT64_C(0x7fb5d329728ea185);
+    return x ^ x >> 27;
+}
+
+static void *scribble(void *arg)
+{
+    uint64_t state = (uint64_t)(uintptr_t)arg << 32;
+    while (!is_over) {
+        uint64_t random = mix(++state);
+        struct part *part = &parts[random % part_count];
+        volatile uint64_t *word = &part->words[(random >> 8) % part->count];
+        uint64_t values[] = { mix(random),
+                              mix(random) % 1000,
+                              UINT64_MAX,
+                              *word ^ UINT64_C(1) << (random >> 58),
+                              part->words[mix(random) % part->count],
+                              *word - 1 };
+        *word = values[(random >> 40) % 6];
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[2];
+    struct timespec left = { 0 };
+    double seconds = argc > 2 ? atof(argv[1]) : 0;
+    for (unsigned i = 0; i < 4000; i++) {
+        keep[i] = allocate(i, 9);
+    }
+    find_region();
+    for (int i = 2; i < argc; i++) {
+        add_named(argv[i]);
+    }
+    for (uintptr_t i = 0; i < 2; i++) {
+        if (pthread_create(&threads[i], NULL, scribble, (void *)(i + 1)) != 0) {
+            _exit(4);
+        }
+    }
+    left.tv_sec = (time_t)seconds;
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    nanosleep(&left, NULL);
+    _exit(part_count > 0 ? 5 : 2);
+}
