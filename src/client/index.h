@@ -40,6 +40,7 @@ struct hs_index_level {
     uint32_t spill_count; /* entries placed outside their first two lines */
     uint32_t move_next;   /* next line to carry over to the next level */
     uint32_t move_done;   /* lines carried over */
+    uint32_t move_found;  /* in this pass there were entries to carry over */
 };
 
 struct hs_index {

@@ -176,7 +176,8 @@ void hs_region_forget(void)
 static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
 {
     struct hs_region_view *view = &hs_region.views[section][view_no];
-    uint8_t *base = hs_load_relaxed(&view->base);
+    /* ORDER region-view: another thread's base, which we may be the first to publish. */
+    uint8_t *base = hs_load_acquire(&view->base);
     if (base) {
         return base;
     }
@@ -186,14 +187,12 @@ static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
         return NULL;
     }
     hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
-    if (!hs_cas_relaxed(&view->base, &base, (uint8_t *)va)) {
+    /* ORDER region-view: as above. */
+    if (!hs_cas_acq_rel(&view->base, &base, (uint8_t *)va)) {
         hs_sys_munmap((void *)va, bytes); /* another thread was first */
         return base;
     }
-    if (view_no > 0) {
-        hs_pages_populate((void *)va,
-                          view_bytes(section, view_no - 1)); /* what is in use already */
-    }
+    hs_store_relaxed(&hs_region.carried_bytes[section], 0);
     return (uint8_t *)va;
 }
 
@@ -227,6 +226,19 @@ static uint64_t batch_bytes(uint64_t end_off)
     return end_off >= 4 * LARGE_BATCH ? LARGE_BATCH : SMALL_BATCH;
 }
 
+/* A new view has no pages yet where the one before had them. All at once they would be a pause of some
+ * milliseconds; so each batch that is new brings one that is old along. */
+static void carry_over(enum hs_section_id section, uint64_t batch)
+{
+    const struct hs_region_view *view = hs_load_relaxed(&hs_region.current[section]);
+    uint64_t view_no = (uint64_t)(view - hs_region.views[section]);
+    uint64_t off = hs_load_relaxed(&hs_region.carried_bytes[section]);
+    if (view_no > 0 && off < view_bytes(section, (unsigned)view_no - 1)) {
+        off = hs_add_relaxed(&hs_region.carried_bytes[section], batch);
+        hs_pages_populate(view->base + off, batch);
+    }
+}
+
 /* Elements from from_off to end_off were taken: if they begin a new batch, the rest of it will be, too. */
 static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off)
 {
@@ -240,6 +252,7 @@ static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off
     uint8_t *elem = hs_region_at(section, last);
     if (elem) {
         hs_pages_populate(elem - last * elem_bytes + start, batch);
+        carry_over(section, batch);
     }
 }
 

@@ -31,6 +31,8 @@ struct hs_region {
     struct hs_region_header_v1 *header;           /* NULL until created */
     struct hs_region_view *current[HS_SECTION_N]; /* the longest mapped view */
     struct hs_region_view views[HS_SECTION_N][HS_REGION_VIEWS];
+    /* Of the part that the view before reached: how much has its pages in the current one. */
+    uint64_t carried_bytes[HS_SECTION_N];
     uint64_t file_bytes;
 };
 

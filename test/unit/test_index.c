@@ -192,6 +192,27 @@ static void test_one_level_in_the_end(void **state)
     assert_int_equal(index.oldest, index.current);
 }
 
+/* A writer that found room in a level, and slept until it had been emptied and given back. */
+static void test_late_writer(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 4));
+    for (uint32_t id = 0; id < 10000; id++) {
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+    }
+    assert_true(index.oldest > 0);
+    uint32_t late = 20000;
+    uint64_t value = (uint64_t)hash_of(late) << 32 | (late + 1);
+    assert_true(hs_index_settle(&index, 0, value));
+    assert_true(has(&index, late));
+    /* One that was carried over is not there twice. */
+    assert_true(hs_index_settle(&index, 0, value));
+    assert_true(take(&index, late));
+    assert_false(has(&index, late));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_equal_hashes),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_one_level_in_the_end),
+        cmocka_unit_test(test_late_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
