@@ -26,7 +26,8 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
 {
     struct hs_index_level *level = &index->levels[level_no];
     uint32_t lines = index->first_lines << level_no;
-    uint64_t *slots = hs_load_relaxed(&level->slots);
+    /* ORDER index-level: another thread's slots, whose level we may be the first to publish. */
+    uint64_t *slots = hs_load_acquire(&level->slots);
     if (slots) {
         return true;
     }
@@ -39,7 +40,8 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
     }
     hs_store_relaxed(&level->line_mask, lines - 1);
     hs_store_relaxed(&level->line_shift, 32 - (uint32_t)hs_log2_floor(lines));
-    if (!hs_cas_relaxed(&level->slots, &slots, mapped)) {
+    /* ORDER index-level: as above. */
+    if (!hs_cas_acq_rel(&level->slots, &slots, mapped)) {
         hs_sys_munmap(mapped, level_bytes(lines));
     }
     return true;
@@ -94,7 +96,7 @@ static bool clear(uint64_t *slot, uint64_t value)
 static bool move_line(struct hs_index *index, uint32_t old_no, uint32_t newest, uint32_t line_no)
 {
     struct hs_index_level *old = &index->levels[old_no];
-    uint64_t *line = old->slots + (uint64_t)line_no * HS_INDEX_LINE;
+    uint64_t *line = hs_load_relaxed(&old->slots) + (uint64_t)line_no * HS_INDEX_LINE;
     bool had_any = false;
     for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
         /* ORDER index-slot: the thing is whole; we pass its id on. */
@@ -133,7 +135,8 @@ static HS_COLD void retire(struct hs_index *index, uint32_t old_no)
         if (hs_cas_acq_rel(&index->oldest, &expected, old_no + 1)) {
             /* Late readers see zeros; late writers notice that the level is not the newest, and look
              * whether their entry is anywhere (hs_index_settle). */
-            hs_sandbox_advise(old->slots, level_bytes(old->line_mask + 1), MADV_DONTNEED);
+            hs_sandbox_advise(hs_load_relaxed(&old->slots), level_bytes(hs_index_line_count(old)),
+                              MADV_DONTNEED);
         }
     }
 }
@@ -146,7 +149,7 @@ static HS_COLD void help_move(struct hs_index *index, uint32_t current)
         return; /* others have finished meanwhile */
     }
     struct hs_index_level *old = &index->levels[old_no];
-    uint32_t lines = old->line_mask + 1;
+    uint32_t lines = hs_index_line_count(old);
     if (hs_load_relaxed(&old->move_next) >= lines) {
         return;
     }
@@ -215,7 +218,7 @@ HS_COLD bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, ui
         }
         if (line_no >= 2) {
             uint32_t spilled = hs_add_relaxed(&level->spill_count, 1);
-            if (spilled > (level->line_mask + 1) / SPILL_SHARE) {
+            if (spilled > hs_index_line_count(level) / SPILL_SHARE) {
                 grow(index, current);
             }
         }
@@ -249,7 +252,7 @@ uint64_t hs_index_bytes(const struct hs_index *index)
 {
     uint64_t bytes = 0;
     for (uint32_t i = hs_load_relaxed(&index->oldest); i <= hs_load_relaxed(&index->current); i++) {
-        bytes += level_bytes(index->levels[i].line_mask + 1);
+        bytes += level_bytes(hs_index_line_count(&index->levels[i]));
     }
     return bytes;
 }

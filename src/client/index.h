@@ -67,6 +67,11 @@ bool hs_index_remove_moved(const struct hs_index *index, uint64_t value);
 
 typedef bool (*hs_index_match_fn)(void *ctx, uint32_t id);
 
+static inline uint32_t hs_index_line_count(const struct hs_index_level *level)
+{
+    return hs_load_relaxed(&level->line_mask) + 1;
+}
+
 /* --- hot ------------------------------------------------------------------------------------- */
 
 static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32_t hash, uint32_t i)
@@ -74,7 +79,7 @@ static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32
     /* The high bits of a product are the ones that spread neighbours evenly. The lines of a group are
      * aligned together: i flips the low bits of the line number. */
     uint32_t line = (hash >> hs_load_relaxed(&level->line_shift)) ^ i;
-    return level->slots + (uint64_t)line * HS_INDEX_LINE;
+    return hs_load_relaxed(&level->slots) + (uint64_t)line * HS_INDEX_LINE;
 }
 
 /* Has the line that a search or an insert looks at first brought near. */

@@ -235,7 +235,7 @@ static void carry_over(enum hs_section_id section, uint64_t batch)
     uint64_t off = hs_load_relaxed(&hs_region.carried_bytes[section]);
     if (view_no > 0 && off < view_bytes(section, (unsigned)view_no - 1)) {
         off = hs_add_relaxed(&hs_region.carried_bytes[section], batch);
-        hs_pages_populate(view->base + off, batch);
+        hs_pages_populate(hs_load_relaxed(&view->base) + off, batch);
     }
 }
 

@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_
     if (hs_unlikely(id >= view->count)) {
         return hs_region_extend(section, id);
     }
-    return view->base + id * hs_region_elem_bytes(section);
+    return hs_load_relaxed(&view->base) + id * hs_region_elem_bytes(section);
 }
 
 static inline struct hs_record_v1 *hs_region_record(uint32_t id)
