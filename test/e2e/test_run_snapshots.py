@@ -8,6 +8,7 @@ while the program runs, while it stands still in the middle of something, and af
 import ctypes
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -195,3 +196,18 @@ def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
         if i % 20 == 0:
             assert [bad for bad in map(bad_windows, reports(file)) if bad] == []
         file.unlink()
+
+
+@pytest.mark.slow
+def test_ten_thousand_cuts(root):
+    """The long form of test/unit/test_cut.c, which says what it holds them against."""
+    program = root / "build" / "debug" / "test" / "unit" / "test_cut"
+    if not program.exists():
+        pytest.skip("the unit tests are not built: ./dev test builds them")
+    done = subprocess.run([program, "40"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, timeout=3600)
+    assert done.returncode == 0, done.stdout
+    found = re.findall(r": (\d+) of (\d+) snapshots bad", done.stdout)
+    assert len(found) == 10, done.stdout
+    assert [int(bad) for bad, _ in found] == [0] * 10
+    assert sum(int(count) for _, count in found) > 10000

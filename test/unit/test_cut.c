@@ -2,7 +2,7 @@
  * Cuts under fire: the collector takes snapshots of the client's own tables while threads change them
  * as fast as they can, stand still in the middle of it, or are killed there.
  *
- *     test_cut [TIMES]     so many times as many snapshots as usual; 30 makes more than 10,000
+ *     test_cut [TIMES [TEST]]     so many times as many snapshots as usual; 40 makes more than 10,000
  *
  * What is live at a cut must be a state that existed. The blocks of a writer are numbered, each one's
  * size is its number, and it stands on a stack that the number says (cut_writers.h): with more stacks
@@ -466,7 +466,7 @@ static void test_tables_that_grow(void **state)
         struct watch sum = { 0 };
         uint32_t window = times > 1 ? 300000 : 60000;
         child_start(&child, &(struct writers_plan){ WRITERS_WINDOW, count, window, 1024 });
-        look_often(&child.watch, rounds_of(20));
+        look_often(&child.watch, times > 1 ? 80 : 20);
         child_end(&child, &sum);
         report(count == 1 ? "growing, alone" : "growing, two", 1, &sum);
     }
@@ -581,6 +581,9 @@ int main(int argc, char **argv)
 {
     if (argc > 1) {
         times = (unsigned)strtoul(argv[1], NULL, 10);
+    }
+    if (argc > 2) {
+        cmocka_set_test_filter(argv[2]);
     }
     const struct CMUnitTest in_threads[] = {
         cmocka_unit_test(test_windows_have_no_gap),
