@@ -1,7 +1,10 @@
 /*
  * Allocation storms: programs that do nothing but allocate, in the patterns that hurt.
  *
- *     storm KIND [-t THREADS] [-d DEPTH] [-l LIVE] [-p PATHS] [-r ROUNDS] [-m MILLISECONDS]
+ *     storm KIND [-t THREADS] [-d DEPTH] [-l LIVE] [-p PATHS] [-r ROUNDS] [-m MILLISECONDS] [-s]
+ *
+ * With -s a line before says how much memory the process has then, in bytes: private, and of the
+ * client's region.
  *
  * Prints one line: nanoseconds of thread CPU time per operation, the lowest round and the median
  * round of all threads. An operation is one allocation with its free. What a profiler adds is the
@@ -285,10 +288,11 @@ enum option {
     OPTION_PATHS,
     OPTION_ROUNDS,
     OPTION_MILLISECONDS,
+    OPTION_MEMORY,
     OPTION_N,
 };
 
-static const char option_letters[] = "tdlprm";
+static const char option_letters[] = "tdlprms";
 
 static const struct {
     const char *name;
@@ -312,12 +316,12 @@ static int parse(int argc, char **argv, long *value)
 {
     int letter;
     optind = 2;
-    while ((letter = getopt(argc, argv, "t:d:l:p:r:m:")) != -1) {
+    while ((letter = getopt(argc, argv, "t:d:l:p:r:m:s")) != -1) {
         const char *found = strchr(option_letters, letter);
         if (!found) {
             return -1;
         }
-        value[found - option_letters] = strtol(optarg, NULL, 10);
+        value[found - option_letters] = letter == 's' ? 1 : strtol(optarg, NULL, 10);
     }
     bool is_good = optind == argc && value[OPTION_THREADS] >= 1 && value[OPTION_DEPTH] >= 0 &&
                    value[OPTION_DEPTH] < DEPTH_MAX && value[OPTION_LIVE] >= 1 &&
@@ -354,13 +358,34 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of all mappings: each page of the region once, in however many views it is. */
+static void print_memory(void)
+{
+    char line[512];
+    unsigned long kib, anon_kib = 0, region_kib = 0;
+    bool is_region = false;
+    FILE *smaps = must(fopen("/proc/self/smaps", "r"));
+    while (fgets(line, sizeof(line), smaps)) {
+        unsigned long lo, hi;
+        if (sscanf(line, "%lx-%lx ", &lo, &hi) == 2) {
+            is_region = strstr(line, "memfd:heapscope") != NULL;
+        } else if (sscanf(line, "Pss: %lu", &kib) == 1) {
+            region_kib += is_region ? kib : 0;
+        } else if (sscanf(line, "Anonymous: %lu", &kib) == 1) {
+            anon_kib += kib;
+        }
+    }
+    fclose(smaps);
+    printf("memory %lu %lu\n", anon_kib * 1024, region_kib * 1024);
+}
+
 int main(int argc, char **argv)
 {
-    long value[OPTION_N] = { 1, 0, 100000, 1, 40, 5 };
+    long value[OPTION_N] = { 1, 0, 100000, 1, 40, 5, 0 };
     burst_fn burst = argc > 1 ? find_kind(argv[1]) : NULL;
     if (!burst || parse(argc, argv, value) != 0) {
         fputs("usage: storm pair|live|large|grow|cross [-t THREADS] [-d DEPTH] [-l LIVE] "
-              "[-p PATHS] [-r ROUNDS] [-m MILLISECONDS]\n",
+              "[-p PATHS] [-r ROUNDS] [-m MILLISECONDS] [-s]\n",
               stderr);
         return 2;
     }
@@ -386,6 +411,9 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < thread_count && thread_count > 1; i++) {
         pthread_join(threads[i], NULL);
+    }
+    if (value[OPTION_MEMORY]) {
+        print_memory();
     }
     qsort(ns, thread_count * round_count, sizeof(*ns), compare);
     printf("%.3f %.3f\n", ns[0], ns[thread_count * round_count / 2]);
