@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 
 import pytest
+from truth import behind, measure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
@@ -127,5 +128,51 @@ def target():
             subprocess.run([*command, "-o", str(made)], check=True)
             made.rename(out)
         return str(out)
+
+    return call
+
+
+@pytest.fixture
+def same(run, tmp_path):
+    """same([PROG, ARGS...], 4096): compares a plain run with a profiled one, returns the latter."""
+
+    def call(program, interval, *options, plain=None, edit=lambda text: text, status=0, **more):
+        more.setdefault("cwd", tmp_path)
+        more.setdefault("timeout", 300)
+        kept = dict(more)
+        if "input" not in kept:
+            kept["stdin"] = subprocess.DEVNULL
+        bare = subprocess.run(
+            plain or program,
+            env=clean_env(**(kept.pop("env", None) or {})),
+            capture_output=True,
+            text=True,
+            errors="backslashreplace",
+            check=False,
+            **kept,
+        )
+        profiled = run(program, "-i", interval, *options, **more)
+        assert profiled.status == bare.returncode == status, profiled.stderr
+        assert edit(profiled.stdout) == edit(bare.stdout)
+        assert edit(profiled.stderr) == edit(bare.stderr)
+        return profiled
+
+    return call
+
+
+@pytest.fixture
+def exact(run, target, tmp_path):
+    """exact(["threads", "churn"], losses=...): profiles every allocation of it, and holds that against its truth.
+
+    Options are those of heapscope run, besides -i 1.
+    """
+
+    def call(program, *options, library=None, losses=(), flags=(), **more):
+        name, *args = program
+        command = [target(name, "-pthread", *flags), *args]
+        command = behind(library, command) if library else command
+        measured = measure(run, tmp_path, command, "-i", 1, *options, **more)
+        measured.assert_exact(losses)
+        return measured
 
     return call

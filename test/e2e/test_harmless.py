@@ -6,60 +6,14 @@ people would profile; what is not installed is skipped.
 
 import pathlib
 import re
-import shutil
-import socket
 import subprocess
-import time
 
 import pytest
+from comparing import INTERVALS, allocations, need, wait_for_socket
 from conftest import clean_env
 from truth import behind
 
-INTERVALS = [4096, 1]
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
-
-
-def need(*names):
-    """Paths of programs; the test is skipped without them."""
-    found = [shutil.which(n) for n in names]
-    if None in found:
-        pytest.skip(f"{names[found.index(None)]} is not installed")
-    return found
-
-
-@pytest.fixture
-def same(run, tmp_path):
-    """same([PROG, ARGS...], 4096): compares a plain run with a profiled one, returns the latter."""
-
-    def call(program, interval, *, plain=None, edit=lambda text: text, status=0, **more):
-        more.setdefault("cwd", tmp_path)
-        more.setdefault("timeout", 300)
-        options = dict(more)
-        if "input" not in options:
-            options["stdin"] = subprocess.DEVNULL
-        bare = subprocess.run(
-            plain or program,
-            env=clean_env(),
-            capture_output=True,
-            text=True,
-            errors="backslashreplace",
-            check=False,
-            **options,
-        )
-        profiled = run(program, "-i", interval, **more)
-        assert profiled.status == bare.returncode == status, profiled.stderr
-        assert edit(profiled.stdout) == edit(bare.stdout)
-        assert edit(profiled.stderr) == edit(bare.stderr)
-        return profiled
-
-    return call
-
-
-def allocations(profiled, least=1):
-    """At least so many were made: the program was not just left alone."""
-    report = profiled.report("--top", "1")
-    assert report["totals"]["alloc"]["count"] >= least
-    return report
 
 
 # --- results and errno ----------------------------------------------------------------------------
@@ -122,28 +76,6 @@ def test_python(same, interval):
         "    with m.get_context('fork').Pool(4) as p: print(sum(p.map(abs, range(-1000, 1000))))\n"
     )
     allocations(same([python, "-c", code], interval), 1000)
-
-
-TEST_MODULES = (
-    "test_list test_dict test_json test_re test_struct test_bytes test_mmap test_gc test_zlib "
-    "test_set test_threading test_subprocess test_ctypes test_array test_pickle"
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("interval", INTERVALS)
-@pytest.mark.parametrize("module", TEST_MODULES.split())
-def test_python_test_suite(same, module, interval):
-    (python,) = need("/usr/bin/python3")
-    code = f"import test.{module}"
-    if subprocess.run([python, "-c", code], capture_output=True, check=False).returncode:
-        pytest.skip("libpython3.11-testsuite is not installed")
-
-    def edit(text):
-        text = re.sub(r"\d+(\.\d+)? (sec|min|ms)\b", "", text)
-        return re.sub(r"(load avg|0:\d\d:\d\d|Duration).*", "", text)
-
-    same([python, "-m", "test", "-q", module], interval, edit=edit)
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
@@ -304,14 +236,3 @@ def test_redis(dist, report, tmp_path, interval):
     data = report(file, "--top", "1")
     assert "jemalloc" in data["processes"][0]["malloc"]
     assert data["totals"]["live"]["bytes"] > 100000
-
-
-def wait_for_socket(path):
-    for _ in range(200):
-        with socket.socket(socket.AF_UNIX) as sock:
-            try:
-                sock.connect(path)
-                return
-            except OSError:
-                time.sleep(0.05)
-    raise AssertionError(f"{path} does not answer")

@@ -25,20 +25,6 @@ def allocator(name):
     return str(path)
 
 
-@pytest.fixture
-def exact(run, target, tmp_path):
-    """exact(["threads", "churn"], losses=...): measures it and holds it against its truth."""
-
-    def call(program, *, library=None, losses=(), flags=(), **more):
-        name, *args = program
-        command = [target(name, *FLAGS, *flags), *args]
-        measured = measure(run, tmp_path, behind(library, command) if library else command, **more)
-        measured.assert_exact(losses)
-        return measured
-
-    return call
-
-
 def test_every_function(exact):
     measured = exact(["family"])
     # Nothing was missed in the test itself: all sites are there, and more than blocks of one.
