@@ -36,3 +36,7 @@ struct hs_new_hook;
 void *hs_entry_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook);
 void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
                   const struct hs_regs *regs);
+
+/* Of syscall(), those that are looked at before they are made. Its hook lies in src/arch: what lies where its
+ * last argument would be is the caller's own when there is none, and must not be touched. */
+void hs_slow_syscall(long number, unsigned long arg1, unsigned long arg2);

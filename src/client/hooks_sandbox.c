@@ -4,9 +4,12 @@
  * Threads   any.
  * Fails     never differently from the real functions.
  */
+#include <assert.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 
+#include "client/hooks.h"
 #include "client/lifecycle.h"
 #include "client/linkmap.h"
 #include "client/modules.h"
@@ -47,30 +50,34 @@ static HS_COLD void enter(bool is_strict)
     }
 }
 
-/* As the C library declares them, with all the arguments that there may be. */
-int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
-                  unsigned long arg5) __asm__("prctl");
-long hs_hook_syscall(long number, long arg1, long arg2, long arg3, long arg4, long arg5,
-                     long arg6) __asm__("syscall");
-
-HS_EXPORT int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
-                            unsigned long arg5)
+/* A seccomp filter is about to be there? */
+static void look_at_prctl(unsigned long option, unsigned long arg2)
 {
     if (hs_unlikely(option == PR_SET_SECCOMP)) {
         enter(arg2 == SECCOMP_MODE_STRICT);
     }
+}
+
+/* As the C library declares it, with all the arguments that there may be. */
+int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
+                  unsigned long arg5) __asm__("prctl");
+
+HS_EXPORT int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
+                            unsigned long arg5)
+{
+    look_at_prctl((unsigned)option, arg2);
     return hs_real.prctl(option, arg2, arg3, arg4, arg5);
 }
 
-HS_EXPORT long hs_hook_syscall(long number, long arg1, long arg2, long arg3, long arg4, long arg5,
-                               long arg6)
+static_assert(offsetof(struct hs_real, syscall) == 104, "REAL_SYSCALL_OFF in entry.S");
+
+void hs_slow_syscall(long number, unsigned long arg1, unsigned long arg2)
 {
-    if (hs_unlikely(number == SYS_seccomp)) {
-        if (arg1 == SECCOMP_SET_MODE_FILTER || arg1 == SECCOMP_SET_MODE_STRICT) {
-            enter(arg1 == SECCOMP_SET_MODE_STRICT);
-        }
-    } else if (hs_unlikely(number == SYS_prctl && arg1 == PR_SET_SECCOMP)) {
-        enter(arg2 == SECCOMP_MODE_STRICT);
+    hs_real_resolve();
+    if (number == SYS_prctl) {
+        look_at_prctl(arg1, arg2);
+    } else if (number == SYS_seccomp &&
+               (arg1 == SECCOMP_SET_MODE_FILTER || arg1 == SECCOMP_SET_MODE_STRICT)) {
+        enter(arg1 == SECCOMP_SET_MODE_STRICT);
     }
-    return hs_real.syscall(number, arg1, arg2, arg3, arg4, arg5, arg6);
 }

@@ -12,6 +12,8 @@
 #error "this file is for x86-64"
 #endif
 
+#include <asm/unistd.h>
+
     .text
 
 .macro ENTRY name, slow, regs_arg
@@ -60,5 +62,44 @@
     ENTRY hs_entry_valloc,         hs_slow_valloc,         %rsi
     ENTRY hs_entry_pvalloc,        hs_slow_pvalloc,        %rsi
     ENTRY hs_entry_new,            hs_slow_new,            %r8
+
+/*
+ * syscall(), as the program calls it. It can have seven arguments, and the last is on the stack; with fewer, that
+ * word is a local of the caller, which another thread may be writing to. So this hook has no frame that the compiler
+ * could move arguments through: it looks at registers, and jumps. A few calls, and the first of all, go by
+ * hs_slow_syscall().
+ */
+#define REAL_SYSCALL_OFF 104
+
+    .globl syscall
+    .type syscall, @function
+    .p2align 4
+syscall:
+    .cfi_startproc
+    cmpq $__NR_seccomp, %rdi
+    je 1f
+    cmpq $__NR_prctl, %rdi
+    je 1f
+    movq hs_real+REAL_SYSCALL_OFF(%rip), %rax
+    testq %rax, %rax
+    je 1f
+    jmp *%rax
+1:
+    .irp reg, rdi, rsi, rdx, rcx, r8, r9
+    pushq %\reg
+    .cfi_adjust_cfa_offset 8
+    .endr
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call hs_slow_syscall
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    .irp reg, r9, r8, rcx, rdx, rsi, rdi
+    popq %\reg
+    .cfi_adjust_cfa_offset -8
+    .endr
+    jmp *hs_real+REAL_SYSCALL_OFF(%rip)
+    .cfi_endproc
+    .size syscall, . - syscall
 
     .section .note.GNU-stack, "", @progbits
