@@ -50,11 +50,14 @@ static HS_COLD void enter(bool is_strict)
     }
 }
 
-/* A seccomp filter is about to be there? */
+/* A system call that changes what system calls may be made? One that sends those from other code than the C
+ * library's to a handler of the program (an emulator of another system) is as strict to us as the strict mode. */
 static void look_at_prctl(unsigned long option, unsigned long arg2)
 {
     if (hs_unlikely(option == PR_SET_SECCOMP)) {
         enter(arg2 == SECCOMP_MODE_STRICT);
+    } else if (hs_unlikely(option == PR_SET_SYSCALL_USER_DISPATCH && arg2 != PR_SYS_DISPATCH_OFF)) {
+        enter(true);
     }
 }
 

@@ -9,7 +9,9 @@
  *
  * What is lost below a filter: names and ids of threads that begin later, and the true path of an
  * executable that was not seen before. In the strict mode of 2005 (no system calls but read, write
- * and exit) nothing more is recorded; frees still are.
+ * and exit) nothing more is recorded; frees still are. The same when a program takes system calls that do
+ * not come from its C library for those of a foreign system, to be answered by a handler of its own
+ * (PR_SET_SYSCALL_USER_DISPATCH): ours would be answered, too.
  *
  * A filter inherited through exec is none of this: it lets a program start, and so lets us.
  *
