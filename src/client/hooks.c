@@ -283,9 +283,12 @@ HS_EXPORT void cfree(void *ptr)
     free(ptr);
 }
 
-/* Code may be gone afterwards; what we cached about it must not be used for what comes next. */
+/* Code may be gone afterwards; what we cached about it must not be used for what comes next. Another thread may
+ * have something else there before we are back: so we flush beforehand too, when whoever ran that code is done
+ * with it, and once more for what ran while it was unloaded. */
 HS_EXPORT int dlclose(void *handle)
 {
+    hs_record_flush();
     int err = hs_real.dlclose(handle);
     hs_record_flush();
     return err;
