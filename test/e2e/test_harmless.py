@@ -39,7 +39,7 @@ def test_results_and_errno(same, target, name, interval):
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize(
     "limit",
-    ["-n 4", "-n 5", "-f 0", "-v 262144", "-v 65536", "-s 64", "-c 0", "-d 8192", "-u 300"],
+    ["-n 4", "-n 5", "-f 0", "-v 262144", "-v 65536", "-s 64", "-s unlimited", "-c 0", "-d 8192", "-u 300"],
 )
 def test_limits_from_outside(same, target, limit, interval):
     """What we cannot have, we do without. (With fewer than 4 descriptors nothing loads a library.)"""

@@ -232,7 +232,9 @@ def test_deep_and_odd_stacks(exact, flags):
 
 
 @pytest.mark.parametrize(
-    "what", ["none", "as", "fsize", "nofile", "fds", "chroot", "stack", "seccomp", "seccomp_errno"]
+    "what",
+    ["none", "as", "data", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden"]
+    + ["seccomp", "seccomp_errno"],
 )
 def test_under_limits(exact, what):
     measured = exact(["limits", what])

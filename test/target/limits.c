@@ -2,7 +2,8 @@
  * A program under limits, some of which it sets itself: the profiler must live with less, or do
  * without, and the program must not notice.
  *
- *   limits none|as|fsize|nofile|fds|chroot|stack|std|seccomp|seccomp_errno|seccomp_strict|mlock
+ *   limits none|as|data|fsize|nofile|fds|range|chroot|stack|std|mask|user|hidden|seccomp|seccomp_errno|
+ *          seccomp_strict|mlock
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -111,6 +113,43 @@ static void work(void)
     }
 }
 
+/* What needs nothing but to be said; false: it is something else. */
+static int restrict_self(const char *what)
+{
+    sigset_t all;
+    if (strcmp(what, "as") == 0) {
+        limit(RLIMIT_AS, (rlim_t)256 << 20);
+    } else if (strcmp(what, "data") == 0) {
+        limit(RLIMIT_DATA, (rlim_t)64 << 20);
+    } else if (strcmp(what, "fsize") == 0) {
+        limit(RLIMIT_FSIZE, 0);
+    } else if (strcmp(what, "nofile") == 0) {
+        limit(RLIMIT_NOFILE, 0);
+    } else if (strcmp(what, "fds") == 0) {
+        for (int fd = 3; fd < 1024; fd++) {
+            close(fd);
+        }
+    } else if (strcmp(what, "range") == 0) {
+        syscall(SYS_close_range, 3U, ~0U, 0U);
+    } else if (strcmp(what, "std") == 0) {
+        close(0);
+        close(1);
+        close(2);
+    } else if (strcmp(what, "mask") == 0) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, NULL);
+    } else if (strcmp(what, "user") == 0) {
+        if (setgid(65534) != 0 || setuid(65534) != 0) {
+            abort();
+        }
+    } else if (strcmp(what, "hidden") == 0) {
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "none";
@@ -121,16 +160,7 @@ int main(int argc, char **argv)
     }
     int has_threads = 1;
     size_t stack_bytes = 0;
-    if (strcmp(what, "as") == 0) {
-        limit(RLIMIT_AS, (rlim_t)256 << 20);
-    } else if (strcmp(what, "fsize") == 0) {
-        limit(RLIMIT_FSIZE, 0);
-    } else if (strcmp(what, "nofile") == 0) {
-        limit(RLIMIT_NOFILE, 0);
-    } else if (strcmp(what, "fds") == 0) {
-        for (int fd = 3; fd < 1024; fd++) {
-            close(fd);
-        }
+    if (restrict_self(what)) {
     } else if (strcmp(what, "chroot") == 0) {
         if (chdir("/tmp") != 0 || (chroot("/proc/self") != 0 && errno != EPERM)) {
             return 3;
@@ -138,10 +168,6 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "stack") == 0) {
         limit(RLIMIT_STACK, 16384 * 8);
         stack_bytes = 16384;
-    } else if (strcmp(what, "std") == 0) {
-        close(0);
-        close(1);
-        close(2);
     } else if (strcmp(what, "seccomp") == 0) {
         filter(SECCOMP_RET_KILL_PROCESS);
         has_threads = 0;
