@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <time.h>
 
 #include "client/linkmap.h"
@@ -59,8 +60,37 @@ static uint32_t add_fixed(const char *path, enum hs_module_kind kind)
     return (uint32_t)id;
 }
 
+/* The executable, from its first segment to its last. The kernel maps each by itself; where that leaves gaps (large
+ * pages), _dl_find_object tells of one segment at a time, and the headers are in the first. */
+static struct {
+    const struct link_map *map; /* NULL: it was not mapped by the kernel, and has no gaps */
+    uint64_t start_va, end_va;
+} program;
+
+static void find_program(void)
+{
+    const struct link_map *map = hs_linkmap_first();
+    const ElfW(Phdr) *phdrs = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    uint64_t count = phdrs ? getauxval(AT_PHNUM) : 0, lo = UINT64_MAX, hi = 0;
+    if (!map) {
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const ElfW(Phdr) *ph = &phdrs[i];
+        if (ph->p_type == PT_LOAD) {
+            lo = ph->p_vaddr < lo ? ph->p_vaddr : lo;
+            hi = ph->p_vaddr + ph->p_memsz > hi ? ph->p_vaddr + ph->p_memsz : hi;
+        } else if (ph->p_type == PT_PHDR && map->l_addr + ph->p_vaddr == (uint64_t)phdrs) {
+            program.map = map;
+        }
+    }
+    program.start_va = program.map ? map->l_addr + (lo & ~UINT64_C(4095)) : 0;
+    program.end_va = program.map ? map->l_addr + hi : 0;
+}
+
 bool hs_modules_init(void)
 {
+    find_program();
     find_object = (find_object_fn)hs_linkmap_search(NULL, NULL, "_dl_find_object", NULL);
     return add_fixed("", HS_MODULE_MARKER) == HS_MODULE_ID_MARKER &&
            add_fixed("[anon]", HS_MODULE_ANON) == HS_MODULE_ID_ANON;
@@ -381,6 +411,10 @@ bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, ui
         *ret_module = NULL;
         *ret_id = HS_MODULE_ID_ANON;
         return true;
+    }
+    if (program.map && found.dlfo_link_map == program.map) {
+        found.dlfo_map_start = (void *)program.start_va;
+        found.dlfo_map_end = (void *)program.end_va;
     }
     struct known *entry = find_known(&found, false);
     if (hs_unlikely(!entry)) {

@@ -231,6 +231,13 @@ def test_deep_and_odd_stacks(exact, flags):
     assert sum(n not in ("site_deep", "recurse") for n in names[:-6]) == 1, names
 
 
+def test_program_with_gaps(exact):
+    """Between its segments, as with large pages: the loader then tells of one segment at a time."""
+    measured = exact(["deep", "100"], flags=["-Wl,-z,max-page-size=0x200000"])
+    stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s)]
+    assert all(frames[-1]["function"] == "_start" for frames in stacks), stacks
+
+
 @pytest.mark.parametrize(
     "what",
     ["none", "as", "data", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden"]
