@@ -83,11 +83,13 @@ static bool can_ask_kernel(void)
 }
 
 /* A sanitizer's runtime library: it hands out memory before it is ready for anything else, and has a
- * shadow for what the program may touch, not for us. One inside the executable is never called by us. */
-static bool has_sanitizer(void)
+ * shadow for what the program may touch, not for us. One inside the executable is never called by us.
+ * Or that of a tool of valgrind's that replaces malloc: to memcheck it is an error to ask the kernel about
+ * memory, and the program's. */
+static bool has_checker(void)
 {
     static const char *const names[] = { "__asan_init", "__hwasan_init", "__msan_init",
-                                         "__tsan_init" };
+                                         "__tsan_init", "_vgr10010ZU_libcZdsoZa_malloc" };
     const struct link_map *map;
     for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
         if (hs_linkmap_search(NULL, NULL, names[i], &map) && map != hs_linkmap_first()) {
@@ -102,8 +104,8 @@ static bool start(void)
     struct hs_env env;
     hs_env_read(&env);
     if (!env.collector || env.interval_bytes == 0 ||
-        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || !can_ask_kernel() ||
-        has_sanitizer()) {
+        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || has_checker() ||
+        !can_ask_kernel()) {
         return false;
     }
     int fd;

@@ -201,6 +201,13 @@ def test_under_gdb(same, target, interval):
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
+def test_under_valgrind(same, target, interval):
+    """It counts errors of the program; we are not one."""
+    (valgrind,) = need("valgrind")
+    same([valgrind, "-q", "--error-exitcode=9", target("throws", "-pthread"), "1", "20"], interval)
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
 def test_under_strace(same, target, tmp_path, interval):
     (strace,) = need("strace")
     log = str(tmp_path / "log")
