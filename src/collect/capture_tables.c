@@ -198,12 +198,19 @@ static int copy_threads(const struct hs_region *region, const struct hs_estimate
     if (r < 0) {
         return r;
     }
-    /* Entry 0 is the threads beyond the last entry; there is one even when the section is empty. */
-    snap->thread_count = count ? (uint32_t)count : 1;
-    snap->threads = calloc(snap->thread_count, sizeof(*snap->threads));
+    /* Entry 0 is the threads beyond the last entry; there is one even when the section is empty. Of the
+     * others only who has something: a server may have had thousands. */
+    uint32_t with_live_count = 1;
+    for (uint32_t i = 1; i < count; i++) {
+        with_live_count += live[i].count > 0;
+    }
+    snap->threads = calloc(with_live_count, sizeof(*snap->threads));
     r = snap->threads ? 0 : -ENOMEM;
-    for (uint32_t i = 0; r == 0 && i < snap->thread_count; i++) {
-        struct hs_snap_thread *thread = &snap->threads[i];
+    for (uint32_t i = 0; r == 0 && (i == 0 || i < count); i++) {
+        if (i > 0 && !(live[i].count > 0)) {
+            continue;
+        }
+        struct hs_snap_thread *thread = &snap->threads[snap->thread_count++];
         thread->tid = from[i].tid;
         thread->start_ms = from[i].start_ms;
         memcpy(thread->name, from[i].name, sizeof(thread->name));

@@ -228,12 +228,24 @@ static bool find_window(double bytes, double count, uint32_t window, uint64_t *r
     return true;
 }
 
+/* Of a thread that is not listed, nothing is live. */
+static struct hs_estimate live_of(const struct hs_snapshot *snap, uint32_t tid)
+{
+    for (uint32_t i = 1; i < snap->thread_count; i++) {
+        if (snap->threads[i].tid == tid) {
+            assert_true(snap->threads[i].live.count > 0);
+            return snap->threads[i].live;
+        }
+    }
+    return (struct hs_estimate){ 0 };
+}
+
 static bool is_consistent(const struct game *game, const struct hs_snapshot *snap)
 {
     uint64_t newest[PLAYERS] = { 0 };
     for (uint32_t i = 0; i < PLAYERS; i++) {
-        const struct hs_estimate *live = &snap->threads[i + 1].live;
-        if (!find_window(live->bytes, live->count, game->window, &newest[i])) {
+        struct hs_estimate live = live_of(snap, 101 + i);
+        if (!find_window(live.bytes, live.count, game->window, &newest[i])) {
             return false;
         }
         double alloc = 0, on_stacks = 0;
@@ -243,7 +255,7 @@ static bool is_consistent(const struct game *game, const struct hs_snapshot *sna
         }
         /* Two births may be in the records and not in the totals: the one in flight at the cut, and
          * one that was in flight since before the cut before it, whose sum was copied first. */
-        if (on_stacks != live->count || fabs(alloc - (double)newest[i]) > 2) {
+        if (on_stacks != live.count || fabs(alloc - (double)newest[i]) > 2) {
             return false;
         }
     }
