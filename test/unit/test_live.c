@@ -5,10 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/filter.h"
 #include "client/live.h"
 #include "client/region.h"
@@ -22,12 +22,7 @@ static struct hs_region_control_v1 *control(void)
 static int set_up(void **state)
 {
     (void)state;
-    int fd;
-    if (hs_region_create(&fd) != 0) {
-        return -1;
-    }
-    close(fd);
-    return hs_live_init() ? 0 : -1;
+    return fixture_region() == 0 && hs_live_init() ? 0 : -1;
 }
 
 static enum hs_loss insert(uintptr_t addr, uint64_t size_bytes)

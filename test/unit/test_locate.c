@@ -5,10 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/live.h"
 #include "client/locate.h"
 #include "client/region.h"
@@ -18,12 +18,7 @@
 static int set_up(void **state)
 {
     (void)state;
-    int fd;
-    if (hs_region_create(&fd) != 0) {
-        return -1;
-    }
-    close(fd);
-    return hs_live_init() ? 0 : -1;
+    return fixture_region() == 0 && hs_live_init() ? 0 : -1;
 }
 
 static int forget_strangers(void **state)
@@ -270,13 +265,7 @@ static void *play(void *arg)
 static void test_all_at_once(void **state)
 {
     (void)state;
-    pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, play, (void *)i), 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    fixture_threads(THREADS, play);
     for (uint32_t i = 0; i < BOARD; i++) {
         errors += board[i] != 0 && !take(board[i]);
     }

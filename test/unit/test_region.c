@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/region.h"
 
 static int region_fd;
@@ -105,13 +106,7 @@ static void *take_records(void *arg)
 static void test_threads_make_it_grow(void **state)
 {
     (void)state;
-    pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, take_records, (void *)i), 0);
-    }
-    for (uintptr_t i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    fixture_threads(THREADS, take_records);
     assert_int_equal(errors, 0);
     assert_int_equal(hs_region.header->sections[HS_SECTION_RECORDS].count,
                      RECORDS / BATCH / THREADS * THREADS * BATCH);

@@ -5,10 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/lifecycle.h"
 #include "client/sampler.h"
 
@@ -26,11 +26,9 @@ static void set_interval(uint64_t interval_bytes)
 static int set_up(void **state)
 {
     (void)state;
-    int fd;
-    if (hs_region_create(&fd) != 0) {
+    if (fixture_region() != 0) {
         return -1;
     }
-    close(fd);
     hs_lifecycle.alive_word = &alive;
     hs_lifecycle.state = HS_LIFE_ON;
     hs_sampler_seed(1);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/region.h"
 #include "client/stackmem.h"
 #include "rt/sys.h"
@@ -18,11 +19,9 @@
 static int set_up(void **state)
 {
     (void)state;
-    int fd;
-    if (hs_region_create(&fd) != 0) {
+    if (fixture_region() != 0) {
         return -1;
     }
-    close(fd);
     hs_stackmem_init();
     return 0;
 }

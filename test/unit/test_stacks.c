@@ -6,10 +6,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "client_fixture.h"
 #include "client/region.h"
 #include "client/stacks.h"
 #include "rt/bits.h"
@@ -17,12 +17,7 @@
 static int set_up(void **state)
 {
     (void)state;
-    int fd;
-    if (hs_region_create(&fd) != 0) {
-        return -1;
-    }
-    close(fd);
-    return hs_stacks_init() ? 0 : -1;
+    return fixture_region() == 0 && hs_stacks_init() ? 0 : -1;
 }
 
 static void test_frames(void **state)
@@ -120,13 +115,7 @@ static void *intern_all(void *arg)
 static void test_threads(void **state)
 {
     (void)state;
-    pthread_t threads[THREADS];
-    for (uintptr_t t = 0; t < THREADS; t++) {
-        assert_int_equal(pthread_create(&threads[t], NULL, intern_all, (void *)t), 0);
-    }
-    for (uintptr_t t = 0; t < THREADS; t++) {
-        pthread_join(threads[t], NULL);
-    }
+    fixture_threads(THREADS, intern_all);
     uint64_t same = 0, exact_count = 0, sampled_bytes = 0;
     for (uint32_t i = 0; i < SHARED; i++) {
         for (uint32_t t = 0; t < THREADS; t++) {
