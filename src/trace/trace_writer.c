@@ -119,17 +119,13 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
         return;
     }
     size_t bytes = hs__pb__trace_packet__get_packed_size(packet);
-    if (bytes > writer->scratch_bytes) {
-        uint8_t *scratch = realloc(writer->scratch, bytes);
-        if (!scratch) {
-            hs_writer_fail(writer, -ENOMEM);
-            return;
-        }
-        writer->scratch = scratch;
-        writer->scratch_bytes = bytes;
+    int err = hs_array_reserve(&writer->scratch, &writer->scratch_bytes, bytes, 1);
+    if (err < 0) {
+        hs_writer_fail(writer, err);
+        return;
     }
-    uint8_t head[12] = { 1U << 3 | 2U }; /* Trace.packet, length-delimited */
-    size_t head_bytes = 1 + hs_put_varint(head + 1, bytes);
+    uint8_t head[HS_PACKET_HEAD_BYTES];
+    size_t head_bytes = hs_put_packet_head(head, bytes);
     hs__pb__trace_packet__pack(packet, writer->scratch);
     struct hs_buf *to = writer->press ? hs_writer_press_in(writer->press) : &writer->out;
     hs_buf_add(to, head, head_bytes);

@@ -3,11 +3,11 @@
  */
 #include "trace/writer_press.h"
 
-#include <errno.h>
 #include <libdeflate.h>
 #include <stdlib.h>
 
 #include "trace/writer_state.h"
+#include "util/array.h"
 
 #define LEVEL 1
 /* Far more than the 32 KiB that zlib looks back. A reader needs memory for all of it at once. */
@@ -48,27 +48,13 @@ struct hs_buf *hs_writer_press_in(struct hs_writer_press *press)
     return &press->in;
 }
 
-static int reserve(struct hs_writer_press *press, size_t bytes)
-{
-    if (bytes <= press->pressed_capacity) {
-        return 0;
-    }
-    uint8_t *larger = realloc(press->pressed, bytes);
-    if (!larger) {
-        return -ENOMEM;
-    }
-    press->pressed = larger;
-    press->pressed_capacity = bytes;
-    return 0;
-}
-
 /* TracePacket.compressed_packets in Trace.packet, by hand: there is nothing to pack but two lengths. */
 static void put_packet(struct hs_buf *out, const uint8_t *data, size_t bytes)
 {
-    uint8_t field[16], packet[16] = { 1U << 3 | 2U };
+    uint8_t field[16], packet[HS_PACKET_HEAD_BYTES];
     size_t field_bytes = hs_put_varint(field, COMPRESSED_FIELD << 3 | 2U);
     field_bytes += hs_put_varint(field + field_bytes, bytes);
-    size_t packet_bytes = 1 + hs_put_varint(packet + 1, field_bytes + bytes);
+    size_t packet_bytes = hs_put_packet_head(packet, field_bytes + bytes);
     hs_buf_add(out, packet, packet_bytes);
     hs_buf_add(out, field, field_bytes);
     hs_buf_add(out, data, bytes);
@@ -80,7 +66,8 @@ int hs_writer_press(struct hs_writer_press *press, bool is_last, struct hs_buf *
     if (in->err != 0 || in->bytes == 0 || (!is_last && in->bytes < ENOUGH_BYTES)) {
         return in->err;
     }
-    int r = reserve(press, libdeflate_zlib_compress_bound(press->compressor, in->bytes));
+    int r = hs_array_reserve(&press->pressed, &press->pressed_capacity,
+                             libdeflate_zlib_compress_bound(press->compressor, in->bytes), 1);
     if (r < 0) {
         return r;
     }

@@ -137,6 +137,15 @@ static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
     return bytes;
 }
 
+/* What stands in front of a packet of so many bytes: Trace.packet, length-delimited. Returns how many bytes
+ * that takes. */
+#define HS_PACKET_HEAD_BYTES 12
+static inline size_t hs_put_packet_head(uint8_t *out, uint64_t bytes)
+{
+    out[0] = 1U << 3 | 2U;
+    return 1 + hs_put_varint(out + 1, bytes);
+}
+
 /* Writes one packet. On any failure sets writer->err. */
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
 /* A packet of our sequence at a time of CLOCK_MONOTONIC. */
