@@ -38,7 +38,6 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
     if (level_bytes(lines) >= HUGE_BYTES) {
         hs_sandbox_advise(mapped, level_bytes(lines), MADV_HUGEPAGE);
     }
-    hs_store_relaxed(&level->line_mask, lines - 1);
     hs_store_relaxed(&level->line_shift, 32 - (uint32_t)hs_log2_floor(lines));
     /* ORDER index-level: as above. */
     if (!hs_cas_acq_rel(&level->slots, &slots, mapped)) {

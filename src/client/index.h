@@ -35,7 +35,6 @@
 
 struct hs_index_level {
     uint64_t *slots;      /* NULL: this level is not there yet */
-    uint32_t line_mask;   /* lines - 1 */
     uint32_t line_shift;  /* a hash without so many of its low bits is a line */
     uint32_t spill_count; /* entries placed outside their first two lines */
     uint32_t move_next;   /* next line to carry over to the next level */
@@ -69,7 +68,7 @@ typedef bool (*hs_index_match_fn)(void *ctx, uint32_t id);
 
 static inline uint32_t hs_index_line_count(const struct hs_index_level *level)
 {
-    return hs_load_relaxed(&level->line_mask) + 1;
+    return UINT32_C(1) << (32 - hs_load_relaxed(&level->line_shift));
 }
 
 /* --- hot ------------------------------------------------------------------------------------- */

@@ -149,11 +149,8 @@ static inline unsigned hs_live_cuts(uint64_t birth_epoch)
 static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr)
 {
     struct hs_recent *recent = hs_locate_recent(thread, addr);
-    if (hs_load_relaxed(&recent->addr) != addr) {
-        return false;
-    }
-    struct hs_record_v1 *record = recent->record;
-    uint64_t word = hs_locate_word(record, addr);
+    struct hs_record_v1 *record = NULL;
+    uint64_t word = hs_locate_look(recent, addr, &record);
     /* ORDER cut: as in hs_live_remove. */
     hs_load_acquire(&hs_control_page.control.epoch);
     if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||

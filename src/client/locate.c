@@ -63,24 +63,12 @@ static bool find_in_index(uintptr_t addr, struct hs_place *ret_place)
     return ret_place->slot != NULL;
 }
 
-/* In the place that a thread has for this address. */
-static bool find_in_place_of(struct hs_thread *thread, uintptr_t addr, struct hs_place *ret_place)
-{
-    struct hs_recent *recent = hs_locate_recent(thread, addr);
-    /* ORDER recent: the record that was published with this address. */
-    if (hs_load_acquire(&recent->addr) != addr) {
-        return false;
-    }
-    ret_place->record = hs_load_relaxed(&recent->record);
-    ret_place->word = hs_locate_word(ret_place->record, addr);
-    ret_place->recent = recent;
-    return ret_place->word != 0;
-}
-
 static HS_COLD bool find_in_places(uintptr_t addr, struct hs_place *ret_place)
 {
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        if (find_in_place_of(thread, addr, ret_place)) {
+        ret_place->recent = hs_locate_recent(thread, addr);
+        ret_place->word = hs_locate_look(ret_place->recent, addr, &ret_place->record);
+        if (ret_place->word != 0) {
             if (hs_add_relaxed(&thread->found_count, 1) + 1 == HS_LOCATE_FOUND_MAX) {
                 hs_store_relaxed(&thread->rest_count, HS_LOCATE_REST);
             }

@@ -93,15 +93,25 @@ static inline uint64_t hs_locate_word(const struct hs_record_v1 *record, uintptr
                : 0;
 }
 
+/* The word of the record in a place, if it is that of a block at `addr`; else 0. */
+static inline uint64_t hs_locate_look(const struct hs_recent *recent, uintptr_t addr,
+                                      struct hs_record_v1 **ret_record)
+{
+    /* ORDER recent: the record that was published with this address. */
+    if (hs_load_acquire(&recent->addr) != addr) {
+        return 0;
+    }
+    *ret_record = hs_load_relaxed(&recent->record);
+    return hs_locate_word(*ret_record, addr);
+}
+
 static inline __attribute__((always_inline)) bool
 hs_locate_find(struct hs_thread *thread, uintptr_t addr, struct hs_place *ret_place)
 {
-    struct hs_recent *recent = hs_likely(thread != NULL) ? hs_locate_recent(thread, addr) : NULL;
-    if (recent && hs_likely(hs_load_relaxed(&recent->addr) == addr)) {
-        ret_place->record = recent->record;
-        ret_place->word = hs_locate_word(ret_place->record, addr);
-        ret_place->recent = recent;
+    if (hs_likely(thread != NULL)) {
+        ret_place->recent = hs_locate_recent(thread, addr);
         ret_place->is_own = true;
+        ret_place->word = hs_locate_look(ret_place->recent, addr, &ret_place->record);
         if (hs_likely(ret_place->word != 0)) {
             return true;
         }

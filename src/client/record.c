@@ -246,13 +246,14 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     struct hs_mark mark;
     /* Most allocators look at the block's own memory next: it may come while we look for the record. */
     __builtin_prefetch((const char *)ptr - 8, 1);
-    if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) || hs_unlikely(ret_block) ||
+    if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) ||
         hs_unlikely(!hs_lifecycle_is_on())) {
         return free_with_care(ptr, ret_block);
     }
     hs_guard_set(&mark);
-    bool was_recorded = hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr)) ||
-                        hs_live_remove(tls->self, (uintptr_t)ptr, NULL);
+    bool was_recorded =
+        (!ret_block && hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr))) ||
+        hs_live_remove(tls->self, (uintptr_t)ptr, ret_block);
     hs_guard_leave();
     return was_recorded;
 }

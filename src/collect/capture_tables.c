@@ -200,14 +200,15 @@ static int copy_threads(const struct hs_region *region, const struct hs_estimate
     }
     /* Entry 0 is the threads beyond the last entry; there is one even when the section is empty. Of the
      * others only who has something: a server may have had thousands. */
-    uint32_t with_live_count = 1;
-    for (uint32_t i = 1; i < count; i++) {
-        with_live_count += live[i].count > 0;
+    count = count ? count : 1;
+    uint32_t listed_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        listed_count += i == 0 || live[i].count > 0;
     }
-    snap->threads = calloc(with_live_count, sizeof(*snap->threads));
+    snap->threads = calloc(listed_count, sizeof(*snap->threads));
     r = snap->threads ? 0 : -ENOMEM;
-    for (uint32_t i = 0; r == 0 && (i == 0 || i < count); i++) {
-        if (i > 0 && !(live[i].count > 0)) {
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
+        if (i > 0 && live[i].count == 0) {
             continue;
         }
         struct hs_snap_thread *thread = &snap->threads[snap->thread_count++];

@@ -110,9 +110,8 @@ struct hs_region_control_v1 {
     /* Live total as the threads last flushed it, and its highest value. Written by the client. */
     int64_t live_bytes;
     int64_t peak_bytes;
-    uint64_t peak_epoch; /* cut of the peak; 0: none yet */
-    uint64_t
-        peak_time_ns; /* CLOCK_MONOTONIC; 0 while peak_epoch is announced, and not yet passed */
+    uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
+    uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 while peak_epoch is not yet passed */
 };
 
 struct hs_section_v1 {
