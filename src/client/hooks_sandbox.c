@@ -43,6 +43,9 @@ static void stop_recording(void)
 
 static HS_COLD void enter(bool is_strict)
 {
+    if (hs_lifecycle_is_waiting()) {
+        hs_lifecycle_follow_fork(); /* afterwards it could not */
+    }
     look_around();
     hs_store_relaxed(&hs_sandbox_is_in, true);
     if (is_strict && hs_lifecycle_is_on()) {

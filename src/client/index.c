@@ -255,3 +255,19 @@ uint64_t hs_index_bytes(const struct hs_index *index)
     }
     return bytes;
 }
+
+void hs_index_renumber(struct hs_index *index, hs_index_renumber_fn *renumber, void *ctx)
+{
+    for (uint32_t i = hs_load_relaxed(&index->oldest); i <= hs_load_relaxed(&index->current); i++) {
+        struct hs_index_level *level = &index->levels[i];
+        uint64_t *slots = hs_load_relaxed(&level->slots);
+        uint64_t count = (uint64_t)hs_index_line_count(level) * HS_INDEX_LINE;
+        for (uint64_t s = 0; s < count; s++) {
+            uint64_t value = slots[s];
+            if (value != 0) {
+                uint32_t id = renumber(ctx, (uint32_t)(value >> 32), (uint32_t)value - 1);
+                slots[s] = id == UINT32_MAX ? 0 : (value >> 32 << 32 | (id + 1));
+            }
+        }
+    }
+}

@@ -61,6 +61,11 @@ bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t value);
 /* Bytes of all levels that still hold pages (an upper bound). */
 uint64_t hs_index_bytes(const struct hs_index *index);
 
+/* What `renumber` returns is an entry's id from now on; UINT32_MAX: it is taken out. One that is moving is
+ * asked for twice. Nobody else may use the index meanwhile. */
+typedef uint32_t hs_index_renumber_fn(void *ctx, uint32_t hash, uint32_t id);
+void hs_index_renumber(struct hs_index *index, hs_index_renumber_fn *renumber, void *ctx);
+
 /* Cold half of hs_index_remove. */
 bool hs_index_remove_moved(const struct hs_index *index, uint64_t value);
 

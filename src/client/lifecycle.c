@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "client/env.h"
+#include "client/fork.h"
 #include "client/linkmap.h"
 #include "client/live.h"
 #include "client/modules.h"
@@ -14,14 +15,24 @@
 #include "client/region.h"
 #include "client/register.h"
 #include "client/sampler.h"
+#include "client/sandbox.h"
 #include "client/shared.h"
 #include "client/stackmem.h"
 #include "client/stacks.h"
+#include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 
 static const uint32_t not_alive = 0;
 
 struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
+
+/* For forked children: by then the environment may be overwritten. */
+static char collector_name[HS_CTL_NAME_MAX + 1];
+static bool is_following; /* children are to be profiled, too */
+static uint32_t *alive_page;
+
+/* How often a thread looks whether another one has begun, in a child: some ten milliseconds. */
+#define FOLLOW_TRIES 10000U
 
 /* One page that the kernel empties in a forked child. */
 static uint32_t *make_alive_page(void)
@@ -99,6 +110,13 @@ static bool has_checker(void)
     return false;
 }
 
+static void keep_name(const char *name)
+{
+    for (unsigned i = 0; i < HS_CTL_NAME_MAX && name[i]; i++) {
+        collector_name[i] = name[i];
+    }
+}
+
 static bool start(void)
 {
     struct hs_env env;
@@ -122,6 +140,8 @@ static bool start(void)
             seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
         }
         hs_sampler_seed(seed);
+        keep_name(env.collector);
+        is_following = env.follow_pid == 0;
         describe_process(hs_region.header, &env);
         struct hs_region_control_v1 *control = &hs_control_page.control;
         control->interval_bytes = env.interval_bytes;
@@ -136,6 +156,14 @@ static bool start(void)
     return is_ok;
 }
 
+static void turn_on(void)
+{
+    /* ORDER life: all that was prepared, before the word is set. */
+    hs_store_release(alive_page, 1);
+    /* ORDER life: the same for who asks slowly. */
+    hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
+}
+
 HS_COLD void hs_lifecycle_start(void)
 {
     hs_real_resolve();
@@ -147,14 +175,13 @@ HS_COLD void hs_lifecycle_start(void)
         hs_sys_restore_signals(old_mask);
         return;
     }
-    uint32_t *alive_word = start() ? make_alive_page() : NULL;
-    if (alive_word) {
-        hs_store_relaxed(&hs_lifecycle.alive_word, alive_word);
-        /* ORDER life: all that start prepared, before the word is set. */
-        hs_store_release(alive_word, 1);
+    alive_page = start() ? make_alive_page() : NULL;
+    if (alive_page) {
+        hs_store_relaxed(&hs_lifecycle.alive_word, alive_page);
+        turn_on();
+    } else {
+        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
     }
-    /* ORDER life: the same for who asks slowly. */
-    hs_store_release(&hs_lifecycle.state, alive_word ? HS_LIFE_ON : HS_LIFE_OFF);
     hs_sys_restore_signals(old_mask);
 }
 
@@ -187,8 +214,62 @@ bool hs_lifecycle_is_on_slow(void)
     return false;
 }
 
+/* --- forked children --------------------------------------------------------------------------- */
+
+static bool may_child_follow(void)
+{
+    return is_following && !hs_sandbox_is_tight() && hs_lifecycle_is_on();
+}
+
+static void wait_in_child(void)
+{
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_WAITING);
+    hs_sampler_follow_fork();
+}
+
+/* A signal handler has forked that interrupted our code. */
+static void leave_in_child(void)
+{
+    leave_parent();
+    hs_region_abandon();
+}
+
+/* Another thread begins, and cannot be interrupted by a handler of ours: that is worth a wait. */
+static bool wait_for_beginner(void)
+{
+    for (unsigned i = 0; i < FOLLOW_TRIES; i++) {
+        if (hs_load_relaxed(&hs_lifecycle.state) != HS_LIFE_FOLLOWING) {
+            break;
+        }
+        if (!hs_sandbox_is_tight()) {
+            hs_sys_yield();
+        }
+    }
+    return hs_lifecycle_is_on();
+}
+
+HS_COLD bool hs_lifecycle_follow_fork(void)
+{
+    uint32_t state = HS_LIFE_WAITING;
+    uint64_t old_mask = hs_sys_block_signals();
+    /* ORDER life: one thread begins; what it prepared comes with ON. */
+    bool is_ours = hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_FOLLOWING);
+    if (is_ours && hs_fork_begin(collector_name)) {
+        turn_on();
+        hs_fork_forget_noted();
+    } else if (is_ours) {
+        leave_parent();
+    }
+    hs_sys_restore_signals(old_mask);
+    return is_ours ? hs_lifecycle_is_on() : wait_for_beginner();
+}
+
 /* A program that never allocates is a profile too: an empty one. */
 static __attribute__((constructor)) void on_load(void)
 {
-    hs_lifecycle_is_on();
+    static const struct hs_fork_callbacks callbacks = { may_child_follow, wait_in_child,
+                                                        leave_in_child };
+    if (hs_lifecycle_is_on()) {
+        hs_fork_watch(&callbacks);
+    }
 }

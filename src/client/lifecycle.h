@@ -1,14 +1,16 @@
 /*
  * The client's life: from the first allocation, through fork, to the end.
  *
- *   NEW ──first hook or constructor──► STARTING ──► ON ──fork──► OFF (in the child)
- *                                          └── no collector, no memory ──► OFF
+ *   NEW ──first hook or constructor──► STARTING ──► ON ──fork──► WAITING ──first sample──► FOLLOWING ──► ON
+ *                                          │                 (in the child)                     │
+ *                                          └── no collector, no memory ──► OFF ◄── raw clone ───┘
  *
  * Everything is set up inside the first allocation of the process, which comes before any
  * constructor of ours. A forked child shares the region's pages with its parent and so must not
- * write: a page that the kernel empties in children (MADV_WIPEONFORK) tells it at its first slow
- * path, without pthread_atfork, and for a raw clone too. A vfork child runs in the parent's memory,
- * and its allocations are the parent's.
+ * write: a page that the kernel empties in children (MADV_WIPEONFORK) says so at its first slow path.
+ * With its first sample it begins a region of its own (fork.h), if it was fork(2) that made it: of a raw
+ * clone nobody tells us before, and it is OFF. A vfork child runs in the parent's memory, and its
+ * allocations are the parent's.
  *
  * Threads   hs_lifecycle_start from any; one of them does it, the others go on without being
  *           profiled until it is done.
@@ -26,6 +28,8 @@ enum hs_life {
     HS_LIFE_NEW,
     HS_LIFE_STARTING,
     HS_LIFE_ON,
+    HS_LIFE_WAITING,   /* a forked child: it has not begun to record */
+    HS_LIFE_FOLLOWING, /* it is about to */
     HS_LIFE_OFF,
 };
 
@@ -43,6 +47,16 @@ void hs_lifecycle_start(void);
 
 /* What hs_lifecycle_is_on does when it is not plainly so. */
 bool hs_lifecycle_is_on_slow(void);
+
+/* A forked child begins to record. False: it cannot, or somebody else is at it. */
+bool hs_lifecycle_follow_fork(void);
+
+/* Not on; but perhaps soon? */
+static inline bool hs_lifecycle_is_waiting(void)
+{
+    uint32_t state = hs_load_relaxed(&hs_lifecycle.state);
+    return state == HS_LIFE_WAITING || state == HS_LIFE_FOLLOWING;
+}
 
 /* May we record? To be asked at each slow path. */
 static inline bool hs_lifecycle_is_on(void)

@@ -107,6 +107,9 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     uint64_t dead =
         state == 0 ? 0
                    : HS_RECORD_WORD(epoch, HS_RECORD_INTERVAL(word), HS_RECORD_HITS(word), state);
+    if (hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word)))) {
+        hs_fork_write_down(record, word);
+    }
     /* ORDER record: nobody uses the record again before it has left its place. */
     if (hs_unlikely(!hs_shared_cas(&record->word, &word, dead))) {
         return false; /* freed twice at once: the other one has it */

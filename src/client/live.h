@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "client/filter.h"
+#include "client/fork.h"
 #include "client/locate.h"
 #include "client/peak.h"
 #include "client/thread.h"
@@ -154,6 +155,7 @@ static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr
     /* ORDER cut: as in hs_live_remove. */
     hs_load_acquire(&hs_control_page.control.epoch);
     if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||
+        hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word))) ||
         hs_unlikely(hs_peak_is_due(thread)) ||
         hs_unlikely(HS_RECORD_SIZE(record->size_thread) <= HS_LIVE_HALF_GRAIN)) {
         return false;

@@ -3,7 +3,6 @@
  */
 #include "client/locate.h"
 
-#include "client/index.h"
 #include "client/shared.h"
 
 /* 512 slots: one page, room for some 300 blocks before it grows. */
@@ -197,4 +196,23 @@ bool hs_locate_publish_elsewhere(struct hs_thread *thread, uintptr_t addr,
         return false;
     }
     return true;
+}
+
+/* --- renumbering ------------------------------------------------------------------------------- */
+
+void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx)
+{
+    hs_index_renumber(&index_of_all, renumber, ctx);
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        for (uint32_t i = 0; i < HS_COUNT_OF(thread->recents); i++) {
+            struct hs_recent *recent = &thread->recents[i];
+            uint32_t id = HS_RECORD_NONE;
+            if (recent->addr != 0 && recent->record) {
+                uint32_t old_id = hs_region_record_id(recent->record);
+                id = renumber(ctx, hs_locate_hash(recent->addr), old_id);
+            }
+            recent->record = id == HS_RECORD_NONE ? NULL : hs_region_record(id);
+            recent->addr = recent->record ? recent->addr : 0;
+        }
+    }
 }

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/index.h"
 #include "client/records.h"
 #include "client/region.h"
 #include "client/thread.h"
@@ -46,6 +47,11 @@ void hs_locate_expect_elsewhere(uintptr_t addr);
 /* Looks back at the last `sample_count` samples of a thread: if most of its blocks had to leave their
  * places, it leaves these alone for a while. */
 void hs_locate_review(struct hs_thread *thread, uint32_t sample_count);
+
+/* What `renumber` returns is the record's id from now on, for each block that can be found; its address is
+ * known by its hash. HS_RECORD_NONE: it is not found any more. Some are asked for twice. Nobody else may
+ * look for blocks meanwhile. */
+void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx);
 
 /* Cold half of hs_locate_find: not in a place of `thread` (NULL: of nobody). */
 bool hs_locate_find_elsewhere(uintptr_t addr, struct hs_place *ret_place);

@@ -428,6 +428,11 @@ bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, ui
     return true;
 }
 
+void hs_modules_forget_adder(void)
+{
+    hs_store_relaxed(&is_adding, false);
+}
+
 void hs_modules_recheck(void)
 {
     /* ORDER module-check: after the unloading. */

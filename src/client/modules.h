@@ -31,5 +31,8 @@ bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, ui
 /* Id of the module at `pc` +1, or 0. */
 uint32_t hs_modules_id_at(const void *pc);
 
+/* In a forked child, where a thread that was adding a module is not there to end it. */
+void hs_modules_forget_adder(void);
+
 /* Something was unloaded: whether each module is still the one we knew is looked at again. */
 void hs_modules_recheck(void);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "client/filter.h"
+#include "client/fork.h"
 #include "client/lifecycle.h"
 #include "client/modules.h"
 #include "client/pages.h"
@@ -51,6 +52,11 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return ret_resolved->user != HS_ID_NONE;
 }
 
+void hs_record_start_clock(void)
+{
+    start_ms = (int64_t)(hs_region.header->start_mono_ns / 1000000);
+}
+
 bool hs_record_init(void)
 {
     struct hs_rule_entry *entries = hs_pages_map_sparse(HS_RULE_CACHE_BYTES(RULE_COUNT));
@@ -59,7 +65,7 @@ bool hs_record_init(void)
     }
     hs_rule_cache_init(&rules, entries, RULE_COUNT);
     unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
-    start_ms = (int64_t)(hs_region.header->start_mono_ns / 1000000);
+    hs_record_start_clock();
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
     entry_va[0] = getauxval(AT_ENTRY);
     entry_va[1] = loader ? (uint64_t)(uintptr_t)loader + loader->e_entry : entry_va[0];
@@ -211,13 +217,20 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
     return HS_LOSS_N;
 }
 
+/* Inside the guard: a signal handler may have forked since we looked. From here on it would see that we are
+ * at it, and its child will not write to its parent's tables. */
+static inline bool is_still_on(void)
+{
+    return hs_lifecycle_is_on() || hs_lifecycle_follow_fork();
+}
+
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
     struct hs_mark mark;
     if (hs_likely(hs_guard_enter(&mark))) {
-        loss = record(ptr, size_bytes, sample, regs);
+        loss = is_still_on() ? record(ptr, size_bytes, sample, regs) : HS_LOSS_N;
         hs_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
@@ -225,15 +238,28 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     }
 }
 
+/* In a child that has not begun to record. True: now it has. */
+static bool begin_for_free(const void *ptr, const struct hs_live_block *ret_block)
+{
+    if (!hs_lifecycle_is_waiting()) {
+        return false;
+    }
+    if (!ret_block && hs_fork_note_free((uintptr_t)ptr)) {
+        /* If it has begun this moment, who notes or who begins forgets the block. */
+        return hs_lifecycle_is_on() && hs_fork_take_note((uintptr_t)ptr);
+    }
+    return hs_lifecycle_follow_fork();
+}
+
 static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_block)
 {
-    if (hs_unlikely(!hs_lifecycle_is_on())) {
+    if (hs_unlikely(!hs_lifecycle_is_on()) && !begin_for_free(ptr, ret_block)) {
         return false;
     }
     struct hs_mark mark;
     bool is_outermost = hs_guard_enter(&mark);
-    bool was_recorded =
-        hs_live_remove(is_outermost ? hs_thread_self() : NULL, (uintptr_t)ptr, ret_block);
+    bool was_recorded = is_still_on() && hs_live_remove(is_outermost ? hs_thread_self() : NULL,
+                                                        (uintptr_t)ptr, ret_block);
     if (hs_likely(is_outermost)) {
         hs_guard_leave();
     }
@@ -246,11 +272,14 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     struct hs_mark mark;
     /* Most allocators look at the block's own memory next: it may come while we look for the record. */
     __builtin_prefetch((const char *)ptr - 8, 1);
-    if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0) ||
-        hs_unlikely(!hs_lifecycle_is_on())) {
+    if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0)) {
         return free_with_care(ptr, ret_block);
     }
     hs_guard_set(&mark);
+    if (hs_unlikely(!hs_lifecycle_is_on())) {
+        hs_guard_leave();
+        return free_with_care(ptr, ret_block);
+    }
     bool was_recorded =
         (!ret_block && hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr))) ||
         hs_live_remove(tls->self, (uintptr_t)ptr, ret_block);
@@ -274,9 +303,11 @@ void hs_record_put_back(const struct hs_live_block *removed)
         struct hs_live_block block = *removed;
         /* ORDER cut: as in record(). */
         block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
-        loss = thread ? insert_again(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
-        if (thread) {
-            thread->block->free_count--; /* it was not one */
+        if (is_still_on()) {
+            loss = thread ? insert_again(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
+            if (thread) {
+                thread->block->free_count--; /* it was not one */
+            }
         }
         hs_guard_leave();
     }

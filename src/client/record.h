@@ -19,6 +19,9 @@
 
 bool hs_record_init(void);
 
+/* Births are counted from the start that the region's header says. */
+void hs_record_start_clock(void);
+
 /* After the real allocation. `regs`: at the return from the hook. */
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs);

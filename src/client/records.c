@@ -177,3 +177,15 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
     list->tag = tag;
     hs_records_push(list, id, record);
 }
+
+void hs_records_forget_all(void)
+{
+    hs_store_relaxed(&pool_head, 0);
+    hs_store_relaxed(&nested_head, 0);
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        list_detach(&thread->free_records);
+        list_detach(&thread->peak_dead);
+        list_detach(&thread->snapshot_dead);
+        thread->fresh_first = thread->fresh_end = 0;
+    }
+}

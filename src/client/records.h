@@ -23,6 +23,9 @@ void hs_records_pass_on(struct hs_record_list *list);
 /* Keeps a dead record for the cuts its word names. `thread` NULL: from inside our own code. */
 void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word);
 
+/* Lists and pool are empty: their records are another process's. Nobody else may use them meanwhile. */
+void hs_records_forget_all(void);
+
 /* --- hot ------------------------------------------------------------------------------------- */
 
 /* A thread's free list is passed on when it is longer. */

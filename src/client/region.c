@@ -20,6 +20,8 @@ union hs_control_page hs_control_page __attribute__((aligned(HS_CONTROL_PAGE_BYT
 /* First views are small; each later one is eight times as long. */
 #define VIEW_GROWTH_SHIFT 3
 
+#define HEADER_BYTES      hs_align_up(sizeof(struct hs_region_header_v1), 4096)
+
 /* Sections in use get their pages so many bytes at a time. */
 #define SMALL_BATCH UINT64_C(16384)
 #define LARGE_BATCH UINT64_C(65536)
@@ -83,6 +85,35 @@ static uint64_t view_bytes(enum hs_section_id section, unsigned view_no)
                        4096);
 }
 
+static int make_file(uint64_t bytes, int *ret_fd)
+{
+    int fd = (int)hs_sys_memfd_create("heapscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return fd;
+    }
+    long err = hs_sys_ftruncate(fd, bytes);
+    if (!err) {
+        err = hs_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    }
+    if (err) {
+        hs_sys_close(fd);
+        return (int)err;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* `va` NULL: anywhere. The address, or an error. */
+static long map_file(void *va, uint64_t bytes, int fd, uint64_t off)
+{
+    long mapped =
+        hs_sys_mmap(va, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (va ? MAP_FIXED : 0), fd, off);
+    if (!is_error(mapped)) {
+        hs_sandbox_advise((void *)mapped, bytes, MADV_DONTDUMP);
+    }
+    return mapped;
+}
+
 static int map_sections(int fd, const struct hs_section_v1 *sections)
 {
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
@@ -91,17 +122,24 @@ static int map_sections(int fd, const struct hs_section_v1 *sections)
             uint64_t count = (uint64_t)plans[i].first_count << (VIEW_GROWTH_SHIFT * v);
             views[v].count = count < sections[i].max_count ? count : sections[i].max_count;
         }
-        uint64_t bytes = view_bytes(i, 0);
-        long va =
-            hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, sections[i].file_off);
+        long va = map_file(NULL, view_bytes(i, 0), fd, sections[i].file_off);
         if (is_error(va)) {
             return (int)va;
         }
-        hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
         views[0].base = (uint8_t *)va;
         hs_region.current[i] = &views[0];
     }
     return 0;
+}
+
+void hs_region_describe_process(struct hs_region_header_v1 *header)
+{
+    header->pid = hs_sys_getpid();
+    header->ppid = hs_sys_getppid();
+    header->start_mono_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
+    header->start_real_ns = hs_sys_clock_ns(CLOCK_REALTIME);
+    header->start_boot_ns = hs_sys_clock_ns(CLOCK_BOOTTIME);
+    hs_sys_thread_name(header->comm);
 }
 
 static void start_header(struct hs_region_header_v1 *header, const struct hs_section_v1 *sections)
@@ -109,13 +147,8 @@ static void start_header(struct hs_region_header_v1 *header, const struct hs_sec
     header->magic = HS_REGION_MAGIC;
     header->version = HS_REGION_VERSION;
     header->header_bytes = sizeof(*header);
-    header->pid = hs_sys_getpid();
-    header->ppid = hs_sys_getppid();
-    header->start_mono_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
-    header->start_real_ns = hs_sys_clock_ns(CLOCK_REALTIME);
-    header->start_boot_ns = hs_sys_clock_ns(CLOCK_BOOTTIME);
+    hs_region_describe_process(header);
     header->page_bytes = HS_CONTROL_PAGE_BYTES;
-    hs_sys_thread_name(header->comm);
     header->interval_count = 1;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         header->sections[i] = sections[i];
@@ -135,24 +168,15 @@ int hs_region_create(int *ret_fd)
     if (file_bytes == 0) {
         return -EFBIG;
     }
-    int fd = (int)hs_sys_memfd_create("heapscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) {
-        return fd;
+    int fd = -1;
+    long err = make_file(file_bytes, &fd);
+    if (err) {
+        return (int)err;
     }
-    long err = hs_sys_ftruncate(fd, file_bytes);
+    err = map_sections(fd, sections);
     if (!err) {
-        err = hs_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    }
-    if (!err) {
-        err = map_sections(fd, sections);
-    }
-    if (!err) {
-        uint64_t bytes = hs_align_up(sizeof(struct hs_region_header_v1), 4096);
-        long va =
-            hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, HS_REGION_HEADER_OFF);
-        hs_sandbox_advise((void *)va, bytes, MADV_DONTDUMP);
-        long page = hs_sys_mmap(&hs_control_page, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_FIXED, fd, HS_REGION_CONTROL_OFF);
+        long va = map_file(NULL, HEADER_BYTES, fd, HS_REGION_HEADER_OFF);
+        long page = map_file(&hs_control_page, HS_CONTROL_PAGE_BYTES, fd, HS_REGION_CONTROL_OFF);
         err = is_error(va) ? va : is_error(page) ? page : 0;
         if (!err) {
             hs_region.header = (struct hs_region_header_v1 *)va;
@@ -166,10 +190,68 @@ int hs_region_create(int *ret_fd)
     return (int)err;
 }
 
+int hs_region_create_file(int *ret_fd)
+{
+    uint64_t limit[2] = { UINT64_MAX, UINT64_MAX };
+    hs_sys_getrlimit(RLIMIT_FSIZE, limit);
+    return hs_region.file_bytes > limit[0] ? -EFBIG : make_file(hs_region.file_bytes, ret_fd);
+}
+
+/* The part in use of a section's current view: else each page would be a fault of its own. */
+static void populate_used(enum hs_section_id section)
+{
+    const struct hs_section_v1 *info = &hs_region.header->sections[section];
+    const struct hs_region_view *view = hs_load_relaxed(&hs_region.current[section]);
+    uint64_t count = info->count < view->count ? info->count : view->count;
+    if (count > 0) {
+        hs_pages_populate(view->base, hs_align_up(count * info->elem_bytes, 4096));
+    }
+}
+
+int hs_region_replace(int fd)
+{
+    /* The header last: it says where everything is. */
+    const struct hs_section_v1 *sections = hs_region.header->sections;
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
+            uint8_t *base = hs_load_relaxed(&hs_region.views[i][v].base);
+            long va = base ? map_file(base, view_bytes(i, v), fd, sections[i].file_off) : 0;
+            if (is_error(va)) {
+                return (int)va;
+            }
+        }
+    }
+    long va = map_file(hs_region.header, HEADER_BYTES, fd, HS_REGION_HEADER_OFF);
+    long page = map_file(&hs_control_page, HS_CONTROL_PAGE_BYTES, fd, HS_REGION_CONTROL_OFF);
+    for (unsigned i = 0; i < HS_SECTION_N && !is_error(va); i++) {
+        populate_used(i);
+    }
+    return is_error(va) ? (int)va : is_error(page) ? (int)page : 0;
+}
+
+static void map_nothing(void *va, uint64_t bytes)
+{
+    hs_sys_mmap(va, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 void hs_region_forget(void)
 {
-    hs_sys_mmap(&hs_control_page, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    map_nothing(&hs_control_page, HS_CONTROL_PAGE_BYTES);
+}
+
+void hs_region_abandon(void)
+{
+    hs_region_forget();
+    map_nothing(hs_region.header, HEADER_BYTES);
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
+            uint8_t *base = hs_load_relaxed(&hs_region.views[i][v].base);
+            if (base) {
+                map_nothing(base, view_bytes(i, v));
+            }
+        }
+    }
 }
 
 /* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */

@@ -49,8 +49,20 @@ extern HS_HIDDEN union hs_control_page hs_control_page;
 /* Creates, sizes, seals and maps it; *ret_fd is the caller's to hand over and close. */
 int hs_region_create(int *ret_fd);
 
+/* Another file of the same size, empty. For a forked child. */
+int hs_region_create_file(int *ret_fd);
+
+/* What a process is and when it began to record, as of now. */
+void hs_region_describe_process(struct hs_region_header_v1 *header);
+
+/* Maps such a file in place of the one we share with our parent: pointers stay good. */
+int hs_region_replace(int fd);
+
 /* A private, empty control page again, for a forked child: nothing of the parent's is touched. */
 void hs_region_forget(void);
+
+/* All of it is private and empty: for a child that may yet write, to places it has found before. */
+void hs_region_abandon(void);
 
 /* Makes element `id` of a section reachable. Cold half of hs_region_at. */
 void *hs_region_extend(enum hs_section_id section, uint64_t id);

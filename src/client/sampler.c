@@ -6,6 +6,7 @@
 #include "client/lifecycle.h"
 #include "client/probe.h"
 #include "rt/rand.h"
+#include "rt/sys.h"
 
 static uint64_t process_seed;
 static uint64_t thread_seeds; /* how many threads were seeded */
@@ -89,13 +90,18 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         hs_probe_notice((uintptr_t)__builtin_frame_address(0))) {
         return false;
     }
-    if (hs_unlikely(!hs_lifecycle_is_on())) {
+    bool is_on = hs_lifecycle_is_on();
+    if (hs_unlikely(!is_on) && !hs_lifecycle_is_waiting()) {
         sleep_on(tls, 0);
         return false;
     }
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     if (hs_unlikely(tls->generation != hs_load_relaxed(&control->generation))) {
+        is_on = is_on || hs_lifecycle_follow_fork();
+        if (!is_on) {
+            return false; /* another thread is about to follow, or it came to nothing */
+        }
         pick_up(tls, floor);
     }
     uint64_t interval = tls->interval_bytes;
@@ -107,7 +113,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     ret_sample->interval_bytes = interval;
     ret_sample->hits = 0;
     if (size_bytes >= interval || interval == 1) {
-        return true;
+        return hs_likely(is_on) || hs_lifecycle_follow_fork();
     }
     uint64_t gap = (tls->left_bytes > floor ? tls->left_bytes - floor : 0) + tls->reserve_bytes;
     uint32_t hits = 0;
@@ -118,5 +124,18 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     }
     set_gap(tls, floor, (uint64_t)to_go);
     ret_sample->hits = hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
-    return hits > 0;
+    return hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
+}
+
+HS_COLD void hs_sampler_follow_fork(void)
+{
+    struct hs_tls *tls = &hs_tls;
+    if (tls->rng != 0 && tls->interval_bytes > 1) {
+        tls->rng = hs_mix64(tls->rng + hs_sys_getpid()) | 1;
+        if (tls->self) {
+            tls->self->gap_count = 0;
+        }
+        uint64_t gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
+        set_gap(tls, hs_load_relaxed(&hs_control_page.control.floor_bytes), gap ? gap : 1);
+    }
 }

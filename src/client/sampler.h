@@ -43,6 +43,9 @@ struct hs_sample {
 /* Seed of this process; threads derive theirs. */
 void hs_sampler_seed(uint64_t seed);
 
+/* In a forked child, which would draw what its parent and its siblings draw. */
+void hs_sampler_follow_fork(void);
+
 /* Cold half: is an allocation of this size kept, now that the countdown has run out (or may have)? */
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/lifecycle.h"
 #include "client/locate.h"
 #include "client/pages.h"
 #include "client/region.h"
@@ -190,6 +191,20 @@ static void attach(void)
     hs_tls.self = thread;
 }
 
+HS_COLD void hs_thread_follow_fork(struct hs_thread *self)
+{
+    /* The thread that forked is the first of the new process. */
+    uint32_t tid = hs_region.header->pid;
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        hs_store_relaxed(&thread->owner_tid, thread == self ? tid : 0);
+    }
+    if (self) {
+        self->thread_id = new_identity(tid);
+        self->block->tid = tid;
+        self->block->thread_id = self->thread_id;
+    }
+}
+
 HS_COLD void hs_thread_attach(void)
 {
     /* Half of it done and then left by a longjmp would be done again, and leak, each time. */
@@ -216,7 +231,8 @@ HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
 HS_COLD void hs_thread_count_loss(enum hs_loss loss)
 {
     struct hs_thread *self = hs_tls.self;
-    if (self) {
+    /* A child that has not begun to record leaves its parent's counters alone. */
+    if (self && hs_lifecycle_is_on()) {
         self->block->lost_count[loss]++;
     } else {
         hs_add_relaxed(&orphan_losses[loss], 1);

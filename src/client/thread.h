@@ -105,6 +105,10 @@ void hs_thread_attach(void);
 /* The first of all there ever were; the others follow by `next`. */
 struct hs_thread *hs_thread_first(void);
 
+/* In a forked child that has begun: `self` (NULL: it had none) is the state of the thread that forked, and
+ * the only one that has an owner. */
+void hs_thread_follow_fork(struct hs_thread *self);
+
 /* Empties the replay table. */
 void hs_thread_forget_replay(struct hs_thread *thread);
 

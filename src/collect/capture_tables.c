@@ -275,6 +275,7 @@ static int copy_names(const struct hs_region *region, struct hs_snapshot *snap)
     memcpy(snap->comm, header->comm, sizeof(snap->comm));
     snap->pid = header->pid;
     snap->ppid = header->ppid;
+    snap->forked_from_pid = header->forked_from_pid;
     snap->is_from_startup = header->is_from_startup != 0;
     snap->start_mono_ns = header->start_mono_ns;
     snap->interval_bytes = hs_load_relaxed(&region->control->interval_bytes);

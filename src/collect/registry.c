@@ -117,8 +117,7 @@ void hs_registry_close(struct hs_registry *registry)
     }
 }
 
-/* Hands out an ended session. Descriptors may be free again afterwards. */
-static void hand_out(struct hs_registry *registry, struct hs_session *session)
+static void take_out(struct hs_registry *registry, struct hs_session *session)
 {
     for (size_t i = 0; i < registry->session_count; i++) {
         if (registry->sessions[i] == session) {
@@ -129,6 +128,12 @@ static void hand_out(struct hs_registry *registry, struct hs_session *session)
     if (session->pidfd >= 0) {
         unwatch(registry, session->pidfd);
     }
+}
+
+/* Hands out an ended session. Descriptors may be free again afterwards. */
+static void hand_out(struct hs_registry *registry, struct hs_session *session)
+{
+    take_out(registry, session);
     registry->on_end(registry->on_end_ctx, session);
     listen_again(registry, true);
 }
@@ -153,6 +158,16 @@ void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
     }
 }
 
+/* Of processes that had ended when their hello came: by now all their images have been seen. */
+static void hand_out_ended(struct hs_registry *registry)
+{
+    for (size_t i = registry->session_count; i > 0; i--) {
+        if (registry->sessions[i - 1]->has_ended) {
+            hand_out(registry, registry->sessions[i - 1]);
+        }
+    }
+}
+
 static int keep_session(struct hs_registry *registry, struct hs_session *session)
 {
     int err = hs_array_reserve(&registry->sessions, &registry->session_capacity,
@@ -170,6 +185,19 @@ static void count_bad(struct hs_registry *registry, const char *why)
     registry->bad_why = why;
 }
 
+/* The same process again: it executed another program, and the older image is history. */
+static void supersede(struct hs_registry *registry, struct hs_session *older,
+                      const struct hs_session *newer, uint64_t now_ns)
+{
+    if (hs_session_is_prelude(older, newer)) {
+        hs_session_close(older);
+    } else {
+        hs_session_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
+        registry->on_end(registry->on_end_ctx, older);
+    }
+    listen_again(registry, true); /* descriptors may be free again */
+}
+
 static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
 {
     struct hs_session *session;
@@ -181,16 +209,16 @@ static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64
     }
     registry->image_count++;
     registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
-    /* The same process again: it executed another program, and the older image is history. */
-    const struct hs_session *known = hs_registry_find(registry, guest->pid);
+    struct hs_session *known = hs_registry_find(registry, guest->pid);
     if (known && hs_session_is_older(session, known)) {
-        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
-    } else {
-        hs_registry_end(registry, guest->pid, now_ns, HS_EXIT_UNKNOWN, 0);
+        supersede(registry, session, known, now_ns);
+        return;
     }
-    if (session->has_ended) {
-        registry->on_end(registry->on_end_ctx, session);
-    } else if (keep_session(registry, session) < 0) {
+    if (known) {
+        take_out(registry, known);
+        supersede(registry, known, session, now_ns);
+    }
+    if (keep_session(registry, session) < 0) {
         /* Not to be watched: what it has so far is all that we get. */
         hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
         hand_out(registry, session);
@@ -313,4 +341,5 @@ void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns)
          i++) {
         handle(registry, event.data.u64, now_ns);
     }
+    hand_out_ended(registry);
 }

@@ -5,7 +5,8 @@
  * done when an image begins or ends is the owner's affair: it gets a call, and closes the session.
  *
  *     hello ──► session ──► (running) ──process ended──────────► on_end ──► forgotten
- *                               └───── hello of the same pid ───► on_end (exec)
+ *                               └───── hello of the same pid ───► on_end (exec), or forgotten at once
+ *                                                                 (forked just before, for that exec)
  *
  * Thousands of short-lived compilers must cost nothing that stays: an image that has ended is handed
  * out and forgotten at once, and what has not been accepted yet waits in the kernel's queue, with

@@ -14,6 +14,9 @@
 #define HS_RSS_PERIOD_FIRST_NS UINT64_C(2000000)
 #define HS_RSS_PERIOD_MAX_NS   UINT64_C(250000000)
 
+/* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
+#define HS_PRELUDE_NS UINT64_C(1000000000)
+
 /* Without a pidfd of the connection itself: a process that started after the region was made is
  * another one under the same pid. */
 static bool is_impostor(const struct hs_session *session)
@@ -72,6 +75,13 @@ struct hs_session *hs_session_close(struct hs_session *session)
 bool hs_session_is_older(const struct hs_session *session, const struct hs_session *other)
 {
     return session->region.header.start_mono_ns < other->region.header.start_mono_ns;
+}
+
+bool hs_session_is_prelude(const struct hs_session *session, const struct hs_session *next)
+{
+    const struct hs_region_header_v1 *header = &session->region.header;
+    return header->forked_from_pid != 0 &&
+           next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }
 
 void hs_session_look(struct hs_session *session, uint64_t now_ns)
@@ -133,6 +143,7 @@ int hs_session_capture(struct hs_session *session, uint64_t now_ns, bool is_fina
         struct hs_proc_stat stat;
         snap->pid = (uint32_t)session->pid;
         snap->ppid = hs_proc_read_stat(session->pid, &stat) == 0 ? stat.ppid : 0;
+        snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
     }
     snap->is_final = is_final;
     snap->has_own_malloc = (session->hello_flags & HS_HELLO_OWN_MALLOC) != 0;

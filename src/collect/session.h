@@ -45,6 +45,9 @@ struct hs_session *hs_session_close(struct hs_session *session);
 /* Of two images of one process: did this one begin earlier? A hello may overtake another. */
 bool hs_session_is_older(const struct hs_session *session, const struct hs_session *other);
 
+/* Was this image only the way to the `next` one of its process: forked, to execute another program soon? */
+bool hs_session_is_prelude(const struct hs_session *session, const struct hs_session *next);
+
 /* Reads the RSS if it is time to. */
 void hs_session_look(struct hs_session *session, uint64_t now_ns);
 

@@ -78,6 +78,7 @@ enum hs_loss {
     HS_LOSS_STACK_EMPTY,     /* not one frame could be found */
     HS_LOSS_TABLE_FULL,      /* a section reached its last element */
     HS_LOSS_DUPLICATE,       /* an address was recorded twice without a free (implicit free) */
+    HS_LOSS_INHERITED,       /* a forked child's block, whose record the parent had used again */
     HS_LOSS_N,
 };
 
@@ -149,7 +150,7 @@ struct hs_region_header_v1 {
     /* Intervals that samples were taken with; a record names one by index. Entry 0 is unused. */
     uint64_t interval_bytes[HS_REGION_INTERVALS];
     uint32_t interval_count;
-    uint32_t reserved0;
+    uint32_t forked_from_pid; /* whose blocks it began with; 0: with none, after exec */
     struct hs_section_v1 sections[HS_SECTION_N];
     struct hs_heap_v1 heaps[HS_REGION_HEAPS];
 };
@@ -259,7 +260,7 @@ struct hs_record_v1 {
     uint64_t addr;        /* address, or the id a custom allocator gave */
     uint64_t size_thread; /* HS_RECORD_SIZE_THREAD */
     uint32_t stack_id;
-    uint32_t birth_ms; /* since start_mono_ns */
+    uint32_t birth_ms; /* since start_mono_ns; 0 also of blocks that a forked child inherited */
     uint64_t word;     /* HS_RECORD_WORD */
 };
 

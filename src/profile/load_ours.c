@@ -69,6 +69,7 @@ static void new_process(struct hs_load *load, struct hs_load_process *process,
     struct hs_profile_process out = {
         .pid = dump->pid,
         .ppid = dump->ppid,
+        .forked_from_pid = dump->forked_from_pid,
         .cmdline = pid ? pid->cmdline : 0,
         .start_ns = dump->start_mono_ns,
         .is_from_startup = dump->is_from_startup,

@@ -25,6 +25,10 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                              "allocations not recorded: a table of the profiler was full, or could "
                              "not grow",
                              true },
+    [HS_LOSS_INHERITED] = { "inherited_blocks",
+                            "allocations not recorded: inherited by a forked child whose parent "
+                            "freed them before the child began",
+                            true },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks taken as freed: their address was allocated again, and no "
                             "free had been seen",

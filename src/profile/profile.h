@@ -139,10 +139,11 @@ struct hs_profile_loss {
 struct hs_profile_process {
     uint32_t pid;
     uint32_t ppid;
-    uint32_t name;        /* string id: comm, or basename of the executable */
-    uint32_t exe;         /* string id */
-    uint32_t cmdline;     /* string id, arguments joined by blanks */
-    uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
+    uint32_t forked_from_pid; /* whose live blocks it began with; 0: none, after exec */
+    uint32_t name;            /* string id: comm, or basename of the executable */
+    uint32_t exe;             /* string id */
+    uint32_t cmdline;         /* string id, arguments joined by blanks */
+    uint32_t malloc_path;     /* string id: library that serves malloc, 0 unknown */
     uint64_t start_ns;
     uint64_t end_ns; /* 0 still running at the last dump */
     bool is_from_startup;

@@ -196,6 +196,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     SET(process_idx, dump->process->process_idx);
     SET(pid, snap->pid);
     SET(ppid, snap->ppid);
+    SET(forked_from_pid, snap->forked_from_pid);
     SET(dump_idx, dump->process->dump_count);
     SET(start_mono_ns, snap->start_mono_ns);
     SET(window_start_ns, dump->window_start_ns);

@@ -68,6 +68,9 @@ static void describe_run(const struct hs_report *report, struct hs_buf *buf)
         if (!p->processes[process].is_from_startup) {
             hs_buf_str(buf, ", recorded from some time after its start");
         }
+        if (p->processes[process].forked_from_pid != 0) {
+            hs_buf_printf(buf, ", forked from %u", p->processes[process].forked_from_pid);
+        }
     }
 }
 
@@ -240,6 +243,27 @@ static void write_sampling(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
+/* What several processes inherited is counted in each of them. */
+static void write_forks(struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        count += p->processes[p->dumps[s->dumps[i]].process].forked_from_pid != 0;
+    }
+    if (count == 0 || s->dump_count == 1) {
+        return;
+    }
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_printf(&text,
+                  "%u of the processes %s forked, and began with the blocks of another one: these "
+                  "count in each, though most of their memory may be shared",
+                  count, count == 1 ? "was" : "were");
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    hs_buf_deinit(&text);
+}
+
 void hs_report_write_head(struct hs_report *report)
 {
     static const struct hs_table_column columns[] = {
@@ -268,4 +292,5 @@ void hs_report_write_head(struct hs_report *report)
     hs_table_deinit(&table);
     write_share(report);
     write_sampling(report);
+    write_forks(report);
 }

@@ -72,6 +72,9 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     hs_json_open(json, '{');
     hs_json_kv_uint(json, "pid", process->pid);
     hs_json_kv_uint(json, "ppid", process->ppid);
+    if (process->forked_from_pid != 0) {
+        hs_json_kv_uint(json, "forked_from_pid", process->forked_from_pid);
+    }
     hs_json_kv_string(json, "name", hs_profile_string(p, process->name));
     hs_json_kv_string(json, "exe", hs_profile_string(p, process->exe));
     hs_json_kv_string(json, "cmdline", hs_profile_string(p, process->cmdline));

@@ -54,13 +54,17 @@ static int compare_programs(const void *a, const void *b)
     return x->name < y->name ? -1 : 1;
 }
 
-/* How it ended, unless that is as it should be or nobody knows. */
-static void describe_end(const struct hs_profile *p, uint32_t process, struct hs_buf *end)
+/* Whose blocks it began with; and how it ended, unless that is as it should be or nobody knows. */
+static void describe_process(const struct hs_profile *p, uint32_t process, struct hs_buf *note)
 {
     const struct hs_profile_process *it = &p->processes[process];
     bool is_known = hs_describe_has_status(it) || hs_describe_has_signal(it);
+    if (it->forked_from_pid != 0) {
+        hs_buf_printf(note, "forked from %u", it->forked_from_pid);
+    }
     if (is_known && !hs_describe_is_end_good(p, process)) {
-        hs_describe_end(p, process, end);
+        hs_buf_printf(note, "%s", it->forked_from_pid != 0 ? ", " : "");
+        hs_describe_end(p, process, note);
     }
 }
 
@@ -71,16 +75,16 @@ static void add_process(struct hs_report *report, struct hs_table *table, uint32
     const struct hs_profile_process *process = &p->processes[dump->process];
     const char *cmdline = hs_profile_string(p, process->cmdline);
     char text[HS_FIGURE_BYTES];
-    struct hs_buf end = HS_BUF_INIT;
+    struct hs_buf note = HS_BUF_INIT;
     hs_table_cell(table, "%u", process->pid);
     hs_figure_value(text, false, dump->peak.bytes);
     hs_table_cell(table, "%s", dump->has_peak ? text : "");
     hs_table_cell(table, "%s", hs_figure_value(text, false, dump->live.bytes));
     hs_table_cell(table, "%s", hs_figure_value(text, false, dump->alloc.bytes));
     hs_table_cell(table, "%s", cmdline[0] ? cmdline : hs_profile_string(p, process->name));
-    describe_end(p, dump->process, &end);
-    hs_table_cell(table, "%s", hs_buf_text(&end));
-    hs_buf_deinit(&end);
+    describe_process(p, dump->process, &note);
+    hs_table_cell(table, "%s", hs_buf_text(&note));
+    hs_buf_deinit(&note);
 }
 
 static void finish_table(struct hs_report *report, struct hs_table *table, const char *give_way,

@@ -115,9 +115,19 @@ def test_cancelled_threads(run, target, tmp_path):
     assert measured.truth["site_cancelled"].alloc_count > 10000
 
 
-@pytest.mark.parametrize("what", ["fork", "tree", "threads", "daemon"])
-def test_forked_children_leave_the_parent_alone(exact, what):
+@pytest.mark.parametrize("what", ["fork", "tree", "daemon"])
+def test_forked_children_and_their_parent(exact, what):
+    """Each as it is itself: what a child does is not in its parent's figures, nor the other way round."""
     exact(["processes", what])
+
+
+def test_forks_while_other_threads_allocate(run, target, tmp_path):
+    """What a thread does at the instant of a fork may be on either side of it; 20 forks, 3 threads."""
+    measured = measure(run, tmp_path, [target("processes", *FLAGS), "threads"])
+    assert measured.run.status == 0
+    assert set(measured.differences) <= {"site_thread"}
+    assert all(abs(d.live_count) <= 60 for d in measured.differences.values())
+    assert set(measured.losses) <= {"inherited_blocks"} and measured.losses.get("inherited_blocks", 0) <= 60
 
 
 def test_spawned_children_leave_the_parent_alone(exact):

@@ -25,8 +25,16 @@ class Amounts(NamedTuple):
         return Amounts(*(a - b for a, b in zip(self, other)))
 
 
-def read_truth(path):
-    """What the program said: {site: Amounts}."""
+def read_truth(*paths):
+    """What one process said, or more of them together: {site: Amounts}."""
+    together = {}
+    for path in paths:
+        for name, amounts in read_one(path).items():
+            together[name] = together.get(name, Amounts()) + amounts
+    return together
+
+
+def read_one(path):
     data = path.read_bytes()
     magic, count = struct.unpack_from("<QQ", data)
     assert magic == MAGIC, "the program did not tell its truth"
@@ -61,10 +69,11 @@ def read_sites(report, what=("bytes", "count")):
 class Measured:
     """One program under heapscope: the run, its report, its truth."""
 
-    def __init__(self, run, report, truth):
+    def __init__(self, run, report, truth, truth_path=None):
         self.run = run
         self.report = report
         self.truth = truth
+        self.truth_path = truth_path
         self.sites = read_sites(report)
 
     @property
@@ -92,11 +101,16 @@ class Measured:
 
 def new_truth(folder):
     """A file for $TRUTH_FILE."""
-    count = len(list(folder.glob("truth*")))
+    count = len(list(folder.glob("truth?")))
     path = folder / f"truth{count}"
     with path.open("wb") as file:
         file.truncate(HEADER + SITE.size * SITES)
     return path
+
+
+def truths_of_children(path):
+    """The files of forked processes: {pid: path}."""
+    return {int(p.suffix[1:]): p for p in path.parent.glob(path.name + ".*")}
 
 
 def behind(library, program):
@@ -112,4 +126,4 @@ def measure(run, folder, program, *options, env=None, **more):
     done = run(program, *options, env={"TRUTH_FILE": path, **(env or {})}, **more)
     # In this view every stack is listed that ever allocated, with all its amounts.
     report = done.report("--top", "all", "--view", "alloc_objects")
-    return Measured(done, report, read_truth(path))
+    return Measured(done, report, read_truth(path, *truths_of_children(path).values()), path)

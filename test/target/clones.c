@@ -25,16 +25,20 @@ SITE(site_guest, malloc(n))
 #define BLOCKS 100
 
 static void *blocks[BLOCKS];
+static int are_changed; /* they are no longer those of site_parent */
 static char stack[262144] __attribute__((aligned(16)));
 
 /* Of its own memory: nothing that it does may be seen in its parent. */
 static void child(void)
 {
-    truth_detach();
     for (unsigned i = 0; i < BLOCKS; i++) {
+        if (!are_changed) {
+            SITE_LOST(site_parent, 10 + i);
+        }
         blocks[i] = i % 2 ? realloc(blocks[i], 700 + i) : (free(blocks[i]), NULL);
         site_child(30 + i);
     }
+    are_changed = 1;
 }
 
 static int wait_for(long pid)
@@ -57,6 +61,7 @@ static void forks(int is_three)
     for (int i = 0; i < 20; i++) {
         long pid = is_three ? clone_three() : syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         if (pid == 0) {
+            truth_detach();
             child();
             syscall(SYS_exit_group, i);
         }
@@ -93,7 +98,7 @@ static int bomb(unsigned depth)
     long pids[4];
     int sum = 1;
     for (unsigned i = 0; i < 4 && depth > 0; i++) {
-        pids[i] = fork();
+        pids[i] = truth_fork();
         if (pids[i] == 0) {
             child();
             _exit(bomb(depth - 1));

@@ -26,6 +26,7 @@ SITE(site_vfork_child, malloc(n))
 #define BLOCKS 200
 
 static void *blocks[BLOCKS];
+static int are_changed; /* they are no longer those of site_parent */
 extern char **environ;
 
 static void allocate(void)
@@ -38,16 +39,19 @@ static void allocate(void)
 /* In a child: everything that could disturb the parent's figures. */
 static void child(void)
 {
-    truth_detach();
     void *mine[500];
     for (unsigned i = 0; i < BLOCKS; i++) {
+        if (!are_changed) {
+            SITE_LOST(site_parent, 10 + i);
+        }
         blocks[i] = i % 2 ? realloc(blocks[i], 500 + i) : (free(blocks[i]), NULL);
     }
+    are_changed = 1;
     for (unsigned i = 0; i < 500; i++) {
         mine[i] = site_child(i * 10);
     }
     for (unsigned i = 0; i < 500; i += 2) {
-        free(mine[i]);
+        SITE_FREE(site_child, mine[i], i * 10);
     }
 }
 
@@ -63,7 +67,7 @@ static int wait_for(pid_t pid)
 static void forks(void)
 {
     for (unsigned i = 0; i < 20; i++) {
-        pid_t pid = fork();
+        pid_t pid = truth_fork();
         if (pid == 0) {
             child();
             if (i % 3 == 0) {
@@ -82,7 +86,7 @@ static void forks(void)
 static void tree(unsigned depth)
 {
     for (unsigned i = 0; i < 2 && depth > 0; i++) {
-        pid_t pid = fork();
+        pid_t pid = truth_fork();
         if (pid == 0) {
             child();
             tree(depth - 1);
@@ -175,11 +179,11 @@ static void daemonize(void)
     if (pipe(ends) != 0) {
         abort();
     }
-    pid_t pid = fork();
+    pid_t pid = truth_fork();
     if (pid == 0) {
         child();
         setsid();
-        if (fork() == 0) {
+        if (truth_fork() == 0) {
             close(0);
             close(1);
             close(2);

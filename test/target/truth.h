@@ -12,7 +12,9 @@
  *
  * Without $TRUTH_FILE the figures go nowhere, and the program does just the same.
  *
- * Threads   any; also in signal handlers. A forked child calls truth_detach() and no longer counts.
+ * Threads   any; also in signal handlers. A process made by truth_fork() counts for itself, in a file of its
+ *           own ($TRUTH_FILE.PID), from what it inherited; one made otherwise calls truth_detach() and no
+ *           longer counts.
  */
 #pragma once
 
@@ -21,6 +23,7 @@
 #endif
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,6 +72,36 @@ __attribute__((unused)) static void truth_detach(void)
         mmap(truth_file, sizeof(struct truth_file), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     }
+}
+
+/* fork(), of which both sides tell their truth. What other threads do meanwhile the child may count either
+ * way. */
+__attribute__((unused)) static pid_t truth_fork(void)
+{
+    static struct truth_file before;
+    if (!truth_file) {
+        return fork();
+    }
+    memcpy(&before, truth_file, sizeof(before));
+    pid_t pid = fork();
+    if (pid != 0) {
+        return pid;
+    }
+    char path[4096];
+    snprintf(path, sizeof(path), "%s.%d", getenv("TRUTH_FILE"), (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(before)) != 0 ||
+        mmap(truth_file, sizeof(before), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+            truth_file) {
+        abort();
+    }
+    close(fd);
+    memcpy(truth_file, &before, sizeof(before));
+    for (unsigned i = 0; i < TRUTH_SITES; i++) {
+        truth_file->sites[i].alloc_bytes = truth_file->sites[i].live_bytes;
+        truth_file->sites[i].alloc_count = truth_file->sites[i].live_count;
+    }
+    return 0;
 }
 
 /* The place of a site's figures. Whoever comes first at once takes another; the reader adds up. */

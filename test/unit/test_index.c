@@ -213,6 +213,40 @@ static void test_late_writer(void **state)
     assert_false(has(&index, late));
 }
 
+static uint32_t halve(void *ctx, uint32_t hash, uint32_t id)
+{
+    *(uint32_t *)ctx += hash == hash_of(id);
+    return id % 2 ? UINT32_MAX : id / 2;
+}
+
+static bool has_as(const struct hs_index *index, uint32_t hash, uint32_t id)
+{
+    struct want want = { id };
+    uint64_t value;
+    return hs_index_find(index, hash, is_id, &want, &value) != NULL;
+}
+
+/* Also of one that is growing: an entry is asked for, wherever it stands. */
+static void test_renumber(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count < 3000; count = count * 3 / 2 + 1) {
+        struct hs_index index;
+        uint32_t asked = 0, found = 0;
+        memset(&index, 0, sizeof(index));
+        assert_true(hs_index_init(&index, 4));
+        for (uint32_t id = 0; id < count; id++) {
+            assert_true(hs_index_insert(&index, hash_of(id), id));
+        }
+        hs_index_renumber(&index, halve, &asked);
+        assert_int_equal(asked, count);
+        for (uint32_t id = 0; id < count; id++) {
+            found += has_as(&index, hash_of(id), id / 2);
+        }
+        assert_int_equal(found, (count + 1) / 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_one_level_in_the_end),
         cmocka_unit_test(test_late_writer),
+        cmocka_unit_test(test_renumber),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,6 +292,48 @@ static void test_late_hello_of_one_that_gives_way(void **state)
     region_writer_deinit(&w);
 }
 
+/* Two images of this process, as a shell's child and the program that it executes, in both orders. */
+static unsigned ends_of_first_image(uint64_t gap_ns, uint32_t forked_from_pid, bool is_late)
+{
+    struct region_writer writers[2];
+    struct hs_registry registry;
+    unsigned end_count = 0;
+    assert_int_equal(hs_registry_open(&registry, close_at_end, &end_count), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        region_writer_init(&writers[i], &(struct region_plan){ 64, 4096 });
+        writers[i].header->start_boot_ns = UINT64_MAX / 2;
+        writers[i].header->start_mono_ns = 1000 + i * gap_ns;
+        writers[i].header->forked_from_pid = i == 0 ? forked_from_pid : 0;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct region_writer *w = &writers[is_late ? 1 - i : i];
+        struct hs_hello_v1 hello = make_hello(w->file_bytes);
+        int sock = connect_to(&registry.listener);
+        send_hello(sock, &hello, sizeof(hello), &w->fd, 1);
+        close(sock);
+        hs_registry_turn(&registry, 1);
+    }
+    assert_int_equal(registry.image_count, 2);
+    assert_int_equal(registry.session_count, 1);
+    assert_int_equal(registry.sessions[0]->region.header.start_mono_ns, 1000 + gap_ns);
+    hs_registry_close(&registry);
+    region_writer_deinit(&writers[0]);
+    region_writer_deinit(&writers[1]);
+    return end_count;
+}
+
+static void test_forked_to_execute(void **state)
+{
+    (void)state;
+    unsigned before = count_fds();
+    for (int is_late = 0; is_late < 2; is_late++) {
+        assert_int_equal(ends_of_first_image(500000000, 4321, is_late), 0);
+        assert_int_equal(ends_of_first_image(1500000000, 4321, is_late), 1);
+        assert_int_equal(ends_of_first_image(500000000, 0, is_late), 1);
+    }
+    assert_int_equal(count_fds(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_silence_and_hanging_up),
         cmocka_unit_test(test_killed_before_its_hello),
         cmocka_unit_test(test_late_hello_of_one_that_gives_way),
+        cmocka_unit_test(test_forked_to_execute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

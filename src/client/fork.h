@@ -1,0 +1,72 @@
+/*
+ * A forked child's own region.
+ *
+ * The child shares the region's pages with its parent, which goes on writing to them. What is the child's
+ * is its private memory: index, places and filter name exactly the blocks that it inherited. So it may
+ * wait. A child that executes another program at once never gets a region; the first sample of one that
+ * stays makes it: a file like the parent's, mapped where the parent's was, so that every pointer and every
+ * id of a stack or frame stays good, with the records that the private index names.
+ *
+ * Meanwhile the parent may have freed some of these blocks, and used their records again. So it writes
+ * down each record of a block from before its last fork that dies, in a ring that it shares with its
+ * children, before the record changes. The child copies the records first and then reads the ring: where
+ * it finds nothing, the copy was good.
+ *
+ *   parent  prepare: E = epoch, epoch += 2     fork    epoch += 2
+ *           births <= E + 2 are from before; a death of one is written down, so many at most
+ *   child   ......................................|pending: frees are noted.|first sample: begins|ON
+ *
+ * Holds     nothing in the parent's region is written by a child. A block is inherited if the private
+ *           index names it, its birth is <= E + 2, and its address has the hash that the index says.
+ * Threads   the parent's, any, while one of them forks. In the child one thread begins; the samples of
+ *           others are lost until it has done so, and counted.
+ * Fails     begin returns false without memory, descriptors or collector, and below a seccomp filter: the
+ *           child goes on unprofiled. Blocks whose record could not be had are counted
+ *           (HS_LOSS_INHERITED).
+ * See       docs/adr/0011-forked-children.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/region_layout.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+/* Blocks born up to here may be a child's, too: their records are written down when they die. 0: no. */
+extern HS_HIDDEN uint64_t hs_fork_epoch;
+
+/* How a child goes about it. */
+struct hs_fork_callbacks {
+    bool (*may_follow)(void); /* asked in the parent: can the next child have a region? */
+    void (*on_child)(void);   /* in a child that may begin when it wants to */
+    void (*on_torn_child)(
+        void); /* in one that will go on in the middle of our code, when a handler returns */
+};
+
+/* Has fork(2) tell us. Once. False: not to be had, and children go unprofiled. */
+bool hs_fork_watch(const struct hs_fork_callbacks *callbacks);
+
+/* In a child, signals blocked: makes its region, and hands it to the collector at `name`. */
+bool hs_fork_begin(const char *name);
+
+/* In a child that has not begun: the inherited block at `addr` is about to be freed. False: there is no
+ * room to note it. */
+bool hs_fork_note_free(uintptr_t addr);
+
+/* Takes back what was just noted; false: somebody has done what it asked for. */
+bool hs_fork_take_note(uintptr_t addr);
+
+/* In a child that has begun: forgets the blocks that were noted. */
+void hs_fork_forget_noted(void);
+
+/* Cold half of hs_fork_expect_death. */
+void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word);
+
+/* --- hot ------------------------------------------------------------------------------------- */
+
+static inline bool hs_fork_is_inherited(uint64_t birth_epoch)
+{
+    return birth_epoch <= hs_load_relaxed(&hs_fork_epoch);
+}

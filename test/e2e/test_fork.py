@@ -1,0 +1,119 @@
+"""A forked child's profile is its own, and begins with the blocks that it inherited.
+
+Each process of test/target/forked.c tells its own truth, and each is held against its own report.
+"""
+
+import pytest
+from truth import Amounts, Measured, measure, read_truth, truths_of_children
+
+FLAGS = ["-pthread"]
+
+
+@pytest.fixture
+def each(run, target, tmp_path):
+    """each(["late"]): profiles every allocation; {pid: Measured} of the children."""
+
+    def call(arguments, *options, losses=(), count=1):
+        measured = measure(run, tmp_path, [target("forked", *FLAGS), *arguments], *(options or ("-i", 1)))
+        assert measured.run.status == 0, measured.run.stderr
+        children = truths_of_children(measured.truth_path)
+        found = {}
+        for pid in {p["pid"] for p in measured.report["processes"]}:
+            report = measured.run.report("--top", "all", "--view", "alloc_objects", "--pid", pid)
+            truth = read_truth(children.get(pid, measured.truth_path))
+            found[pid] = Measured(measured.run, report, truth)
+            found[pid].assert_exact(losses)
+        parents = found.keys() - children.keys()
+        assert len(parents) == 1 and len(found) == 1 + count
+        return {pid: found[pid] for pid in found.keys() & children.keys()}
+
+    return call
+
+
+@pytest.mark.parametrize("what", ["late", "realloc", "thread", "double", "handler", "forget"])
+def test_child_begins_with_what_it_inherited(each, what):
+    (child,) = each([what]).values()
+    assert child.sites["site_early"].live_count == 4800 - (what == "realloc")
+    assert "site_late" not in child.sites
+    assert child.sites["site_child"] == Amounts(100000, 400, 149700, 600)
+
+
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 5000])
+def test_child_that_frees_first(each, count):
+    """So long as it only frees, it has no region; and then nothing of that is forgotten."""
+    (child,) = each(["frees", count]).values()
+    assert child.sites["site_early"].live_count == len([i for i in range(count, 6000) if i % 5 != 3])
+
+
+def test_crowd(each):
+    """Of each child its own moment, however late it begins."""
+    assert len({c.truth["site_early"] for c in each(["crowd"], count=40).values()}) > 20
+
+
+def test_child_that_does_nothing_is_not_shown(each):
+    assert not each(["never"], count=0)
+
+
+def test_more_deaths_than_are_kept_for_a_child(run, target, tmp_path):
+    """200,000 blocks die before the child begins. What it cannot know any more is told."""
+    measured = measure(run, tmp_path, [target("forked", *FLAGS), "flood"])
+    lost = measured.losses["inherited_blocks"]
+    assert 0 < lost < 100000
+    assert measured.differences["site_early"].alloc_count == -lost
+    assert set(measured.differences) == {"site_early"}
+
+
+def test_sampled_child(run, target, tmp_path):
+    """Estimates, each with 95 % confidence within its margin, and all within three times that."""
+    good = 0
+    for _ in range(6):
+        measured = measure(run, tmp_path, [target("forked", *FLAGS), "late"], "-i", 512)
+        ((pid, path),) = truths_of_children(measured.truth_path).items()
+        assert not measured.losses
+        live = measured.run.report("--pid", pid)["totals"]["live"]
+        truth = sum(site.live_bytes for site in read_truth(path).values())
+        assert abs(live["bytes"] - truth) < 3 * live["bytes_margin"]
+        good += live["bytes_low"] <= truth <= live["bytes_high"]
+    assert good >= 3
+
+
+SHELL = "for i in 1 2 3 4 5; do /bin/true; done; (x=1); (x=2; y=$x$x); exit 0"
+
+
+def test_shell_forks_to_execute(run):
+    """Its children that execute something at once are that program's processes, and nothing besides."""
+    done = run(["bash", "-c", SHELL], "-i", 1)
+    names = sorted((p["name"], "forked_from_pid" in p) for p in done.report()["processes"])
+    assert names == [("bash", False), ("bash", True), ("bash", True), *[("true", False)] * 5]
+
+
+def test_child_that_executes_late(run):
+    """It was a process of its own for more than a second."""
+    code = "import os, time\nif os.fork() == 0:\n time.sleep(1.2)\n os.execv('/bin/true', ['true'])\nos.wait()"
+    done = run(["/usr/bin/python3", "-c", code], "-i", 1)
+    assert sorted(p["name"] for p in done.report()["processes"]) == ["python3", "python3", "true"]
+
+
+def test_no_follow(run, target):
+    done = run([target("forked", *FLAGS), "late"], "-i", 1, "--no-follow")
+    assert len(done.report()["processes"]) == 1
+
+
+def test_forks_in_the_middle_of_our_code(run, target, tmp_path):
+    """The child goes on where the handler came in, perhaps inside the recorder: not in its parent's tables."""
+    measured = measure(run, tmp_path, [target("forked", *FLAGS), "torn"])
+    assert measured.run.status == 0
+    (parent,) = [p["pid"] for p in measured.report["processes"] if "forked_from_pid" not in p]
+    report = measured.run.report("--top", "all", "--view", "alloc_objects", "--pid", parent)
+    Measured(measured.run, report, measured.truth).assert_exact(["reentrant"])
+    assert len(measured.report["processes"]) > 10
+
+
+def test_report_says_who_was_forked(run, target, heapscope):
+    done = run([target("forked", *FLAGS), "late"], "-i", 1)
+    parent, child = sorted(done.report()["processes"], key=lambda p: "forked_from_pid" in p)
+    assert child["forked_from_pid"] == child["ppid"] == parent["pid"]
+    text = heapscope("report", done.file).stdout
+    assert "1 of the processes was forked" in text and f"forked from {parent['pid']}\n" in text
+    alone = heapscope("report", "--pid", child["pid"], done.file).stdout
+    assert f", forked from {parent['pid']}\n" in alone.splitlines(keepends=True)[0]

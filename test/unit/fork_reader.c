@@ -1,0 +1,43 @@
+/*
+ * See fork_reader.h.
+ */
+#include "fork_reader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/capture.h"
+#include "collect/listen.h"
+#include "collect/region_reader.h"
+
+static struct hs_listener listener;
+
+const char *fork_reader_open(void)
+{
+    return hs_listener_open(&listener) == 0 ? listener.name : NULL;
+}
+
+struct hs_snapshot *fork_reader_receive(void)
+{
+    int fd;
+    struct hs_guest guest;
+    struct hs_region region;
+    struct hs_snapshot *snap = NULL;
+    const char *why;
+    assert_int_equal(hs_listener_accept(&listener, &fd), 0);
+    assert_int_equal(hs_guest_receive(&listener, fd, &guest), 0);
+    close(fd);
+    if (guest.pidfd >= 0) {
+        close(guest.pidfd);
+    }
+    assert_int_equal(hs_region_open(guest.region_fd, guest.hello.region_bytes, &region, &why), 0);
+    assert_int_equal(hs_capture(&region, true, 1, &snap), 0);
+    hs_region_close(&region);
+    assert_int_equal(snap->bad_count, 0);
+    assert_int_equal(snap->forked_from_pid, getpid());
+    return snap;
+}

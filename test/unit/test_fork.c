@@ -1,0 +1,306 @@
+/*
+ * Forked children that begin a region of their own, and what a collector reads in it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "client/fork.h"
+#include "client/live.h"
+#include "client/modules.h"
+#include "client/record.h"
+#include "client/stacks.h"
+#include "client_fixture.h"
+#include "fork_reader.h"
+
+#define BLOCKS 3000U
+
+static const char *collector_name;
+static uint32_t stack_id;
+static bool is_child_told, is_child_torn;
+
+static bool always(void)
+{
+    return true;
+}
+
+static void be_told(void)
+{
+    is_child_told = true;
+}
+
+static void be_torn(void)
+{
+    is_child_torn = true;
+    hs_region_abandon();
+}
+
+static const struct hs_fork_callbacks callbacks = { always, be_told, be_torn };
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (fixture_region() != 0 || !hs_modules_init() || !hs_stacks_init() || !hs_live_init() ||
+        !hs_record_init() || !hs_fork_watch(&callbacks) || !(collector_name = fork_reader_open())) {
+        return -1;
+    }
+    hs_control_page.control.interval_bytes = 1;
+    uint32_t frame_id = hs_frame_intern(HS_FRAME_PC_END, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
+    struct hs_stack_key key = { .frame_ids = &frame_id, .frame_count = 1 };
+    stack_id = hs_stack_intern(&key);
+    return 0;
+}
+
+static uintptr_t addr_of(uintptr_t i)
+{
+    return 0x100000 + i * 64;
+}
+
+static void insert(uintptr_t i, uint64_t size_bytes)
+{
+    struct hs_live_block block = { .addr = addr_of(i),
+                                   .size_bytes = size_bytes,
+                                   .weight_bytes = size_bytes,
+                                   .stack_id = stack_id,
+                                   .epoch = hs_load_acquire(&hs_control_page.control.epoch) };
+    assert_int_equal(hs_live_insert(hs_thread_self(), &block), HS_LOSS_N);
+}
+
+static void take(uintptr_t i)
+{
+    assert_true(hs_live_remove(hs_thread_self(), addr_of(i), NULL));
+}
+
+static void fill(void)
+{
+    for (uintptr_t i = 0; i < BLOCKS; i++) {
+        insert(i, 100 + i);
+    }
+}
+
+static void clear(void)
+{
+    for (uintptr_t i = 0; i < BLOCKS; i++) {
+        take(i);
+    }
+}
+
+/* Where parent and child wait for each other. */
+static int baton[2];
+
+static void pass(void)
+{
+    assert_int_equal(write(baton[1], "x", 1), 1);
+}
+
+static void await(void)
+{
+    char byte;
+    assert_int_equal(read(baton[0], &byte, 1), 1);
+}
+
+/* Runs `work` in a child, once it is passed the baton. */
+static pid_t start_child(int (*work)(void))
+{
+    assert_int_equal(pipe(baton), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        await();
+        _exit(work());
+    }
+    return pid;
+}
+
+static int end_child(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    close(baton[0]);
+    close(baton[1]);
+    return WEXITSTATUS(status);
+}
+
+static double sum_of_sizes(uintptr_t first, uintptr_t step)
+{
+    double sum = 0;
+    for (uintptr_t i = first; i < BLOCKS; i += step) {
+        sum += (double)(100 + i);
+    }
+    return sum;
+}
+
+static int begin(void)
+{
+    return is_child_told && hs_fork_begin(collector_name) ? 0 : 1;
+}
+
+/* --- ------------------------------------------------------------------------------------------- */
+
+static void test_as_it_was(void **state)
+{
+    (void)state;
+    fill();
+    pid_t pid = start_child(begin);
+    /* Each record is another block's before the child begins; many have the same address. */
+    clear();
+    for (uintptr_t i = 0; i < BLOCKS; i++) {
+        insert(i, 7);
+    }
+    pass();
+    assert_int_equal(end_child(pid), 0);
+    struct hs_snapshot *snap = fork_reader_receive();
+    assert_true(snap->live.count == BLOCKS && snap->alloc.count == BLOCKS);
+    assert_true(snap->live.bytes == sum_of_sizes(0, 1) && snap->alloc.bytes == snap->live.bytes);
+    assert_int_equal(snap->lost_count[HS_LOSS_INHERITED], 0);
+    hs_snapshot_free(snap);
+    clear();
+}
+
+static int free_and_begin(void)
+{
+    for (uintptr_t i = 0; i < BLOCKS; i += 20) {
+        if (!hs_fork_note_free(addr_of(i))) {
+            return 2;
+        }
+    }
+    if (!hs_fork_take_note(addr_of(0)) || hs_fork_take_note(addr_of(0)) || begin() != 0) {
+        return 3;
+    }
+    hs_fork_forget_noted();
+    take(1);
+    insert(1, 500000);
+    return 0;
+}
+
+static void test_goes_on(void **state)
+{
+    (void)state;
+    fill();
+    pid_t pid = start_child(free_and_begin);
+    pass();
+    assert_int_equal(end_child(pid), 0);
+    struct hs_snapshot *snap = fork_reader_receive();
+    assert_int_equal((uint64_t)snap->live.count, BLOCKS - BLOCKS / 20 + 1);
+    assert_true(snap->live.bytes == sum_of_sizes(0, 1) - sum_of_sizes(0, 20) + 100 - 101 + 500000);
+    assert_true(snap->peak.bytes == snap->live.bytes);
+    hs_snapshot_free(snap);
+    clear(); /* nothing of this was in the parent */
+}
+
+static int note_too_many(void)
+{
+    unsigned count = 0;
+    while (count < 10000 && hs_fork_note_free(addr_of(count))) {
+        count++;
+    }
+    return count == 256 ? 0 : 1;
+}
+
+static void test_notes_have_an_end(void **state)
+{
+    (void)state;
+    pid_t pid = start_child(note_too_many);
+    pass();
+    assert_int_equal(end_child(pid), 0);
+}
+
+static int fork_and_begin(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(begin());
+    }
+    int status;
+    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1;
+}
+
+static void test_grandchild_of_one_that_never_began(void **state)
+{
+    (void)state;
+    fill();
+    pid_t pid = start_child(fork_and_begin);
+    clear();
+    pass();
+    assert_int_equal(end_child(pid), 0);
+    struct hs_snapshot *snap = fork_reader_receive();
+    assert_true(snap->live.bytes == sum_of_sizes(0, 1));
+    hs_snapshot_free(snap);
+}
+
+static int begin_nowhere(void)
+{
+    return hs_fork_begin("no such collector") ? 1 : 0;
+}
+
+static void test_without_a_collector(void **state)
+{
+    (void)state;
+    fill();
+    pid_t pid = start_child(begin_nowhere);
+    pass();
+    assert_int_equal(end_child(pid), 0);
+    clear();
+}
+
+static void test_torn(void **state)
+{
+    (void)state;
+    fill();
+    /* As in a handler that interrupted us. */
+    struct hs_mark mark;
+    hs_guard_set(&mark);
+    pid_t pid = fork();
+    if (pid == 0) {
+        hs_guard_leave();
+        for (uint32_t id = 0; id < BLOCKS; id++) {
+            hs_region_record(id)->addr = 1;
+        }
+        _exit(is_child_torn && !is_child_told ? 0 : 1);
+    }
+    hs_guard_leave();
+    assert_int_equal(pipe(baton), 0);
+    assert_int_equal(end_child(pid), 0);
+    clear();
+}
+
+/* More die than are written down: what is missing is counted, and what is there is right. */
+static void test_too_many_deaths(void **state)
+{
+    (void)state;
+    const uintptr_t many = 200000;
+    for (uintptr_t i = 0; i < many; i++) {
+        insert(i, 10);
+    }
+    pid_t pid = start_child(begin);
+    for (uintptr_t i = 0; i < many; i++) {
+        take(i);
+    }
+    pass();
+    assert_int_equal(end_child(pid), 0);
+    struct hs_snapshot *snap = fork_reader_receive();
+    uint64_t lost_count = snap->lost_count[HS_LOSS_INHERITED];
+    assert_true(lost_count > 0 && lost_count < many / 2);
+    assert_true(snap->live.count == (double)(many - lost_count));
+    assert_true(snap->live.bytes == snap->live.count * 10);
+    hs_snapshot_free(snap);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_it_was),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_notes_have_an_end),
+        cmocka_unit_test(test_grandchild_of_one_that_never_began),
+        cmocka_unit_test(test_without_a_collector),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_too_many_deaths),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
