@@ -67,10 +67,10 @@ static void work_walk(const struct hs_regs *regs, uint32_t repeat)
 static uint32_t find(const struct hs_regs *regs)
 {
     struct hs_stack_window window = window_from(regs);
-    uint32_t id;
     find_count++;
     uint64_t generation = hs_rule_cache_secret(&cache);
-    if (hs_replay_find(&replay, regs, &window, generation, &id)) {
+    uint32_t id = hs_replay_find_within(&replay, regs, stack_end_va, generation);
+    if (id != HS_REPLAY_NONE || hs_replay_find(&replay, regs, &window, generation, &id)) {
         hit_count++;
         return id;
     }

@@ -43,7 +43,7 @@
 
 extern HS_HIDDEN uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 
-/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_add. */
+/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_expect. */
 uint64_t *hs_filter_make_chunk(uintptr_t addr);
 
 /* --- hot ------------------------------------------------------------------------------------- */
@@ -90,37 +90,48 @@ static inline bool hs_filter_test(uintptr_t addr)
            (hs_load_relaxed(hs_filter_word(chunk, addr)) & hs_filter_bit(addr)) != 0;
 }
 
+/* The two words of an address. */
+struct hs_filter_spot {
+    uint64_t *summary; /* NULL: out of reach */
+    uint64_t *word;
+};
+
 /* The address will be added soon: what that changes may come. */
-static inline void hs_filter_expect(uintptr_t addr)
+static inline __attribute__((always_inline)) struct hs_filter_spot hs_filter_expect(uintptr_t addr)
 {
+    struct hs_filter_spot spot = { NULL, NULL };
     uint64_t *chunk = hs_filter_chunk(addr);
-    if (hs_likely(chunk != NULL)) {
-        __builtin_prefetch(hs_filter_summary(chunk, addr), 1);
-        __builtin_prefetch(hs_filter_word(chunk, addr), 1);
+    if (hs_unlikely(!chunk) && addr >> HS_FILTER_VA_BITS == 0) {
+        chunk = hs_filter_make_chunk(addr);
     }
+    if (hs_likely(chunk != NULL)) {
+        spot.summary = hs_filter_summary(chunk, addr);
+        spot.word = hs_filter_word(chunk, addr);
+        __builtin_prefetch(spot.summary, 1);
+        __builtin_prefetch(spot.word, 1);
+    }
+    return spot;
 }
 
 /* Sets the bit; *ret_was_set says whether it stood already. */
-static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
+static inline __attribute__((always_inline)) bool
+hs_filter_add_at(struct hs_filter_spot spot, uintptr_t addr, bool *ret_was_set)
 {
-    if (hs_unlikely(addr >> HS_FILTER_VA_BITS)) {
+    if (hs_unlikely(!spot.summary)) {
         return false;
     }
-    uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
-    if (hs_unlikely(!chunk)) {
-        chunk = hs_filter_make_chunk(addr);
-        if (!chunk) {
-            return false;
-        }
-    }
     uint64_t bit = hs_filter_bit(addr), summary_bit = hs_filter_summary_bit(addr);
-    *ret_was_set = (hs_shared_or(hs_filter_word(chunk, addr), bit) & bit) != 0;
-    uint64_t *summary = hs_filter_summary(chunk, addr);
-    uint64_t word = hs_load_relaxed(summary);
+    *ret_was_set = (hs_shared_or(spot.word, bit) & bit) != 0;
+    uint64_t word = hs_load_relaxed(spot.summary);
     /* ORDER filter: the bit before the change that tells of it. */
-    while (!hs_shared_cas(summary, &word, (word | summary_bit) + HS_FILTER_CHANGE)) {
+    while (!hs_shared_cas(spot.summary, &word, (word | summary_bit) + HS_FILTER_CHANGE)) {
     }
     return true;
+}
+
+static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
+{
+    return hs_filter_add_at(hs_filter_expect(addr), addr, ret_was_set);
 }
 
 /* Only for addresses that were added. */

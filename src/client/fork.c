@@ -40,8 +40,6 @@ struct ring {
     struct death deaths[RING_ENTRIES];
 };
 
-uint64_t hs_fork_epoch;
-
 static struct hs_fork_callbacks on_fork;
 static struct ring *ring; /* shared with our children, or, until we begin, with our parent */
 static uint64_t ring_end; /* no more than so many deaths are written down */
@@ -99,7 +97,7 @@ static void prepare(void)
     if (ring) {
         moment.first_death = hs_load_relaxed(&ring->count);
         hs_store_relaxed(&ring_end, moment.first_death + deaths_to_write_down());
-        hs_store_relaxed(&hs_fork_epoch, moment.epoch);
+        hs_store_relaxed(&hs_lifecycle.fork_epoch, moment.epoch);
     }
 }
 
@@ -113,11 +111,11 @@ static void in_parent(void)
 
 void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 {
-    uint64_t epoch = hs_load_relaxed(&hs_fork_epoch);
+    uint64_t epoch = hs_load_relaxed(&hs_lifecycle.fork_epoch);
     uint64_t number = hs_add_relaxed(&ring->count, 1);
     if (number >= hs_load_relaxed(&ring_end)) {
         /* A child that has not begun by now will miss some. */
-        hs_cas_relaxed(&hs_fork_epoch, &epoch, 0);
+        hs_cas_relaxed(&hs_lifecycle.fork_epoch, &epoch, 0);
         return;
     }
     struct death *death = &ring->deaths[number % RING_ENTRIES];
@@ -137,7 +135,7 @@ void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 
 static void in_child(void)
 {
-    hs_fork_epoch = 0;
+    hs_lifecycle.fork_epoch = 0;
     if (hs_tls.guard_va != 0) {
         moment.epoch = 0;
         is_waiting = false;

@@ -30,12 +30,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/lifecycle.h"
 #include "fmt/region_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
-
-/* Blocks born up to here may be a child's, too: their records are written down when they die. 0: no. */
-extern HS_HIDDEN uint64_t hs_fork_epoch;
 
 /* How a child goes about it. */
 struct hs_fork_callbacks {
@@ -61,12 +59,13 @@ bool hs_fork_take_note(uintptr_t addr);
 /* In a child that has begun: forgets the blocks that were noted. */
 void hs_fork_forget_noted(void);
 
-/* Cold half of hs_fork_expect_death. */
+/* To be called before the record of a block that hs_fork_is_inherited changes. */
 void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word);
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
+/* May a block that was born then be a child's, too? Then its record is written down when it dies. */
 static inline bool hs_fork_is_inherited(uint64_t birth_epoch)
 {
-    return birth_epoch <= hs_load_relaxed(&hs_fork_epoch);
+    return birth_epoch <= hs_load_relaxed(&hs_lifecycle.fork_epoch);
 }

@@ -38,6 +38,9 @@ struct hs_lifecycle {
      * in a forked child. Before that and after it, to one that is 0. */
     const uint32_t *alive_word;
     uint32_t state; /* enum hs_life */
+    /* Births up to this epoch are from before the last fork: see fork.h. 0: nobody needs to know. Here, as
+     * each free asks. */
+    uint64_t fork_epoch;
 };
 
 extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;

@@ -56,7 +56,7 @@ bool hs_live_covers(uintptr_t addr);
  */
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
 
-/* Cold halves of hs_live_insert: somebody of this address is there already; and it came to nothing. */
+/* Cold halves of hs_live_insert_at: somebody of this address is there already; and it came to nothing. */
 void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
 void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
 
@@ -68,11 +68,26 @@ extern HS_HIDDEN bool hs_live_has_half_grains;
 #define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 
+/* Where a block will be recorded. */
+struct hs_live_spot {
+    struct hs_filter_spot filter;
+    struct hs_recent *recent;
+};
+
+/* A block at `addr` will be inserted soon: what is far away may come. */
+static inline __attribute__((always_inline)) struct hs_live_spot
+hs_live_expect(struct hs_thread *thread, uintptr_t addr)
+{
+    struct hs_filter_spot filter = hs_filter_expect(addr);
+    return (struct hs_live_spot){ filter, hs_locate_expect(thread, addr) };
+}
+
 /* Makes the record, and has it found by address. */
 static inline __attribute__((always_inline)) enum hs_loss
-hs_live_publish(struct hs_thread *thread, const struct hs_live_block *block)
+hs_live_publish(struct hs_thread *thread, struct hs_recent *recent,
+                const struct hs_live_block *block)
 {
-    struct hs_record_v1 *record = hs_locate_take(thread, block->addr);
+    struct hs_record_v1 *record = hs_locate_take(thread, recent);
     if (hs_unlikely(!record)) {
         return HS_LOSS_TABLE_FULL;
     }
@@ -88,16 +103,17 @@ hs_live_publish(struct hs_thread *thread, const struct hs_live_block *block)
     /* ORDER record: the block's fields before ALIVE. */
     hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
                                                    HS_RECORD_ALIVE));
-    return hs_likely(hs_locate_publish(thread, block->addr, record)) ? HS_LOSS_N
-                                                                     : HS_LOSS_NO_MEMORY;
+    return hs_likely(hs_locate_publish(thread, recent, block->addr, record)) ? HS_LOSS_N
+                                                                             : HS_LOSS_NO_MEMORY;
 }
 
 /* HS_LOSS_N: recorded; else why not. */
 static inline __attribute__((always_inline)) enum hs_loss
-hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
+hs_live_insert_at(struct hs_thread *thread, struct hs_live_spot spot,
+                  const struct hs_live_block *block)
 {
     bool was_set = false;
-    if (hs_unlikely(!hs_filter_add(block->addr, &was_set))) {
+    if (hs_unlikely(!hs_filter_add_at(spot.filter, block->addr, &was_set))) {
         return HS_LOSS_NO_MEMORY;
     }
     if (hs_unlikely(was_set)) {
@@ -106,7 +122,7 @@ hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
     if (hs_unlikely(block->addr & 8)) {
         hs_store_relaxed(&hs_live_has_half_grains, true);
     }
-    enum hs_loss loss = hs_live_publish(thread, block);
+    enum hs_loss loss = hs_live_publish(thread, spot.recent, block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         if (!was_set) {
             hs_live_unfilter(block->addr, block->size_bytes);
@@ -115,10 +131,16 @@ hs_live_insert(struct hs_thread *thread, const struct hs_live_block *block)
     }
     if (hs_unlikely(hs_load_relaxed(&hs_live_has_half_grains))) {
         /* Our neighbour may have died since we set the common bit, and not have known of us. */
-        hs_filter_add(block->addr, &was_set);
+        hs_filter_add_at(spot.filter, block->addr, &was_set);
     }
     hs_peak_add(thread, (int64_t)block->weight_bytes);
     return HS_LOSS_N;
+}
+
+static inline enum hs_loss hs_live_insert(struct hs_thread *thread,
+                                          const struct hs_live_block *block)
+{
+    return hs_live_insert_at(thread, hs_live_expect(thread, block->addr), block);
 }
 
 static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)

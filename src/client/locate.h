@@ -137,21 +137,23 @@ static inline void hs_locate_forget(struct hs_thread *thread, const struct hs_pl
     }
 }
 
-/* A block at `addr` will be recorded soon: what is far away may come. */
-static inline void hs_locate_expect(struct hs_thread *thread, uintptr_t addr)
+/* A block at `addr` will be recorded soon: what is far away may come. Its place. */
+static inline struct hs_recent *hs_locate_expect(struct hs_thread *thread, uintptr_t addr)
 {
-    uintptr_t goes_va = hs_load_relaxed(&hs_locate_recent(thread, addr)->addr);
+    struct hs_recent *recent = hs_locate_recent(thread, addr);
+    uintptr_t goes_va = hs_load_relaxed(&recent->addr);
     if (hs_unlikely(hs_load_relaxed(&thread->rest_count) != 0)) {
         hs_locate_expect_elsewhere(addr);
     } else if (goes_va != 0) {
         hs_locate_expect_elsewhere(goes_va);
     }
+    return recent;
 }
 
-/* A record for a block at `addr`, to be filled and published; NULL: none. */
-static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread, uintptr_t addr)
+/* A record for a block whose place this is, to be filled and published; NULL: none. */
+static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread,
+                                                  struct hs_recent *recent)
 {
-    struct hs_recent *recent = hs_locate_recent(thread, addr);
     struct hs_record_v1 *record = recent->record;
     /* ORDER recent-leave: who freed the last block here has done with its record. */
     if (hs_likely(hs_load_acquire(&recent->addr) == 0) && hs_likely(record != NULL) &&
@@ -163,10 +165,9 @@ static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread, uint
 }
 
 /* From now on the block is found. */
-static inline bool hs_locate_publish(struct hs_thread *thread, uintptr_t addr,
-                                     struct hs_record_v1 *record)
+static inline bool hs_locate_publish(struct hs_thread *thread, struct hs_recent *recent,
+                                     uintptr_t addr, struct hs_record_v1 *record)
 {
-    struct hs_recent *recent = hs_locate_recent(thread, addr);
     if (hs_likely(recent->record == record)) {
         /* ORDER recent: the record and its content before the address. */
         hs_store_release(&recent->addr, addr);

@@ -146,22 +146,36 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     return id;
 }
 
-static uint32_t find_stack(struct hs_thread *thread, const struct hs_regs *regs)
+/* Not found where most are. */
+static __attribute__((noinline)) uint32_t
+find_or_walk(struct hs_thread *thread, const struct hs_regs *regs, uint64_t generation)
 {
     struct hs_stack_window window;
     uint32_t id;
+    hs_stackmem_window(thread, regs->sp, &window);
+    if (hs_replay_find(&thread->replay, regs, &window, generation, &id)) {
+        thread->block->replay_count++;
+    } else {
+        id = walk_stack(thread, regs, &window, generation);
+    }
+    return id;
+}
+
+static inline uint32_t find_stack(struct hs_thread *thread, const struct hs_regs *regs)
+{
     /* Half-written records could lead anywhere. */
     if (hs_unlikely(thread->is_replaying)) {
         hs_thread_forget_replay(thread);
     }
     thread->is_replaying = true;
     hs_signal_fence();
-    hs_stackmem_window(thread, regs->sp, &window);
     uint64_t generation = hs_rule_cache_secret(&rules);
-    if (hs_replay_find(&thread->replay, regs, &window, generation, &id)) {
+    uint32_t id = hs_replay_find_within(&thread->replay, regs,
+                                        hs_stackmem_own_end(thread, regs->sp), generation);
+    if (hs_likely(id != HS_REPLAY_NONE)) {
         thread->block->replay_count++;
     } else {
-        id = walk_stack(thread, regs, &window, generation);
+        id = find_or_walk(thread, regs, generation);
     }
     hs_signal_fence();
     thread->is_replaying = false;
@@ -170,33 +184,42 @@ static uint32_t find_stack(struct hs_thread *thread, const struct hs_regs *regs)
 
 /* --- samples ----------------------------------------------------------------------------------- */
 
+/* A look at the clock is a twelfth of what a sample costs, and a thread that samples often would see the same
+ * time again and again; so it looks at every 16th. For one that samples seldom, the collector, who looks after
+ * us now and then, leaves the time here. */
+#define CLOCK_SAMPLES 16U
+
 /* Milliseconds since recording began; the coarse clock is a read of the vdso page. */
-static uint32_t now_ms(void)
+static __attribute__((noinline)) void look_at_clock(struct hs_thread *thread)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     int64_t ms = now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - start_ms;
-    return ms > 0 ? (uint32_t)ms : 0;
+    thread->clock_ms = ms > 0 ? (uint32_t)ms : 0;
 }
 
-static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
-                           const struct hs_regs *regs)
+static inline uint32_t now_ms(const struct hs_thread *thread)
 {
-    struct hs_thread *thread = hs_thread_self();
-    if (hs_unlikely(!thread)) {
-        return HS_LOSS_NO_THREAD_BLOCK;
+    uint32_t told_ms = hs_load_relaxed(&hs_control_page.control.collector_ms);
+    return thread->clock_ms > told_ms ? thread->clock_ms : told_ms;
+}
+
+static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, size_t size_bytes,
+                                  const struct hs_sample *sample, const struct hs_regs *regs)
+{
+    if (hs_unlikely(--thread->name_countdown % CLOCK_SAMPLES == 0)) {
+        look_at_clock(thread);
+        if (thread->name_countdown == 0) {
+            hs_thread_refresh_name(thread);
+        }
     }
-    if (hs_unlikely(--thread->name_countdown == 0)) {
-        hs_thread_refresh_name(thread);
-    }
-    hs_filter_expect((uintptr_t)ptr);
-    hs_locate_expect(thread, (uintptr_t)ptr);
+    struct hs_live_spot spot = hs_live_expect(thread, (uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
         .weight_bytes = sample->hits ? sample->hits * sample->interval_bytes : size_bytes,
         .stack_id = find_stack(thread, regs),
-        .birth_ms = now_ms(),
+        .birth_ms = now_ms(thread),
         .hits = sample->hits,
         .interval_idx = sample->interval_idx,
         /* ORDER cut: births of this epoch belong to the cuts announced from it on. */
@@ -207,7 +230,7 @@ static enum hs_loss record(const void *ptr, size_t size_bytes, const struct hs_s
         return HS_LOSS_TABLE_FULL;
     }
     __builtin_prefetch(totals, 1);
-    enum hs_loss loss = hs_live_insert(thread, &block);
+    enum hs_loss loss = hs_live_insert_at(thread, spot, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return loss;
     }
@@ -229,8 +252,11 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
     struct hs_mark mark;
+    struct hs_thread *thread = hs_thread_self();
     if (hs_likely(hs_guard_enter(&mark))) {
-        loss = is_still_on() ? record(ptr, size_bytes, sample, regs) : HS_LOSS_N;
+        loss = hs_unlikely(!is_still_on()) ? HS_LOSS_N
+               : hs_likely(thread != NULL) ? record(thread, ptr, size_bytes, sample, regs)
+                                           : HS_LOSS_NO_THREAD_BLOCK;
         hs_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {

@@ -31,6 +31,14 @@ bool hs_stackmem_extend(struct hs_stack_window *window, uint64_t va);
 
 /* --- hot ------------------------------------------------------------------------------------- */
 
+/* The end of the running thread's own stack, if all from `sp` up to there is known to be readable; else `sp`. */
+static inline uint64_t hs_stackmem_own_end(const struct hs_thread *thread, uint64_t sp)
+{
+    return hs_likely(sp - thread->stack_lo_va < thread->stack_hi_va - thread->stack_lo_va)
+               ? thread->stack_hi_va
+               : sp;
+}
+
 /* What may be read from `sp` up. */
 static inline void hs_stackmem_window(struct hs_thread *thread, uint64_t sp,
                                       struct hs_stack_window *ret_window)

@@ -35,7 +35,7 @@ static struct hs_thread *all_threads;
 static struct hs_thread *adopt_cursor;
 static uint64_t orphan_losses[HS_LOSS_N]; /* of threads without a block; added to the next one */
 
-static uint32_t new_identity(uint32_t tid)
+static uint16_t new_identity(uint32_t tid)
 {
     uint64_t id = hs_region_take(HS_SECTION_THREADS, 1);
     struct hs_thread_v1 *entry =
@@ -47,7 +47,7 @@ static uint32_t new_identity(uint32_t tid)
     entry->start_ms = (uint32_t)(age_ns / 1000000);
     hs_sys_thread_name(entry->name);
     entry->tid = tid;
-    return (uint32_t)id;
+    return (uint16_t)id;
 }
 
 /* Takes over the state of a thread that is gone. */

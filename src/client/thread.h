@@ -47,9 +47,10 @@ struct hs_thread {
     /* What each sample needs: two cache lines. */
     struct hs_thread_block_v1 *block; /* counters, in the region */
     struct hs_record_list free_records;
-    uint32_t thread_id;      /* in THREADS */
     uint32_t name_countdown; /* samples until the name is looked at again */
     uint32_t gap_count;      /* gaps drawn ahead for this interval: see sampler.c */
+    uint32_t clock_ms;       /* the time of its last look at the clock: see record.c */
+    uint16_t thread_id;      /* in THREADS */
     bool is_replaying;    /* the table is in use: still set at the next use, it was left broken */
     bool is_replay_final; /* its size is */
     uint64_t stack_lo_va; /* verified readable part of this thread's own stack; */

@@ -87,7 +87,12 @@ bool hs_session_is_prelude(const struct hs_session *session, const struct hs_ses
 void hs_session_look(struct hs_session *session, uint64_t now_ns)
 {
     struct hs_proc_status status;
-    if (session->has_ended || now_ns < session->rss_next_ns) {
+    if (session->has_ended) {
+        return;
+    }
+    uint64_t age_ns = now_ns - session->region.header.start_mono_ns;
+    hs_store_relaxed(&session->region.control->collector_ms, (uint32_t)(age_ns / 1000000));
+    if (now_ns < session->rss_next_ns) {
         return;
     }
     if (session->pid > 0 && hs_proc_read_status(session->pid, &status) == 0 &&

@@ -48,7 +48,7 @@ bool hs_session_is_older(const struct hs_session *session, const struct hs_sessi
 /* Was this image only the way to the `next` one of its process: forked, to execute another program soon? */
 bool hs_session_is_prelude(const struct hs_session *session, const struct hs_session *next);
 
-/* Reads the RSS if it is time to. */
+/* Tells the process the time, and reads its RSS if it is time to. */
 void hs_session_look(struct hs_session *session, uint64_t now_ns);
 
 /* The image is gone: its process ended, or is another program by now. */

@@ -103,7 +103,9 @@ struct hs_region_control_v1 {
     uint64_t interval_bytes; /* wanted mean distance of samples; HS_INTERVAL_OFF: record nothing */
     uint32_t generation;     /* +1 whenever a setting changes */
     uint32_t flags;
-    uint64_t reserved_settings[4];
+    uint32_t
+        collector_ms; /* since start_mono_ns, when the collector looked last; it may lag behind */
+    uint32_t reserved_settings[7];
 
     uint64_t epoch;          /* see "Cuts"; starts at 2 */
     uint64_t snapshot_epoch; /* cut of the open snapshot; 0: none is open */

@@ -188,7 +188,7 @@ static bool is_same_stack(struct hs_replay_slot *slot, struct record *record, ui
 {
     const struct hs_arch_words *group = groups_of(record), *end = groups_end(record);
     do {
-        if (hs_unlikely(!hs_arch_words_are_at(group, base))) {
+        if (hs_unlikely(!hs_arch_words_are_at(group, group + 1, base))) {
             learn(slot, group, base);
             return false;
         }
@@ -223,11 +223,9 @@ static HS_COLD bool extend_to(struct hs_stack_window *window, uint64_t sp, uint3
     return hs_stack_window_has(window, sp + off) && sp >= window->lo_va;
 }
 
-/* All of it: what differs is learnt, and the window is extended. */
-static __attribute__((noinline)) bool find_slowly(struct hs_replay *replay,
-                                                  const struct hs_regs *start,
-                                                  struct hs_stack_window *window,
-                                                  uint64_t generation, uint32_t *ret_user)
+/* What differs is learnt, and the window is extended. */
+bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
+                    struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
 {
     const uint64_t sp = start->sp, hash = hs_replay_hash(start);
     const uint64_t base = sp + window->shift, readable = readable_bytes(window, sp);
@@ -250,32 +248,32 @@ static __attribute__((noinline)) bool find_slowly(struct hs_replay *replay,
     return false;
 }
 
-/* The way that most go. It calls nothing but at its end, and so has no registers to save. */
-bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
-                    struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
+/* It calls nothing, and so has no registers to save. */
+uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_regs *start,
+                               uint64_t hi_va, uint64_t generation)
 {
     const uint64_t sp = start->sp, hash = hs_replay_hash(start);
-    const uint64_t base = sp + window->shift, readable = readable_bytes(window, sp);
-    struct hs_replay_slot *slot = hs_replay_set(replay, hash);
-    for (uint32_t way = 0; way < HS_REPLAY_WAYS && slot->at != 0; way++, slot++) {
-        if (slot->tag != (uint32_t)hash || is_passed_over(slot, base, readable)) {
+    if (hs_unlikely(hi_va - sp < 8)) {
+        return HS_REPLAY_NONE;
+    }
+    const uint64_t readable = hi_va - sp - 7;
+    const struct hs_replay_slot *slot = hs_replay_set(replay, hash);
+    const struct hs_replay_slot *end = slot + HS_REPLAY_WAYS / 2;
+    for (; slot != end && slot->at != 0; slot++) {
+        if (slot->tag != (uint32_t)hash || is_passed_over(slot, sp, readable)) {
             continue;
         }
         struct record *record = record_at(replay, slot->at);
         if (hs_unlikely(!is_start_of(record, start, generation))) {
             continue;
         }
-        if (hs_unlikely(record->top_off >= readable) || hs_unlikely(way >= HS_REPLAY_WAYS / 2)) {
+        if (hs_unlikely(record->top_off >= readable)) {
             break;
         }
-        const struct hs_arch_words *group = groups_of(record), *end = groups_end(record);
-        while (hs_likely(hs_arch_words_are_at(group, base))) {
-            if (++group == end) {
-                *ret_user = record->user;
-                return true;
-            }
+        if (hs_likely(hs_arch_words_are_at(groups_of(record), groups_end(record), sp))) {
+            return record->user;
         }
         break;
     }
-    return find_slowly(replay, start, window, generation, ret_user);
+    return HS_REPLAY_NONE;
 }

@@ -56,10 +56,16 @@ struct hs_replay {
 void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
 
-/* True: the stack at `start` is the one stored as *ret_user. The window may be extended.
+/* True: the stack at `start` is the one stored as *ret_user, not HS_REPLAY_NONE. The window may be extended.
  * `generation` is the rule cache's secret. */
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user);
+
+/* The stack at `start`, if it is found by what most are: all words from sp to hi_va can be read where they are.
+ * HS_REPLAY_NONE: ask hs_replay_find. */
+#define HS_REPLAY_NONE UINT32_MAX
+uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_regs *start,
+                               uint64_t hi_va, uint64_t generation);
 
 /* Keeps `walk` (which began at `start`, a return address) as the stack `user`, if it can be replayed. */
 void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,

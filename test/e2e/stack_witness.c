@@ -329,6 +329,13 @@ static void sample(const struct hs_regs *regs)
     follow_modules();
     uint64_t generation = hs_rule_cache_secret(&cache);
     bool is_found = hs_replay_find(&replay, regs, &window, generation, &number);
+    uint32_t quick = hs_replay_find_within(&replay, regs, stack_hi_va, generation);
+    if (quick != HS_REPLAY_NONE) {
+        if (!is_found) {
+            abort();
+        }
+        number = quick;
+    }
     if (!is_found) {
         hs_unwind_walk(&unwinder, regs, false, &window, &walk);
         number = (uint32_t)(counts.events % WALKS_KEPT);

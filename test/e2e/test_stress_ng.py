@@ -48,7 +48,7 @@ def stress(name, *options):
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("name", STRESSORS.split())
 def test_stressor(same, name, interval):
-    allocations(same(stress(name, "-t", 1), interval, edit=of_any_run), 20)
+    allocations(same(stress(name, "-t", 1), interval, edit=of_any_run), 5)
 
 
 @pytest.mark.parametrize("interval", INTERVALS)

@@ -176,7 +176,7 @@ static void test_abandoned_insert(void **state)
 {
     (void)state;
     struct hs_thread *self = hs_thread_self();
-    struct hs_record_v1 *record = hs_locate_take(self, 0x330000);
+    struct hs_record_v1 *record = hs_locate_take(self, hs_locate_recent(self, 0x330000));
     record->word = HS_RECORD_WORD(1, 0, 0, HS_RECORD_ALIVE);
     assert_false(take(0x330000));
     assert_true(insert(0x330000));
