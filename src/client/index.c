@@ -9,8 +9,11 @@
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
-/* A level grows when one in this many of its lines has an entry outside its first two. */
+/* A level grows when one in this many of its lines has an entry outside its first two, */
 #define SPILL_SHARE 4U
+/* and of so many lines each holds so many entries, of 8. */
+#define LOOK_LINES 64U
+#define CROWDED    6U
 /* Old lines each insert carries over; 2 empties the old level before the new one is half full. */
 #define MOVE_LINES 2U
 /* A level is a hash table: all of it is touched, in any order. From this size on in huge pages. */
@@ -62,6 +65,25 @@ static HS_COLD bool grow(struct hs_index *index, uint32_t from)
     /* ORDER index-level: the new level is whole before its number is seen. */
     hs_cas_acq_rel(&index->current, &expected, from + 1);
     return true;
+}
+
+/* Where entries come and go, the count of those that found no place near rises without end: what is there
+ * now decides, and the count begins anew. */
+static HS_COLD void grow_if_crowded(struct hs_index *index, uint32_t current, uint32_t hash)
+{
+    struct hs_index_level *level = &index->levels[current];
+    uint32_t lines = hs_index_line_count(level);
+    uint32_t looked_at = lines < LOOK_LINES ? lines : LOOK_LINES;
+    const uint64_t *slot = hs_index_line(level, hash & -(looked_at << level->line_shift), 0);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < looked_at * HS_INDEX_LINE; i++) {
+        used += hs_load_relaxed(&slot[i]) != 0;
+    }
+    if (used >= looked_at * CROWDED) {
+        grow(index, current);
+    } else {
+        hs_store_relaxed(&level->spill_count, 0);
+    }
 }
 
 /* Puts a value into `level` and returns its slot, or NULL when its group is full. */
@@ -218,7 +240,7 @@ HS_COLD bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, ui
         if (line_no >= 2) {
             uint32_t spilled = hs_add_relaxed(&level->spill_count, 1);
             if (spilled > hs_index_line_count(level) / SPILL_SHARE) {
-                grow(index, current);
+                grow_if_crowded(index, current, hash);
             }
         }
         if (hs_load_relaxed(&index->oldest) != current) {

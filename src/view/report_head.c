@@ -97,6 +97,20 @@ static void write_title(struct hs_report *report)
     hs_buf_deinit(&rest);
 }
 
+void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes)
+{
+    for (size_t from = 0; from < bytes;) {
+        size_t bytes_here = strcspn(text + from, "\n\t\r");
+        bytes_here = bytes_here > bytes - from ? bytes - from : bytes_here;
+        hs_utf8_write(buf, text + from, bytes_here);
+        from += bytes_here;
+        if (from < bytes) {
+            hs_buf_char(buf, ' ');
+            from++;
+        }
+    }
+}
+
 static void write_command(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
@@ -108,17 +122,7 @@ static void write_command(struct hs_report *report)
     size_t columns = report->options->columns;
     size_t fit = columns == 0 ? bytes : hs_utf8_fit(cmdline, bytes, columns > 3 ? columns - 3 : 0);
     hs_buf_str(report->buf, "  ");
-    /* Scripts on a command line have lines of their own. */
-    for (size_t from = 0; from < fit;) {
-        size_t bytes_here = strcspn(cmdline + from, "\n\t\r");
-        bytes_here = bytes_here > fit - from ? fit - from : bytes_here;
-        hs_utf8_write(report->buf, cmdline + from, bytes_here);
-        from += bytes_here;
-        if (from < fit) {
-            hs_buf_char(report->buf, ' ');
-            from++;
-        }
-    }
+    hs_report_write_on_line(report->buf, cmdline, fit);
     hs_buf_str(report->buf, fit < bytes ? "…\n" : "\n");
 }
 

@@ -32,6 +32,8 @@ bool hs_report_fits(const struct hs_report *report, size_t columns);
 
 /* report_head.c */
 void hs_report_write_head(struct hs_report *report);
+/* The first `bytes` of a text that may be a script, on one line. */
+void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes);
 /* report_processes.c: nothing for a single one */
 void hs_report_write_processes(struct hs_report *report);
 

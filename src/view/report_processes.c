@@ -75,13 +75,16 @@ static void add_process(struct hs_report *report, struct hs_table *table, uint32
     const struct hs_profile_process *process = &p->processes[dump->process];
     const char *cmdline = hs_profile_string(p, process->cmdline);
     char text[HS_FIGURE_BYTES];
-    struct hs_buf note = HS_BUF_INIT;
+    struct hs_buf note = HS_BUF_INIT, command = HS_BUF_INIT;
     hs_table_cell(table, "%u", process->pid);
     hs_figure_value(text, false, dump->peak.bytes);
     hs_table_cell(table, "%s", dump->has_peak ? text : "");
     hs_table_cell(table, "%s", hs_figure_value(text, false, dump->live.bytes));
     hs_table_cell(table, "%s", hs_figure_value(text, false, dump->alloc.bytes));
-    hs_table_cell(table, "%s", cmdline[0] ? cmdline : hs_profile_string(p, process->name));
+    hs_report_write_on_line(&command, cmdline, strlen(cmdline));
+    hs_table_cell(table, "%s",
+                  cmdline[0] ? hs_buf_text(&command) : hs_profile_string(p, process->name));
+    hs_buf_deinit(&command);
     describe_process(p, dump->process, &note);
     hs_table_cell(table, "%s", hs_buf_text(&note));
     hs_buf_deinit(&note);

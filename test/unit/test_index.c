@@ -213,6 +213,27 @@ static void test_late_writer(void **state)
     assert_false(has(&index, late));
 }
 
+/* Entries that come and go for long do not make it larger than as many that stay. */
+static void test_churn(void **state)
+{
+    (void)state;
+    struct hs_index index;
+    const uint32_t count = 40000; /* of 65536 slots */
+    memset(&index, 0, sizeof(index));
+    assert_true(hs_index_init(&index, 64));
+    for (uint32_t id = 0; id < count; id++) {
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+    }
+    uint32_t level = index.current;
+    uint64_t bytes = hs_index_bytes(&index);
+    for (uint32_t id = count; id < 100 * count; id++) {
+        assert_true(take(&index, id - count));
+        assert_true(hs_index_insert(&index, hash_of(id), id));
+    }
+    assert_int_equal(index.current, level);
+    assert_true(hs_index_bytes(&index) <= bytes);
+}
+
 static uint32_t halve(void *ctx, uint32_t hash, uint32_t id)
 {
     *(uint32_t *)ctx += hash == hash_of(id);
@@ -259,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_one_level_in_the_end),
         cmocka_unit_test(test_late_writer),
         cmocka_unit_test(test_renumber),
+        cmocka_unit_test(test_churn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
