@@ -1,7 +1,7 @@
 /*
  * A lock-free hash index: 32-bit hash -> 32-bit id, of things that live elsewhere.
  *
- * Slots are one word {hash, id + 1}, eight to a cache line. An entry stands in one of the four lines
+ * Slots are one word {hash, id + 1}, eight to a cache line. An entry stands in one of the eight lines
  * of its group, so a lookup reads one line, rarely two. The index only proposes ids: the caller's
  * match function looks at the thing itself and decides, so a stale or torn proposal does no harm.
  *
@@ -29,9 +29,11 @@
 #include "rt/base.h"
 #include "rt/bits.h"
 
-#define HS_INDEX_LEVELS      28
-#define HS_INDEX_LINE        8U /* slots in a cache line */
-#define HS_INDEX_GROUP_LINES 4  /* lines an entry may stand in */
+#define HS_INDEX_LEVELS 28
+#define HS_INDEX_LINE   8U /* slots in a cache line */
+/* Lines an entry may stand in. Of 16,384 groups of four, some are full when the table is not half full; of as many slots
+ * in groups of eight, at six tenths. */
+#define HS_INDEX_GROUP_LINES 8
 
 struct hs_index_level {
     uint64_t *slots;      /* NULL: this level is not there yet */
@@ -45,11 +47,11 @@ struct hs_index_level {
 struct hs_index {
     uint32_t current;     /* newest level */
     uint32_t oldest;      /* levels below are empty */
-    uint32_t first_lines; /* size of level 0: a power of two, at least 4 */
+    uint32_t first_lines; /* size of level 0: a power of two, at least 8 */
     struct hs_index_level levels[HS_INDEX_LEVELS];
 };
 
-/* Makes level 0 of `lines` cache lines (a power of two >= 4). False without memory. */
+/* Makes level 0 of `lines` cache lines (a power of two >= 8). False without memory. */
 bool hs_index_init(struct hs_index *index, uint32_t lines);
 
 /* Cold half of hs_index_insert: the first line is full, or entries are moving. */

@@ -47,7 +47,7 @@ static void test_empty(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     assert_false(has(&index, 0));
     assert_true(hs_index_insert(&index, hash_of(0), 0));
     assert_true(has(&index, 0));
@@ -80,7 +80,7 @@ static void test_hash_0(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     struct want want = { 5 };
     uint64_t value;
     assert_null(hs_index_find(&index, 0, is_id, &want, &value));
@@ -96,7 +96,7 @@ static void test_grows(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
         /* Everything stays found, in particular while lines are carried over. */
@@ -120,7 +120,7 @@ static void test_equal_hashes(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     uint32_t stored = 0;
     while (stored < 64 && hs_index_insert(&index, 7, stored)) {
         stored++;
@@ -156,7 +156,7 @@ static void test_threads(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     pthread_t threads[THREADS];
     struct job jobs[THREADS];
     for (uint32_t t = 0; t < THREADS; t++) {
@@ -180,7 +180,7 @@ static void test_one_level_in_the_end(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     for (uint32_t id = 0; id < 300000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
     }
@@ -198,7 +198,7 @@ static void test_late_writer(void **state)
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
-    assert_true(hs_index_init(&index, 4));
+    assert_true(hs_index_init(&index, 8));
     for (uint32_t id = 0; id < 10000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
     }
@@ -218,7 +218,7 @@ static void test_churn(void **state)
 {
     (void)state;
     struct hs_index index;
-    const uint32_t count = 40000; /* of 65536 slots */
+    const uint32_t count = 30000; /* of 65536 slots */
     memset(&index, 0, sizeof(index));
     assert_true(hs_index_init(&index, 64));
     for (uint32_t id = 0; id < count; id++) {
@@ -255,7 +255,7 @@ static void test_renumber(void **state)
         struct hs_index index;
         uint32_t asked = 0, found = 0;
         memset(&index, 0, sizeof(index));
-        assert_true(hs_index_init(&index, 4));
+        assert_true(hs_index_init(&index, 8));
         for (uint32_t id = 0; id < count; id++) {
             assert_true(hs_index_insert(&index, hash_of(id), id));
         }
