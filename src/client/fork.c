@@ -197,24 +197,17 @@ struct copy {
     uint32_t *new_ids; /* by old id, + 1; 0: not inherited */
     uint64_t old_count;
     struct hs_record_v1 *records;
-    uint32_t count;      /* of records, */
-    uint64_t lost_count; /* of them, those that could not be had */
+    uint32_t count;      /* of records, with those that came to nothing */
+    uint64_t kept_count; /* blocks that the child has inherited, */
+    uint64_t lost_count; /* and those that could not be had */
     uint64_t live_bytes;
 };
 
-/* Part of the new file, to be written. */
+/* Part of the new file, to be written. Sections begin with a page. */
 static void *map_part(const struct copy *c, uint64_t off, uint64_t bytes)
 {
-    uint64_t skip = off % COPY_PAGE;
-    long va =
-        hs_sys_mmap(NULL, bytes + skip, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, off - skip);
-    return va < 0 && va > -4096 ? NULL : (uint8_t *)va + skip;
-}
-
-static void unmap_part(void *part, uint64_t bytes)
-{
-    uint64_t skip = (uintptr_t)part % COPY_PAGE;
-    hs_sys_munmap((uint8_t *)part - skip, bytes + skip);
+    long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, off);
+    return va < 0 && va > -4096 ? NULL : (void *)va;
 }
 
 /* The elements of a section: *ret_from in the parent's file, *ret_to in ours. */
@@ -227,8 +220,7 @@ static bool map_both(const struct copy *c, enum hs_section_id section, const voi
     *ret_from = count > 0 && hs_region_at(section, count - 1) ? hs_region_at(section, 0) : NULL;
     *ret_to = *ret_from ? map_part(c, c->sections[section].file_off, *ret_bytes) : NULL;
     if (*ret_to) {
-        uint8_t *page = (uint8_t *)*ret_to - (uintptr_t)*ret_to % COPY_PAGE;
-        hs_pages_populate(page, hs_align_up(*ret_bytes, COPY_PAGE));
+        hs_pages_populate(*ret_to, hs_align_up(*ret_bytes, COPY_PAGE));
     }
     return *ret_to || count == 0;
 }
@@ -243,7 +235,7 @@ static bool copy_plain(const struct copy *c, enum hs_section_id section)
     }
     if (to) {
         memcpy(to, from, bytes);
-        unmap_part(to, bytes);
+        hs_sys_munmap(to, bytes);
     }
     return true;
 }
@@ -263,7 +255,7 @@ static bool copy_stacks(const struct copy *c)
         memcpy(&stacks[i], &old[i], offsetof(struct hs_stack_v1, totals));
     }
     if (to) {
-        unmap_part(to, bytes);
+        hs_sys_munmap(to, bytes);
     }
     return true;
 }
@@ -366,13 +358,15 @@ static bool copy_records(struct copy *c)
         read_deaths(c);
     }
     for (uint32_t i = 0; is_ok && i < c->count; i++) {
-        if (c->records[i].word == 0) {
-            c->lost_count++;
+        bool is_lost = c->records[i].word == 0;
+        c->lost_count += is_lost;
+        c->kept_count += !is_lost;
+        if (is_lost) {
             c->records[i].addr = 0;
         }
     }
     if (c->records) {
-        unmap_part(c->records, bytes);
+        hs_sys_munmap(c->records, bytes);
     }
     if (c->new_ids) {
         hs_sys_munmap(c->new_ids, ids_bytes);
@@ -402,7 +396,7 @@ static bool write_head(const struct copy *c)
     header->sections[HS_SECTION_RECORDS].count = c->count;
     header->forked_from_pid = header->pid;
     hs_region_describe_process(header);
-    unmap_part(part, bytes);
+    hs_sys_munmap(part, bytes);
     return true;
 }
 
@@ -434,7 +428,7 @@ static void settle(struct copy *c)
     hs_thread_follow_fork(moment.self);
     struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
     if (block) {
-        block->sample_count = c->count - c->lost_count;
+        block->sample_count = c->kept_count;
         block->alloc_bytes = c->live_bytes;
         block->lost_count[HS_LOSS_INHERITED] = c->lost_count;
     }

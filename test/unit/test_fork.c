@@ -126,6 +126,13 @@ static int end_child(pid_t pid)
     return WEXITSTATUS(status);
 }
 
+/* It is passed the baton, and does its work well. */
+static void finish_child(pid_t pid)
+{
+    pass();
+    assert_int_equal(end_child(pid), 0);
+}
+
 static double sum_of_sizes(uintptr_t first, uintptr_t step)
 {
     double sum = 0;
@@ -152,8 +159,7 @@ static void test_as_it_was(void **state)
     for (uintptr_t i = 0; i < BLOCKS; i++) {
         insert(i, 7);
     }
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
     struct hs_snapshot *snap = fork_reader_receive();
     assert_true(snap->live.count == BLOCKS && snap->alloc.count == BLOCKS);
     assert_true(snap->live.bytes == sum_of_sizes(0, 1) && snap->alloc.bytes == snap->live.bytes);
@@ -183,8 +189,7 @@ static void test_goes_on(void **state)
     (void)state;
     fill();
     pid_t pid = start_child(free_and_begin);
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
     struct hs_snapshot *snap = fork_reader_receive();
     assert_int_equal((uint64_t)snap->live.count, BLOCKS - BLOCKS / 20 + 1);
     assert_true(snap->live.bytes == sum_of_sizes(0, 1) - sum_of_sizes(0, 20) + 100 - 101 + 500000);
@@ -206,8 +211,7 @@ static void test_notes_have_an_end(void **state)
 {
     (void)state;
     pid_t pid = start_child(note_too_many);
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
 }
 
 static int fork_and_begin(void)
@@ -226,8 +230,7 @@ static void test_grandchild_of_one_that_never_began(void **state)
     fill();
     pid_t pid = start_child(fork_and_begin);
     clear();
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
     struct hs_snapshot *snap = fork_reader_receive();
     assert_true(snap->live.bytes == sum_of_sizes(0, 1));
     hs_snapshot_free(snap);
@@ -243,8 +246,7 @@ static void test_without_a_collector(void **state)
     (void)state;
     fill();
     pid_t pid = start_child(begin_nowhere);
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
     clear();
 }
 
@@ -281,12 +283,12 @@ static void test_too_many_deaths(void **state)
     for (uintptr_t i = 0; i < many; i++) {
         take(i);
     }
-    pass();
-    assert_int_equal(end_child(pid), 0);
+    finish_child(pid);
     struct hs_snapshot *snap = fork_reader_receive();
     uint64_t lost_count = snap->lost_count[HS_LOSS_INHERITED];
     assert_true(lost_count > 0 && lost_count < many / 2);
     assert_true(snap->live.count == (double)(many - lost_count));
+    assert_int_equal(snap->sample_count, many - lost_count);
     assert_true(snap->live.bytes == snap->live.count * 10);
     hs_snapshot_free(snap);
 }
