@@ -30,7 +30,7 @@ struct hs_collector {
     bool has_ended; /* the program */
     enum hs_exit_kind exit_kind;
     int exit_value;
-    struct hs_session
+    struct hs_target
         *root_last; /* the program's newest image that has ended; the last one, perhaps */
     bool has_root_image;
     int sink_error;
@@ -49,21 +49,21 @@ static uint64_t now_ns(void)
 static void fail_sink(struct hs_collector *c, int error)
 {
     c->sink_error = error;
-    for (size_t i = 0; i < c->registry.session_count; i++) {
-        hs_session_stop_recording(c->registry.sessions[i]);
+    for (size_t i = 0; i < c->registry.target_count; i++) {
+        hs_target_stop_recording(c->registry.targets[i]);
     }
 }
 
-static void dump(struct hs_collector *c, struct hs_session *session, bool is_final)
+static void dump(struct hs_collector *c, struct hs_target *target, bool is_final)
 {
     struct hs_snapshot *snap;
     if (c->sink_error) {
         return;
     }
-    int r = hs_session_capture(session, now_ns(), is_final, &snap);
+    int r = hs_target_capture(target, now_ns(), is_final, &snap);
     if (r < 0) {
-        c->bad_count += !session->has_failed; /* processes, not snapshots */
-        session->has_failed = true;
+        c->bad_count += !target->has_failed; /* processes, not snapshots */
+        target->has_failed = true;
         c->bad_why = r == -ENOMEM ? "there was not enough memory to read it"
                                   : "what it recorded makes no sense";
     } else {
@@ -75,33 +75,33 @@ static void dump(struct hs_collector *c, struct hs_session *session, bool is_fin
     }
 }
 
-static void finish_session(struct hs_collector *c, struct hs_session *session)
+static void finish_target(struct hs_collector *c, struct hs_target *target)
 {
-    dump(c, session, true);
-    hs_session_close(session);
+    dump(c, target, true);
+    hs_target_close(target);
 }
 
 /* The last word of the program itself waits until its exit status is known, or until it turns out
  * that it was not the last. */
-static void keep_root(struct hs_collector *c, struct hs_session *session)
+static void keep_root(struct hs_collector *c, struct hs_target *target)
 {
-    if (c->root_last && hs_session_is_older(session, c->root_last)) {
-        finish_session(c, session);
+    if (c->root_last && hs_target_is_older(target, c->root_last)) {
+        finish_target(c, target);
         return;
     }
     if (c->root_last) {
-        finish_session(c, c->root_last);
+        finish_target(c, c->root_last);
     }
-    c->root_last = session;
+    c->root_last = target;
 }
 
-static void on_end(void *ctx, struct hs_session *session)
+static void on_end(void *ctx, struct hs_target *target)
 {
     struct hs_collector *c = ctx;
-    if (session->pid == c->pid) {
-        keep_root(c, session);
+    if (target->pid == c->pid) {
+        keep_root(c, target);
     } else {
-        finish_session(c, session);
+        finish_target(c, target);
     }
 }
 
@@ -144,7 +144,7 @@ struct hs_collector *hs_collector_free(struct hs_collector *collector)
     if (collector) {
         hs_relay_stop(&collector->relay);
         hs_launch_deinit(&collector->launch);
-        hs_session_close(collector->root_last);
+        hs_target_close(collector->root_last);
         hs_registry_close(&collector->registry);
         free(collector);
     }
@@ -190,14 +190,14 @@ static uint64_t keep_time(struct hs_collector *c, uint64_t now)
 {
     uint64_t next = now + HS_TURN_MAX_NS;
     bool is_dump_due = c->config.dump_every_ns > 0 && now >= c->next_dump_ns;
-    for (size_t i = 0; i < c->registry.session_count; i++) {
-        struct hs_session *session = c->registry.sessions[i];
+    for (size_t i = 0; i < c->registry.target_count; i++) {
+        struct hs_target *target = c->registry.targets[i];
         if (is_dump_due) {
-            dump(c, session, false);
+            dump(c, target, false);
         } else {
-            hs_session_look(session, now);
+            hs_target_look(target, now);
         }
-        next = session->rss_next_ns < next ? session->rss_next_ns : next;
+        next = target->rss_next_ns < next ? target->rss_next_ns : next;
     }
     if (is_dump_due) {
         /* Missed ones are not made up for. */
@@ -243,11 +243,11 @@ static void catch_up(struct hs_collector *c)
 static uint64_t leave_running(struct hs_collector *c)
 {
     uint64_t count = 0;
-    while (c->registry.session_count > 0) {
-        struct hs_session *session = c->registry.sessions[--c->registry.session_count];
-        dump(c, session, true);
-        hs_session_stop_recording(session);
-        hs_session_close(session);
+    while (c->registry.target_count > 0) {
+        struct hs_target *target = c->registry.targets[--c->registry.target_count];
+        dump(c, target, true);
+        hs_target_stop_recording(target);
+        hs_target_close(target);
         count++;
     }
     return count;
@@ -259,7 +259,7 @@ static uint64_t wind_up(struct hs_collector *c)
     uint64_t begin = now_ns();
     uint64_t running_count = 0;
     catch_up(c);
-    while (c->registry.session_count > 0 && now_ns() < begin + HS_GRACE_NS) {
+    while (c->registry.target_count > 0 && now_ns() < begin + HS_GRACE_NS) {
         wait_for_news(c, now_ns() + HS_GRACE_STEP_NS);
         hs_relay_read(&c->relay, 0);
         catch_up(c);
@@ -268,13 +268,13 @@ static uint64_t wind_up(struct hs_collector *c)
     do {
         running_count += leave_running(c);
         catch_up(c);
-    } while (c->registry.session_count > 0 && now_ns() < begin + HS_WIND_UP_MAX_NS);
+    } while (c->registry.target_count > 0 && now_ns() < begin + HS_WIND_UP_MAX_NS);
     running_count += leave_running(c);
     if (c->root_last) {
         c->has_root_image = true;
         c->root_last->exit_kind = c->exit_kind;
         c->root_last->exit_value = c->exit_value;
-        finish_session(c, c->root_last);
+        finish_target(c, c->root_last);
         c->root_last = NULL;
     }
     return running_count;

@@ -96,7 +96,7 @@ static void find_process(int connection_fd, struct hs_guest *guest)
     }
     guest->pidfd = -1;
     if (errno == ENOPROTOOPT) {
-        /* A kernel before 6.5. The session checks when the process started. */
+        /* A kernel before 6.5. The target checks when the process started. */
         guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
     }
     /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */

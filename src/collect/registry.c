@@ -1,5 +1,5 @@
 /*
- * Hellos in, ended sessions out: see registry.h.
+ * Hellos in, ended targets out: see registry.h.
  */
 #include "collect/registry.h"
 
@@ -13,7 +13,7 @@
 
 #include "util/array.h"
 
-/* What an event is about: a small number, or a session. */
+/* What an event is about: a small number, or a target. */
 #define HS_EVENT_LISTENER  1U
 #define HS_EVENT_PENDING   2U /* + slot */
 
@@ -98,12 +98,12 @@ static void drop_pending(struct hs_registry *registry, size_t slot)
 
 void hs_registry_close(struct hs_registry *registry)
 {
-    for (size_t i = 0; i < registry->session_count; i++) {
-        hs_session_close(registry->sessions[i]);
+    for (size_t i = 0; i < registry->target_count; i++) {
+        hs_target_close(registry->targets[i]);
     }
-    free(registry->sessions);
-    registry->sessions = NULL;
-    registry->session_count = registry->session_capacity = 0;
+    free(registry->targets);
+    registry->targets = NULL;
+    registry->target_count = registry->target_capacity = 0;
     for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_GUESTS_PENDING_MAX; i++) {
         if (registry->pending[i] >= 0) {
             drop_pending(registry, i);
@@ -117,32 +117,32 @@ void hs_registry_close(struct hs_registry *registry)
     }
 }
 
-static void take_out(struct hs_registry *registry, struct hs_session *session)
+static void take_out(struct hs_registry *registry, struct hs_target *target)
 {
-    for (size_t i = 0; i < registry->session_count; i++) {
-        if (registry->sessions[i] == session) {
-            registry->sessions[i] = registry->sessions[--registry->session_count];
+    for (size_t i = 0; i < registry->target_count; i++) {
+        if (registry->targets[i] == target) {
+            registry->targets[i] = registry->targets[--registry->target_count];
             break;
         }
     }
-    if (session->pidfd >= 0) {
-        unwatch(registry, session->pidfd);
+    if (target->pidfd >= 0) {
+        unwatch(registry, target->pidfd);
     }
 }
 
-/* Hands out an ended session. Descriptors may be free again afterwards. */
-static void hand_out(struct hs_registry *registry, struct hs_session *session)
+/* Hands out an ended target. Descriptors may be free again afterwards. */
+static void hand_out(struct hs_registry *registry, struct hs_target *target)
 {
-    take_out(registry, session);
-    registry->on_end(registry->on_end_ctx, session);
+    take_out(registry, target);
+    registry->on_end(registry->on_end_ctx, target);
     listen_again(registry, true);
 }
 
-struct hs_session *hs_registry_find(const struct hs_registry *registry, pid_t pid)
+struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid)
 {
-    for (size_t i = 0; pid > 0 && i < registry->session_count; i++) {
-        if (registry->sessions[i]->pid == pid) {
-            return registry->sessions[i];
+    for (size_t i = 0; pid > 0 && i < registry->target_count; i++) {
+        if (registry->targets[i]->pid == pid) {
+            return registry->targets[i];
         }
     }
     return NULL;
@@ -151,32 +151,32 @@ struct hs_session *hs_registry_find(const struct hs_registry *registry, pid_t pi
 void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
                      enum hs_exit_kind exit_kind, int exit_value)
 {
-    struct hs_session *session = hs_registry_find(registry, pid);
-    if (session) {
-        hs_session_end(session, now_ns, exit_kind, exit_value);
-        hand_out(registry, session);
+    struct hs_target *target = hs_registry_find(registry, pid);
+    if (target) {
+        hs_target_end(target, now_ns, exit_kind, exit_value);
+        hand_out(registry, target);
     }
 }
 
 /* Of processes that had ended when their hello came: by now all their images have been seen. */
 static void hand_out_ended(struct hs_registry *registry)
 {
-    for (size_t i = registry->session_count; i > 0; i--) {
-        if (registry->sessions[i - 1]->has_ended) {
-            hand_out(registry, registry->sessions[i - 1]);
+    for (size_t i = registry->target_count; i > 0; i--) {
+        if (registry->targets[i - 1]->has_ended) {
+            hand_out(registry, registry->targets[i - 1]);
         }
     }
 }
 
-static int keep_session(struct hs_registry *registry, struct hs_session *session)
+static int keep_target(struct hs_registry *registry, struct hs_target *target)
 {
-    int err = hs_array_reserve(&registry->sessions, &registry->session_capacity,
-                               registry->session_count + 1, sizeof(registry->sessions[0]));
+    int err = hs_array_reserve(&registry->targets, &registry->target_capacity,
+                               registry->target_count + 1, sizeof(registry->targets[0]));
     if (err < 0) {
         return err;
     }
-    registry->sessions[registry->session_count++] = session;
-    return session->pidfd >= 0 ? watch(registry, session->pidfd, (uint64_t)(uintptr_t)session) : 0;
+    registry->targets[registry->target_count++] = target;
+    return target->pidfd >= 0 ? watch(registry, target->pidfd, (uint64_t)(uintptr_t)target) : 0;
 }
 
 static void count_bad(struct hs_registry *registry, const char *why)
@@ -186,13 +186,13 @@ static void count_bad(struct hs_registry *registry, const char *why)
 }
 
 /* The same process again: it executed another program, and the older image is history. */
-static void supersede(struct hs_registry *registry, struct hs_session *older,
-                      const struct hs_session *newer, uint64_t now_ns)
+static void supersede(struct hs_registry *registry, struct hs_target *older,
+                      const struct hs_target *newer, uint64_t now_ns)
 {
-    if (hs_session_is_prelude(older, newer)) {
-        hs_session_close(older);
+    if (hs_target_is_prelude(older, newer)) {
+        hs_target_close(older);
     } else {
-        hs_session_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
+        hs_target_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
         registry->on_end(registry->on_end_ctx, older);
     }
     listen_again(registry, true); /* descriptors may be free again */
@@ -200,28 +200,28 @@ static void supersede(struct hs_registry *registry, struct hs_session *older,
 
 static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
 {
-    struct hs_session *session;
+    struct hs_target *target;
     const char *why = "out of memory or descriptors";
-    int r = hs_session_open(guest, now_ns, &session, &why);
+    int r = hs_target_open(guest, now_ns, &target, &why);
     if (r < 0) {
         count_bad(registry, why);
         return;
     }
     registry->image_count++;
     registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
-    struct hs_session *known = hs_registry_find(registry, guest->pid);
-    if (known && hs_session_is_older(session, known)) {
-        supersede(registry, session, known, now_ns);
+    struct hs_target *known = hs_registry_find(registry, guest->pid);
+    if (known && hs_target_is_older(target, known)) {
+        supersede(registry, target, known, now_ns);
         return;
     }
     if (known) {
         take_out(registry, known);
-        supersede(registry, known, session, now_ns);
+        supersede(registry, known, target, now_ns);
     }
-    if (keep_session(registry, session) < 0) {
+    if (keep_target(registry, target) < 0) {
         /* Not to be watched: what it has so far is all that we get. */
-        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
-        hand_out(registry, session);
+        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        hand_out(registry, target);
     }
 }
 
@@ -324,9 +324,9 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
     } else if (tag < HS_EVENT_PENDING + HS_GUESTS_PENDING_MAX) {
         serve_pending(registry, (size_t)(tag - HS_EVENT_PENDING), now_ns);
     } else {
-        struct hs_session *session = (struct hs_session *)(uintptr_t)tag;
-        hs_session_end(session, now_ns, HS_EXIT_UNKNOWN, 0);
-        hand_out(registry, session);
+        struct hs_target *target = (struct hs_target *)(uintptr_t)tag;
+        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        hand_out(registry, target);
     }
 }
 

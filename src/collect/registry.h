@@ -2,9 +2,9 @@
  * The registry: which images announced themselves, and which of them still run.
  *
  * Takes connections and hellos as they come, and watches every process for its end. What is to be
- * done when an image begins or ends is the owner's affair: it gets a call, and closes the session.
+ * done when an image begins or ends is the owner's affair: it gets a call, and closes the target.
  *
- *     hello ──► session ──► (running) ──process ended──────────► on_end ──► forgotten
+ *     hello ──► target ──► (running) ──process ended──────────► on_end ──► forgotten
  *                               └───── hello of the same pid ───► on_end (exec), or forgotten at once
  *                                                                 (forked just before, for that exec)
  *
@@ -13,7 +13,7 @@
  * its region, however dead its process is. When descriptors run out, accepting waits until some
  * process has ended.
  *
- * Holds     at most one running session for each pid.
+ * Holds     at most one running target for each pid.
  * Threads   one.
  * Fails     a connection or hello that is no good is counted, and closed.
  */
@@ -24,20 +24,20 @@
 #include <stdint.h>
 
 #include "collect/listen.h"
-#include "collect/session.h"
+#include "collect/target.h"
 
 #define HS_GUESTS_PENDING_MAX 64 /* connected, but silent so far */
 #define HS_GUEST_FDS          3  /* connection, region, pidfd */
 
-/* The session has ended, and is the callee's to close. */
-typedef void hs_registry_end_fn(void *ctx, struct hs_session *session);
+/* The target has ended, and is the callee's to close. */
+typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
 
 struct hs_registry {
     struct hs_listener listener;
     int epoll_fd;
-    struct hs_session **sessions; /* running */
-    size_t session_count;
-    size_t session_capacity;
+    struct hs_target **targets; /* running */
+    size_t target_count;
+    size_t target_capacity;
     int pending[HS_GUESTS_PENDING_MAX]; /* connections without a hello yet; -1: free */
     size_t pending_next;                /* slot of the next one, modulo their number */
     int room[HS_GUEST_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */
@@ -53,7 +53,7 @@ struct hs_registry {
 };
 
 int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx);
-/* Closes all sessions. Fine on a zeroed struct with epoll_fd -1. */
+/* Closes all targets. Fine on a zeroed struct with epoll_fd -1. */
 void hs_registry_close(struct hs_registry *registry);
 
 /* A descriptor that becomes readable when there is something to do. */
@@ -66,9 +66,9 @@ static inline int hs_registry_fd(const struct hs_registry *registry)
  * second in any case. */
 void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
 
-/* The running session of `pid`, or NULL. */
-struct hs_session *hs_registry_find(const struct hs_registry *registry, pid_t pid);
+/* The running target of `pid`, or NULL. */
+struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid);
 
-/* Ends the session of `pid`, if there is one, with what is known about its exit. */
+/* Ends the target of `pid`, if there is one, with what is known about its exit. */
 void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
                      enum hs_exit_kind exit_kind, int exit_value);

@@ -1,5 +1,5 @@
 /*
- * Tests of collect/listen and collect/session: hellos as a client sends them, and as nobody should.
+ * Tests of collect/listen and collect/target: hellos as a client sends them, and as nobody should.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "collect/listen.h"
 #include "collect/registry.h"
-#include "collect/session.h"
+#include "collect/target.h"
 #include "region_writer.h"
 
 static struct hs_listener open_listener(void)
@@ -106,7 +106,7 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     (void)state;
     struct region_writer w;
     struct hs_guest guest;
-    struct hs_session *session;
+    struct hs_target *target;
     struct hs_snapshot *snap;
     const char *why = "";
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
@@ -118,21 +118,21 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     assert_true(guest.pidfd >= 0 && !guest.is_gone);
     assert_true(fcntl(guest.region_fd, F_GETFD) & FD_CLOEXEC);
     w.header->start_boot_ns = UINT64_MAX / 2; /* this process is older than its region */
-    assert_int_equal(hs_session_open(&guest, 1000, &session, &why), 0);
-    assert_false(session->has_ended);
-    assert_int_equal(hs_session_capture(session, 2000, false, &snap), 0);
+    assert_int_equal(hs_target_open(&guest, 1000, &target, &why), 0);
+    assert_false(target->has_ended);
+    assert_int_equal(hs_target_capture(target, 2000, false, &snap), 0);
     assert_true(snap->has_own_malloc && !snap->is_final && snap->rss_bytes > 0);
     assert_int_equal(snap->exit_kind, HS_EXIT_RUNNING);
     hs_snapshot_free(snap);
-    hs_session_end(session, 3000, HS_EXIT_CODE, 7);
-    hs_session_end(session, 4000, HS_EXIT_UNKNOWN, 0); /* it ended once */
-    assert_int_equal(hs_session_capture(session, 5000, true, &snap), 0);
+    hs_target_end(target, 3000, HS_EXIT_CODE, 7);
+    hs_target_end(target, 4000, HS_EXIT_UNKNOWN, 0); /* it ended once */
+    assert_int_equal(hs_target_capture(target, 5000, true, &snap), 0);
     assert_true(snap->is_final && snap->rss_bytes == 0 && snap->rss_peak_bytes > 0);
     assert_int_equal(snap->exit_kind, HS_EXIT_CODE);
     assert_int_equal(snap->exit_value, 7);
     assert_int_equal(snap->time_mono_ns, 3000);
     hs_snapshot_free(snap);
-    hs_session_close(session);
+    hs_target_close(target);
     assert_int_equal(count_fds(), before);
     region_writer_deinit(&w);
 }
@@ -142,16 +142,16 @@ static void test_recording_is_switched_off_as_clients_expect(void **state)
     (void)state;
     struct region_writer w;
     struct hs_guest guest;
-    struct hs_session *session;
+    struct hs_target *target;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
-    assert_int_equal(hs_session_open(&guest, 1000, &session, NULL), 0);
-    hs_session_stop_recording(session);
+    assert_int_equal(hs_target_open(&guest, 1000, &target, NULL), 0);
+    hs_target_stop_recording(target);
     assert_int_equal(w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(w.control->generation, 1);
     assert_true(w.control->floor_bytes == HS_FLOOR_STEP);
-    hs_session_close(session);
+    hs_target_close(target);
     region_writer_deinit(&w);
 }
 
@@ -160,7 +160,7 @@ static void test_the_dead_are_heard(void **state)
     (void)state;
     struct region_writer w;
     struct hs_guest guest;
-    struct hs_session *session;
+    struct hs_target *target;
     struct hs_listener listener = open_listener();
     int connection;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
@@ -175,13 +175,13 @@ static void test_the_dead_are_heard(void **state)
     assert_int_equal(hs_guest_receive(&listener, connection, &guest), 0);
     close(connection);
     assert_int_equal(guest.pid, pid);
-    assert_int_equal(hs_session_open(&guest, 1000, &session, NULL), 0);
+    assert_int_equal(hs_target_open(&guest, 1000, &target, NULL), 0);
     /* Its end is known at once, or is there to be read. */
-    if (!session->has_ended) {
-        struct pollfd end = { .fd = session->pidfd, .events = POLLIN };
+    if (!target->has_ended) {
+        struct pollfd end = { .fd = target->pidfd, .events = POLLIN };
         assert_int_equal(poll(&end, 1, 0), 1);
     }
-    hs_session_close(session);
+    hs_target_close(target);
     hs_listener_close(&listener);
     region_writer_deinit(&w);
 }
@@ -252,10 +252,10 @@ static void test_killed_before_its_hello(void **state)
     hs_listener_close(&listener);
 }
 
-static void close_at_end(void *ctx, struct hs_session *session)
+static void close_at_end(void *ctx, struct hs_target *target)
 {
     *(unsigned *)ctx += 1;
-    hs_session_close(session);
+    hs_target_close(target);
 }
 
 /* The 65th connection takes the place of the first, whose hello has come meanwhile. */
@@ -314,8 +314,8 @@ static unsigned ends_of_first_image(uint64_t gap_ns, uint32_t forked_from_pid, b
         hs_registry_turn(&registry, 1);
     }
     assert_int_equal(registry.image_count, 2);
-    assert_int_equal(registry.session_count, 1);
-    assert_int_equal(registry.sessions[0]->region.header.start_mono_ns, 1000 + gap_ns);
+    assert_int_equal(registry.target_count, 1);
+    assert_int_equal(registry.targets[0]->region.header.start_mono_ns, 1000 + gap_ns);
     hs_registry_close(&registry);
     region_writer_deinit(&writers[0]);
     region_writer_deinit(&writers[1]);

@@ -1,14 +1,14 @@
 /*
- * A session: one image of one process, from its hello to its last snapshot.
+ * A target: one image of one process, from its hello to its last snapshot.
  *
  * It owns the region and knows the process: whether it still runs, how large it is, how it ended.
- * exec makes a new image with a session of its own; the old one ends there. What only /proc knows
+ * exec makes a new image with a target of its own; the old one ends there. What only /proc knows
  * (RSS) is looked at while the process lives: often at first, since many processes live for
  * milliseconds, then ever more rarely; the high-water mark makes up for what is missed between.
  *
- * Holds     after hs_session_end() nobody writes to the region any more, as far as we know.
+ * Holds     after hs_target_end() nobody writes to the region any more, as far as we know.
  * Threads   one.
- * Fails     -errno; a session that could not be captured can still be closed.
+ * Fails     -errno; a target that could not be captured can still be closed.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "collect/region_reader.h"
 #include "trace/snapshot.h"
 
-struct hs_session {
+struct hs_target {
     struct hs_region region;
     pid_t pid; /* as we see it; 0: unknown */
     int pidfd; /* readable when it has ended; -1: none */
@@ -37,27 +37,27 @@ struct hs_session {
 };
 
 /* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
-int hs_session_open(struct hs_guest *guest, uint64_t now_ns, struct hs_session **ret_session,
+int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
                     const char **ret_why);
 /* NULL is fine. Returns NULL. */
-struct hs_session *hs_session_close(struct hs_session *session);
+struct hs_target *hs_target_close(struct hs_target *target);
 
 /* Of two images of one process: did this one begin earlier? A hello may overtake another. */
-bool hs_session_is_older(const struct hs_session *session, const struct hs_session *other);
+bool hs_target_is_older(const struct hs_target *target, const struct hs_target *other);
 
 /* Was this image only the way to the `next` one of its process: forked, to execute another program soon? */
-bool hs_session_is_prelude(const struct hs_session *session, const struct hs_session *next);
+bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target *next);
 
 /* Tells the process the time, and reads its RSS if it is time to. */
-void hs_session_look(struct hs_session *session, uint64_t now_ns);
+void hs_target_look(struct hs_target *target, uint64_t now_ns);
 
 /* The image is gone: its process ended, or is another program by now. */
-void hs_session_end(struct hs_session *session, uint64_t now_ns, enum hs_exit_kind exit_kind,
+void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind exit_kind,
                     int exit_value);
 
 /* No more samples: for a target that goes on without us. */
-void hs_session_stop_recording(struct hs_session *session);
+void hs_target_stop_recording(struct hs_target *target);
 
 /* `is_final`: no other will follow. */
-int hs_session_capture(struct hs_session *session, uint64_t now_ns, bool is_final,
+int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
                        struct hs_snapshot **ret_snapshot);

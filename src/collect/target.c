@@ -1,0 +1,162 @@
+/*
+ * One image of one process: see target.h.
+ */
+#include "collect/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collect/capture.h"
+#include "rt/atomic.h"
+#include "util/proc.h"
+
+#define HS_RSS_PERIOD_FIRST_NS UINT64_C(2000000)
+#define HS_RSS_PERIOD_MAX_NS   UINT64_C(250000000)
+
+/* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
+#define HS_PRELUDE_NS UINT64_C(1000000000)
+
+/* Without a pidfd of the connection itself: a process that started after the region was made is
+ * another one under the same pid. */
+static bool is_impostor(const struct hs_target *target)
+{
+    struct hs_proc_stat stat;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (target->pid <= 0 || ticks <= 0 || hs_proc_read_stat(target->pid, &stat) < 0) {
+        return false;
+    }
+    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)ticks;
+    /* An exec keeps the start time, so only later is wrong. The clock of stat is a coarse one. */
+    return stat.start_ticks * tick_ns > target->region.header.start_boot_ns + tick_ns;
+}
+
+int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
+                    const char **ret_why)
+{
+    struct hs_target *target = calloc(1, sizeof(*target));
+    int r = target ? 0 : -ENOMEM;
+    if (r == 0) {
+        r = hs_region_open(guest->region_fd, guest->hello.region_bytes, &target->region, ret_why);
+    }
+    if (r < 0) {
+        close(guest->region_fd);
+        if (guest->pidfd >= 0) {
+            close(guest->pidfd);
+        }
+        free(target);
+        return r;
+    }
+    target->pid = guest->pid;
+    target->pidfd = guest->pidfd;
+    target->hello_flags = guest->hello.flags;
+    target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
+    if (guest->is_gone || is_impostor(target)) {
+        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+    } else {
+        hs_target_look(target, now_ns);
+    }
+    *ret_target = target;
+    return 0;
+}
+
+struct hs_target *hs_target_close(struct hs_target *target)
+{
+    if (target) {
+        hs_region_close(&target->region);
+        if (target->pidfd >= 0) {
+            close(target->pidfd);
+        }
+        free(target);
+    }
+    return NULL;
+}
+
+bool hs_target_is_older(const struct hs_target *target, const struct hs_target *other)
+{
+    return target->region.header.start_mono_ns < other->region.header.start_mono_ns;
+}
+
+bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target *next)
+{
+    const struct hs_region_header_v1 *header = &target->region.header;
+    return header->forked_from_pid != 0 &&
+           next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
+}
+
+void hs_target_look(struct hs_target *target, uint64_t now_ns)
+{
+    struct hs_proc_status status;
+    if (target->has_ended) {
+        return;
+    }
+    uint64_t age_ns = now_ns - target->region.header.start_mono_ns;
+    hs_store_relaxed(&target->region.control->collector_ms, (uint32_t)(age_ns / 1000000));
+    if (now_ns < target->rss_next_ns) {
+        return;
+    }
+    if (target->pid > 0 && hs_proc_read_status(target->pid, &status) == 0 &&
+        status.vm_rss_bytes > 0) {
+        target->rss_bytes = status.vm_rss_bytes;
+        if (status.vm_hwm_bytes > target->rss_peak_bytes) {
+            target->rss_peak_bytes = status.vm_hwm_bytes;
+        }
+    }
+    target->rss_next_ns = now_ns + target->rss_period_ns;
+    target->rss_period_ns += target->rss_period_ns / 2;
+    if (target->rss_period_ns > HS_RSS_PERIOD_MAX_NS) {
+        target->rss_period_ns = HS_RSS_PERIOD_MAX_NS;
+    }
+}
+
+void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind exit_kind,
+                    int exit_value)
+{
+    if (!target->has_ended) {
+        target->has_ended = true;
+        target->end_ns = now_ns;
+        target->exit_kind = exit_kind;
+        target->exit_value = exit_value;
+    }
+}
+
+void hs_target_stop_recording(struct hs_target *target)
+{
+    struct hs_region_control_v1 *control = target->region.control;
+    hs_store_relaxed(&control->interval_bytes, HS_INTERVAL_OFF);
+    /* ORDER settings: the interval before its generation. */
+    hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
+    /* Every thread takes the slow path once, sees the generation, and sleeps. */
+    hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
+}
+
+int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
+                       struct hs_snapshot **ret_snapshot)
+{
+    struct hs_snapshot *snap;
+    uint64_t time_ns = target->has_ended ? target->end_ns : now_ns;
+    if (!target->has_ended) {
+        target->rss_next_ns = 0;
+        hs_target_look(target, now_ns);
+    }
+    int r = hs_capture(&target->region, target->has_ended, time_ns, &snap);
+    if (r < 0) {
+        return r;
+    }
+    /* In a pid namespace the process knows another pid: everybody else sees ours. */
+    if (target->pid > 0 && (uint32_t)target->pid != snap->pid) {
+        struct hs_proc_stat stat;
+        snap->pid = (uint32_t)target->pid;
+        snap->ppid = hs_proc_read_stat(target->pid, &stat) == 0 ? stat.ppid : 0;
+        snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
+    }
+    snap->is_final = is_final;
+    snap->has_own_malloc = (target->hello_flags & HS_HELLO_OWN_MALLOC) != 0;
+    snap->exit_kind = target->exit_kind;
+    snap->exit_value = target->exit_value;
+    snap->rss_bytes = target->has_ended ? 0 : target->rss_bytes;
+    snap->rss_peak_bytes = target->rss_peak_bytes;
+    target->dump_count++;
+    *ret_snapshot = snap;
+    return 0;
+}
