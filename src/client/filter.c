@@ -3,6 +3,8 @@
  */
 #include "client/filter.h"
 
+#include <sys/mman.h>
+
 #include "client/pages.h"
 #include "rt/sys.h"
 
@@ -19,4 +21,14 @@ HS_COLD uint64_t *hs_filter_make_chunk(uintptr_t addr)
         return chunk;
     }
     return mapped;
+}
+
+void hs_filter_clear(void)
+{
+    for (uint32_t i = 0; i < HS_FILTER_CHUNKS; i++) {
+        uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[i]);
+        if (chunk) {
+            hs_sys_madvise(chunk, CHUNK_BYTES, MADV_DONTNEED);
+        }
+    }
 }

@@ -46,6 +46,9 @@ extern HS_HIDDEN uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 /* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_expect. */
 uint64_t *hs_filter_make_chunk(uintptr_t addr);
 
+/* No address was ever added. Those who look meanwhile are told one or the other. */
+void hs_filter_clear(void);
+
 /* --- hot ------------------------------------------------------------------------------------- */
 
 static inline uint64_t hs_filter_off(uintptr_t addr)

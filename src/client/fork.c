@@ -109,6 +109,16 @@ static void in_parent(void)
     }
 }
 
+void hs_fork_forget(void)
+{
+    hs_store_relaxed(&hs_lifecycle.fork_epoch, 0);
+    moment.epoch = 0;
+    if (ring) {
+        hs_sys_munmap(ring, sizeof(*ring));
+        ring = NULL;
+    }
+}
+
 void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 {
     uint64_t epoch = hs_load_relaxed(&hs_lifecycle.fork_epoch);

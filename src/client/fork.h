@@ -46,6 +46,10 @@ struct hs_fork_callbacks {
 /* Has fork(2) tell us. Once. False: not to be had, and children go unprofiled. */
 bool hs_fork_watch(const struct hs_fork_callbacks *callbacks);
 
+/* Nothing is written down any more, for children that have not begun yet: the records are not used again.
+ * Nobody else may be recording meanwhile. */
+void hs_fork_forget(void);
+
 /* In a child, signals blocked: makes its region, and hands it to the collector at `name`. */
 bool hs_fork_begin(const char *name);
 

@@ -293,3 +293,20 @@ HS_EXPORT int dlclose(void *handle)
     hs_record_flush();
     return err;
 }
+
+/* --- their own names ---------------------------------------------------------------------------- */
+
+HS_HOOK_NAME(malloc)
+HS_HOOK_NAME(calloc)
+HS_HOOK_NAME(realloc)
+HS_HOOK_NAME(reallocarray)
+HS_HOOK_NAME(free)
+HS_HOOK_NAME(free_sized)
+HS_HOOK_NAME(free_aligned_sized)
+HS_HOOK_NAME(cfree)
+HS_HOOK_NAME(memalign)
+HS_HOOK_NAME(posix_memalign)
+HS_HOOK_NAME(aligned_alloc)
+HS_HOOK_NAME(valloc)
+HS_HOOK_NAME(pvalloc)
+HS_HOOK_NAME(dlclose)

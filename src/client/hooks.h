@@ -10,6 +10,11 @@
 
 #include "arch/regs.h"
 
+/* A hook's second name, which no other definition comes before: see hook_table.h. */
+#define HS_HOOK_NAME(function)                                                                     \
+    __asm__(".globl hs_hook_" #function "\n\t.hidden hs_hook_" #function                           \
+            "\n\t.set hs_hook_" #function ", " #function);
+
 void *hs_entry_malloc(size_t size_bytes);
 void *hs_entry_calloc(size_t count, size_t size_bytes);
 void *hs_entry_realloc(void *ptr, size_t size_bytes);

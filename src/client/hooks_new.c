@@ -190,7 +190,8 @@ delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t
     HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2)                            \
     {                                                                                              \
         return new_hot(&hook_##symbol, size_bytes, arg1, arg2);                                    \
-    }
+    }                                                                                              \
+    HS_HOOK_NAME(symbol)
 
 #define OPERATOR_DELETE(symbol, aligned)                                                           \
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2);                                    \
@@ -198,7 +199,8 @@ delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2)                                     \
     {                                                                                              \
         delete_hot(&real_##symbol, #symbol, (aligned), ptr, arg1, arg2);                           \
-    }
+    }                                                                                              \
+    HS_HOOK_NAME(symbol)
 
 OPERATOR_NEW(_Znwm, false, false)
 OPERATOR_NEW(_Znam, false, false)

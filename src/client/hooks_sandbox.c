@@ -32,15 +32,6 @@ static void look_around(void)
     hs_guard_leave();
 }
 
-static void stop_recording(void)
-{
-    struct hs_region_control_v1 *control = &hs_control_page.control;
-    control->interval_bytes = HS_INTERVAL_OFF;
-    /* ORDER settings: the interval before its generation. */
-    hs_store_release(&control->generation, control->generation + 1);
-    hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
-}
-
 static HS_COLD void enter(bool is_strict)
 {
     if (hs_lifecycle_is_waiting()) {
@@ -49,7 +40,7 @@ static HS_COLD void enter(bool is_strict)
     look_around();
     hs_store_relaxed(&hs_sandbox_is_in, true);
     if (is_strict && hs_lifecycle_is_on()) {
-        stop_recording();
+        hs_region_set_interval(HS_INTERVAL_OFF);
     }
 }
 
@@ -75,7 +66,11 @@ HS_EXPORT int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, 
     return hs_real.prctl(option, arg2, arg3, arg4, arg5);
 }
 
-static_assert(offsetof(struct hs_real, syscall) == 104, "REAL_SYSCALL_OFF in entry.S");
+HS_HOOK_NAME(prctl)
+
+static_assert(offsetof(struct hs_real, syscall) == 104 && offsetof(struct hs_real, dlopen) == 112 &&
+                  offsetof(struct hs_real, dlsym) == 120 && offsetof(struct hs_real, dlvsym) == 128,
+              "REAL_..._OFF in entry.S");
 
 void hs_slow_syscall(long number, unsigned long arg1, unsigned long arg2)
 {

@@ -55,6 +55,16 @@ bool hs_index_init(struct hs_index *index, uint32_t lines)
     return level_init(index, 0);
 }
 
+void hs_index_clear(struct hs_index *index)
+{
+    for (uint32_t i = 0; i < HS_INDEX_LEVELS && index->levels[i].slots; i++) {
+        struct hs_index_level *level = &index->levels[i];
+        hs_sys_madvise(level->slots, level_bytes(index->first_lines << i), MADV_DONTNEED);
+        level->spill_count = level->move_next = level->move_done = level->move_found = 0;
+    }
+    index->current = index->oldest = 0;
+}
+
 /* Publishes a level of twice the size above `from`. True when there is one now, whoever made it. */
 static HS_COLD bool grow(struct hs_index *index, uint32_t from)
 {

@@ -57,6 +57,9 @@ bool hs_index_init(struct hs_index *index, uint32_t lines);
 /* Cold half of hs_index_insert: the first line is full, or entries are moving. */
 bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, uint32_t id);
 
+/* Empty again, as after hs_index_init; what was mapped stays for later. Nobody else may use it meanwhile. */
+void hs_index_clear(struct hs_index *index);
+
 /* After an entry was placed in level `level_no`, which has since become an old one. */
 bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t value);
 

@@ -3,6 +3,7 @@
  */
 #include "client/lifecycle.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "client/env.h"
@@ -10,6 +11,7 @@
 #include "client/linkmap.h"
 #include "client/live.h"
 #include "client/modules.h"
+#include "client/quiet.h"
 #include "client/real.h"
 #include "client/record.h"
 #include "client/region.h"
@@ -19,6 +21,7 @@
 #include "client/shared.h"
 #include "client/stackmem.h"
 #include "client/stacks.h"
+#include "client/thread.h"
 #include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 
@@ -30,6 +33,12 @@ struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
 static char collector_name[HS_CTL_NAME_MAX + 1];
 static bool is_following; /* children are to be profiled, too */
 static uint32_t *alive_page;
+static bool has_tables; /* they may have something in them */
+
+static void watch_forks(void);
+
+/* Of threads that are recording: mostly some microseconds. */
+#define QUIET_MAX_NS UINT64_C(2000000)
 
 /* How often a thread looks whether another one has begun, in a child: some ten milliseconds. */
 #define FOLLOW_TRIES 10000U
@@ -57,7 +66,8 @@ static uint32_t put_text(const char *text)
 }
 
 /* Who this is: the collector may look when the process is long gone. */
-static void describe_process(struct hs_region_header_v1 *header, const struct hs_env *env)
+static void describe_process(struct hs_region_header_v1 *header, const struct hs_env *env,
+                             bool is_from_startup)
 {
     char exe[1024];
     long len = hs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -74,7 +84,7 @@ static void describe_process(struct hs_region_header_v1 *header, const struct hs
         header->cmdline_off = bytes < 65536 ? hs_region_put_bytes(env->argv[0], bytes) : 0;
     }
     header->cmdline_bytes = header->cmdline_off ? (uint32_t)bytes + 1 : 0;
-    header->is_from_startup = 1;
+    header->is_from_startup = is_from_startup;
     header->real_malloc_module = hs_modules_id_at((const void *)hs_real.malloc);
     const char name[] = "libc.malloc";
     for (unsigned i = 0; i < sizeof(name); i++) {
@@ -85,6 +95,23 @@ static void describe_process(struct hs_region_header_v1 *header, const struct hs
 static bool start_tables(void)
 {
     return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
+}
+
+/* Nothing is recorded, and nothing takes memory. False: not yet, somebody is recording still. */
+static bool empty_tables(bool is_patient)
+{
+    if (has_tables && !hs_quiet_wait(QUIET_MAX_NS) && is_patient) {
+        return false;
+    }
+    if (has_tables) {
+        hs_region_abandon();
+        hs_fork_forget();
+        hs_live_clear();
+        hs_stacks_clear();
+        hs_record_clear();
+        has_tables = false;
+    }
+    return true;
 }
 
 /* Does the kernel tell what can be read? One that is emulated may not look. Page 0 cannot. */
@@ -117,49 +144,83 @@ static void keep_name(const char *name)
     }
 }
 
-static bool start(void)
+/* In place of an earlier region, if there was one. */
+static int make_region(bool is_patient, int *ret_fd)
 {
-    struct hs_env env;
-    hs_env_read(&env);
-    if (!env.collector || env.interval_bytes == 0 ||
-        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) || has_checker() ||
-        !can_ask_kernel()) {
-        return false;
+    if (!hs_region.header) {
+        return hs_region_create(ret_fd);
     }
-    int fd;
-    if (hs_region_create(&fd) < 0) {
-        return false;
+    if (!empty_tables(is_patient)) {
+        return -EAGAIN;
     }
+    return hs_region_renew(ret_fd);
+}
+
+static void set_settings(const struct hs_env *env)
+{
+    uint64_t seed = env->seed;
+    if (!env->has_seed) {
+        hs_sys_getrandom(&seed, sizeof(seed));
+        seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
+    }
+    hs_sampler_seed(seed);
+    keep_name(env->collector);
+    is_following = env->follow_pid == 0;
+    hs_region_set_interval(env->interval_bytes);
+}
+
+/* *ret_fd is the caller's, to hand over and close. */
+static int start(const struct hs_env *env, bool is_from_startup, bool is_patient, int *ret_fd)
+{
+    if (has_checker() || !can_ask_kernel()) {
+        return -ENOTSUP;
+    }
+    alive_page = alive_page ? alive_page : make_alive_page();
+    int err = alive_page ? make_region(is_patient, ret_fd) : -ENOMEM;
+    if (err) {
+        return err;
+    }
+    has_tables = true;
     hs_shared_init();
     hs_stackmem_init();
-    bool is_ok = start_tables();
-    if (is_ok) {
-        uint64_t seed = env.seed;
-        if (!env.has_seed) {
-            hs_sys_getrandom(&seed, sizeof(seed));
-            seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
-        }
-        hs_sampler_seed(seed);
-        keep_name(env.collector);
-        is_following = env.follow_pid == 0;
-        describe_process(hs_region.header, &env);
-        struct hs_region_control_v1 *control = &hs_control_page.control;
-        control->interval_bytes = env.interval_bytes;
-        /* ORDER settings: the interval before its generation. */
-        hs_store_release(&control->generation, 1);
-        is_ok = hs_register(env.collector, fd, hs_real.has_own_malloc) == 0;
+    if (!start_tables()) {
+        hs_sys_close(*ret_fd);
+        hs_region_forget();
+        return -ENOMEM;
     }
+    hs_thread_renew_all();
+    describe_process(hs_region.header, env, is_from_startup);
+    set_settings(env);
+    return 0;
+}
+
+static int start_by_environment(void)
+{
+    struct hs_env env;
+    int fd;
+    hs_env_read(&env);
+    if (!env.collector || env.interval_bytes == 0 || !hs_real.is_preloaded ||
+        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid())) {
+        return -ENOENT;
+    }
+    int err = start(&env, true, true, &fd);
+    if (err) {
+        return err;
+    }
+    err = hs_register(env.collector, fd, hs_real.has_own_malloc);
     hs_sys_close(fd);
-    if (!is_ok) {
+    if (err) {
         hs_region_forget();
     }
-    return is_ok;
+    return err;
 }
 
 static void turn_on(void)
 {
-    /* ORDER life: all that was prepared, before the word is set. */
+    /* ORDER life: all that was prepared, before the word is set, or found. */
     hs_store_release(alive_page, 1);
+    /* ORDER life: the same, where the word was set before. */
+    hs_store_release(&hs_lifecycle.alive_word, alive_page);
     /* ORDER life: the same for who asks slowly. */
     hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
 }
@@ -175,9 +236,7 @@ HS_COLD void hs_lifecycle_start(void)
         hs_sys_restore_signals(old_mask);
         return;
     }
-    alive_page = start() ? make_alive_page() : NULL;
-    if (alive_page) {
-        hs_store_relaxed(&hs_lifecycle.alive_word, alive_page);
+    if (start_by_environment() == 0) {
         turn_on();
     } else {
         hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
@@ -199,8 +258,8 @@ bool hs_lifecycle_is_on_slow(void)
     /* ORDER life: as in hs_lifecycle_is_on. */
     uint32_t state = hs_load_acquire(&hs_lifecycle.state);
     if (state == HS_LIFE_ON) {
-        /* The word may have been set since we looked. */
-        bool is_alive = *hs_lifecycle.alive_word != 0;
+        /* It may have come on since we looked; or be going off. */
+        bool is_alive = hs_load_relaxed(alive_page) != 0;
         if (!is_alive) {
             leave_parent();
         }
@@ -212,6 +271,43 @@ bool hs_lifecycle_is_on_slow(void)
         return hs_load_acquire(&hs_lifecycle.state) == HS_LIFE_ON;
     }
     return false;
+}
+
+/* --- attaching ---------------------------------------------------------------------------------- */
+
+static bool take_state(uint32_t from)
+{
+    /* ORDER life: one thread changes it; what it prepared comes with ON. */
+    return hs_cas_acq_rel(&hs_lifecycle.state, &from, HS_LIFE_STARTING);
+}
+
+int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
+{
+    hs_real_resolve();
+    if (!take_state(HS_LIFE_OFF) && !take_state(HS_LIFE_NEW)) {
+        return -EBUSY;
+    }
+    int err = start(env, false, is_patient, ret_fd);
+    if (err) {
+        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        return err;
+    }
+    turn_on();
+    watch_forks();
+    return 0;
+}
+
+int hs_lifecycle_detach(bool *ret_was_quiet)
+{
+    if (take_state(HS_LIFE_ON)) {
+        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        hs_region_set_interval(HS_INTERVAL_OFF);
+    } else if (!has_tables || !take_state(HS_LIFE_OFF)) {
+        return -ENOENT;
+    }
+    *ret_was_quiet = empty_tables(true);
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    return 0;
 }
 
 /* --- forked children --------------------------------------------------------------------------- */
@@ -264,12 +360,18 @@ HS_COLD bool hs_lifecycle_follow_fork(void)
     return is_ours ? hs_lifecycle_is_on() : wait_for_beginner();
 }
 
-/* A program that never allocates is a profile too: an empty one. */
-static __attribute__((constructor)) void on_load(void)
+static void watch_forks(void)
 {
     static const struct hs_fork_callbacks callbacks = { may_child_follow, wait_in_child,
                                                         leave_in_child };
+    static bool is_watching;
+    is_watching = is_watching || hs_fork_watch(&callbacks);
+}
+
+/* A program that never allocates is a profile too: an empty one. */
+static __attribute__((constructor)) void on_load(void)
+{
     if (hs_lifecycle_is_on()) {
-        hs_fork_watch(&callbacks);
+        watch_forks();
     }
 }

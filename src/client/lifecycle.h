@@ -5,6 +5,8 @@
  *                                          │                 (in the child)                     │
  *                                          └── no collector, no memory ──► OFF ◄── raw clone ───┘
  *
+ *   OFF ──attach──► STARTING ──► ON ──detach──► STARTING ──► OFF
+ *
  * Everything is set up inside the first allocation of the process, which comes before any
  * constructor of ours. A forked child shares the region's pages with its parent and so must not
  * write: a page that the kernel empties in children (MADV_WIPEONFORK) says so at its first slow path.
@@ -14,7 +16,7 @@
  *
  * Threads   hs_lifecycle_start from any; one of them does it, the others go on without being
  *           profiled until it is done.
- * Fails     OFF, for good: every hook then only forwards.
+ * Fails     OFF: every hook then only forwards, until somebody attaches.
  */
 #pragma once
 
@@ -48,6 +50,18 @@ extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;
 /* Sets up everything, once. */
 void hs_lifecycle_start(void);
 
+/*
+ * Begins to record in a process that runs already: 0, and *ret_fd is the caller's to hand over and close.
+ * -EBUSY: it does already; -ENOTSUP: it must not, here; -EAGAIN: a thread is still recording for who was there
+ * before (with is_patient); or another -errno. Not from inside our own code; signals are blocked by the caller.
+ */
+struct hs_env;
+int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd);
+
+/* The opposite: OFF, and with *ret_was_quiet no table left. Without, a thread is still recording, and the tables
+ * go when this is called again. -ENOENT: it does not record, and there are none. */
+int hs_lifecycle_detach(bool *ret_was_quiet);
+
 /* What hs_lifecycle_is_on does when it is not plainly so. */
 bool hs_lifecycle_is_on_slow(void);
 
@@ -59,6 +73,12 @@ static inline bool hs_lifecycle_is_waiting(void)
 {
     uint32_t state = hs_load_relaxed(&hs_lifecycle.state);
     return state == HS_LIFE_WAITING || state == HS_LIFE_FOLLOWING;
+}
+
+/* Are tables being made, or emptied? Then nobody else may write to them. */
+static inline bool hs_lifecycle_is_starting(void)
+{
+    return hs_load_relaxed(&hs_lifecycle.state) == HS_LIFE_STARTING;
 }
 
 /* May we record? To be asked at each slow path. */

@@ -19,6 +19,13 @@ bool hs_live_init(void)
     return hs_locate_init();
 }
 
+void hs_live_clear(void)
+{
+    hs_filter_clear();
+    hs_locate_clear();
+    hs_records_forget_all();
+}
+
 static bool does_cover(uintptr_t start, uintptr_t addr)
 {
     struct hs_place place;

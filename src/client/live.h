@@ -43,6 +43,9 @@ struct hs_live_block {
 
 bool hs_live_init(void);
 
+/* No block is known any more: for a new region. Nobody else may be recording meanwhile. */
+void hs_live_clear(void);
+
 /*
  * Is there a recorded block that `addr` lies in, perhaps aligned by hand? Then at most as far from its
  * start as its own alignment says, and a header. Slow: a look at each possible start.

@@ -3,6 +3,8 @@
  */
 #include "client/locate.h"
 
+#include <string.h>
+
 #include "client/shared.h"
 
 /* 512 slots: one page, room for some 300 blocks before it grows. */
@@ -16,6 +18,15 @@ static struct hs_index index_of_all;
 bool hs_locate_init(void)
 {
     return hs_index_init(&index_of_all, FIRST_LINES);
+}
+
+void hs_locate_clear(void)
+{
+    hs_index_clear(&index_of_all);
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        memset(thread->recents, 0, sizeof(thread->recents));
+        thread->found_count = thread->evicted_count = thread->rest_count = 0;
+    }
 }
 
 void hs_locate_expect_elsewhere(uintptr_t addr)

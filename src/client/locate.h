@@ -41,6 +41,9 @@ struct hs_place {
 
 bool hs_locate_init(void);
 
+/* No block is known any more. Nobody else may look for one meanwhile. */
+void hs_locate_clear(void);
+
 /* Cold half of hs_locate_expect: what an entry in the index will change is brought near. */
 void hs_locate_expect_elsewhere(uintptr_t addr);
 

@@ -90,6 +90,8 @@ static void find_program(void)
 
 bool hs_modules_init(void)
 {
+    known_count = 0;
+    is_adding = false;
     find_program();
     find_object = (find_object_fn)hs_linkmap_search(NULL, NULL, "_dl_find_object", NULL);
     return add_fixed("", HS_MODULE_MARKER) == HS_MODULE_ID_MARKER &&

@@ -21,7 +21,8 @@
 
 #define HS_MODULE_ID_ANON 1U
 
-/* Finds the loader's lookup function and makes the two fixed entries. Without region: false. */
+/* Finds the loader's lookup function and makes the two fixed entries; whatever was known is forgotten. Without
+ * region: false. */
 bool hs_modules_init(void);
 
 /* The module at `pc`: its id, and what unwinding needs (NULL for HS_MODULE_ID_ANON; else valid for

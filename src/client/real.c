@@ -152,15 +152,19 @@ static void *made_pvalloc(size_t size_bytes)
 void *hs_real_find(const char *name)
 {
     const struct link_map *self = hs_linkmap_self();
-    void *va = self ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
+    void *va = self && hs_real.is_preloaded ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
     /* Objects before us in the list: the executable, or libraries preloaded ahead of us. */
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
 
-static bool is_ours(const char *name)
+/* Does what a C++ library calls lead to us? If we were loaded late, its calls of malloc are made to. */
+static bool leads_to_us(const char *name, const struct link_map *library)
 {
-    const struct link_map *map = NULL;
-    return hs_linkmap_search(NULL, NULL, name, &map) && map == hs_linkmap_self();
+    const struct link_map *self = hs_linkmap_self(), *map = NULL;
+    if (hs_real.is_preloaded) {
+        return hs_linkmap_search(NULL, NULL, name, &map) && map == self;
+    }
+    return name[0] != '_' || (hs_linkmap_search(NULL, self, name, &map) && map == library);
 }
 
 static bool is_cxx_library(const struct link_map *map)
@@ -179,12 +183,13 @@ bool hs_real_is_plain_operator(const char *name)
 {
     static const char *const called[] = { "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv" };
     const struct link_map *self = hs_linkmap_self(), *map = NULL;
-    if (!self || !hs_linkmap_search(self, NULL, name, &map) || !map->l_name ||
+    const struct link_map *after = hs_real.is_preloaded ? self : NULL;
+    if (!self || !hs_linkmap_search(after, self, name, &map) || !map->l_name ||
         !is_cxx_library(map)) {
         return false;
     }
     for (unsigned i = 0; i < HS_COUNT_OF(called); i++) {
-        if (!is_ours(called[i])) {
+        if (!leads_to_us(called[i], map)) {
             return false;
         }
     }
@@ -206,6 +211,8 @@ HS_COLD void hs_real_resolve(void)
     if (hs_load_relaxed(&hs_real.is_resolved)) {
         return;
     }
+    const struct link_map *self = hs_linkmap_self();
+    hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
     bind(&hs_real.malloc, "malloc", NULL);
     bind(&hs_real.calloc, "calloc", NULL);
     bind(&hs_real.realloc, "realloc", NULL);
@@ -220,6 +227,9 @@ HS_COLD void hs_real_resolve(void)
     bind(&hs_real.dlclose, "dlclose", NULL);
     bind(&hs_real.prctl, "prctl", NULL);
     bind(&hs_real.syscall, "syscall", NULL);
+    bind(&hs_real.dlopen, "dlopen", NULL);
+    bind(&hs_real.dlsym, "dlsym", NULL);
+    bind(&hs_real.dlvsym, "dlvsym", NULL);
     const struct link_map *executable = hs_linkmap_first();
     hs_real.has_own_malloc = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
     hs_store_relaxed(&hs_real.is_resolved, true);

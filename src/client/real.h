@@ -31,7 +31,12 @@ struct hs_real {
     int (*dlclose)(void *);
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
     long (*syscall)(long, long, long, long, long, long, long);
+    void *(*dlopen)(const char *, int);
+    void *(*dlsym)(void *, const char *);
+    void *(*dlvsym)(void *, const char *, const char *);
     bool is_resolved;
+    bool
+        is_preloaded; /* our functions are found before the allocator's own; not when we were loaded later */
     bool has_own_malloc; /* the executable defines malloc: it does not come to us */
 };
 

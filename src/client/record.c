@@ -5,6 +5,7 @@
 
 #include <link.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "client/filter.h"
@@ -32,7 +33,8 @@ _Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
 #define ENTRY_BYTES 128U
 
 static struct hs_rule_cache rules;
-static uint64_t entry_va[2]; /* of the executable and of its loader */
+static struct hs_rule_entry *rule_entries; /* NULL: not there yet */
+static uint64_t entry_va[2];               /* of the executable and of its loader */
 static struct hs_unwinder unwinder;
 static int64_t start_ms;
 
@@ -59,17 +61,30 @@ void hs_record_start_clock(void)
 
 bool hs_record_init(void)
 {
-    struct hs_rule_entry *entries = hs_pages_map_sparse(HS_RULE_CACHE_BYTES(RULE_COUNT));
-    if (!entries) {
-        return false;
+    if (!rule_entries) {
+        rule_entries = hs_pages_map_sparse(HS_RULE_CACHE_BYTES(RULE_COUNT));
+        if (!rule_entries) {
+            return false;
+        }
+        hs_rule_cache_init(&rules, rule_entries, RULE_COUNT);
     }
-    hs_rule_cache_init(&rules, entries, RULE_COUNT);
     unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
     hs_record_start_clock();
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
     entry_va[0] = getauxval(AT_ENTRY);
     entry_va[1] = loader ? (uint64_t)(uintptr_t)loader + loader->e_entry : entry_va[0];
     return true;
+}
+
+void hs_record_clear(void)
+{
+    if (rule_entries) {
+        hs_rule_cache_flush(&rules);
+        hs_sys_madvise(rule_entries, HS_RULE_CACHE_BYTES(RULE_COUNT), MADV_DONTNEED);
+    }
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        hs_thread_drop_replay(thread);
+    }
 }
 
 void hs_record_flush(void)

@@ -17,7 +17,11 @@
 #include "client/live.h"
 #include "client/sampler.h"
 
+/* Before the first record in a region. */
 bool hs_record_init(void);
+
+/* What was learnt of code and stacks is forgotten. Nobody else may be recording meanwhile. */
+void hs_record_clear(void);
 
 /* Births are counted from the start that the region's header says. */
 void hs_record_start_clock(void);

@@ -142,7 +142,8 @@ void hs_region_describe_process(struct hs_region_header_v1 *header)
     hs_sys_thread_name(header->comm);
 }
 
-static void start_header(struct hs_region_header_v1 *header, const struct hs_section_v1 *sections)
+/* Both are zero before. */
+static void start_head(struct hs_region_control_v1 *control, struct hs_region_header_v1 *header)
 {
     header->magic = HS_REGION_MAGIC;
     header->version = HS_REGION_VERSION;
@@ -151,20 +152,18 @@ static void start_header(struct hs_region_header_v1 *header, const struct hs_sec
     header->page_bytes = HS_CONTROL_PAGE_BYTES;
     header->interval_count = 1;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
-        header->sections[i] = sections[i];
+        header->sections[i] = hs_region.layout[i];
     }
     /* Entry 0 of each of these means "none". */
     header->sections[HS_SECTION_BYTES].count = 1;
     header->sections[HS_SECTION_THREADS].count = 1;
-    struct hs_region_control_v1 *control = &hs_control_page.control;
     control->epoch = 2;
     control->magic = HS_REGION_MAGIC;
 }
 
 int hs_region_create(int *ret_fd)
 {
-    struct hs_section_v1 sections[HS_SECTION_N] = { { 0, 0, 0, 0, 0 } };
-    uint64_t file_bytes = lay_out_within_limit(sections);
+    uint64_t file_bytes = lay_out_within_limit(hs_region.layout);
     if (file_bytes == 0) {
         return -EFBIG;
     }
@@ -173,7 +172,7 @@ int hs_region_create(int *ret_fd)
     if (err) {
         return (int)err;
     }
-    err = map_sections(fd, sections);
+    err = map_sections(fd, hs_region.layout);
     if (!err) {
         long va = map_file(NULL, HEADER_BYTES, fd, HS_REGION_HEADER_OFF);
         long page = map_file(&hs_control_page, HS_CONTROL_PAGE_BYTES, fd, HS_REGION_CONTROL_OFF);
@@ -181,7 +180,7 @@ int hs_region_create(int *ret_fd)
         if (!err) {
             hs_region.header = (struct hs_region_header_v1 *)va;
             hs_region.file_bytes = file_bytes;
-            start_header(hs_region.header, sections);
+            start_head(&hs_control_page.control, hs_region.header);
             *ret_fd = fd;
             return 0;
         }
@@ -197,6 +196,39 @@ int hs_region_create_file(int *ret_fd)
     return hs_region.file_bytes > limit[0] ? -EFBIG : make_file(hs_region.file_bytes, ret_fd);
 }
 
+/* Both in one piece, as they lie in the file. */
+static int write_head(int fd)
+{
+    uint64_t bytes = HS_REGION_HEADER_OFF + HEADER_BYTES;
+    long va = map_file(NULL, bytes, fd, 0);
+    if (is_error(va)) {
+        return (int)va;
+    }
+    struct hs_region_control_v1 *control = (void *)va;
+    control->floor_bytes = hs_region.old_floor_bytes + 2 * HS_FLOOR_STEP;
+    control->generation = hs_region.old_generation + 1;
+    start_head(control, (void *)(va + (long)HS_REGION_HEADER_OFF));
+    hs_sys_munmap((void *)va, bytes);
+    return 0;
+}
+
+int hs_region_renew(int *ret_fd)
+{
+    int fd = -1;
+    int err = hs_region_create_file(&fd);
+    if (err) {
+        return err;
+    }
+    err = write_head(fd);
+    err = err ? err : hs_region_replace(fd);
+    if (err) {
+        hs_sys_close(fd);
+        return err;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
 /* The part in use of a section's current view: else each page would be a fault of its own. */
 static void populate_used(enum hs_section_id section)
 {
@@ -210,8 +242,8 @@ static void populate_used(enum hs_section_id section)
 
 int hs_region_replace(int fd)
 {
-    /* The header last: it says where everything is. */
-    const struct hs_section_v1 *sections = hs_region.header->sections;
+    /* The control page last: it tells threads that there is something new. */
+    const struct hs_section_v1 *sections = hs_region.layout;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
             uint8_t *base = hs_load_relaxed(&hs_region.views[i][v].base);
@@ -237,6 +269,13 @@ static void map_nothing(void *va, uint64_t bytes)
 
 void hs_region_forget(void)
 {
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    if (control->floor_bytes > hs_region.old_floor_bytes) {
+        hs_region.old_floor_bytes = control->floor_bytes;
+    }
+    if (control->generation > hs_region.old_generation) {
+        hs_region.old_generation = control->generation;
+    }
     map_nothing(&hs_control_page, HS_CONTROL_PAGE_BYTES);
 }
 
@@ -396,4 +435,13 @@ uint32_t hs_region_interval_idx(uint64_t interval_bytes)
         }
     }
     return 0;
+}
+
+void hs_region_set_interval(uint64_t interval_bytes)
+{
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    hs_store_relaxed(&control->interval_bytes, interval_bytes);
+    /* ORDER settings: the interval before its generation. */
+    hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
+    hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }

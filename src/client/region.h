@@ -34,6 +34,10 @@ struct hs_region {
     /* Of the part that the view before reached: how much has its pages in the current one. */
     uint64_t carried_bytes[HS_SECTION_N];
     uint64_t file_bytes;
+    struct hs_section_v1 layout[HS_SECTION_N]; /* of each file: nothing handed out */
+    /* The highest of the control pages that hs_region_forget took away. */
+    uint64_t old_floor_bytes;
+    uint32_t old_generation;
 };
 
 extern HS_HIDDEN struct hs_region hs_region;
@@ -52,6 +56,10 @@ int hs_region_create(int *ret_fd);
 /* Another file of the same size, empty. For a forked child. */
 int hs_region_create_file(int *ret_fd);
 
+/* After hs_region_abandon: a new region, where the old one was. Threads take notice as of any change of a
+ * setting. *ret_fd as of hs_region_create. */
+int hs_region_renew(int *ret_fd);
+
 /* What a process is and when it began to record, as of now. */
 void hs_region_describe_process(struct hs_region_header_v1 *header);
 
@@ -61,7 +69,7 @@ int hs_region_replace(int fd);
 /* A private, empty control page again, for a forked child: nothing of the parent's is touched. */
 void hs_region_forget(void);
 
-/* All of it is private and empty: for a child that may yet write, to places it has found before. */
+/* All of it is private and empty, and takes no memory: somebody may yet write, to places found before. */
 void hs_region_abandon(void);
 
 /* Makes element `id` of a section reachable. Cold half of hs_region_at. */
@@ -78,6 +86,9 @@ uint32_t hs_region_put_bytes(const char *bytes, uint64_t len);
 
 /* Index of an interval in the header's table, adding it when new; 0 when the table is full. */
 uint32_t hs_region_interval_idx(uint64_t interval_bytes);
+
+/* What is recorded from now on, by all threads: HS_INTERVAL_OFF, nothing. */
+void hs_region_set_interval(uint64_t interval_bytes);
 
 /* --- hot ------------------------------------------------------------------------------------- */
 

@@ -33,8 +33,7 @@ static int connect_to(const char *name)
     long err = -EAGAIN;
     for (unsigned i = 0; i < HS_CTL_CONNECT_MAX && err == -EAGAIN; i++) {
         if (i > 0) {
-            int64_t pause[2] = { 0, RETRY_NS };
-            hs_arch_syscall(SYS_nanosleep, (long)pause, 0, 0, 0, 0, 0);
+            hs_sys_sleep_ns(RETRY_NS);
         }
         err = hs_arch_syscall(SYS_connect, fd, (long)&addr,
                               (long)(offsetof(struct sockaddr_un, sun_path) + 1 + len), 0, 0, 0);

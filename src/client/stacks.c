@@ -20,6 +20,12 @@ bool hs_stacks_init(void)
     return hs_index_init(&frame_index, FIRST_LINES) && hs_index_init(&stack_index, FIRST_LINES);
 }
 
+void hs_stacks_clear(void)
+{
+    hs_index_clear(&frame_index);
+    hs_index_clear(&stack_index);
+}
+
 /* --- frames ------------------------------------------------------------------------------------ */
 
 static inline bool is_frame(void *ctx, uint32_t id)

@@ -22,6 +22,9 @@
 
 bool hs_stacks_init(void);
 
+/* None is known any more: for a new region. Nobody else may use them meanwhile. */
+void hs_stacks_clear(void);
+
 /* `flags`: enum hs_frame_flag. */
 uint32_t hs_frame_intern(uint64_t pc, uint32_t module_id, uint32_t flags);
 

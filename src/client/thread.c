@@ -4,6 +4,7 @@
 #include "client/thread.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "client/lifecycle.h"
@@ -33,21 +34,33 @@ _Thread_local _Alignas(64) struct hs_tls hs_tls;
 
 static struct hs_thread *all_threads;
 static struct hs_thread *adopt_cursor;
+static int32_t attaching_count;           /* threads that are taking or making their state */
 static uint64_t orphan_losses[HS_LOSS_N]; /* of threads without a block; added to the next one */
 
-static uint16_t new_identity(uint32_t tid)
+static struct hs_thread_v1 *take_identity(uint32_t tid, uint16_t *ret_id)
 {
     uint64_t id = hs_region_take(HS_SECTION_THREADS, 1);
     struct hs_thread_v1 *entry =
         id <= HS_THREAD_ID_MAX ? hs_region_at(HS_SECTION_THREADS, id) : NULL;
-    if (!entry) {
-        return HS_THREAD_ID_OTHER;
+    *ret_id = HS_THREAD_ID_OTHER;
+    if (entry) {
+        uint64_t age_ns = hs_sandbox_now_ns() - hs_region.header->start_mono_ns;
+        entry->start_ms = (uint32_t)(age_ns / 1000000);
+        entry->tid = tid;
+        *ret_id = (uint16_t)id;
     }
-    uint64_t age_ns = hs_sandbox_now_ns() - hs_region.header->start_mono_ns;
-    entry->start_ms = (uint32_t)(age_ns / 1000000);
-    hs_sys_thread_name(entry->name);
-    entry->tid = tid;
-    return (uint16_t)id;
+    return entry;
+}
+
+/* Of the running thread. */
+static uint16_t new_identity(uint32_t tid)
+{
+    uint16_t id;
+    struct hs_thread_v1 *entry = take_identity(tid, &id);
+    if (entry) {
+        hs_sys_thread_name(entry->name);
+    }
+    return id;
 }
 
 /* Takes over the state of a thread that is gone. */
@@ -89,6 +102,16 @@ HS_COLD void hs_thread_forget_replay(struct hs_thread *thread)
     hs_replay_init(replay, replay->slots, replay->slot_count, replay->arena_words * 8);
 }
 
+HS_COLD void hs_thread_drop_replay(struct hs_thread *thread)
+{
+    struct hs_replay *replay = &thread->replay;
+    uintptr_t start = hs_align_up((uintptr_t)replay->slots, 4096);
+    uintptr_t end = hs_align_down((uintptr_t)(replay->arena + replay->arena_words), 4096);
+    hs_thread_forget_replay(thread); /* the part of a page at either end */
+    hs_sys_madvise((void *)start, end - start, MADV_DONTNEED);
+    thread->is_replaying = false;
+}
+
 /* What the small table holds is forgotten: mostly it was full, and has just been emptied. */
 static void replace_replay(struct hs_thread *thread)
 {
@@ -115,11 +138,15 @@ HS_COLD void hs_thread_enlarge_replay(struct hs_thread *thread)
     }
 }
 
+static struct hs_thread_block_v1 *take_block(void)
+{
+    uint64_t id = hs_region_take(HS_SECTION_BLOCKS, 1);
+    return id == UINT64_MAX ? NULL : hs_region_at(HS_SECTION_BLOCKS, id);
+}
+
 static struct hs_thread *make(uint32_t tid)
 {
-    uint64_t block_id = hs_region_take(HS_SECTION_BLOCKS, 1);
-    struct hs_thread_block_v1 *block =
-        block_id == UINT64_MAX ? NULL : hs_region_at(HS_SECTION_BLOCKS, block_id);
+    struct hs_thread_block_v1 *block = take_block();
     if (!block) {
         return NULL;
     }
@@ -188,7 +215,27 @@ static void attach(void)
     /* Which is our own stack? */
     struct hs_stack_window unused;
     hs_stackmem_look(thread, (uintptr_t)__builtin_frame_address(0), &unused);
+    thread->tls = &hs_tls;
     hs_tls.self = thread;
+}
+
+HS_COLD void hs_thread_renew_all(void)
+{
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        struct hs_thread_block_v1 *block = take_block();
+        if (!block) {
+            return; /* the section has room for a million */
+        }
+        thread->block = block;
+        thread->gap_count = 0;
+        thread->name_interval = 1;
+        thread->name_countdown = 1; /* it knows its name */
+        if (thread->owner_tid != 0) {
+            take_identity(thread->owner_tid, &thread->thread_id);
+            block->tid = thread->owner_tid;
+            block->thread_id = thread->thread_id;
+        }
+    }
 }
 
 HS_COLD void hs_thread_follow_fork(struct hs_thread *self)
@@ -209,8 +256,20 @@ HS_COLD void hs_thread_attach(void)
 {
     /* Half of it done and then left by a longjmp would be done again, and leak, each time. */
     uint64_t old_mask = hs_sys_block_signals();
-    attach();
+    /* ORDER quiet: that we are at it, before the look whether we may. */
+    hs_add_acq_rel(&attaching_count, 1);
+    if (!hs_lifecycle_is_starting()) {
+        attach();
+    }
+    /* ORDER quiet: all that we wrote, before we are done. */
+    hs_add_acq_rel(&attaching_count, -1);
     hs_sys_restore_signals(old_mask);
+}
+
+bool hs_thread_is_any_attaching(void)
+{
+    /* ORDER quiet: what those have written who are done. */
+    return hs_load_acquire(&attaching_count) != 0;
 }
 
 /* A thread is often named just after it has begun, and seldom later: look at samples 1, 2, 4, ...

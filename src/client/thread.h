@@ -65,6 +65,7 @@ struct hs_thread {
     struct hs_record_list peak_dead;     /* tombstones of the peak */
     struct hs_record_list snapshot_dead; /* tombstones of an open snapshot only */
     struct hs_thread *next;              /* all of them; never unlinked */
+    struct hs_tls *tls;                  /* of its owner; gone when that is */
     uint32_t owner_tid;                  /* 0: free to take */
     uint32_t name_interval;
     /* Since the last review of the places in `recents`: see locate.h. */
@@ -106,12 +107,21 @@ void hs_thread_attach(void);
 /* The first of all there ever were; the others follow by `next`. */
 struct hs_thread *hs_thread_first(void);
 
+/* All have counters and an identity in the region that there is now. Nobody else may be recording meanwhile. */
+void hs_thread_renew_all(void);
+
+/* Is a thread taking or making its state this moment? */
+bool hs_thread_is_any_attaching(void);
+
 /* In a forked child that has begun: `self` (NULL: it had none) is the state of the thread that forked, and
  * the only one that has an owner. */
 void hs_thread_follow_fork(struct hs_thread *self);
 
 /* Empties the replay table. */
 void hs_thread_forget_replay(struct hs_thread *thread);
+
+/* The same for a thread that may be another one: its pages are given back. */
+void hs_thread_drop_replay(struct hs_thread *thread);
 
 /* Its table is too small: gives it a larger one, once, if this process may have one more. */
 void hs_thread_enlarge_replay(struct hs_thread *thread);

@@ -32,7 +32,7 @@ static bool is_impostor(const struct hs_target *target)
 }
 
 int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
-                    const char **ret_why)
+                   const char **ret_why)
 {
     struct hs_target *target = calloc(1, sizeof(*target));
     int r = target ? 0 : -ENOMEM;
@@ -110,7 +110,7 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
 }
 
 void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind exit_kind,
-                    int exit_value)
+                   int exit_value)
 {
     if (!target->has_ended) {
         target->has_ended = true;
@@ -131,7 +131,7 @@ void hs_target_stop_recording(struct hs_target *target)
 }
 
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
-                       struct hs_snapshot **ret_snapshot)
+                      struct hs_snapshot **ret_snapshot)
 {
     struct hs_snapshot *snap;
     uint64_t time_ns = target->has_ended ? target->end_ns : now_ns;

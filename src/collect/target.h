@@ -38,7 +38,7 @@ struct hs_target {
 
 /* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
 int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
-                    const char **ret_why);
+                   const char **ret_why);
 /* NULL is fine. Returns NULL. */
 struct hs_target *hs_target_close(struct hs_target *target);
 
@@ -53,11 +53,11 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns);
 
 /* The image is gone: its process ended, or is another program by now. */
 void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind exit_kind,
-                    int exit_value);
+                   int exit_value);
 
 /* No more samples: for a target that goes on without us. */
 void hs_target_stop_recording(struct hs_target *target);
 
 /* `is_final`: no other will follow. */
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
-                       struct hs_snapshot **ret_snapshot);
+                      struct hs_snapshot **ret_snapshot);

@@ -51,3 +51,60 @@ struct hs_hello_v1 {
 };
 
 _Static_assert(sizeof(struct hs_hello_v1) == 64, "layout v1");
+
+/*
+ * Attaching: a process that runs already is made to call these functions of the client library, each
+ * `int f(void *)`, by whoever attaches to it. 0, or -errno: -EBUSY: somebody else records it; -EAGAIN: a thread is
+ * in the middle of recording for who was there before, a moment later will do.
+ * A library of another version knows other names.
+ */
+#define HS_ATTACH_ENTRY "heapscope_attach_v1" /* begin to record; struct hs_attach_v1 */
+#define HS_DETACH_ENTRY "heapscope_detach_v1" /* stop, and undo; struct hs_detach_v1 */
+#define HS_REFRESH_ENTRY                                                                           \
+    "heapscope_refresh_v1" /* libraries were loaded since; struct hs_refresh_v1 */
+
+enum hs_attach_flag {
+    HS_ATTACH_TAKE_OVER = 1U << 0, /* whoever records it is gone */
+    HS_ATTACH_FOLLOW = 1U << 1,    /* forked children announce themselves at `collector` */
+    HS_ATTACH_SANDBOX = 1U << 2,   /* it runs below a seccomp filter already */
+    HS_ATTACH_IMPATIENT =
+        1U << 3, /* no more -EAGAIN: a thread that records still may make an odd record */
+};
+
+struct hs_attach_v1 {
+    uint32_t attach_bytes; /* sizeof(struct hs_attach_v1) */
+    uint32_t flags;        /* enum hs_attach_flag */
+    uint64_t interval_bytes;
+    uint64_t seed; /* 0: a random one */
+    char collector[HS_CTL_NAME_MAX + 8];
+    uint32_t reserved0;
+    /* Answers. */
+    int32_t region_fd; /* a descriptor of the target's, to be taken and closed; -1: none */
+    uint64_t region_bytes;
+    uint32_t hello_flags; /* enum hs_hello_flag */
+    uint32_t slot_count;  /* pointers that lead to the client now; 0: it was preloaded */
+    uint32_t left_count;  /* that would not be changed: they lead elsewhere */
+    uint32_t reserved1[9];
+};
+
+struct hs_detach_v1 {
+    uint32_t detach_bytes;
+    uint32_t flags;
+    /* Answers. */
+    uint32_t slot_count; /* pointers that lead where they did before */
+    uint32_t was_quiet;  /* 1: the tables are gone; 0: a thread is still at it, call again */
+    uint32_t reserved[12];
+};
+
+struct hs_refresh_v1 {
+    uint32_t refresh_bytes;
+    uint32_t flags;
+    /* Answers. */
+    uint32_t slot_count; /* pointers that lead to the client now, in addition */
+    uint32_t left_count;
+    uint32_t reserved[12];
+};
+
+_Static_assert(sizeof(struct hs_attach_v1) == 160 && sizeof(struct hs_detach_v1) == 64 &&
+                   sizeof(struct hs_refresh_v1) == 64,
+               "layout v1");

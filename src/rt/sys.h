@@ -37,6 +37,11 @@ static inline long hs_sys_madvise(void *addr, size_t len_bytes, int advice)
     return hs_arch_syscall(SYS_madvise, (long)addr, (long)len_bytes, advice, 0, 0, 0);
 }
 
+static inline long hs_sys_mprotect(void *addr, size_t len_bytes, int prot)
+{
+    return hs_arch_syscall(SYS_mprotect, (long)addr, (long)len_bytes, prot, 0, 0, 0);
+}
+
 static inline long hs_sys_close(int fd)
 {
     return hs_arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -82,6 +87,47 @@ static inline bool hs_sys_thread_exists(uint32_t pid, uint32_t tid)
 static inline void hs_sys_yield(void)
 {
     hs_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static inline void hs_sys_sleep_ns(int64_t ns)
+{
+    int64_t pause[2] = { ns / 1000000000, ns % 1000000000 };
+    hs_arch_syscall(SYS_nanosleep, (long)pause, 0, 0, 0, 0, 0);
+}
+
+/* All threads of the process pass a full memory barrier: what they stored before is seen, and what is
+ * stored by us they see. False: not to be had. */
+static inline bool hs_sys_barrier_of_all(void)
+{
+    long err = hs_arch_syscall(SYS_membarrier, 8 /* PRIVATE_EXPEDITED */, 0, 0, 0, 0, 0);
+    if (err != 0) {
+        hs_arch_syscall(SYS_membarrier, 16 /* REGISTER_PRIVATE_EXPEDITED */, 0, 0, 0, 0, 0);
+        err = hs_arch_syscall(SYS_membarrier, 8, 0, 0, 0, 0, 0);
+    }
+    return err == 0;
+}
+
+/* Reads a word of our own memory that may be gone. */
+static inline bool hs_sys_read_word(uintptr_t va, uint64_t *ret_word)
+{
+    const struct {
+        const void *va;
+        size_t bytes;
+    } from = { (const void *)va, 8 }, to = { ret_word, 8 };
+    return hs_arch_syscall(SYS_process_vm_readv, hs_sys_getpid(), (long)&to, 1, (long)&from, 1,
+                           0) == 8;
+}
+
+/* May the word at `va`, which nobody changes meanwhile, be written to? */
+static inline bool hs_sys_is_writable(uintptr_t va)
+{
+    uint64_t word;
+    const struct {
+        const void *va;
+        size_t bytes;
+    } from = { &word, 8 }, to = { (const void *)va, 8 };
+    return hs_sys_read_word(va, &word) && hs_arch_syscall(SYS_process_vm_writev, hs_sys_getpid(),
+                                                          (long)&from, 1, (long)&to, 1, 0) == 8;
 }
 
 /* No signal handler runs in between: for steps of set-up that must not be left by a longjmp. */

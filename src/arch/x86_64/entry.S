@@ -101,5 +101,55 @@ syscall:
     jmp *hs_real+REAL_SYSCALL_OFF(%rip)
     .cfi_endproc
     .size syscall, . - syscall
+    .globl hs_hook_syscall
+    .hidden hs_hook_syscall
+    .set hs_hook_syscall, syscall
+
+/*
+ * dlopen(), dlsym() and dlvsym() look at their return address to know who asks: so these jump, with all arguments
+ * as they are. Only in processes that we were attached to: what is loaded later has to be led to us, too. dlopen
+ * notes that there may be something new; by the time that its caller asks for a symbol there, it is loaded.
+ */
+#define REAL_DLOPEN_OFF 112
+#define REAL_DLSYM_OFF  120
+#define REAL_DLVSYM_OFF 128
+
+    .globl hs_hook_dlopen
+    .hidden hs_hook_dlopen
+    .type hs_hook_dlopen, @function
+    .p2align 4
+hs_hook_dlopen:
+    .cfi_startproc
+    movl $1, hs_patch_is_due(%rip)
+    jmp *hs_real+REAL_DLOPEN_OFF(%rip)
+    .cfi_endproc
+    .size hs_hook_dlopen, . - hs_hook_dlopen
+
+.macro SYMBOL_HOOK name, real_off
+    .globl \name
+    .hidden \name
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    cmpl $0, hs_patch_is_due(%rip)
+    je 1f
+    .irp reg, rdi, rsi, rdx
+    pushq %\reg
+    .cfi_adjust_cfa_offset 8
+    .endr
+    call hs_patch_new
+    .irp reg, rdx, rsi, rdi
+    popq %\reg
+    .cfi_adjust_cfa_offset -8
+    .endr
+1:
+    jmp *hs_real+\real_off(%rip)
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+    SYMBOL_HOOK hs_hook_dlsym,  REAL_DLSYM_OFF
+    SYMBOL_HOOK hs_hook_dlvsym, REAL_DLVSYM_OFF
 
     .section .note.GNU-stack, "", @progbits

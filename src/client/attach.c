@@ -1,0 +1,124 @@
+/*
+ * What somebody who attaches to a running process calls in it: see fmt/ctl_layout.h.
+ *
+ * Called on a thread of the program, borrowed at a place where it holds no lock of the allocator or the loader,
+ * with its signals blocked. The order matters: first we can record, then calls are led to us; at the end the calls
+ * are led back, and then the tables go. Our code stays: threads may still be on their way through it, and the
+ * program may have kept a pointer to a hook.
+ *
+ * Threads   one call at a time.
+ * Fails     -errno; nothing has changed then.
+ */
+#include <errno.h>
+
+#include "client/env.h"
+#include "client/lifecycle.h"
+#include "client/patch.h"
+#include "client/real.h"
+#include "client/region.h"
+#include "client/sandbox.h"
+#include "fmt/ctl_layout.h"
+#include "rt/base.h"
+#include "rt/sys.h"
+
+int heapscope_attach_v1(void *arg);
+int heapscope_detach_v1(void *arg);
+int heapscope_refresh_v1(void *arg);
+
+static int detach(struct hs_detach_v1 *args)
+{
+    struct hs_patch_counts counts = { 0, 0 };
+    bool was_quiet = false;
+    if (!hs_real.is_preloaded) {
+        hs_patch_undo(&counts);
+    }
+    int err = hs_lifecycle_detach(&was_quiet);
+    args->slot_count = counts.changed;
+    args->was_quiet = was_quiet;
+    return counts.changed > 0 ? 0 : err;
+}
+
+static int attach(struct hs_attach_v1 *args)
+{
+    const struct hs_env env = {
+        .collector = args->collector,
+        .interval_bytes = args->interval_bytes,
+        .seed = args->seed,
+        .has_seed = args->seed != 0,
+        .follow_pid = args->flags & HS_ATTACH_FOLLOW ? 0 : UINT32_MAX,
+        .exec_path = "",
+    };
+    struct hs_patch_counts counts = { 0, 0 };
+    struct hs_detach_v1 unused;
+    int fd = -1;
+    if (args->flags & HS_ATTACH_TAKE_OVER) {
+        detach(&unused);
+    }
+    if (args->flags & HS_ATTACH_SANDBOX) {
+        hs_store_relaxed(&hs_sandbox_is_in, true);
+    }
+    int err = hs_lifecycle_attach(&env, !(args->flags & HS_ATTACH_IMPATIENT), &fd);
+    if (err) {
+        return err;
+    }
+    if (!hs_real.is_preloaded) {
+        hs_patch_apply(&counts);
+    }
+    args->region_fd = fd;
+    args->region_bytes = hs_region.file_bytes;
+    args->hello_flags = hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0;
+    args->slot_count = counts.changed;
+    args->left_count = counts.left;
+    return 0;
+}
+
+/* Ours is the program's errno, as everywhere. */
+HS_EXPORT int heapscope_attach_v1(void *arg)
+{
+    struct hs_attach_v1 *args = arg;
+    int old_errno = errno;
+    if (args->attach_bytes < sizeof(*args) || args->interval_bytes == 0) {
+        return -EINVAL;
+    }
+    args->region_fd = -1;
+    args->collector[sizeof(args->collector) - 1] = '\0';
+    uint64_t old_mask = hs_sys_block_signals();
+    int err = attach(args);
+    hs_sys_restore_signals(old_mask);
+    errno = old_errno;
+    return err;
+}
+
+HS_EXPORT int heapscope_detach_v1(void *arg)
+{
+    struct hs_detach_v1 *args = arg;
+    int old_errno = errno;
+    if (args->detach_bytes < sizeof(*args)) {
+        return -EINVAL;
+    }
+    uint64_t old_mask = hs_sys_block_signals();
+    int err = detach(args);
+    hs_sys_restore_signals(old_mask);
+    errno = old_errno;
+    return err;
+}
+
+HS_EXPORT int heapscope_refresh_v1(void *arg)
+{
+    struct hs_refresh_v1 *args = arg;
+    int old_errno = errno;
+    struct hs_patch_counts counts = { 0, 0 };
+    if (args->refresh_bytes < sizeof(*args)) {
+        return -EINVAL;
+    }
+    if (!hs_lifecycle_is_on()) {
+        return -ENOENT;
+    }
+    if (!hs_real.is_preloaded) {
+        hs_patch_apply(&counts);
+    }
+    args->slot_count = counts.changed;
+    args->left_count = counts.left;
+    errno = old_errno;
+    return 0;
+}

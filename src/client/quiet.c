@@ -1,0 +1,48 @@
+/*
+ * A look at each thread's guard. See quiet.h.
+ */
+#include "client/quiet.h"
+
+#include <time.h>
+
+#include "client/thread.h"
+#include "rt/sys.h"
+
+#define STEP_NS 50000
+
+/* Its stack and its thread-local storage may go at any moment. */
+static bool is_inside(const struct hs_thread *thread, uint32_t pid, uint32_t own_tid)
+{
+    uint32_t tid = hs_load_relaxed(&thread->owner_tid);
+    const struct hs_tls *tls = thread->tls;
+    uint64_t guard_va = 0, mark = 0;
+    return tls && tid != 0 && tid != own_tid && hs_sys_thread_exists(pid, tid) &&
+           hs_sys_read_word((uintptr_t)&tls->guard_va, &guard_va) && guard_va != 0 &&
+           hs_sys_read_word(guard_va, &mark) && mark == (guard_va ^ HS_MARK_KEY);
+}
+
+static bool is_any_inside(void)
+{
+    uint32_t pid = hs_sys_getpid(), own_tid = hs_sys_gettid();
+    for (const struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        if (is_inside(thread, pid, own_tid)) {
+            return true;
+        }
+    }
+    return hs_thread_is_any_attaching();
+}
+
+bool hs_quiet_wait(uint64_t max_ns)
+{
+    uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + max_ns;
+    if (!hs_sys_barrier_of_all()) {
+        hs_sys_sleep_ns(STEP_NS);
+    }
+    while (is_any_inside()) {
+        if (hs_sys_clock_ns(CLOCK_MONOTONIC) >= end_ns) {
+            return false;
+        }
+        hs_sys_sleep_ns(STEP_NS);
+    }
+    return true;
+}
