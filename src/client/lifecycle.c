@@ -8,6 +8,7 @@
 
 #include "client/env.h"
 #include "client/fork.h"
+#include "client/identity.h"
 #include "client/linkmap.h"
 #include "client/live.h"
 #include "client/modules.h"
@@ -39,6 +40,8 @@ static void watch_forks(void);
 
 /* Of threads that are recording: mostly some microseconds. */
 #define QUIET_MAX_NS UINT64_C(2000000)
+/* Where the program waits. */
+#define QUIET_BRIEF_NS UINT64_C(200000)
 
 /* How often a thread looks whether another one has begun, in a child: some ten milliseconds. */
 #define FOLLOW_TRIES 10000U
@@ -56,62 +59,29 @@ static uint32_t *make_alive_page(void)
     return (uint32_t *)va;
 }
 
-static uint32_t put_text(const char *text)
-{
-    uint64_t len = 0;
-    while (text && text[len]) {
-        len++;
-    }
-    return hs_region_put_bytes(text, len);
-}
-
-/* Who this is: the collector may look when the process is long gone. */
-static void describe_process(struct hs_region_header_v1 *header, const struct hs_env *env,
-                             bool is_from_startup)
-{
-    char exe[1024];
-    long len = hs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    exe[len > 0 ? len : 0] = '\0';
-    header->exe_off = put_text(exe[0] ? exe : env->exec_path);
-    uint64_t bytes = 0;
-    if (env->argc > 0) {
-        /* The arguments lie one behind the other, each with its NUL. */
-        const char *last = env->argv[env->argc - 1];
-        bytes = (uint64_t)(last - env->argv[0]);
-        while (bytes < 65536 && env->argv[0][bytes] != '\0') {
-            bytes++;
-        }
-        header->cmdline_off = bytes < 65536 ? hs_region_put_bytes(env->argv[0], bytes) : 0;
-    }
-    header->cmdline_bytes = header->cmdline_off ? (uint32_t)bytes + 1 : 0;
-    header->is_from_startup = is_from_startup;
-    header->real_malloc_module = hs_modules_id_at((const void *)hs_real.malloc);
-    const char name[] = "libc.malloc";
-    for (unsigned i = 0; i < sizeof(name); i++) {
-        header->heaps[0].name[i] = name[i];
-    }
-}
-
 static bool start_tables(void)
 {
     return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
 }
 
-/* Nothing is recorded, and nothing takes memory. False: not yet, somebody is recording still. */
-static bool empty_tables(bool is_patient)
+/* Nothing is recorded, and nothing takes memory. */
+static void empty_tables(void)
 {
-    if (has_tables && !hs_quiet_wait(QUIET_MAX_NS) && is_patient) {
-        return false;
+    hs_region_abandon();
+    hs_fork_forget();
+    hs_live_clear();
+    hs_stacks_clear();
+    hs_record_clear();
+    has_tables = false;
+}
+
+/* False: not yet, somebody is recording still. */
+static bool empty_if_quiet(uint64_t max_ns)
+{
+    if (has_tables && hs_quiet_wait(max_ns)) {
+        empty_tables();
     }
-    if (has_tables) {
-        hs_region_abandon();
-        hs_fork_forget();
-        hs_live_clear();
-        hs_stacks_clear();
-        hs_record_clear();
-        has_tables = false;
-    }
-    return true;
+    return !has_tables;
 }
 
 /* Does the kernel tell what can be read? One that is emulated may not look. Page 0 cannot. */
@@ -150,8 +120,11 @@ static int make_region(bool is_patient, int *ret_fd)
     if (!hs_region.header) {
         return hs_region_create(ret_fd);
     }
-    if (!empty_tables(is_patient)) {
-        return -EAGAIN;
+    if (!empty_if_quiet(QUIET_MAX_NS)) {
+        if (is_patient) {
+            return -EAGAIN;
+        }
+        empty_tables();
     }
     return hs_region_renew(ret_fd);
 }
@@ -189,7 +162,11 @@ static int start(const struct hs_env *env, bool is_from_startup, bool is_patient
         return -ENOMEM;
     }
     hs_thread_renew_all();
-    describe_process(hs_region.header, env, is_from_startup);
+    if (is_from_startup) {
+        hs_identity_write(hs_region.header, env);
+    } else {
+        hs_identity_write_late(hs_region.header);
+    }
     set_settings(env);
     return 0;
 }
@@ -305,9 +282,54 @@ int hs_lifecycle_detach(bool *ret_was_quiet)
     } else if (!has_tables || !take_state(HS_LIFE_OFF)) {
         return -ENOENT;
     }
-    *ret_was_quiet = empty_tables(true);
+    *ret_was_quiet = empty_if_quiet(QUIET_MAX_NS);
     hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
     return 0;
+}
+
+static bool begin_again(uint64_t interval_bytes)
+{
+    int fd;
+    if (hs_region_renew(&fd) != 0) {
+        return false;
+    }
+    bool is_ok = start_tables();
+    if (is_ok) {
+        has_tables = true;
+        hs_thread_renew_all();
+        hs_identity_write_late(hs_region.header);
+        hs_region_set_interval(interval_bytes);
+        is_ok = hs_register(collector_name, fd, hs_real.has_own_malloc) == 0;
+    }
+    hs_sys_close(fd);
+    return is_ok;
+}
+
+HS_COLD bool hs_lifecycle_renew(void)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint64_t old_mask = hs_sys_block_signals();
+    /* Below a filter we could not, and in a vfork child it is the parent's to do. */
+    bool may_try = hs_tls.guard_va == 0 && !hs_sandbox_is_tight() &&
+                   hs_region.header->pid == hs_sys_getpid() && take_state(HS_LIFE_ON);
+    bool is_on = false;
+    if (may_try) {
+        uint64_t interval_bytes = hs_load_relaxed(&control->interval_bytes);
+        uint32_t session = hs_load_relaxed(&control->session);
+        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        bool is_empty = empty_if_quiet(QUIET_BRIEF_NS);
+        if (is_empty) {
+            hs_region.session = session;
+            is_on = begin_again(interval_bytes);
+        }
+        if (is_on || !is_empty) {
+            turn_on(); /* not empty: the next one tries again */
+        } else {
+            hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        }
+    }
+    hs_sys_restore_signals(old_mask);
+    return is_on;
 }
 
 /* --- forked children --------------------------------------------------------------------------- */

@@ -62,6 +62,10 @@ int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd);
  * go when this is called again. -ENOENT: it does not record, and there are none. */
 int hs_lifecycle_detach(bool *ret_was_quiet);
 
+/* A new region for another session, with the settings that are in force. False: not now, or not any more. Not from
+ * inside our own code. */
+bool hs_lifecycle_renew(void);
+
 /* What hs_lifecycle_is_on does when it is not plainly so. */
 bool hs_lifecycle_is_on_slow(void);
 

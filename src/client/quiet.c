@@ -11,21 +11,21 @@
 #define STEP_NS 50000
 
 /* Its stack and its thread-local storage may go at any moment. */
-static bool is_inside(const struct hs_thread *thread, uint32_t pid, uint32_t own_tid)
+static bool is_inside(const struct hs_thread *thread, uint32_t pid)
 {
     uint32_t tid = hs_load_relaxed(&thread->owner_tid);
     const struct hs_tls *tls = thread->tls;
     uint64_t guard_va = 0, mark = 0;
-    return tls && tid != 0 && tid != own_tid && hs_sys_thread_exists(pid, tid) &&
+    return tls && tid != 0 && hs_sys_thread_exists(pid, tid) &&
            hs_sys_read_word((uintptr_t)&tls->guard_va, &guard_va) && guard_va != 0 &&
            hs_sys_read_word(guard_va, &mark) && mark == (guard_va ^ HS_MARK_KEY);
 }
 
 static bool is_any_inside(void)
 {
-    uint32_t pid = hs_sys_getpid(), own_tid = hs_sys_gettid();
+    uint32_t pid = hs_sys_getpid();
     for (const struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        if (is_inside(thread, pid, own_tid)) {
+        if (is_inside(thread, pid)) {
             return true;
         }
     }

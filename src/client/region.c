@@ -207,6 +207,7 @@ static int write_head(int fd)
     struct hs_region_control_v1 *control = (void *)va;
     control->floor_bytes = hs_region.old_floor_bytes + 2 * HS_FLOOR_STEP;
     control->generation = hs_region.old_generation + 1;
+    control->session = hs_region.session;
     start_head(control, (void *)(va + (long)HS_REGION_HEADER_OFF));
     hs_sys_munmap((void *)va, bytes);
     return 0;

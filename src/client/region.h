@@ -38,6 +38,7 @@ struct hs_region {
     /* The highest of the control pages that hs_region_forget took away. */
     uint64_t old_floor_bytes;
     uint32_t old_generation;
+    uint32_t session; /* that it serves */
 };
 
 extern HS_HIDDEN struct hs_region hs_region;

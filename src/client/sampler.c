@@ -83,6 +83,13 @@ static inline uint64_t next_gap(struct hs_tls *tls)
     return thread->gap_bytes[left - 1];
 }
 
+/* Another session wants another region, in which each thread begins anew. */
+static bool is_region_current(void)
+{
+    return hs_likely(hs_load_relaxed(&hs_control_page.control.session) == hs_region.session) ||
+           hs_lifecycle_renew();
+}
+
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
 {
     struct hs_tls *tls = &hs_tls;
@@ -96,14 +103,14 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         return false;
     }
     const struct hs_region_control_v1 *control = &hs_control_page.control;
-    uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     if (hs_unlikely(tls->generation != hs_load_relaxed(&control->generation))) {
         is_on = is_on || hs_lifecycle_follow_fork();
-        if (!is_on) {
-            return false; /* another thread is about to follow, or it came to nothing */
+        if (!is_on || !is_region_current()) {
+            return false; /* another thread is about to follow or to renew, or it came to nothing */
         }
-        pick_up(tls, floor);
+        pick_up(tls, hs_load_relaxed(&control->floor_bytes));
     }
+    uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     uint64_t interval = tls->interval_bytes;
     if (interval == HS_INTERVAL_OFF) {
         sleep_on(tls, floor);

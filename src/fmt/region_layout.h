@@ -105,7 +105,10 @@ struct hs_region_control_v1 {
     uint32_t flags;
     uint32_t
         collector_ms; /* since start_mono_ns, when the collector looked last; it may lag behind */
-    uint32_t reserved_settings[7];
+    /* A region serves one session. A collector that wants to begin another one changes this, with the
+     * other settings; the client then makes a new region, and announces it by a hello. */
+    uint32_t session;
+    uint32_t reserved_settings[6];
 
     uint64_t epoch;          /* see "Cuts"; starts at 2 */
     uint64_t snapshot_epoch; /* cut of the open snapshot; 0: none is open */

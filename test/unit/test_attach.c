@@ -23,8 +23,10 @@
 #include <cmocka.h>
 
 #include "collect/capture.h"
+#include "collect/listen.h"
 #include "collect/region_reader.h"
 #include "fmt/ctl_layout.h"
+#include "rt/atomic.h"
 
 /* --- in the target --------------------------------------------------------------------------------- */
 
@@ -33,6 +35,7 @@
 struct order {
     char what;
     uint32_t number;
+    char collector[HS_CTL_NAME_MAX + 1];
 };
 
 struct answer {
@@ -125,6 +128,7 @@ static int64_t carry_out(const struct order *order, struct answer *answer)
     case 'A':
         answer->attach = (struct hs_attach_v1){ .attach_bytes = sizeof(answer->attach),
                                                 .interval_bytes = order->number };
+        memcpy(answer->attach.collector, order->collector, sizeof(order->collector));
         return entry_attach(&answer->attach);
     case 'T':
         answer->attach = (struct hs_attach_v1){ .attach_bytes = sizeof(answer->attach),
@@ -205,6 +209,7 @@ struct target {
     int fd; /* of the region that the last answer brought; -1: none */
     struct answer answer;
     struct hs_region region;
+    char collector[HS_CTL_NAME_MAX + 1]; /* to announce itself to */
 };
 
 static void start(struct target *t)
@@ -222,7 +227,8 @@ static void start(struct target *t)
 
 static int64_t tell(struct target *t, char what, uint32_t number)
 {
-    struct order order = { what, number };
+    struct order order = { .what = what, .number = number };
+    memcpy(order.collector, t->collector, sizeof(order.collector));
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -253,13 +259,17 @@ static void attach(struct target *t, char how, uint32_t interval_bytes)
     assert_int_equal(hs_region_open(t->fd, t->answer.attach.region_bytes, &t->region, NULL), 0);
 }
 
-static struct hs_snapshot *look(struct target *t)
+static uint64_t now_ns(void)
 {
     struct timespec ts;
-    struct hs_snapshot *snap;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    uint64_t now_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-    assert_int_equal(hs_capture(&t->region, false, now_ns, &snap), 0);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static struct hs_snapshot *look(struct target *t)
+{
+    struct hs_snapshot *snap;
+    assert_int_equal(hs_capture(&t->region, false, now_ns(), &snap), 0);
     return snap;
 }
 
@@ -387,6 +397,81 @@ static void test_under_fire(void **state)
     stop(&t);
 }
 
+/* As a collector does that begins another session. */
+static void begin_session(struct target *t, uint64_t interval_bytes)
+{
+    struct hs_region_control_v1 *control = t->region.control;
+    hs_store_relaxed(&control->interval_bytes, interval_bytes);
+    hs_add_relaxed(&control->session, 1);
+    /* ORDER settings: all of them before their generation. */
+    hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
+    hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
+}
+
+static void take_over_region(struct target *t, struct hs_listener *listener)
+{
+    struct hs_guest guest;
+    int fd, r = -EAGAIN;
+    uint64_t end_ns = now_ns() + 10000000000;
+    while ((r = hs_listener_accept(listener, &fd)) == -EAGAIN && now_ns() < end_ns) {
+        usleep(1000);
+    }
+    assert_int_equal(r, 0);
+    assert_int_equal(hs_guest_receive(listener, fd, &guest), 0);
+    assert_int_equal(guest.pid, t->pid);
+    close(fd);
+    close(guest.pidfd);
+    hs_region_close(&t->region);
+    assert_int_equal(hs_region_open(guest.region_fd, guest.hello.region_bytes, &t->region, NULL),
+                     0);
+}
+
+static void test_another_session(void **state)
+{
+    (void)state;
+    struct target t;
+    struct hs_listener listener;
+    assert_int_equal(hs_listener_open(&listener), 0);
+    start(&t);
+    memcpy(t.collector, listener.name, sizeof(listener.name));
+    attach(&t, 'A', 1);
+    tell(&t, 'a', 0);
+    assert_live(&t, 1000, 6);
+    int64_t mappings = 0;
+    for (unsigned i = 0; i < 30; i++) {
+        begin_session(&t, 1);
+        tell(&t, 'f', 0); /* of the session before */
+        tell(&t, 'a', 0);
+        take_over_region(&t, &listener);
+        assert_int_equal(t.region.control->session, i + 1);
+        assert_live(&t, 1000, 6);
+        if (i == 5) {
+            mappings = tell(&t, 'm', 0);
+            tell(&t, 'f', 0);
+            tell(&t, 'a', 0);
+        }
+    }
+    tell(&t, 'b', 4);
+    for (unsigned i = 0; i < 30; i++) {
+        usleep(1000);
+        begin_session(&t, i % 2 ? 1 : 4096);
+        take_over_region(&t, &listener);
+        struct hs_snapshot *snap = look(&t);
+        assert_int_equal(snap->bad_count, 0);
+        assert_true(snap->interval_bytes == (i % 2 ? 1 : 4096));
+        hs_snapshot_free(snap);
+    }
+    tell(&t, 'e', 4);
+    tell(&t, 'f', 0);
+    begin_session(&t, 1);
+    tell(&t, 'a', 0);
+    take_over_region(&t, &listener);
+    assert_live(&t, 1000, 6);
+    assert_true(tell(&t, 'm', 0) <= mappings + 20); /* four threads' */
+    hs_listener_close(&listener);
+    stop(&t);
+}
+
 static void test_later_library(void **state)
 {
     (void)state;
@@ -409,7 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_is_exact),        cmocka_unit_test(test_once_at_a_time),
         cmocka_unit_test(test_again_and_again), cmocka_unit_test(test_under_fire),
-        cmocka_unit_test(test_later_library),
+        cmocka_unit_test(test_later_library),   cmocka_unit_test(test_another_session),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
