@@ -59,6 +59,9 @@ static int attach(struct hs_attach_v1 *args)
     }
     int err = hs_lifecycle_attach(&env, !(args->flags & HS_ATTACH_IMPATIENT), &fd);
     if (err) {
+        const struct hs_region_control_v1 *control = &hs_control_page.control;
+        args->collector_pid = hs_load_relaxed(&control->collector_pid);
+        args->collector_start_ticks = hs_load_relaxed(&control->collector_start_ticks);
         return err;
     }
     if (!hs_real.is_preloaded) {

@@ -31,6 +31,17 @@ static bool is_impostor(const struct hs_target *target)
     return stat.start_ticks * tick_ns > target->region.header.start_boot_ns + tick_ns;
 }
 
+/* Who looks after it: for others that come. */
+static void introduce(const struct hs_target *target)
+{
+    struct hs_region_control_v1 *control = target->region.control;
+    struct hs_proc_stat stat;
+    if (hs_proc_read_stat(getpid(), &stat) == 0) {
+        hs_store_relaxed(&control->collector_start_ticks, stat.start_ticks);
+        hs_store_relaxed(&control->collector_pid, (uint32_t)getpid());
+    }
+}
+
 int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
                    const char **ret_why)
 {
@@ -51,6 +62,7 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     target->pidfd = guest->pidfd;
     target->hello_flags = guest->hello.flags;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
+    introduce(target);
     if (guest->is_gone || is_impostor(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
     } else {

@@ -84,7 +84,10 @@ struct hs_attach_v1 {
     uint32_t hello_flags; /* enum hs_hello_flag */
     uint32_t slot_count;  /* pointers that lead to the client now; 0: it was preloaded */
     uint32_t left_count;  /* that would not be changed: they lead elsewhere */
-    uint32_t reserved1[9];
+    /* With -EBUSY: who records it, as the control page says; 0: unknown. */
+    uint32_t collector_pid;
+    uint64_t collector_start_ticks;
+    uint32_t reserved1[6];
 };
 
 struct hs_detach_v1 {

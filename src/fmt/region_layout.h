@@ -108,7 +108,11 @@ struct hs_region_control_v1 {
     /* A region serves one session. A collector that wants to begin another one changes this, with the
      * other settings; the client then makes a new region, and announces it by a hello. */
     uint32_t session;
-    uint32_t reserved_settings[6];
+    /* So that another collector can tell whether this one is still there. 0: none has come yet. */
+    uint32_t collector_pid; /* as it sees itself */
+    uint32_t reserved0;
+    uint64_t collector_start_ticks; /* of that process: field 22 of its /proc/PID/stat */
+    uint32_t reserved_settings[2];
 
     uint64_t epoch;          /* see "Cuts"; starts at 2 */
     uint64_t snapshot_epoch; /* cut of the open snapshot; 0: none is open */
