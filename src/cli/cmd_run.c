@@ -28,6 +28,7 @@
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
 #include "rt/text.h"
+#include "session/trace_names.h"
 #include "trace/trace_writer.h"
 #include "util/human.h"
 #include "util/selfpath.h"
@@ -153,40 +154,18 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 
 /* --- names ------------------------------------------------------------------------------------- */
 
-static int append_names(struct run *run, bool *ret_is_interrupted)
-{
-    const struct hs_symbol_request *requests;
-    struct hs_symbol_table *tables = NULL;
-    size_t count;
-    char cache[PATH_MAX];
-    int r = hs_symbol_wanted_requests(&run->wanted, &requests, &count);
-    if (r < 0 || count == 0) {
-        return r;
-    }
-    const struct hs_symbol_options options = {
-        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-    };
-    r = hs_symbolizer_run(&options, requests, count, &tables);
-    if (r < 0) {
-        return r;
-    }
-    for (size_t i = 0; i < count; i++) {
-        *ret_is_interrupted |= tables[i].reason == HS_SYMBOL_REASON_INTERRUPTED;
-    }
-    r = hs_symbol_packets_write(run->writer, requests, tables, count);
-    hs_symbol_tables_free(tables, count);
-    return r;
-}
-
 /* Names are worth having, but a file without them is still a profile. An error of the writer is told
  * when it finishes. */
 static void add_names(struct run *run)
 {
     bool is_interrupted = false;
+    char cache[PATH_MAX];
     if (!run->is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);
     }
-    int r = append_names(run, &is_interrupted);
+    int r = hs_trace_names_append(run->writer, &run->wanted,
+                                  hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+                                  &is_interrupted);
     hs_progress_over();
     if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
         hs_message("functions could not be named: %s", strerror(-r));

@@ -54,7 +54,7 @@ static bool parse(const char *text, uint64_t *ret_value)
 
 void hs_env_read(struct hs_env *ret_env)
 {
-    struct hs_env env = { .exec_path = (const char *)getauxval(AT_EXECFN) };
+    struct hs_env env = { .exec_path = (const char *)getauxval(AT_EXECFN), .is_profileable = true };
     char *const *argv = initial_stack(&env.argc);
     char *const *envp = argv ? argv + env.argc + 1 : environ;
     env.argv = argv;
@@ -62,11 +62,17 @@ void hs_env_read(struct hs_env *ret_env)
     uint64_t follow_pid = 0;
     for (; envp && *envp; envp++) {
         const char *value;
-        if ((*envp)[0] != 'H') {
+        if ((*envp)[0] != 'H' && (*envp)[0] != 'X') {
             continue;
         }
         if ((value = value_of(*envp, HS_ENV_COLLECTOR)) != NULL) {
             env.collector = *value ? value : NULL;
+        } else if ((value = value_of(*envp, HS_ENV_SOCKET)) != NULL) {
+            env.socket = value;
+        } else if ((value = value_of(*envp, HS_ENV_RUNTIME_FOLDER)) != NULL) {
+            env.runtime_folder = value;
+        } else if ((value = value_of(*envp, HS_ENV_PROFILEABLE)) != NULL) {
+            env.is_profileable = value[0] != '0';
         } else if ((value = value_of(*envp, HS_ENV_INTERVAL)) != NULL) {
             parse(value, &env.interval_bytes);
         } else if ((value = value_of(*envp, HS_ENV_SEED)) != NULL) {

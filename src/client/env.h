@@ -12,8 +12,11 @@
 #include <stdint.h>
 
 struct hs_env {
-    const char *collector;   /* NULL: none */
-    uint64_t interval_bytes; /* 0: none, or not a number */
+    const char *collector;      /* NULL: none */
+    const char *socket;         /* path of a daemon's socket; NULL: none named */
+    const char *runtime_folder; /* of the user; NULL: unknown */
+    bool is_profileable;        /* may a daemon know of it? */
+    uint64_t interval_bytes;    /* 0: none, or not a number */
     uint64_t seed;
     bool has_seed;
     uint32_t follow_pid; /* 0: every process that inherits the environment records */

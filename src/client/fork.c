@@ -9,7 +9,6 @@
 #include "client/fork_copy.h"
 #include "client/live.h"
 #include "client/pages.h"
-#include "client/real.h"
 #include "client/region.h"
 #include "client/register.h"
 #include "client/sandbox.h"
@@ -181,8 +180,7 @@ bool hs_fork_begin(const char *name)
         hs_sandbox_is_tight() || hs_region_create_file(&fd) < 0) {
         return false;
     }
-    bool is_ok =
-        hs_fork_copy(&moment, ring, fd) && hs_register(name, fd, hs_real.has_own_malloc) == 0;
+    bool is_ok = hs_fork_copy(&moment, ring, fd) && hs_register(name, fd, 0) == 0;
     hs_sys_close(fd);
     if (ring) {
         hs_sys_munmap(ring, sizeof(*ring));

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "client/caller.h"
 #include "client/env.h"
 #include "client/fork.h"
 #include "client/identity.h"
@@ -31,7 +32,7 @@ static const uint32_t not_alive = 0;
 struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
 
 /* For forked children: by then the environment may be overwritten. */
-static char collector_name[HS_CTL_NAME_MAX + 1];
+static char collector_name[HS_CTL_PATH_MAX + 1];
 static bool is_following; /* children are to be profiled, too */
 static uint32_t *alive_page;
 static bool has_tables; /* they may have something in them */
@@ -109,7 +110,7 @@ static bool has_checker(void)
 
 static void keep_name(const char *name)
 {
-    for (unsigned i = 0; i < HS_CTL_NAME_MAX && name[i]; i++) {
+    for (unsigned i = 0; i < HS_CTL_PATH_MAX && name[i]; i++) {
         collector_name[i] = name[i];
     }
 }
@@ -129,7 +130,7 @@ static int make_region(bool is_patient, int *ret_fd)
     return hs_region_renew(ret_fd);
 }
 
-static void set_settings(const struct hs_env *env)
+static void set_settings(const struct hs_env *env, const struct hs_caller *caller)
 {
     uint64_t seed = env->seed;
     if (!env->has_seed) {
@@ -137,13 +138,14 @@ static void set_settings(const struct hs_env *env)
         seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
     }
     hs_sampler_seed(seed);
-    keep_name(env->collector);
+    keep_name(caller->name);
     is_following = env->follow_pid == 0;
-    hs_region_set_interval(env->interval_bytes);
+    hs_region_set_interval(caller->interval_bytes);
 }
 
 /* *ret_fd is the caller's, to hand over and close. */
-static int start(const struct hs_env *env, bool is_from_startup, bool is_patient, int *ret_fd)
+static int start(const struct hs_env *env, const struct hs_caller *caller, bool is_patient,
+                 int *ret_fd)
 {
     if (has_checker() || !can_ask_kernel()) {
         return -ENOTSUP;
@@ -162,33 +164,41 @@ static int start(const struct hs_env *env, bool is_from_startup, bool is_patient
         return -ENOMEM;
     }
     hs_thread_renew_all();
-    if (is_from_startup) {
+    if (!caller->is_late) {
         hs_identity_write(hs_region.header, env);
     } else {
         hs_identity_write_late(hs_region.header);
     }
-    set_settings(env);
+    set_settings(env, caller);
     return 0;
+}
+
+static int start_with(const struct hs_env *env, const struct hs_caller *caller)
+{
+    int fd;
+    int err = start(env, caller, true, &fd);
+    if (err) {
+        return err;
+    }
+    err = hs_caller_announce(caller, fd);
+    hs_sys_close(fd);
+    if (err) {
+        hs_region_forget();
+    }
+    return err;
 }
 
 static int start_by_environment(void)
 {
     struct hs_env env;
-    int fd;
+    struct hs_caller caller;
     hs_env_read(&env);
-    if (!env.collector || env.interval_bytes == 0 || !hs_real.is_preloaded ||
-        (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid())) {
+    if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
+        !hs_caller_find(&env, &caller)) {
         return -ENOENT;
     }
-    int err = start(&env, true, true, &fd);
-    if (err) {
-        return err;
-    }
-    err = hs_register(env.collector, fd, hs_real.has_own_malloc);
-    hs_sys_close(fd);
-    if (err) {
-        hs_region_forget();
-    }
+    int err = start_with(&env, &caller);
+    hs_caller_leave(&caller);
     return err;
 }
 
@@ -260,11 +270,14 @@ static bool take_state(uint32_t from)
 
 int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
 {
+    const struct hs_caller caller = {
+        .name = env->collector, .sock = -1, .interval_bytes = env->interval_bytes, .is_late = true
+    };
     hs_real_resolve();
     if (!take_state(HS_LIFE_OFF) && !take_state(HS_LIFE_NEW)) {
         return -EBUSY;
     }
-    int err = start(env, false, is_patient, ret_fd);
+    int err = start(env, &caller, is_patient, ret_fd);
     if (err) {
         hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
         return err;
@@ -299,7 +312,7 @@ static bool begin_again(uint64_t interval_bytes)
         hs_thread_renew_all();
         hs_identity_write_late(hs_region.header);
         hs_region_set_interval(interval_bytes);
-        is_ok = hs_register(collector_name, fd, hs_real.has_own_malloc) == 0;
+        is_ok = hs_register(collector_name, fd, 0) == 0;
     }
     hs_sys_close(fd);
     return is_ok;

@@ -4,26 +4,42 @@
 #include "client/register.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "client/real.h"
 #include "client/region.h"
 #include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 
 #define RETRY_NS 2000000
 
-static int connect_to(const char *name)
+/* The address of `name`, and its length; -ENAMETOOLONG. */
+static int address_of(const char *name, struct sockaddr_un *ret_addr)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    bool is_path = name[0] == '/';
+    size_t max = is_path ? HS_CTL_PATH_MAX : HS_CTL_NAME_MAX;
     size_t len = 0;
-    while (len < HS_CTL_NAME_MAX && name[len]) {
-        addr.sun_path[1 + len] = name[len];
+    while (len < max && name[len]) {
+        addr.sun_path[len + !is_path] = name[len];
         len++;
     }
     if (name[len] != '\0') {
         return -ENAMETOOLONG;
+    }
+    *ret_addr = addr;
+    return (int)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+}
+
+int hs_register_connect(const char *name, unsigned tries)
+{
+    struct sockaddr_un addr;
+    int addr_bytes = address_of(name, &addr);
+    if (addr_bytes < 0) {
+        return addr_bytes;
     }
     int fd = (int)hs_arch_syscall(SYS_socket, AF_UNIX,
                                   SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
@@ -31,12 +47,11 @@ static int connect_to(const char *name)
         return fd;
     }
     long err = -EAGAIN;
-    for (unsigned i = 0; i < HS_CTL_CONNECT_MAX && err == -EAGAIN; i++) {
+    for (unsigned i = 0; i < tries && err == -EAGAIN; i++) {
         if (i > 0) {
             hs_sys_sleep_ns(RETRY_NS);
         }
-        err = hs_arch_syscall(SYS_connect, fd, (long)&addr,
-                              (long)(offsetof(struct sockaddr_un, sun_path) + 1 + len), 0, 0, 0);
+        err = hs_arch_syscall(SYS_connect, fd, (long)&addr, addr_bytes, 0, 0, 0);
     }
     if (err < 0) {
         hs_sys_close(fd);
@@ -45,18 +60,14 @@ static int connect_to(const char *name)
     return fd;
 }
 
-int hs_register(const char *name, int fd, bool has_own_malloc)
+int hs_register_send(int sock, int fd, uint32_t flags)
 {
-    int sock = connect_to(name);
-    if (sock < 0) {
-        return sock;
-    }
     struct hs_hello_v1 hello = {
         .magic = HS_HELLO_MAGIC,
         .version = HS_HELLO_VERSION,
         .hello_bytes = sizeof(hello),
         .pid = hs_sys_getpid(),
-        .flags = has_own_malloc ? HS_HELLO_OWN_MALLOC : 0,
+        .flags = flags | (hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0),
         .region_bytes = hs_region.file_bytes,
     };
     struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
@@ -75,6 +86,16 @@ int hs_register(const char *name, int fd, bool has_own_malloc)
     };
     long sent =
         hs_arch_syscall(SYS_sendmsg, sock, (long)&message, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0, 0);
-    hs_sys_close(sock);
     return sent < 0 ? (int)sent : 0;
+}
+
+int hs_register(const char *name, int fd, uint32_t flags)
+{
+    int sock = hs_register_connect(name, HS_CTL_CONNECT_MAX);
+    if (sock < 0) {
+        return sock;
+    }
+    int r = hs_register_send(sock, fd, flags);
+    hs_sys_close(sock);
+    return r;
 }

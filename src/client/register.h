@@ -5,7 +5,15 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
-/* `name`: abstract socket name without its leading NUL. `fd` stays the caller's. */
-int hs_register(const char *name, int fd, bool has_own_malloc);
+/* A descriptor connected to `name`: an abstract socket name without its leading NUL, or, when it
+ * begins with '/', a path. While the other side's queue is full it tries `tries` times, 2 ms apart. */
+int hs_register_connect(const char *name, unsigned tries);
+
+/* Sends the hello. `flags`: enum hs_hello_flag; which malloc the program has is added. Both
+ * descriptors stay the caller's. */
+int hs_register_send(int sock, int fd, uint32_t flags);
+
+/* Both, to the collector at `name`. `fd` stays the caller's. */
+int hs_register(const char *name, int fd, uint32_t flags);

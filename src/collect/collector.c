@@ -50,7 +50,7 @@ static void fail_sink(struct hs_collector *c, int error)
 {
     c->sink_error = error;
     for (size_t i = 0; i < c->registry.target_count; i++) {
-        hs_target_stop_recording(c->registry.targets[i]);
+        hs_target_end_session(c->registry.targets[i]);
     }
 }
 
@@ -246,7 +246,7 @@ static uint64_t leave_running(struct hs_collector *c)
     while (c->registry.target_count > 0) {
         struct hs_target *target = c->registry.targets[--c->registry.target_count];
         dump(c, target, true);
-        hs_target_stop_recording(target);
+        hs_target_end_session(target);
         hs_target_close(target);
         count++;
     }

@@ -67,7 +67,7 @@ int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_f
 
 static bool is_welcome(struct hs_listener *listener, const struct ucred *peer)
 {
-    if (peer->uid == geteuid() || peer->uid == 0) {
+    if (peer->uid == geteuid() || peer->uid == 0 || listener->is_open_to_all) {
         return true;
     }
     for (size_t i = 0; i < listener->user_count; i++) {
@@ -144,6 +144,13 @@ static int take_fd(struct msghdr *message)
     return kept;
 }
 
+uint64_t hs_listener_peek(int connection_fd)
+{
+    uint64_t magic = 0;
+    ssize_t got = recv(connection_fd, &magic, sizeof(magic), MSG_PEEK | MSG_DONTWAIT);
+    return got == (ssize_t)sizeof(magic) ? magic : 0;
+}
+
 int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest)
 {
     struct hs_guest guest = { .region_fd = -1, .pidfd = -1 };
@@ -179,6 +186,7 @@ int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_
         return got == 0 ? why_silent(connection_fd, peer.pid) : -EPROTO;
     }
     guest.pid = peer.pid;
+    guest.uid = peer.uid;
     find_process(connection_fd, &guest);
     *ret_guest = guest;
     return 0;

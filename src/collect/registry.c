@@ -69,29 +69,37 @@ static void give_room(struct hs_registry *registry)
     }
 }
 
-int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx)
+int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry_config *config)
 {
     *registry = (struct hs_registry){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
-                                      .listener.fd = -1,
-                                      .on_end = on_end,
-                                      .on_end_ctx = ctx };
+                                      .listener = config->listener,
+                                      .config = *config };
     for (size_t i = 0; i < HS_GUESTS_PENDING_MAX; i++) {
         registry->pending[i] = -1;
     }
     for (size_t i = 0; i < HS_GUEST_FDS; i++) {
         registry->room[i] = -1;
     }
-    int r = registry->epoll_fd >= 0 ? hs_listener_open(&registry->listener) : -errno;
-    if (r == 0) {
-        listen_again(registry, true);
-        return 0;
+    if (registry->epoll_fd < 0) {
+        int r = -errno;
+        hs_registry_close(registry);
+        return r;
     }
-    hs_registry_close(registry);
-    return r;
+    listen_again(registry, true);
+    return 0;
+}
+
+int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx)
+{
+    struct hs_registry_config config = { .on_end = on_end, .ctx = ctx };
+    int r = hs_listener_open(&config.listener);
+    return r == 0 ? hs_registry_open_with(registry, &config) : r;
 }
 
 static void drop_pending(struct hs_registry *registry, size_t slot)
 {
+    /* Somebody may hold another descriptor of it. */
+    unwatch(registry, registry->pending[slot]);
     close(registry->pending[slot]);
     registry->pending[slot] = -1;
 }
@@ -134,7 +142,7 @@ static void take_out(struct hs_registry *registry, struct hs_target *target)
 static void hand_out(struct hs_registry *registry, struct hs_target *target)
 {
     take_out(registry, target);
-    registry->on_end(registry->on_end_ctx, target);
+    registry->config.on_end(registry->config.ctx, target);
     listen_again(registry, true);
 }
 
@@ -185,6 +193,13 @@ static void count_bad(struct hs_registry *registry, const char *why)
     registry->bad_why = why;
 }
 
+static void tell_of(struct hs_registry *registry, struct hs_target *target)
+{
+    if (registry->config.on_begin) {
+        registry->config.on_begin(registry->config.ctx, target);
+    }
+}
+
 /* The same process again: it executed another program, and the older image is history. */
 static void supersede(struct hs_registry *registry, struct hs_target *older,
                       const struct hs_target *newer, uint64_t now_ns)
@@ -193,26 +208,28 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
         hs_target_close(older);
     } else {
         hs_target_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
-        registry->on_end(registry->on_end_ctx, older);
+        registry->config.on_end(registry->config.ctx, older);
     }
     listen_again(registry, true); /* descriptors may be free again */
 }
 
-static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
+int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
 {
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
     int r = hs_target_open(guest, now_ns, &target, &why);
     if (r < 0) {
         count_bad(registry, why);
-        return;
+        return r;
     }
     registry->image_count++;
     registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
     struct hs_target *known = hs_registry_find(registry, guest->pid);
     if (known && hs_target_is_older(target, known)) {
+        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        tell_of(registry, target);
         supersede(registry, target, known, now_ns);
-        return;
+        return 0;
     }
     if (known) {
         take_out(registry, known);
@@ -221,18 +238,38 @@ static void welcome(struct hs_registry *registry, struct hs_guest *guest, uint64
     if (keep_target(registry, target) < 0) {
         /* Not to be watched: what it has so far is all that we get. */
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        tell_of(registry, target);
         hand_out(registry, target);
+        return 0;
     }
+    tell_of(registry, target);
+    return 0;
+}
+
+/* A connection that speaks another language. False: it does not, or has not spoken yet. */
+static bool pass_on(struct hs_registry *registry, int connection_fd)
+{
+    if (!registry->config.on_peer || hs_listener_peek(connection_fd) != HS_CTL_MAGIC) {
+        return false;
+    }
+    int fd = fcntl(connection_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0) {
+        registry->config.on_peer(registry->config.ctx, fd);
+    }
+    return true;
 }
 
 /* Is the connection done with? */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     struct hs_guest guest;
+    if (pass_on(registry, connection_fd)) {
+        return true;
+    }
     int r = hs_guest_receive(&registry->listener, connection_fd, &guest);
     switch (r) {
     case 0:
-        welcome(registry, &guest, now_ns);
+        hs_registry_adopt(registry, &guest, now_ns);
         return true;
     case -EAGAIN:
         return false;
@@ -261,7 +298,7 @@ static void keep_pending(struct hs_registry *registry, int connection_fd, uint64
         if (!receive(registry, registry->pending[slot], now_ns)) {
             count_bad(registry, "it connected and said nothing");
         }
-        close(registry->pending[slot]);
+        drop_pending(registry, slot);
     }
     registry->pending[slot] = connection_fd;
     watch(registry, connection_fd, HS_EVENT_PENDING + slot);
@@ -271,6 +308,10 @@ static void keep_pending(struct hs_registry *registry, int connection_fd, uint64
 static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_result)
 {
     int fd;
+    if (registry->listener.fd < 0) {
+        *ret_result = -EAGAIN;
+        return true;
+    }
     if (!keep_room(registry)) {
         return false;
     }

@@ -31,6 +31,18 @@
 
 /* The target has ended, and is the callee's to close. */
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
+/* A new target, which stays the registry's. It may have ended already; on_end follows then. */
+typedef void hs_registry_begin_fn(void *ctx, struct hs_target *target);
+/* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The descriptor is the callee's. */
+typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
+
+struct hs_registry_config {
+    struct hs_listener listener; /* taken over; its fd -1: none, images are only adopted */
+    hs_registry_end_fn *on_end;
+    hs_registry_begin_fn *on_begin; /* NULL: nobody asks */
+    hs_registry_peer_fn *on_peer;   /* NULL: such a connection is no good */
+    void *ctx;
+};
 
 struct hs_registry {
     struct hs_listener listener;
@@ -42,8 +54,7 @@ struct hs_registry {
     size_t pending_next;                /* slot of the next one, modulo their number */
     int room[HS_GUEST_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */
     bool is_listening;      /* false: waits for room */
-    hs_registry_end_fn *on_end;
-    void *on_end_ctx;
+    struct hs_registry_config config;
     uint64_t image_count;      /* hellos accepted */
     uint64_t stranger_count;   /* connections of other users */
     uint64_t unseen_count;     /* processes that ended between connect and hello */
@@ -52,7 +63,9 @@ struct hs_registry {
     uint64_t own_malloc_count; /* images whose executable has a malloc of its own */
 };
 
+/* With a listener of its own, of a random name. */
 int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx);
+int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry_config *config);
 /* Closes all targets. Fine on a zeroed struct with epoll_fd -1. */
 void hs_registry_close(struct hs_registry *registry);
 
@@ -65,6 +78,10 @@ static inline int hs_registry_fd(const struct hs_registry *registry)
 /* Does what there is to do, without waiting; some of it, if there is much. To be called about every
  * second in any case. */
 void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
+
+/* An image that announces itself otherwise than by a hello: as if the guest had come through the socket. Takes
+ * over its descriptors. -errno: it was no good, see bad_why. */
+int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns);
 
 /* The running target of `pid`, or NULL. */
 struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid);

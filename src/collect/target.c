@@ -14,6 +14,9 @@
 #define HS_RSS_PERIOD_FIRST_NS UINT64_C(2000000)
 #define HS_RSS_PERIOD_MAX_NS   UINT64_C(250000000)
 
+/* Threads looked at for a figure that is only told. */
+#define HS_BLOCKS_ASKED_MAX 4096
+
 /* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
 #define HS_PRELUDE_NS UINT64_C(1000000000)
 
@@ -60,8 +63,11 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     }
     target->pid = guest->pid;
     target->pidfd = guest->pidfd;
+    target->uid = guest->uid;
     target->hello_flags = guest->hello.flags;
+    target->is_dormant = (guest->hello.flags & HS_HELLO_DORMANT) != 0;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
+    target->rss_period_max_ns = HS_RSS_PERIOD_MAX_NS;
     introduce(target);
     if (guest->is_gone || is_impostor(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
@@ -116,8 +122,8 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
     }
     target->rss_next_ns = now_ns + target->rss_period_ns;
     target->rss_period_ns += target->rss_period_ns / 2;
-    if (target->rss_period_ns > HS_RSS_PERIOD_MAX_NS) {
-        target->rss_period_ns = HS_RSS_PERIOD_MAX_NS;
+    if (target->rss_period_ns > target->rss_period_max_ns) {
+        target->rss_period_ns = target->rss_period_max_ns;
     }
 }
 
@@ -132,14 +138,78 @@ void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind 
     }
 }
 
-void hs_target_stop_recording(struct hs_target *target)
+static void change_interval(struct hs_target *target, uint64_t interval_bytes)
 {
     struct hs_region_control_v1 *control = target->region.control;
-    hs_store_relaxed(&control->interval_bytes, HS_INTERVAL_OFF);
+    hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER settings: the interval before its generation. */
     hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
-    /* Every thread takes the slow path once, sees the generation, and sleeps. */
+    /* Every thread takes the slow path once, and sees the generation. */
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
+}
+
+int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns)
+{
+    if (target->has_recorded) {
+        return -EALREADY;
+    }
+    uint64_t was_bytes = hs_load_relaxed(&target->region.control->interval_bytes);
+    target->session_interval_bytes = interval_bytes;
+    if (target->is_dormant) {
+        target->is_dormant = false;
+        target->session_start_ns = now_ns;
+        target->rss_next_ns = 0;
+        hs_target_look(target, now_ns); /* its clock stood still */
+    }
+    if (was_bytes != interval_bytes && !target->has_ended) {
+        change_interval(target, interval_bytes);
+    }
+    return 0;
+}
+
+void hs_target_end_session(struct hs_target *target)
+{
+    if (!target->is_dormant) {
+        target->is_dormant = true;
+        target->has_recorded = true;
+        /* Of one that is gone as well: forked children that have not begun look there. */
+        change_interval(target, HS_INTERVAL_OFF);
+    }
+}
+
+uint64_t hs_target_sample_count(struct hs_target *target)
+{
+    struct hs_thread_block_v1 block;
+    uint64_t sum = 0;
+    if (hs_region_refresh(&target->region) < 0) {
+        return 0;
+    }
+    uint64_t count = hs_region_count(&target->region, HS_SECTION_BLOCKS);
+    count = count < HS_BLOCKS_ASKED_MAX ? count : HS_BLOCKS_ASKED_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        if (hs_region_read(&target->region, HS_SECTION_BLOCKS, i, 1, &block) == 0) {
+            sum += block.sample_count;
+        }
+    }
+    return sum;
+}
+
+/* What a session that began later can say of a process. */
+static void shorten(const struct hs_target *target, struct hs_snapshot *snap)
+{
+    if (target->session_interval_bytes != 0) {
+        snap->interval_bytes = snap->orig_interval_bytes = target->session_interval_bytes;
+    }
+    if (target->session_start_ns <= snap->start_mono_ns) {
+        return;
+    }
+    uint64_t shift_ms = (target->session_start_ns - snap->start_mono_ns) / 1000000;
+    for (uint32_t i = 0; i < snap->thread_count; i++) {
+        uint64_t start_ms = snap->threads[i].start_ms;
+        snap->threads[i].start_ms = start_ms > shift_ms ? start_ms - shift_ms : 0;
+    }
+    snap->start_mono_ns = target->session_start_ns;
+    snap->is_from_startup = false;
 }
 
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
@@ -162,6 +232,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         snap->ppid = hs_proc_read_stat(target->pid, &stat) == 0 ? stat.ppid : 0;
         snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
     }
+    shorten(target, snap);
     snap->is_final = is_final;
     snap->has_own_malloc = (target->hello_flags & HS_HELLO_OWN_MALLOC) != 0;
     snap->exit_kind = target->exit_kind;

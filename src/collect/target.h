@@ -6,6 +6,10 @@
  * (RSS) is looked at while the process lives: often at first, since many processes live for
  * milliseconds, then ever more rarely; the high-water mark makes up for what is missed between.
  *
+ * A target that registered with a daemon waits (dormant) until a session begins on it, and may wait again
+ * when the session is over: begin and end are a few words in its control page, which its threads notice at
+ * their next allocation.
+ *
  * Holds     after hs_target_end() nobody writes to the region any more, as far as we know.
  * Threads   one.
  * Fails     -errno; a target that could not be captured can still be closed.
@@ -32,8 +36,19 @@ struct hs_target {
     uint64_t rss_peak_bytes;
     uint64_t rss_next_ns; /* when to look again */
     uint64_t rss_period_ns;
+    uint64_t rss_period_max_ns;
     uint32_t dump_count; /* written so far */
     bool has_failed;     /* a dump could not be made */
+    uid_t uid;           /* whose it was when it announced itself */
+    void *owner; /* of whoever has the registry: what this target belongs to; NULL: nothing */
+    int64_t peak_known_bytes; /* of its owner: the highest live total that was dumped, */
+    uint64_t peak_next_ns;    /* when a higher one may be, */
+    bool is_above;            /* and whether a limit was passed */
+    bool is_dormant;          /* it records nothing */
+    bool has_recorded;        /* it did, in a session that is over */
+    /* Set when a session began after the process did: what was before is not in it. */
+    uint64_t session_start_ns;       /* CLOCK_MONOTONIC; 0: since the process began to record */
+    uint64_t session_interval_bytes; /* 0: as the region says */
 };
 
 /* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
@@ -55,8 +70,21 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns);
 void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind exit_kind,
                    int exit_value);
 
-/* No more samples: for a target that goes on without us. */
-void hs_target_stop_recording(struct hs_target *target);
+/* Records from now on, or goes on from its start if it did so by itself (then it is from the startup).
+ * -EALREADY: it was recorded before, and its region still holds what that session saw. */
+int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns);
+/* No more samples: it goes on without us. */
+void hs_target_end_session(struct hs_target *target);
+
+/* Does it record, with everything since its start? */
+static inline bool hs_target_is_from_startup(const struct hs_target *target)
+{
+    return !target->is_dormant && target->session_start_ns == 0 &&
+           target->region.header.is_from_startup != 0;
+}
+
+/* Allocations recorded so far. 0 when that cannot be read. */
+uint64_t hs_target_sample_count(struct hs_target *target);
 
 /* `is_final`: no other will follow. */
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,

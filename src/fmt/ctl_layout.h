@@ -8,6 +8,13 @@
  * answer and keeps no descriptor. What was sent on a connection outlives its sender, so a process
  * that dies at once is still profiled.
  *
+ * Without a collector's name in its environment a client looks for a daemon, at most at three paths
+ * (HS_ENV_SOCKET, HS_ENV_RUNTIME_FOLDER, HS_CTL_SYSTEM_SOCKET): one try each, and only one whose
+ * daemon runs as root or as the client's own user. It sends the same hello there, usually with
+ * HS_HELLO_DORMANT: it records nothing until a session of the daemon begins on it. A program that is
+ * to be recorded from its first allocation cannot wait for an answer: so a daemon keeps a board beside
+ * its socket, which says whether to begin at once.
+ *
  * A process image is one hello. exec gives the same pid a new image, hence a second hello, which
  * tells the collector that the first image is final.
  *
@@ -22,11 +29,20 @@
 #include <stdint.h>
 
 /* Environment of a profiled program. */
-#define HS_ENV_COLLECTOR   "HEAPSCOPE_COLLECTOR" /* abstract socket name, without the leading NUL */
-#define HS_ENV_INTERVAL    "HEAPSCOPE_INTERVAL"  /* mean bytes between samples, decimal, >= 1 */
-#define HS_ENV_FOLLOW      "HEAPSCOPE_FOLLOW"    /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
-#define HS_ENV_FOLLOW_PID  "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
-#define HS_ENV_SEED        "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+#define HS_ENV_COLLECTOR  "HEAPSCOPE_COLLECTOR"  /* abstract socket name, without the leading NUL */
+#define HS_ENV_INTERVAL   "HEAPSCOPE_INTERVAL"   /* mean bytes between samples, decimal, >= 1 */
+#define HS_ENV_FOLLOW     "HEAPSCOPE_FOLLOW"     /* "0": only HS_ENV_FOLLOW_PID records; else "1" */
+#define HS_ENV_FOLLOW_PID "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
+#define HS_ENV_SEED       "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
+
+/* Where a daemon may listen: a socket of this path, else below this folder, else at a fixed place. */
+#define HS_ENV_SOCKET         "HEAPSCOPE_SOCKET"
+#define HS_ENV_RUNTIME_FOLDER "XDG_RUNTIME_DIR"
+#define HS_CTL_SOCKET_NAME    "heapscope.sock"
+#define HS_CTL_SYSTEM_SOCKET  "/run/heapscope/heapscope.sock"
+#define HS_CTL_PATH_MAX       107U /* bytes of a path, which begins with '/'; abstract names do not */
+/* "0": this process never announces itself to a daemon. */
+#define HS_ENV_PROFILEABLE "HEAPSCOPE_PROFILEABLE"
 
 #define HS_CTL_NAME_MAX    64U /* bytes of an abstract name, without its leading NUL */
 #define HS_CTL_CONNECT_MAX 64U /* tries of a client to connect while the queue is full */
@@ -38,6 +54,8 @@
 enum hs_hello_flag {
     /* The executable itself defines malloc: its allocations don't pass through the client. */
     HS_HELLO_OWN_MALLOC = 1U << 0,
+    /* Nothing is recorded so far: it waits for a session. */
+    HS_HELLO_DORMANT = 1U << 1,
 };
 
 struct hs_hello_v1 {
@@ -75,9 +93,8 @@ struct hs_attach_v1 {
     uint32_t attach_bytes; /* sizeof(struct hs_attach_v1) */
     uint32_t flags;        /* enum hs_attach_flag */
     uint64_t interval_bytes;
-    uint64_t seed; /* 0: a random one */
-    char collector[HS_CTL_NAME_MAX + 8];
-    uint32_t reserved0;
+    uint64_t seed;                       /* 0: a random one */
+    char collector[HS_CTL_PATH_MAX + 1]; /* as hs_register_connect() wants it: name or path */
     /* Answers. */
     int32_t region_fd; /* a descriptor of the target's, to be taken and closed; -1: none */
     uint64_t region_bytes;
@@ -87,7 +104,7 @@ struct hs_attach_v1 {
     /* With -EBUSY: who records it, as the control page says; 0: unknown. */
     uint32_t collector_pid;
     uint64_t collector_start_ticks;
-    uint32_t reserved1[6];
+    uint32_t reserved[6];
 };
 
 struct hs_detach_v1 {
@@ -108,6 +125,63 @@ struct hs_refresh_v1 {
     uint32_t reserved[12];
 };
 
-_Static_assert(sizeof(struct hs_attach_v1) == 160 && sizeof(struct hs_detach_v1) == 64 &&
+_Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1) == 64 &&
                    sizeof(struct hs_refresh_v1) == 64,
                "layout v1");
+
+/*
+ * The board: a file beside a daemon's socket, SOCKET.board. It is replaced as a whole (rename), and
+ * believed when it belongs to root or to the client's own user.
+ */
+#define HS_BOARD_SUFFIX  ".board"
+#define HS_BOARD_MAGIC   UINT64_C(0x3130445241424853) /* "SHBARD01" read as little-endian */
+#define HS_BOARD_VERSION 1U
+
+struct hs_board_v1 {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t board_bytes; /* sizeof(struct hs_board_v1); a later version may be longer */
+    /* Programs that start now record at once, with this interval: the smallest of all sessions that
+     * wait for programs to start. 0: none does. Who is not meant is told right after its hello. */
+    uint64_t startup_interval_bytes;
+    uint64_t reserved[5];
+};
+
+_Static_assert(sizeof(struct hs_board_v1) == 64, "layout v1");
+
+/*
+ * What heapscope's commands and a daemon say to each other, on the same socket: one message is one
+ * datagram, this head and behind it a protobuf message of src/ctl/ctl.proto. A body that is longer
+ * than HS_CTL_BODY_MAX comes in a memfd of its own, the last descriptor of the datagram.
+ */
+#define HS_CTL_MAGIC    UINT64_C(0x31304c5443534548) /* "HESCTL01" read as little-endian */
+#define HS_CTL_VERSION  1U
+#define HS_CTL_BODY_MAX 32768U
+#define HS_CTL_FILE_MAX (UINT64_C(64) << 20) /* of a body in a file */
+
+struct hs_ctl_head_v1 {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t kind;       /* enum hs_ctl_kind; the answer's kind is the request's + 1, or an error */
+    uint32_t body_bytes; /* of what follows, or of the file */
+    uint32_t flags;      /* enum hs_ctl_flag */
+};
+
+enum hs_ctl_kind {
+    HS_CTL_ERROR,
+    HS_CTL_START = 2,
+    HS_CTL_STARTED,
+    HS_CTL_STOP,
+    HS_CTL_STOPPED,
+    HS_CTL_LIST,
+    HS_CTL_LISTED,
+    HS_CTL_SNAPSHOT,
+    HS_CTL_SNAPPED,
+    HS_CTL_KIND_N,
+};
+
+enum hs_ctl_flag {
+    HS_CTL_IN_FILE = 1U << 0, /* the body is in the last descriptor */
+};
+
+_Static_assert(sizeof(struct hs_ctl_head_v1) == 24, "layout v1");

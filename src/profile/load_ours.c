@@ -36,6 +36,7 @@ struct hs_load_process {
     /* Of the last dump: */
     uint64_t lost_count[16], stack_end_count[16];
     uint64_t bad_count;
+    bool is_rejected;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
 };
@@ -132,6 +133,7 @@ static void set_counters(struct hs_load_process *process, const Hs__Pb__HsDump *
         process->stack_end_count[i] = dump->stack_end_count[i];
     }
     process->bad_count = dump->bad_count;
+    process->is_rejected = dump->is_rejected;
 }
 
 static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
@@ -361,6 +363,8 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     }
     hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
                 process->bad_count);
+    hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_REJECTED),
+                process->is_rejected);
 }
 
 void hs_load_ours_finish(struct hs_load *load)

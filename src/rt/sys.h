@@ -167,6 +167,21 @@ static inline long hs_sys_write(int fd, const void *data, size_t len_bytes)
     return hs_arch_syscall(SYS_write, fd, (long)data, (long)len_bytes, 0, 0, 0);
 }
 
+static inline long hs_sys_read(int fd, void *data, size_t cap_bytes)
+{
+    return hs_arch_syscall(SYS_read, fd, (long)data, (long)cap_bytes, 0, 0, 0);
+}
+
+static inline long hs_sys_open(const char *path, int flags)
+{
+    return hs_arch_syscall(SYS_openat, -100 /* AT_FDCWD */, (long)path, flags, 0, 0, 0);
+}
+
+static inline uint32_t hs_sys_geteuid(void)
+{
+    return (uint32_t)hs_arch_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+}
+
 static inline long hs_sys_readlink(const char *path, char *buf, size_t cap_bytes)
 {
     return hs_arch_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, (long)path, (long)buf,

@@ -83,6 +83,7 @@ struct hs_snapshot {
     uint32_t cmdline_bytes;
     bool is_from_startup;
     bool is_final;       /* the last one of this process */
+    bool is_rejected;    /* another session records the process: there is nothing in this one */
     bool has_own_malloc; /* the executable carries its own malloc: nothing could be seen */
     enum hs_exit_kind exit_kind;
     int exit_value;

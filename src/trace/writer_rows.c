@@ -205,6 +205,9 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     SET(is_final, snap->is_final);
     SET(is_from_startup, snap->is_from_startup);
     SET(has_own_malloc, snap->has_own_malloc);
+    if (snap->is_rejected) {
+        SET(is_rejected, true);
+    }
     SET(exit_kind, (uint32_t)snap->exit_kind);
     SET(exit_value, snap->exit_value);
 #undef SET

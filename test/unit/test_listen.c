@@ -147,7 +147,7 @@ static void test_recording_is_switched_off_as_clients_expect(void **state)
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
     assert_int_equal(hs_target_open(&guest, 1000, &target, NULL), 0);
-    hs_target_stop_recording(target);
+    hs_target_end_session(target);
     assert_int_equal(w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(w.control->generation, 1);
     assert_true(w.control->floor_bytes == HS_FLOOR_STEP);

@@ -1,0 +1,28 @@
+/*
+ * Who wants our region, and how recording is to begin: a collector that our environment names, or a daemon.
+ *
+ * Threads   once, at start.
+ * Fails     false, or -errno: nobody does, and the process goes on unprofiled.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/door.h"
+#include "client/env.h"
+
+struct hs_caller {
+    const char *name;        /* of its socket, as hs_register_connect wants it */
+    int sock;                /* connected already; -1: not */
+    bool is_late;            /* it came to a process that runs already */
+    uint64_t interval_bytes; /* HS_INTERVAL_OFF: to wait for a session */
+    struct hs_door door;
+};
+
+bool hs_caller_find(const struct hs_env *env, struct hs_caller *ret_caller);
+
+/* Hands it the region; `fd` stays ours. */
+int hs_caller_announce(const struct hs_caller *caller, int fd);
+
+void hs_caller_leave(const struct hs_caller *caller);

@@ -1,0 +1,344 @@
+/*
+ * The hub's life, schedules and ends of sessions: see hub.h. Who gets which process: hub_targets.c.
+ */
+#include "session/hub.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/atomic.h"
+#include "session/hub_targets.h"
+#include "util/array.h"
+
+/* Sizes of recorded processes, and whether they reach a limit. */
+#define HS_LOOK_MIN_NS   UINT64_C(20000000)
+#define HS_LOOK_MAX_NS   UINT64_C(250000000) /* they learn the time from us */
+#define HS_LOOK_LIMIT_NS UINT64_C(200000000)
+/* A session without processes, that none can join: is its time over? */
+#define HS_LOOK_ENDS_NS UINT64_C(250000000)
+#define HS_GRACE_NS     UINT64_C(500000000)
+/* A registry that waits for descriptors asks again. */
+#define HS_ROOM_NS UINT64_C(1000000000)
+/* A new peak is worth a dump when it is so much higher than the last one, and some time has passed. */
+#define HS_PEAK_STEP_SHIFT 4 /* 1/16 */
+#define HS_PEAK_STEP_BYTES (1 << 16)
+#define HS_PEAK_PAUSE_NS   UINT64_C(1000000000)
+
+/* --- the registry's news ----------------------------------------------------------------------- */
+
+static void on_begin(void *ctx, struct hs_target *target)
+{
+    hs_hub_welcome(ctx, target);
+}
+
+static void on_end(void *ctx, struct hs_target *target)
+{
+    struct hs_hub *hub = ctx;
+    struct hs_session *session = target->owner;
+    if (session) {
+        hs_hub_dump(hub, target, target->end_ns, true);
+        session->ended_sample_count += hs_target_sample_count(target);
+    }
+    hs_target_close(target);
+}
+
+static void on_peer(void *ctx, int connection_fd)
+{
+    const struct hs_hub *hub = ctx;
+    hub->config.on_peer(hub->config.ctx, connection_fd);
+}
+
+int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
+{
+    struct hs_hub *hub = calloc(1, sizeof(*hub));
+    if (!hub) {
+        return -ENOMEM;
+    }
+    hub->config = *config;
+    const struct hs_registry_config registry = { .listener = config->listener,
+                                                 .on_begin = on_begin,
+                                                 .on_end = on_end,
+                                                 .on_peer = config->on_peer ? on_peer : NULL,
+                                                 .ctx = hub };
+    int r = hs_registry_open_with(&hub->registry, &registry);
+    if (r < 0) {
+        free(hub);
+        return r;
+    }
+    *ret_hub = hub;
+    return 0;
+}
+
+struct hs_hub *hs_hub_free(struct hs_hub *hub)
+{
+    if (hub) {
+        hs_registry_close(&hub->registry);
+        free(hub->sessions);
+        free(hub);
+    }
+    return NULL;
+}
+
+/* --- dumps ------------------------------------------------------------------------------------- */
+
+void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final)
+{
+    struct hs_session *session = target->owner;
+    struct hs_snapshot *snap;
+    if (!session || session->error != 0) {
+        return;
+    }
+    if (hs_target_capture(target, now_ns, is_final, &snap) < 0) {
+        hub->unreadable_count += !target->has_failed;
+        target->has_failed = true;
+        return;
+    }
+    hs_session_dump(session, snap);
+    hs_snapshot_free(snap);
+}
+
+static void dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->registry.target_count; i++) {
+        struct hs_target *target = hub->registry.targets[i];
+        if (target->owner && (!session || target->owner == session)) {
+            hs_hub_dump(hub, target, now_ns, false);
+        }
+    }
+}
+
+void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns)
+{
+    dump_session(hub, NULL, now_ns);
+}
+
+int hs_hub_snapshot(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns,
+                    hs_buf_sink_fn *sink, void *sink_ctx)
+{
+    const struct hs_trace_writer_config config = { .sink = sink, .sink_ctx = sink_ctx };
+    struct hs_trace_writer *writer = NULL;
+    struct hs_snapshot *snap = NULL;
+    int r = hs_target_capture(target, now_ns, false, &snap);
+    if (r < 0) {
+        hub->unreadable_count += !target->has_failed;
+        target->has_failed = true;
+        return r;
+    }
+    r = hs_trace_writer_new(&config, &writer);
+    if (r == 0) {
+        r = hs_trace_writer_begin(writer);
+    }
+    if (r == 0) {
+        r = hs_trace_writer_dump(writer, snap);
+    }
+    if (r == 0) {
+        r = hs_trace_writer_finish(writer);
+    }
+    hs_trace_writer_free(writer);
+    hs_snapshot_free(snap);
+    return r;
+}
+
+/* --- sessions ---------------------------------------------------------------------------------- */
+
+size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < hub->registry.target_count; i++) {
+        count += hub->registry.targets[i]->owner == session;
+    }
+    return count;
+}
+
+uint64_t hs_hub_startup_interval(const struct hs_hub *hub)
+{
+    uint64_t least = 0;
+    for (size_t i = 0; i < hub->session_count; i++) {
+        const struct hs_session *session = hub->sessions[i];
+        uint64_t interval = session->settings.interval_bytes;
+        if (hs_session_waits(session) && (least == 0 || interval < least)) {
+            least = interval;
+        }
+    }
+    return least;
+}
+
+int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
+                 hs_hub_say_fn *say, void *say_ctx)
+{
+    int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
+                             sizeof(hub->sessions[0]));
+    if (r < 0) {
+        return r;
+    }
+    hub->sessions[hub->session_count++] = session;
+    hub->look_ns = now_ns;
+    hs_hub_take_running(hub, session, now_ns, say, say_ctx);
+    return 0;
+}
+
+void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->registry.target_count; i++) {
+        struct hs_target *target = hub->registry.targets[i];
+        if (target->owner == session) {
+            hs_hub_dump(hub, target, now_ns, true);
+            session->ended_sample_count += hs_target_sample_count(target);
+            hs_target_end_session(target);
+            target->owner = NULL;
+        }
+    }
+    for (size_t i = 0; i < hub->session_count; i++) {
+        if (hub->sessions[i] == session) {
+            hub->session_count--;
+            memmove(hub->sessions + i, hub->sessions + i + 1,
+                    (hub->session_count - i) * sizeof(hub->sessions[0]));
+            break;
+        }
+    }
+    session->is_over = true;
+    session->end_ns = now_ns;
+    hub->config.on_over(hub->config.ctx, session);
+}
+
+/* Asked for by pid, and none of them is left? */
+static bool has_nobody_left(const struct hs_hub *hub, const struct hs_session *session)
+{
+    if (hs_session_waits(session) || session->expected.count > 0 ||
+        hs_hub_target_count(hub, session) > 0) {
+        return false;
+    }
+    for (size_t i = 0; i < session->settings.pid_count; i++) {
+        pid_t pid = session->settings.pids[i];
+        const struct hs_target *target = hs_registry_find(&hub->registry, pid);
+        /* Whoever has seen it end knows: it may be a zombie still. One that executes something is back with
+         * a hello soon. */
+        if (!target && hs_pid_list_has(&session->seen, pid) && kill(pid, 0) == 0) {
+            struct hs_proc_stat stat;
+            if (hs_proc_read_stat(pid, &stat) == 0 && stat.state != 'Z' && !stat.is_exiting) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* A program that puts itself into the background is gone before its child, which announces itself with its
+ * first sample, is there. */
+static bool is_deserted(const struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
+{
+    if (!has_nobody_left(hub, session)) {
+        session->idle_ns = 0;
+        return false;
+    }
+    session->idle_ns = session->idle_ns ? session->idle_ns : now_ns;
+    return session->process_count == 0 || now_ns >= session->idle_ns + HS_GRACE_NS;
+}
+
+/* The first session that is to end now, or NULL. */
+static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->session_count; i++) {
+        struct hs_session *session = hub->sessions[i];
+        if (now_ns >= session->end_ns || session->error != 0 || is_deserted(hub, session, now_ns)) {
+            return session;
+        }
+    }
+    return NULL;
+}
+
+/* --- time -------------------------------------------------------------------------------------- */
+
+/* A dump because of what the process's live memory has come to? */
+static bool wants_dump(struct hs_target *target, uint64_t now_ns)
+{
+    const struct hs_session_settings *settings = &((struct hs_session *)target->owner)->settings;
+    const struct hs_region_control_v1 *control = target->region.control;
+    int64_t live = hs_load_relaxed(&control->live_bytes);
+    int64_t peak = hs_load_relaxed(&control->peak_bytes);
+    uint64_t limit = settings->dump_above_bytes;
+    bool is_wanted = false;
+    if (limit > 0) {
+        bool is_above = live > 0 && (uint64_t)live > limit;
+        is_wanted = is_above && !target->is_above;
+        /* Armed again when it has come down clearly. */
+        target->is_above = is_above || (target->is_above && (uint64_t)live > limit - limit / 8);
+    }
+    if (settings->is_dumping_at_peak && now_ns >= target->peak_next_ns && peak > 0) {
+        int64_t known = target->peak_known_bytes;
+        if (peak - known > (known >> HS_PEAK_STEP_SHIFT) + HS_PEAK_STEP_BYTES) {
+            target->peak_known_bytes = peak;
+            target->peak_next_ns = now_ns + HS_PEAK_PAUSE_NS;
+            is_wanted = true;
+        }
+    }
+    return is_wanted;
+}
+
+static bool has_limits(const struct hs_session *session)
+{
+    return session->settings.dump_above_bytes > 0 || session->settings.is_dumping_at_peak;
+}
+
+/* At recorded processes; returns when to look again. */
+static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < hub->registry.target_count; i++) {
+        struct hs_target *target = hub->registry.targets[i];
+        if (!target->owner) {
+            continue;
+        }
+        next_ns = next_ns < now_ns + HS_LOOK_MAX_NS ? next_ns : now_ns + HS_LOOK_MAX_NS;
+        hs_target_look(target, now_ns);
+        next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
+        if (has_limits(target->owner)) {
+            uint64_t limit_ns = now_ns + HS_LOOK_LIMIT_NS;
+            next_ns = limit_ns < next_ns ? limit_ns : next_ns;
+            if (wants_dump(target, now_ns)) {
+                hs_hub_dump(hub, target, now_ns, false);
+            }
+        }
+    }
+    /* Many at once rather than one after the other: we need not be punctual. */
+    uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
+    return next_ns < least_ns ? least_ns : next_ns;
+}
+
+/* Schedules, and sessions that end; returns when the next thing is due. */
+static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    struct hs_session *over;
+    while ((over = find_over(hub, now_ns)) != NULL) {
+        hs_hub_stop(hub, over, now_ns);
+    }
+    for (size_t i = 0; i < hub->session_count; i++) {
+        if (hs_session_take_due_dump(hub->sessions[i], now_ns)) {
+            dump_session(hub, hub->sessions[i], now_ns);
+        }
+    }
+    if (hub->session_count > 0 && now_ns >= hub->look_ns) {
+        hub->look_ns = look(hub, now_ns);
+    }
+    for (size_t i = 0; i < hub->session_count; i++) {
+        const struct hs_session *session = hub->sessions[i];
+        next_ns = session->end_ns < next_ns ? session->end_ns : next_ns;
+        next_ns = session->next_dump_ns < next_ns ? session->next_dump_ns : next_ns;
+        if (!hs_session_waits(session) && hs_hub_target_count(hub, session) == 0) {
+            uint64_t ends_ns = now_ns + HS_LOOK_ENDS_NS;
+            next_ns = ends_ns < next_ns ? ends_ns : next_ns;
+        }
+    }
+    return hub->session_count > 0 && hub->look_ns < next_ns ? hub->look_ns : next_ns;
+}
+
+uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
+{
+    hs_registry_turn(&hub->registry, now_ns);
+    uint64_t next_ns = keep_time(hub, now_ns);
+    bool is_deaf = hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
+    return is_deaf && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
+}

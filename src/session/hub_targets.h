@@ -1,0 +1,18 @@
+/*
+ * Which session gets which process: the half of the hub that decides. See hub.h.
+ *
+ * Threads   as the hub.
+ */
+#pragma once
+
+#include "session/hub.h"
+
+/* An image has begun, and may have ended already. */
+void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target);
+
+/* What runs already when a session starts. */
+void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
+                         hs_hub_say_fn *say, void *say_ctx);
+
+/* A dump of a target for its session, if it has one. */
+void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);

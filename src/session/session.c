@@ -1,0 +1,220 @@
+/*
+ * A session's life and trace: see session.h. Its settings: session_settings.c.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/symbol_packets.h"
+#include "session/trace_names.h"
+#include "util/array.h"
+
+static int count_out(void *ctx, const void *data, size_t bytes)
+{
+    struct hs_session *session = ctx;
+    int r = session->sink(session->sink_ctx, data, bytes);
+    if (r == 0) {
+        session->bytes += bytes;
+    }
+    return r;
+}
+
+static void schedule(struct hs_session *session, uint64_t now_ns)
+{
+    const struct hs_session_settings *settings = &session->settings;
+    uint64_t first_ns = settings->dump_phase_ns ? settings->dump_phase_ns : settings->dump_every_ns;
+    session->start_ns = now_ns;
+    session->end_ns = settings->duration_ns ? now_ns + settings->duration_ns : UINT64_MAX;
+    session->next_dump_ns = settings->dump_every_ns ? now_ns + first_ns : UINT64_MAX;
+}
+
+int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
+                   uint64_t now_ns, struct hs_session **ret_session)
+{
+    struct hs_session *session = calloc(1, sizeof(*session));
+    if (!session) {
+        return -ENOMEM;
+    }
+    session->sink = sink;
+    session->sink_ctx = sink_ctx;
+    const struct hs_trace_writer_config config = { .sink = count_out,
+                                                   .sink_ctx = session,
+                                                   .is_compressing = settings->is_compressing };
+    int r = hs_trace_writer_new(&config, &session->writer);
+    if (r == 0) {
+        r = hs_trace_writer_begin(session->writer);
+    }
+    if (r < 0) {
+        hs_session_free(session);
+        return r;
+    }
+    session->settings = *settings;
+    *settings = (struct hs_session_settings){ 0 };
+    schedule(session, now_ns);
+    *ret_session = session;
+    return 0;
+}
+
+struct hs_session *hs_session_free(struct hs_session *session)
+{
+    if (session) {
+        hs_trace_writer_free(session->writer);
+        hs_symbol_wanted_deinit(&session->wanted);
+        hs_session_settings_deinit(&session->settings);
+        free(session->seen.pids);
+        free(session->expected.pids);
+        free(session);
+    }
+    return NULL;
+}
+
+/* --- whom it means ----------------------------------------------------------------------------- */
+
+static struct hs_match match_of(const struct hs_session *session)
+{
+    const struct hs_session_settings *settings = &session->settings;
+    return (struct hs_match){ .pids = settings->pids,
+                              .pid_count = settings->pid_count,
+                              .names = (const char *const *)settings->names,
+                              .name_count = settings->name_count,
+                              .is_all = settings->is_all,
+                              .min_anon_bytes = settings->min_anon_bytes };
+}
+
+bool hs_session_is_allowed(const struct hs_session *session, uid_t uid)
+{
+    return session->settings.is_any_uid || session->settings.uid == uid;
+}
+
+bool hs_session_covers_starting(const struct hs_session *session,
+                                const struct hs_match_facts *facts)
+{
+    struct hs_match match = match_of(session);
+    if (!session->settings.is_taking_startup) {
+        /* A process that was asked for by its pid stays asked for when it executes another program. */
+        match.name_count = 0;
+        match.is_all = false;
+    }
+    return !session->is_over && hs_session_is_allowed(session, facts->uid) &&
+           hs_match_starting(&match, facts);
+}
+
+bool hs_session_covers_running(const struct hs_session *session, const struct hs_match_facts *facts)
+{
+    struct hs_match match = match_of(session);
+    return !session->is_over && session->settings.is_taking_running &&
+           hs_session_is_allowed(session, facts->uid) && hs_match_running(&match, facts);
+}
+
+bool hs_session_waits(const struct hs_session *session)
+{
+    struct hs_match match = match_of(session);
+    return session->settings.is_taking_startup && hs_match_waits(&match);
+}
+
+/* --- lists of processes ------------------------------------------------------------------------ */
+
+void hs_pid_list_add(struct hs_pid_list *list, pid_t pid)
+{
+    if (pid <= 0 || hs_pid_list_has(list, pid)) {
+        return;
+    }
+    if (list->count == HS_PID_LIST_MAX) {
+        list->count--;
+        memmove(list->pids, list->pids + 1, list->count * sizeof(list->pids[0]));
+    }
+    if (hs_array_reserve(&list->pids, &list->capacity, list->count + 1, sizeof(list->pids[0])) ==
+        0) {
+        list->pids[list->count++] = pid;
+    }
+}
+
+bool hs_pid_list_has(const struct hs_pid_list *list, pid_t pid)
+{
+    for (size_t i = list->count; i > 0; i--) {
+        if (list->pids[i - 1] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->pids[i] == pid) {
+            list->count--;
+            memmove(list->pids + i, list->pids + i + 1, (list->count - i) * sizeof(list->pids[0]));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the trace --------------------------------------------------------------------------------- */
+
+int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
+{
+    if (session->error == 0) {
+        session->error = hs_trace_writer_dump(session->writer, snap);
+    }
+    if (session->error == 0) {
+        session->dump_count++;
+        if (session->settings.is_symbolizing) {
+            session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap);
+        }
+    }
+    return session->error;
+}
+
+int hs_session_dump_rejected(struct hs_session *session, const struct hs_process_facts *facts,
+                             uint64_t now_ns)
+{
+    char exe[1] = "";
+    struct hs_snap_heap heap = { .name = "libc.malloc" };
+    struct hs_snapshot snap = {
+        .pid = (uint32_t)facts->facts.pid,
+        .exe = exe,
+        .cmdline = (char *)(uintptr_t)facts->cmdline,
+        .cmdline_bytes = (uint32_t)facts->facts.cmdline_bytes,
+        .is_final = true,
+        .is_rejected = true,
+        .start_mono_ns = now_ns,
+        .time_mono_ns = now_ns,
+        .interval_bytes = session->settings.interval_bytes,
+        .orig_interval_bytes = session->settings.interval_bytes,
+        .heaps = &heap,
+        .heap_count = 1,
+    };
+    memcpy(snap.comm, facts->comm, sizeof(snap.comm));
+    if (session->error == 0) {
+        session->error = hs_trace_writer_dump(session->writer, &snap);
+    }
+    session->rejected_count++;
+    return session->error;
+}
+
+bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
+{
+    uint64_t every_ns = session->settings.dump_every_ns;
+    if (every_ns == 0 || now_ns < session->next_dump_ns) {
+        return false;
+    }
+    session->next_dump_ns += (1 + (now_ns - session->next_dump_ns) / every_ns) * every_ns;
+    return true;
+}
+
+int hs_session_finish(struct hs_session *session, const char *cache_folder)
+{
+    bool is_interrupted = false;
+    if (session->error == 0 && session->settings.is_symbolizing) {
+        /* A trace without names is still one; an error of the writer comes back at the end. */
+        hs_trace_names_append(session->writer, &session->wanted, cache_folder, &is_interrupted);
+    }
+    if (session->error == 0) {
+        session->error = hs_trace_writer_finish(session->writer);
+    }
+    return session->error;
+}

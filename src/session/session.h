@@ -1,0 +1,127 @@
+/*
+ * A session: one request to profile some processes, with its settings, its schedule and its trace.
+ *
+ *     RUNNING ──stop, duration over, its last process ended, trace not to be written──► OVER
+ *
+ * It knows which processes it means, and writes what it is given; which of them it gets, and when, is the
+ * hub's affair. Everything leaves through a sink, as it comes: its memory grows with distinct stacks and
+ * symbols only, not with time, and its file with what has changed.
+ *
+ * When it is over, the trace still lacks names. Looking them up takes seconds and reads files of other
+ * people's programs, so whoever owns the session does that (hs_session_finish) where he can afford it.
+ *
+ * Holds     after the first failure of the trace nothing more is written.
+ * Threads   one.
+ * Fails     -errno; `error` keeps the first one of the trace.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "session/match.h"
+#include "session/process_facts.h"
+#include "symbol/symbol_wanted.h"
+#include "trace/trace_writer.h"
+
+#define HS_SESSION_NAME_MAX     63
+#define HS_SESSION_PIDS_MAX     4096
+#define HS_SESSION_NAMES_MAX    256
+#define HS_SESSION_INTERVAL_MAX (UINT64_C(1) << 40)
+
+/* Zero-initialised and with an interval it means nothing and takes nobody. */
+struct hs_session_settings {
+    char name[HS_SESSION_NAME_MAX + 1]; /* letters, digits, and . _ - */
+    pid_t *pids;                        /* owned, as are the names */
+    size_t pid_count;
+    char **names;
+    size_t name_count;
+    bool is_all;
+    uint64_t min_anon_bytes; /* of running processes */
+    uid_t uid;               /* whose processes it may have; */
+    bool is_any_uid;         /* true: everybody's */
+    uint64_t interval_bytes;
+    bool is_taking_startup; /* programs that start while it runs */
+    bool is_taking_running; /* processes that run when it starts */
+    bool is_symbolizing;
+    bool is_compressing;
+    bool is_dumping_at_peak;
+    uint64_t dump_above_bytes; /* 0: at no limit */
+    uint64_t dump_every_ns;    /* 0: only at the end */
+    uint64_t dump_phase_ns;    /* before the first scheduled dump; 0: dump_every_ns */
+    uint64_t duration_ns;      /* 0: until it is stopped */
+};
+
+/* Adds a pid, or a name or glob. -ENOMEM; -E2BIG: too many. */
+int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid);
+int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name);
+void hs_session_settings_deinit(struct hs_session_settings *settings);
+
+/* NULL, or what is wrong with them, in a few words. */
+const char *hs_session_settings_check(const struct hs_session_settings *settings);
+
+/* May this stand as a session's name? */
+bool hs_session_is_name(const char *name);
+
+/* The newest so many; the oldest are forgotten. */
+#define HS_PID_LIST_MAX 4096
+
+struct hs_pid_list {
+    pid_t *pids;
+    size_t count, capacity;
+};
+
+void hs_pid_list_add(struct hs_pid_list *list, pid_t pid);
+bool hs_pid_list_has(const struct hs_pid_list *list, pid_t pid);
+/* Was it there? */
+bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid);
+
+struct hs_session {
+    struct hs_session_settings settings;
+    struct hs_trace_writer *writer;
+    struct hs_symbol_wanted wanted; /* code addresses that will want names */
+    hs_buf_sink_fn *sink;
+    void *sink_ctx;
+    void *owner; /* of whoever started it */
+    bool is_over;
+    int error;                 /* of the trace; 0: none */
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
+    uint64_t idle_ns;          /* since when it has nobody left to record; 0: it has */
+    uint64_t bytes;            /* handed to the sink */
+    uint64_t process_count;    /* process images recorded so far */
+    uint64_t rejected_count;   /* and those that another session had */
+    uint64_t dump_count;
+    uint64_t ended_sample_count; /* of images that ended */
+    struct hs_pid_list seen;     /* processes it has, or had: their forked children are its, too */
+    struct hs_pid_list expected; /* running ones that are about to get a client for it */
+};
+
+/* Takes over the settings, and begins the trace. */
+int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
+                   uint64_t now_ns, struct hs_session **ret_session);
+/* NULL is fine. Returns NULL. */
+struct hs_session *hs_session_free(struct hs_session *session);
+
+/* Does it mean this process, and may it have it? */
+bool hs_session_covers_starting(const struct hs_session *session,
+                                const struct hs_match_facts *facts);
+bool hs_session_covers_running(const struct hs_session *session,
+                               const struct hs_match_facts *facts);
+bool hs_session_is_allowed(const struct hs_session *session, uid_t uid);
+
+/* May a process come that is not there yet? */
+bool hs_session_waits(const struct hs_session *session);
+
+int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
+/* An empty dump of a process that another session records. */
+int hs_session_dump_rejected(struct hs_session *session, const struct hs_process_facts *facts,
+                             uint64_t now_ns);
+
+/* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
+bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);
+
+/* The end of the trace: names, if they are wanted, and what is still buffered. `cache_folder` as in
+ * trace_names.h. Takes long. */
+int hs_session_finish(struct hs_session *session, const char *cache_folder);

@@ -1,0 +1,89 @@
+/*
+ * What a session is asked for: see session.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/session.h"
+
+bool hs_session_is_name(const char *name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t bytes = strlen(name);
+    return bytes > 0 && bytes <= HS_SESSION_NAME_MAX && strspn(name, allowed) == bytes &&
+           name[0] != '-';
+}
+
+int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid)
+{
+    if (settings->pid_count == HS_SESSION_PIDS_MAX) {
+        return -E2BIG;
+    }
+    pid_t *pids = realloc(settings->pids, (settings->pid_count + 1) * sizeof(pids[0]));
+    if (!pids) {
+        return -ENOMEM;
+    }
+    settings->pids = pids;
+    settings->pids[settings->pid_count++] = pid;
+    return 0;
+}
+
+int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name)
+{
+    if (settings->name_count == HS_SESSION_NAMES_MAX) {
+        return -E2BIG;
+    }
+    char **names = realloc(settings->names, (settings->name_count + 1) * sizeof(names[0]));
+    if (!names) {
+        return -ENOMEM;
+    }
+    settings->names = names;
+    settings->names[settings->name_count] = strdup(name);
+    if (!settings->names[settings->name_count]) {
+        return -ENOMEM;
+    }
+    settings->name_count++;
+    return 0;
+}
+
+void hs_session_settings_deinit(struct hs_session_settings *settings)
+{
+    for (size_t i = 0; i < settings->name_count; i++) {
+        free(settings->names[i]);
+    }
+    free(settings->names);
+    free(settings->pids);
+    *settings = (struct hs_session_settings){ 0 };
+}
+
+const char *hs_session_settings_check(const struct hs_session_settings *settings)
+{
+    if (settings->interval_bytes == 0 || settings->interval_bytes > HS_SESSION_INTERVAL_MAX) {
+        return "the interval must be at least 1 byte, and at most 1T";
+    }
+    if (settings->pid_count == 0 && settings->name_count == 0 && !settings->is_all) {
+        return "it names no process";
+    }
+    if (!settings->is_taking_startup && !settings->is_taking_running) {
+        return "it takes neither running processes nor such that start";
+    }
+    if (settings->name[0] && !hs_session_is_name(settings->name)) {
+        return "a session's name is at most 63 letters, digits, '.', '_' and '-'";
+    }
+    for (size_t i = 0; i < settings->pid_count; i++) {
+        if (settings->pids[i] <= 0) {
+            return "a process id is above 0";
+        }
+    }
+    for (size_t i = 0; i < settings->name_count; i++) {
+        if (settings->names[i][0] == '\0') {
+            return "a name of a process is not empty";
+        }
+    }
+    if (settings->dump_phase_ns > 0 && settings->dump_every_ns == 0) {
+        return "a phase belongs to dumps at intervals";
+    }
+    return NULL;
+}

@@ -1,0 +1,30 @@
+/*
+ * Looking up and appending names: see trace_names.h.
+ */
+#include "session/trace_names.h"
+
+#include "profile/symbol_packets.h"
+#include "symbol/symbolizer.h"
+
+int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
+                          const char *cache_folder, bool *ret_is_interrupted)
+{
+    const struct hs_symbol_request *requests;
+    struct hs_symbol_table *tables = NULL;
+    size_t count;
+    int r = hs_symbol_wanted_requests(wanted, &requests, &count);
+    if (r < 0 || count == 0) {
+        return r;
+    }
+    const struct hs_symbol_options options = { .cache_folder = cache_folder };
+    r = hs_symbolizer_run(&options, requests, count, &tables);
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < count; i++) {
+        *ret_is_interrupted |= tables[i].reason == HS_SYMBOL_REASON_INTERRUPTED;
+    }
+    r = hs_symbol_packets_write(writer, requests, tables, count);
+    hs_symbol_tables_free(tables, count);
+    return r;
+}

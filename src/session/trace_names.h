@@ -1,0 +1,17 @@
+/*
+ * The last packets of a trace: names for the code addresses in it.
+ *
+ * Threads   one user. It starts processes that read files of programs, and waits for them.
+ * Fails     -errno, before the writer has failed or with its error: the trace without names is still one.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "symbol/symbol_wanted.h"
+#include "trace/trace_writer.h"
+
+/* `cache_folder`: where unpacked debug information is kept; NULL: nowhere. Whether somebody interrupted the
+ * search is only ever set to true. */
+int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
+                          const char *cache_folder, bool *ret_is_interrupted);

@@ -1,0 +1,507 @@
+/*
+ * Tests of session/hub: who gets which process, and what ends when. Processes are regions of a plain second
+ * writer, adopted under pids of sleeping children.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "profile/load.h"
+#include "profile/loss.h"
+#include "region_writer.h"
+#include "session/hub.h"
+#include "util/buf.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+/* --- a process --------------------------------------------------------------------------------- */
+
+struct process {
+    struct region_writer w;
+    pid_t pid;
+};
+
+static void process_init(struct process *p, const char *name, uint64_t interval_bytes)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    p->pid = fork();
+    if (p->pid == 0) {
+        prctl(PR_SET_NAME, name);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (write(ready[1], "x", 1) != 1) {
+            _exit(1);
+        }
+        for (;;) {
+            pause();
+        }
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    region_writer_init(&p->w, &(struct region_plan){ 64, 4096 });
+    p->w.control->interval_bytes = interval_bytes;
+    p->w.header->pid = (uint32_t)p->pid;
+    p->w.header->is_from_startup = 1;
+    p->w.header->start_boot_ns = UINT64_MAX / 2;
+    p->w.header->start_mono_ns = now_ns();
+}
+
+static void process_end(struct process *p)
+{
+    kill(p->pid, SIGKILL);
+    waitpid(p->pid, NULL, 0);
+}
+
+static void process_deinit(struct process *p)
+{
+    process_end(p);
+    region_writer_deinit(&p->w);
+}
+
+static void announce_as(struct hs_hub *hub, struct process *p, uid_t uid)
+{
+    struct hs_guest guest = {
+        .hello = { .magic = HS_HELLO_MAGIC,
+                   .flags = p->w.control->interval_bytes ? 0 : HS_HELLO_DORMANT,
+                   .region_bytes = p->w.file_bytes },
+        .region_fd = region_writer_dup(&p->w),
+        .pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0),
+        .pid = p->pid,
+        .uid = uid,
+    };
+    assert_int_equal(hs_hub_adopt(hub, &guest, now_ns()), 0);
+}
+
+static void announce(struct hs_hub *hub, struct process *p)
+{
+    announce_as(hub, p, 0);
+}
+
+/* --- a hub, and what its sessions leave --------------------------------------------------------- */
+
+struct world {
+    struct hs_hub *hub;
+    unsigned over_count;
+    unsigned answers[HS_HUB_ANSWER_N];
+    int attach_result;
+    pid_t attach_pid;
+};
+
+struct trace {
+    struct hs_buf bytes;
+    struct hs_profile *profile; /* once it is over */
+};
+
+static int keep(void *ctx, const void *data, size_t bytes)
+{
+    struct trace *trace = ctx;
+    hs_buf_add(&trace->bytes, data, bytes);
+    return trace->bytes.err;
+}
+
+static void on_over(void *ctx, struct hs_session *session)
+{
+    struct world *world = ctx;
+    struct trace *trace = session->owner;
+    world->over_count++;
+    assert_int_equal(hs_session_finish(session, NULL), 0);
+    assert_int_equal(
+        hs_profile_load_memory(trace->bytes.data, trace->bytes.bytes, &trace->profile, NULL), 0);
+    hs_session_free(session);
+}
+
+static void say(void *ctx, const struct hs_hub_verdict *verdict)
+{
+    struct world *world = ctx;
+    world->answers[verdict->answer]++;
+}
+
+static int attach(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
+{
+    struct world *world = ctx;
+    (void)session;
+    world->attach_pid = process->facts.pid;
+    return world->attach_result;
+}
+
+static void world_init(struct world *world)
+{
+    *world = (struct world){ .attach_result = -ENOSYS };
+    const struct hs_hub_config config = {
+        .listener.fd = -1, .on_over = on_over, .attach = attach, .ctx = world
+    };
+    assert_int_equal(hs_hub_new(&config, &world->hub), 0);
+}
+
+static struct hs_session *start(struct world *world, struct trace *trace,
+                                const struct hs_session_settings *with, const char *name, pid_t pid)
+{
+    struct hs_session_settings settings = *with;
+    struct hs_session *session;
+    *trace = (struct trace){ 0 };
+    settings.interval_bytes = settings.interval_bytes ? settings.interval_bytes : 4096;
+    if (name) {
+        assert_int_equal(hs_session_settings_add_name(&settings, name), 0);
+    }
+    if (pid) {
+        assert_int_equal(hs_session_settings_add_pid(&settings, pid), 0);
+    }
+    assert_null(hs_session_settings_check(&settings));
+    assert_int_equal(hs_session_new(&settings, keep, trace, now_ns(), &session), 0);
+    session->owner = trace;
+    memset(world->answers, 0, sizeof(world->answers));
+    assert_int_equal(hs_hub_start(world->hub, session, now_ns(), say, world), 0);
+    return session;
+}
+
+static void trace_deinit(struct trace *trace)
+{
+    hs_profile_free(trace->profile);
+    hs_buf_deinit(&trace->bytes);
+}
+
+static const struct hs_session_settings everything = { .is_taking_startup = true,
+                                                       .is_taking_running = true,
+                                                       .is_any_uid = true };
+
+/* --- tests ------------------------------------------------------------------------------------- */
+
+static void test_a_dormant_process_is_recorded_from_a_session_on(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-one", 0);
+    announce(world.hub, &p);
+    assert_int_equal(p.w.control->generation, 0);
+    uint64_t begin = now_ns();
+    struct hs_session *session = start(&world, &trace, &everything, "hs-one", 0);
+    assert_int_equal(world.answers[HS_HUB_RECORDED], 1);
+    assert_int_equal(p.w.control->interval_bytes, 4096);
+    assert_int_equal(p.w.control->generation, 1);
+    assert_true(p.w.control->floor_bytes == HS_FLOOR_STEP);
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    hs_hub_dump_all(world.hub, now_ns());
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(world.over_count, 1);
+    assert_int_equal(p.w.control->interval_bytes, HS_INTERVAL_OFF);
+    assert_int_equal(trace.profile->process_count, 1);
+    assert_int_equal(trace.profile->dump_count, 2);
+    assert_false(trace.profile->processes[0].is_from_startup);
+    assert_true(trace.profile->processes[0].start_ns >= begin);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+static void test_startup(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process ours, others;
+    struct trace trace;
+    world_init(&world);
+    assert_int_equal(hs_hub_startup_interval(world.hub), 0);
+    struct hs_session *session = start(&world, &trace, &everything, "hs-ours", 0);
+    assert_int_equal(hs_hub_startup_interval(world.hub), 4096);
+    process_init(&ours, "hs-ours", 4096);
+    process_init(&others, "hs-others", 4096);
+    announce(world.hub, &ours);
+    announce(world.hub, &others);
+    assert_int_equal(ours.w.control->generation, 0); /* it goes on as it began */
+    assert_int_equal(others.w.control->interval_bytes, HS_INTERVAL_OFF);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(hs_hub_startup_interval(world.hub), 0);
+    assert_int_equal(trace.profile->process_count, 1);
+    assert_true(trace.profile->processes[0].is_from_startup);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&ours);
+    process_deinit(&others);
+}
+
+static void test_the_first_session_keeps_it(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace first_trace, second_trace, third_trace;
+    world_init(&world);
+    process_init(&p, "hs-wanted", 0);
+    announce(world.hub, &p);
+    struct hs_session *first = start(&world, &first_trace, &everything, "hs-want*", 0);
+    struct hs_session_settings settings = everything;
+    settings.interval_bytes = 1;
+    struct hs_session *second = start(&world, &second_trace, &settings, "hs-wanted", 0);
+    assert_int_equal(world.answers[HS_HUB_REJECTED], 1);
+    assert_int_equal(p.w.control->interval_bytes, 4096);
+    assert_int_equal(second->rejected_count, 1);
+    assert_int_equal(hs_hub_startup_interval(world.hub), 1);
+    /* By pid: there is nothing for it to do, and it is over at once. */
+    struct hs_session *third = start(&world, &third_trace, &everything, NULL, p.pid);
+    assert_int_equal(third->rejected_count, 1);
+    hs_hub_turn(world.hub, now_ns());
+    assert_int_equal(world.over_count, 1);
+    hs_hub_stop(world.hub, second, now_ns());
+    assert_int_equal(p.w.control->interval_bytes, 4096);
+    hs_hub_stop(world.hub, first, now_ns());
+    assert_int_equal(first_trace.profile->processes[0].pid, p.pid);
+    assert_int_equal(second_trace.profile->processes[0].pid, p.pid);
+    assert_int_equal(first_trace.profile->loss_count, 0);
+    assert_int_equal(second_trace.profile->loss_count, 1);
+    assert_true(
+        strstr(hs_profile_string(second_trace.profile, second_trace.profile->losses[0].name),
+               "rejected") != NULL);
+    trace_deinit(&first_trace);
+    trace_deinit(&second_trace);
+    trace_deinit(&third_trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+static void test_users(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-root", 0);
+    announce(world.hub, &p);
+    struct hs_session_settings settings = everything;
+    settings.is_any_uid = false;
+    settings.uid = 12345;
+    struct hs_session *session = start(&world, &trace, &settings, "hs-*", 0);
+    assert_int_equal(world.answers[HS_HUB_RECORDED], 0);
+    assert_int_equal(p.w.control->generation, 0);
+    hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    session = start(&world, &trace, &settings, NULL, p.pid);
+    assert_int_equal(world.answers[HS_HUB_NOT_ALLOWED], 1);
+    hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+static void test_a_forked_child_goes_with_its_parent(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process parent, child, stranger;
+    struct trace trace;
+    world_init(&world);
+    process_init(&parent, "hs-parent", 0);
+    announce(world.hub, &parent);
+    struct hs_session *session = start(&world, &trace, &everything, NULL, parent.pid);
+    process_init(&child, "hs-child", 4096);
+    child.w.header->forked_from_pid = (uint32_t)parent.pid;
+    process_init(&stranger, "hs-stranger", 4096);
+    stranger.w.header->forked_from_pid = (uint32_t)parent.pid;
+    process_end(&parent); /* a daemon's way: it may be gone already */
+    hs_hub_turn(world.hub, now_ns());
+    announce(world.hub, &child);
+    assert_int_equal(child.w.control->interval_bytes, 4096);
+    hs_session_settings_deinit(&session->settings);
+    session->settings = everything;
+    session->settings.interval_bytes = 4096;
+    session->settings.is_any_uid = false;
+    announce_as(world.hub, &stranger, 12345);
+    assert_int_equal(stranger.w.control->interval_bytes, HS_INTERVAL_OFF);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->process_count, 2);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&parent);
+    process_deinit(&child);
+    process_deinit(&stranger);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p, q;
+    struct trace by_pid, timed;
+    world_init(&world);
+    process_init(&p, "hs-p", 0);
+    process_init(&q, "hs-q", 0);
+    announce(world.hub, &p);
+    announce(world.hub, &q);
+    start(&world, &by_pid, &everything, NULL, p.pid);
+    struct hs_session_settings settings = everything;
+    settings.duration_ns = 10 * SECOND;
+    settings.dump_every_ns = 2 * SECOND;
+    settings.dump_phase_ns = SECOND;
+    start(&world, &timed, &settings, "hs-q", 0);
+    uint64_t begin = now_ns();
+    assert_true(hs_hub_turn(world.hub, begin) <= begin + SECOND);
+    assert_int_equal(world.over_count, 0);
+    process_end(&p);
+    hs_hub_turn(world.hub, now_ns());
+    assert_int_equal(world.over_count, 0); /* a child of it may announce itself */
+    hs_hub_turn(world.hub, now_ns() + SECOND);
+    assert_int_equal(world.over_count, 1);
+    assert_int_equal(by_pid.profile->processes[0].exit_kind, HS_EXIT_UNKNOWN);
+    hs_hub_turn(world.hub, begin + SECOND + SECOND / 2); /* dump at 1 s */
+    hs_hub_turn(world.hub, begin + 2 * SECOND);
+    hs_hub_turn(world.hub, begin + 7 * SECOND + SECOND / 2); /* 3, 5, 7: one for all */
+    hs_hub_turn(world.hub, begin + 8 * SECOND);
+    assert_int_equal(world.over_count, 1);
+    hs_hub_turn(world.hub, begin + 11 * SECOND);
+    assert_int_equal(world.over_count, 2);
+    assert_int_equal(timed.profile->dump_count, 3);
+    for (uint32_t i = 1; i < 3; i++) {
+        assert_true(timed.profile->dumps[i].start_ns >= timed.profile->dumps[i - 1].time_ns);
+    }
+    trace_deinit(&by_pid);
+    trace_deinit(&timed);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+    process_deinit(&q);
+}
+
+static void test_processes_without_a_client(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-bare", 4096);
+    struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
+    assert_int_equal(world.answers[HS_HUB_NO_CLIENT], 1);
+    hs_hub_turn(world.hub, now_ns());
+    assert_int_equal(world.over_count, 1);
+    trace_deinit(&trace);
+    world.attach_result = 0;
+    struct hs_session_settings settings = everything;
+    settings.is_taking_startup = false;
+    session = start(&world, &trace, &settings, "hs-bare", 0);
+    assert_int_equal(world.answers[HS_HUB_ATTACHING], 1);
+    assert_int_equal(world.attach_pid, p.pid);
+    hs_hub_turn(world.hub, now_ns());
+    assert_int_equal(world.over_count, 1); /* it is expected */
+    p.w.header->is_from_startup = 0;
+    announce(world.hub, &p);
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->process_count, 1);
+    trace_deinit(&trace);
+    session = start(&world, &trace, &settings, "hs-bare", 0);
+    assert_int_equal(world.answers[HS_HUB_USED], 1);
+    hs_hub_turn(world.hub, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+static void test_dumps_at_limits(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-grows", 0);
+    announce(world.hub, &p);
+    struct hs_session_settings settings = everything;
+    settings.dump_above_bytes = 1 << 20;
+    struct hs_session *session = start(&world, &trace, &settings, "hs-grows", 0);
+    uint64_t t = now_ns();
+    const struct {
+        int64_t live_bytes;
+        uint64_t dumps;
+    } steps[] = { { 100, 0 },     { 2 << 20, 1 }, { 3 << 20, 1 }, { (1 << 20) - 5, 1 },
+                  { 2 << 20, 1 }, { 1000, 1 },    { 2 << 20, 2 } };
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        p.w.control->live_bytes = steps[i].live_bytes;
+        hs_hub_turn(world.hub, t += SECOND);
+        assert_int_equal(session->dump_count, steps[i].dumps);
+    }
+    session->settings.dump_above_bytes = 0;
+    session->settings.is_dumping_at_peak = true;
+    p.w.control->peak_bytes = 5 << 20;
+    hs_hub_turn(world.hub, t += SECOND);
+    assert_int_equal(session->dump_count, 3);
+    p.w.control->peak_bytes += 1 << 10; /* hardly higher */
+    hs_hub_turn(world.hub, t += 2 * SECOND);
+    assert_int_equal(session->dump_count, 3);
+    p.w.control->peak_bytes = 6 << 20;
+    hs_hub_turn(world.hub, t += 2 * SECOND);
+    assert_int_equal(session->dump_count, 4);
+    hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+static void test_settings_that_make_no_sense(void **state)
+{
+    (void)state;
+    const struct hs_session_settings good = { .interval_bytes = 1,
+                                              .is_all = true,
+                                              .is_taking_running = true };
+    struct hs_session_settings s = good;
+    assert_null(hs_session_settings_check(&s));
+    s.interval_bytes = 0;
+    assert_non_null(hs_session_settings_check(&s));
+    s = good;
+    s.is_all = false;
+    assert_non_null(hs_session_settings_check(&s));
+    s = good;
+    s.is_taking_running = false;
+    assert_non_null(hs_session_settings_check(&s));
+    s = good;
+    strcpy(s.name, "a/b");
+    assert_non_null(hs_session_settings_check(&s));
+    s = good;
+    s.dump_phase_ns = 5;
+    assert_non_null(hs_session_settings_check(&s));
+    s = good;
+    hs_session_settings_add_pid(&s, -1);
+    assert_non_null(hs_session_settings_check(&s));
+    hs_session_settings_deinit(&s);
+    assert_true(hs_session_is_name("nightly.2_x-1"));
+    assert_false(hs_session_is_name("-x") || hs_session_is_name("") || hs_session_is_name("a b"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_dormant_process_is_recorded_from_a_session_on),
+        cmocka_unit_test(test_startup),
+        cmocka_unit_test(test_the_first_session_keeps_it),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_a_forked_child_goes_with_its_parent),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_processes_without_a_client),
+        cmocka_unit_test(test_dumps_at_limits),
+        cmocka_unit_test(test_settings_that_make_no_sense),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
