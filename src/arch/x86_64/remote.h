@@ -1,0 +1,173 @@
+/*
+ * The registers of a stopped thread of another process on x86-64 Linux: what it was at, and how it is made
+ * to call a function.
+ *
+ * A function returns to address 0, where no memory is: the kernel tells the tracer, as a SIGSEGV. Where that is no way,
+ * it returns to a byte of existing code that, taken as an instruction, is a breakpoint: SIGTRAP.
+ *
+ * A system call that was interrupted has left its number in orig_rax and one of the ERESTART codes in rax;
+ * the kernel looks at both when the thread goes on, and starts the call anew or goes on with it. So
+ * orig_rax is -1 while the thread runs on our behalf, and both are put back in the end.
+ *
+ * Threads   pure functions.
+ */
+#pragma once
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include "arch/x86_64/regs.h"
+
+#define HS_REMOTE_MACHINE EM_X86_64
+/* The floating point and vector registers: all that XSAVE knows. 11 KiB with AMX. */
+#define HS_REMOTE_STATE_NOTE      NT_X86_XSTATE
+#define HS_REMOTE_STATE_BYTES_MAX 32768U
+/* Below sp, and yet in use. */
+#define HS_REMOTE_RED_ZONE_BYTES 128U
+#define HS_REMOTE_ARGUMENTS_MAX  6U
+/* An instruction of one byte that traps. */
+#define HS_REMOTE_BREAK_BYTE 0xccU
+/* Waiting calls that only older processors' kernels have. */
+#define HS_REMOTE_OLD_WAITS       { SYS_poll, 0 }, { SYS_select, 0 }, { SYS_pause, 0 }, { SYS_accept, 0 },
+#define HS_REMOTE_OLD_EPOLL_WAITS { SYS_epoll_wait, 4 },
+
+struct hs_remote_regs {
+    struct user_regs_struct cpu;
+};
+
+/* Codes of the kernel's own, which no program sees. */
+#define HS_REMOTE_ERESTARTSYS    512
+#define HS_REMOTE_ERESTARTNOHAND 514
+#define HS_REMOTE_ERESTART_LAST  516 /* ERESTART_RESTARTBLOCK */
+
+/* The system call that the thread is in, or has just left; -1: none. */
+static inline int64_t hs_remote_syscall(const struct hs_remote_regs *regs)
+{
+    return (int64_t)regs->cpu.orig_rax < 0 ? -1 : (int64_t)regs->cpu.orig_rax;
+}
+
+static inline uint64_t hs_remote_pc(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.rip;
+}
+
+static inline uint64_t hs_remote_sp(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.rsp;
+}
+
+/* What libc keeps of the thread. */
+static inline uint64_t hs_remote_thread_va(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.fs_base;
+}
+
+static inline uint64_t hs_remote_result(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.rax;
+}
+
+/* Does it run 64-bit code? A 64-bit process may run other code too. */
+static inline bool hs_remote_is_native(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.cs == 0x33;
+}
+
+/* Has the system call been ended with EINTR, for which the kernel does not start it anew by itself? */
+static inline bool hs_remote_has_eintr(const struct hs_remote_regs *regs)
+{
+    return hs_remote_syscall(regs) >= 0 && (int64_t)regs->cpu.rax == -EINTR;
+}
+
+/* Is the thread in the midst of a system call, as opposed to just behind one? */
+static inline bool hs_remote_is_interrupted(const struct hs_remote_regs *regs)
+{
+    int64_t result = -(int64_t)regs->cpu.rax;
+    return hs_remote_syscall(regs) >= 0 && (result == EINTR || (result >= HS_REMOTE_ERESTARTSYS &&
+                                                                result <= HS_REMOTE_ERESTART_LAST));
+}
+
+/* Has the kernel start the system call anew unless a signal handler runs first. */
+static inline void hs_remote_restart(struct hs_remote_regs *regs)
+{
+    regs->cpu.rax = (uint64_t) - (int64_t)HS_REMOTE_ERESTARTNOHAND;
+}
+
+/* The fourth argument of the system call. */
+static inline uint64_t hs_remote_fourth(const struct hs_remote_regs *regs)
+{
+    return regs->cpu.r10;
+}
+
+static inline void hs_remote_set_fourth(struct hs_remote_regs *regs, uint64_t value)
+{
+    regs->cpu.r10 = value;
+}
+
+/* Where the return address of a call goes, so that the stack is aligned at the function's entry. */
+static inline uint64_t hs_remote_return_va(uint64_t free_va)
+{
+    return (free_va & ~UINT64_C(15)) - 8;
+}
+
+/* Makes *regs those of a thread that has just called `function_va`; the return address is at
+ * `return_va`, for the caller to write. */
+static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t function_va,
+                                   uint64_t return_va,
+                                   const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX])
+{
+    regs->cpu.rip = function_va;
+    regs->cpu.rsp = return_va;
+    regs->cpu.rbp = 0; /* the end, for who follows frame pointers */
+    regs->cpu.rax = 0;
+    regs->cpu.orig_rax = UINT64_MAX;
+    regs->cpu.rdi = arguments[0];
+    regs->cpu.rsi = arguments[1];
+    regs->cpu.rdx = arguments[2];
+    regs->cpu.rcx = arguments[3];
+    regs->cpu.r8 = arguments[4];
+    regs->cpu.r9 = arguments[5];
+    /* Without direction, single-step and alignment-check flags. */
+    regs->cpu.eflags &= ~UINT64_C(0x40500);
+}
+
+/* Where a thread stands that ran into the byte at `trap_va`, or into the void there. */
+static inline bool hs_remote_is_at_trap(const struct hs_remote_regs *regs, uint64_t trap_va)
+{
+    return regs->cpu.rip == trap_va + (trap_va != 0);
+}
+
+/* glibc's __errno_location, as far as it has been compiled to the one plain thing: mov slot(%rip),%rax; add %fs:0,%rax;
+ * ret. The slot holds the distance of errno from hs_remote_thread_va(). 0: other code. */
+#define HS_REMOTE_ERRNO_CODE_BYTES 21U
+static inline uint64_t hs_remote_errno_slot(const uint8_t code[HS_REMOTE_ERRNO_CODE_BYTES],
+                                            uint64_t va)
+{
+    static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    static const uint8_t mov[] = { 0x48, 0x8b, 0x05 };
+    static const uint8_t add[] = { 0x64, 0x48, 0x03, 0x04, 0x25, 0, 0, 0, 0, 0xc3 };
+    unsigned at = memcmp(code, endbr, sizeof(endbr)) == 0 ? sizeof(endbr) : 0;
+    int32_t off;
+    if (memcmp(code + at, mov, sizeof(mov)) != 0 || memcmp(code + at + 7, add, sizeof(add)) != 0) {
+        return 0;
+    }
+    memcpy(&off, code + at + 3, sizeof(off));
+    return va + at + 7 + (uint64_t)(int64_t)off;
+}
+
+static inline struct hs_regs hs_remote_unwind_regs(const struct hs_remote_regs *regs)
+{
+    return (struct hs_regs){ .pc = regs->cpu.rip,
+                             .sp = regs->cpu.rsp,
+                             .bp = regs->cpu.rbp,
+                             .bx = regs->cpu.rbx,
+                             .r12 = regs->cpu.r12,
+                             .r13 = regs->cpu.r13,
+                             .r14 = regs->cpu.r14,
+                             .r15 = regs->cpu.r15 };
+}

@@ -1,0 +1,452 @@
+/*
+ * The sequence of an injection: see inject.h.
+ *
+ *     check        what /proc says against it
+ *     prepare      maps, the loader's list, symbols, roles: while the process runs
+ *     find         stop the most promising thread; look whether it may be borrowed; if not, let it go and try the next
+ *     borrow       borrowed.c
+ *     release
+ */
+#include "inject/inject.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/inject_check.h"
+#include "inject/inject_session.h"
+#include "rt/sys.h"
+#include "util/proc.h"
+
+/* Between looking at all threads and looking again. */
+#define ROUND_PAUSE_NS 100000
+/* What was read of the process is read again after this. */
+#define PREPARED_NS UINT64_C(50000000)
+/* A thread that runs or sleeps stops within this, unless it is far down in the kernel. */
+#define STOP_NS UINT64_C(250000000)
+/* Not an outcome: another thread, or another time. */
+#define TRY_AGAIN (-1)
+/* libc's own entry to the loader wants to be told that it is a dlopen. */
+#define RTLD_MODE_DLOPEN INT32_MIN
+
+static uint64_t now_ns(void)
+{
+    return hs_sys_clock_ns(CLOCK_MONOTONIC);
+}
+
+void hs_inject_session_say(struct hs_inject_session *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(s->result->detail, sizeof(s->result->detail), format, args);
+    va_end(args);
+    /* What the target says may hold anything. */
+    for (char *c = s->result->detail; *c; c++) {
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    }
+}
+
+/* --- preparing --------------------------------------------------------------------------------- */
+
+/* In libc, or in what once was beside it. 0: nowhere. */
+static uint64_t find_in_libc(const struct hs_inject_session *s, const char *name)
+{
+    for (size_t i = 0; i < s->objects.count; i++) {
+        struct hs_remote_symbol symbol;
+        if (s->point.roles[i] == HS_OBJECT_LIBC &&
+            hs_remote_objects_symbol(&s->memory, &s->objects.items[i], name, &symbol) &&
+            symbol.type != STT_GNU_IFUNC) {
+            return symbol.va;
+        }
+    }
+    return 0;
+}
+
+/* The distance of errno from the thread pointer, the same in all threads; 0: not known. */
+static int64_t find_errno(const struct hs_inject_session *s)
+{
+    uint8_t code[HS_REMOTE_ERRNO_CODE_BYTES];
+    int64_t off = 0;
+    if (s->errno_function_va == 0 ||
+        hs_remote_memory_read(&s->memory, s->errno_function_va, code, sizeof(code)) < 0) {
+        return 0;
+    }
+    uint64_t slot_va = hs_remote_errno_slot(code, s->errno_function_va);
+    return slot_va != 0 && hs_remote_memory_read(&s->memory, slot_va, &off, sizeof(off)) == 0 ? off
+                                                                                              : 0;
+}
+
+static int find_symbols(struct hs_inject_session *s)
+{
+    struct hs_remote_symbol symbol = { 0 };
+    if (find_in_libc(s, "gnu_get_libc_version") == 0) {
+        hs_inject_session_say(s, "its loader is %s", s->objects.loader);
+        return HS_INJECT_OTHER_LIBC;
+    }
+    s->syscall_va = find_in_libc(s, "syscall");
+    s->errno_function_va = find_in_libc(s, "__errno_location");
+    s->errno_off = find_errno(s);
+    s->dlerror_va = find_in_libc(s, "dlerror");
+    s->dlopen_va = find_in_libc(s, "dlopen");
+    s->dlopen_flags = 0;
+    if (s->dlopen_va == 0) {
+        s->dlopen_va = find_in_libc(s, "__libc_dlopen_mode");
+        s->dlopen_flags = RTLD_MODE_DLOPEN;
+    }
+    bool is_found =
+        hs_remote_objects_search(&s->memory, &s->objects, s->request->symbol, &symbol) != NULL;
+    s->function_va = is_found ? symbol.va : 0;
+    s->result->was_loaded = is_found;
+    if (!is_found && !s->request->library_path) {
+        return HS_INJECT_NO_SYMBOL;
+    }
+    return s->syscall_va && s->errno_function_va && s->dlopen_va ? HS_INJECT_DONE
+                                                                 : HS_INJECT_BAD_MEMORY;
+}
+
+/* A byte of libc's code that is a breakpoint if jumped to; 0: none. */
+static uint64_t find_break_byte(const struct hs_inject_session *s)
+{
+    static const size_t window_bytes = 65536;
+    uint8_t *bytes = malloc(window_bytes);
+    uint64_t found = 0;
+    const struct hs_remote_map *map = hs_remote_maps_find(&s->maps, s->syscall_va);
+    if (bytes && map && map->is_executable) {
+        ssize_t got = hs_remote_memory_read_some(&s->memory, map->start_va, bytes, window_bytes);
+        const uint8_t *at = got > 0 ? memchr(bytes, HS_REMOTE_BREAK_BYTE, (size_t)got) : NULL;
+        found = at ? map->start_va + (uint64_t)(at - bytes) : 0;
+    }
+    free(bytes);
+    return found;
+}
+
+/* How a call comes back to us. A signal that the program ignores would lose that disposition. */
+static int choose_trap(struct hs_inject_session *s)
+{
+    char status[8192];
+    size_t bytes = 0;
+    if (hs_proc_read(s->view_tid, "status", status, sizeof(status) - 1, &bytes) < 0) {
+        return HS_INJECT_DYING;
+    }
+    status[bytes] = '\0';
+    const char *line = strstr(status, "\nSigIgn:");
+    uint64_t ignored = line ? strtoull(line + 8, NULL, 16) : 0;
+    bool is_page_0_there = s->maps.count > 0 && s->maps.items[0].start_va == 0;
+    s->tracee.trap_va = 0;
+    s->tracee.trap_signal = SIGSEGV;
+    if (ignored >> (SIGSEGV - 1) & 1 || is_page_0_there) {
+        s->tracee.trap_va = find_break_byte(s);
+        s->tracee.trap_signal = SIGTRAP;
+        if (ignored >> (SIGTRAP - 1) & 1 || s->tracee.trap_va == 0) {
+            return HS_INJECT_IGNORES_FAULTS;
+        }
+    }
+    return HS_INJECT_DONE;
+}
+
+static int prepare(struct hs_inject_session *s)
+{
+    s->prepared_ns = now_ns();
+    hs_remote_stack_forget(&s->stack);
+    hs_safe_point_deinit(&s->point);
+    int r = hs_remote_maps_load(s->view_tid, &s->maps);
+    if (r < 0) {
+        return r == -ENOMEM ? HS_INJECT_OURS
+                            : hs_inject_check_refusal(s->request->pid, -r, s->result->detail);
+    }
+    r = hs_remote_objects_load(s->view_tid, &s->memory, &s->objects);
+    if (r != HS_INJECT_DONE) {
+        return r;
+    }
+    if (hs_safe_point_init(&s->point, &s->memory, &s->objects, &s->maps, s->request->symbol) < 0) {
+        return HS_INJECT_BAD_MEMORY;
+    }
+    r = find_symbols(s);
+    r = r == HS_INJECT_DONE ? choose_trap(s) : r;
+    if (r != HS_INJECT_DONE || s->function_va != 0 || s->library.bytes) {
+        return r;
+    }
+    r = hs_library_bytes_load(s->request->library_path, &s->library);
+    if (r < 0) {
+        hs_inject_session_say(s, "%.120s: %s", s->request->library_path, strerror(-r));
+        return r == -ENOMEM ? HS_INJECT_OURS : HS_INJECT_LIBRARY_FILE;
+    }
+    return hs_inject_check_proc(s->view_tid);
+}
+
+/* --- finding a thread -------------------------------------------------------------------------- */
+
+/* Is it where a stop in vain is all that we would get? */
+static bool is_hopeless(struct hs_inject_session *s, pid_t tid)
+{
+    struct hs_proc_stat stat;
+    if (hs_proc_read_stat(tid, &stat) < 0) {
+        return true;
+    }
+    if (stat.state == 'D') {
+        hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",
+                              (int)tid);
+    }
+    return stat.state == 'D' || stat.state == 'Z' || stat.state == 'X';
+}
+
+static struct hs_wait look_again(const struct hs_inject_session *s,
+                                 const struct hs_candidate *candidate)
+{
+    struct hs_wait wait = candidate->wait;
+    int64_t number = hs_remote_syscall(&s->tracee.start);
+    if (number < 0) {
+        wait.kind = HS_WAIT_RUNNING;
+        wait.number = -1;
+    } else if (number != wait.number) {
+        hs_wait_look(s->request->pid, candidate->tid, &wait);
+    }
+    return wait;
+}
+
+/* May the stopped thread be borrowed? If not, notes why. */
+static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
+{
+    char why[HS_SAFE_POINT_WHY_BYTES];
+    const struct hs_remote_regs *regs = &s->tracee.start;
+    uint64_t need_bytes = s->function_va ? HS_SAFE_POINT_CALL_BYTES : HS_SAFE_POINT_LOAD_BYTES;
+    int tid = (int)s->tracee.tid;
+    if (!hs_remote_is_native(regs)) {
+        hs_inject_session_say(s, "thread %d runs 32-bit code", tid);
+        return false;
+    }
+    if (!hs_safe_point_has_room(&s->maps, hs_remote_sp(regs), hs_remote_thread_va(regs),
+                                need_bytes)) {
+        hs_inject_session_say(s, "thread %d has too little stack, or one that is not its own", tid);
+        return false;
+    }
+    if (!hs_remote_objects_are_settled(&s->memory, &s->objects)) {
+        hs_inject_session_say(s, "libraries come and go");
+        s->prepared_ns = 0;
+        return false;
+    }
+    if (wait->kind == HS_WAIT_RUNNING && hs_tracee_is_in_sequence(&s->tracee)) {
+        hs_inject_session_say(s, "thread %d is in a sequence that restarts when interrupted", tid);
+        return false;
+    }
+    struct hs_regs start = hs_remote_unwind_regs(regs);
+    hs_remote_stack_walk(&s->stack, &start);
+    if (!hs_safe_point_judge(&s->point, &s->stack, wait->kind, why)) {
+        hs_inject_session_say(s, "thread %d: %s", tid, why);
+        return false;
+    }
+    return true;
+}
+
+static int borrow(struct hs_inject_session *s)
+{
+    s->result->detail[0] = '\0';
+    s->result->tid = s->tracee.tid;
+    int r = hs_tracee_borrow(&s->tracee);
+    if (r < 0) {
+        hs_inject_session_say(s, "its registers cannot be read: %s", strerror(-r));
+        r = HS_INJECT_BAD_MEMORY;
+    } else {
+        r = hs_borrowed_run(s);
+    }
+    hs_tracee_release(&s->tracee);
+    /* One that waits stops at once; one that may run stops when it gets a processor. */
+    bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
+    s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
+    return r;
+}
+
+/* Of a thread that waits, /proc tells pc and sp. The walk from there is mostly the one that we shall make
+ * when it is stopped: all that it needs is then at hand. And often enough it says that there is no use. */
+static bool look_ahead(struct hs_inject_session *s, const struct hs_candidate *candidate)
+{
+    char why[HS_SAFE_POINT_WHY_BYTES];
+    const struct hs_wait *wait = &candidate->wait;
+    struct hs_regs start = { .pc = wait->pc, .sp = wait->sp };
+    if (wait->number < 0 || wait->sp == 0) {
+        return true;
+    }
+    hs_remote_stack_walk(&s->stack, &start);
+    if (hs_safe_point_judge(&s->point, &s->stack, HS_WAIT_SURE, why)) {
+        return true;
+    }
+    hs_inject_session_say(s, "thread %d: %s", (int)candidate->tid, why);
+    return false;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/* Stops one thread and uses it, if it may be. */
+static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
+{
+    if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
+        return TRY_AGAIN;
+    }
+    switch (hs_tracee_stop(&s->tracee, candidate->tid, later(s->deadline_ns, now_ns() + STOP_NS))) {
+    case HS_TRACEE_STOPPED:
+        break;
+    case HS_TRACEE_BUSY:
+        s->result->try_count++;
+        return TRY_AGAIN;
+    case HS_TRACEE_GROUP:
+        return HS_INJECT_STOPPED;
+    case HS_TRACEE_STUCK:
+        hs_inject_session_say(s, "thread %d does not stop", (int)candidate->tid);
+        return HS_INJECT_NO_SAFE_POINT;
+    case HS_TRACEE_REFUSED:
+        return hs_inject_check_refusal(s->request->pid, s->tracee.error, s->result->detail);
+    }
+    struct hs_wait wait = look_again(s, candidate);
+    s->tracee.may_restart = hs_wait_is_restartable(wait.number);
+    if (is_safe(s, &wait)) {
+        return borrow(s);
+    }
+    hs_tracee_release(&s->tracee);
+    s->result->try_count++;
+    return TRY_AGAIN;
+}
+
+static int try_each(struct hs_inject_session *s)
+{
+    int r = hs_candidates_load(s->request->pid, &s->candidates);
+    if (r == -ENOMEM) {
+        return HS_INJECT_OURS;
+    }
+    if (r < 0 || s->candidates.count == 0) {
+        return HS_INJECT_DIED;
+    }
+    for (size_t i = 0; i < s->candidates.count; i++) {
+        r = attempt(s, &s->candidates.items[i]);
+        if (r != TRY_AGAIN || s->prepared_ns == 0 || now_ns() > s->deadline_ns) {
+            return r;
+        }
+    }
+    return TRY_AGAIN;
+}
+
+static int search(struct hs_inject_session *s)
+{
+    const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS };
+    for (;;) {
+        int r = TRY_AGAIN;
+        if (s->prepared_ns == 0 || now_ns() - s->prepared_ns > PREPARED_NS) {
+            r = prepare(s);
+        }
+        /* While libraries come and go, the loader's list makes no sense at times. */
+        bool is_passing = r == HS_INJECT_STARTING || r == HS_INJECT_BAD_MEMORY;
+        if (r == TRY_AGAIN || r == HS_INJECT_DONE) {
+            r = try_each(s);
+            is_passing = r == TRY_AGAIN;
+        } else {
+            s->prepared_ns = 0;
+        }
+        if (!is_passing) {
+            return r;
+        }
+        if (now_ns() > s->deadline_ns) {
+            return r == TRY_AGAIN ? HS_INJECT_NO_SAFE_POINT : r;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static int run(struct hs_inject_session *s)
+{
+    int r = hs_inject_check(s->request->pid, &s->view_tid, s->result->detail);
+    if (r != HS_INJECT_DONE) {
+        return r;
+    }
+    r = hs_remote_memory_open(s->view_tid, &s->memory);
+    if (r < 0) {
+        return hs_inject_check_refusal(s->request->pid, -r, s->result->detail);
+    }
+    if (hs_remote_stack_init(&s->stack, &s->memory, &s->objects, &s->maps) < 0) {
+        return HS_INJECT_OURS;
+    }
+    s->pidfd = (int)syscall(SYS_pidfd_open, s->request->pid, 0);
+    s->tracee.memory = &s->memory;
+    s->tracee.pid = s->request->pid;
+    return search(s);
+}
+
+static void deinit(struct hs_inject_session *s)
+{
+    hs_tracee_release(&s->tracee);
+    hs_remote_stack_deinit(&s->stack);
+    hs_safe_point_deinit(&s->point);
+    hs_remote_objects_deinit(&s->objects);
+    hs_remote_maps_deinit(&s->maps);
+    hs_candidates_deinit(&s->candidates);
+    hs_library_bytes_deinit(&s->library);
+    hs_remote_memory_close(&s->memory);
+    if (s->pidfd >= 0) {
+        close(s->pidfd);
+    }
+}
+
+struct job {
+    const struct hs_inject_request *request;
+    struct hs_inject_result *result;
+    int error;
+};
+
+static void *run_job(void *arg)
+{
+    struct job *job = arg;
+    size_t bytes = hs_align_up(sizeof(struct hs_inject_session), 64);
+    struct hs_inject_session *s = aligned_alloc(64, bytes);
+    if (!s) {
+        return NULL;
+    }
+    memset(s, 0, sizeof(*s));
+    s->request = job->request;
+    s->result = job->result;
+    s->memory.fd = -1;
+    s->pidfd = -1;
+    s->deadline_ns = now_ns() + job->request->patience_ns;
+    prctl(PR_SET_TIMERSLACK, 1); /* ns, of this thread: short pauses are short */
+    job->error = run(s);
+    deinit(s);
+    free(s);
+    return NULL;
+}
+
+int hs_inject_call(const struct hs_inject_request *request, struct hs_inject_result *ret_result)
+{
+    struct job job = { request, ret_result, HS_INJECT_OURS };
+    sigset_t all, old;
+    pthread_t thread;
+    *ret_result = (struct hs_inject_result){ .fd = -1 };
+    if (request->arg_bytes > HS_INJECT_ARG_BYTES_MAX ||
+        (request->fetch_fd_off >= 0 &&
+         (size_t)request->fetch_fd_off + sizeof(int32_t) > request->arg_bytes)) {
+        return HS_INJECT_OURS;
+    }
+    /* No handler of ours runs there, and Ctrl-C comes when the target is whole again. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int r = pthread_create(&thread, NULL, run_job, &job);
+    if (r == 0) {
+        pthread_join(thread, NULL);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (job.error != HS_INJECT_DONE && ret_result->fd >= 0) {
+        close(ret_result->fd);
+        ret_result->fd = -1;
+    }
+    return job.error;
+}

@@ -1,0 +1,271 @@
+/*
+ * Reading what /proc says of the target and of ourselves: see inject_check.h.
+ */
+#include "inject/inject_check.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "arch/remote.h"
+#include "inject/inject.h"
+#include "util/proc.h"
+
+#define STATUS_BYTES       8192U
+#define CAP_SYS_PTRACE_BIT 19
+
+/* The text behind "KEY:" of a /proc/.../status; NULL: no such line. */
+static const char *find_line(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) == 0 && line[n] == ':') {
+            return line + n + 1;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t find_number(const char *text, const char *key, int base)
+{
+    const char *value = find_line(text, key);
+    return value ? strtoull(value, NULL, base) : 0;
+}
+
+static bool read_status(pid_t tid, char text[STATUS_BYTES])
+{
+    size_t bytes = 0;
+    if (hs_proc_read(tid, "status", text, STATUS_BYTES - 1, &bytes) < 0) {
+        return false;
+    }
+    text[bytes] = '\0';
+    return true;
+}
+
+/* --- is it a time for it? ---------------------------------------------------------------------- */
+
+static char find_state(const char *status)
+{
+    const char *state = find_line(status, "State");
+    return state ? state[strspn(state, " \t")] : '?';
+}
+
+/* A thread that lives: the first one, unless that has ended before the others. */
+static pid_t find_living(pid_t pid, char state)
+{
+    char path[64];
+    pid_t found = 0;
+    if (state != 'Z' && state != 'X') {
+        return pid;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        char text[STATUS_BYTES];
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && read_status(tid, text) && find_state(text) != 'Z' &&
+            find_state(text) != 'X') {
+            found = tid;
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return found;
+}
+
+/* Frozen by its control group: it would stop when it is thawed. */
+static bool is_frozen(pid_t tid)
+{
+    char text[4096], path[4096 + 64], events[256];
+    size_t bytes = 0;
+    if (hs_proc_read(tid, "cgroup", text, sizeof(text) - 1, &bytes) < 0) {
+        return false;
+    }
+    text[bytes] = '\0';
+    const char *group = strstr(text, "0::");
+    if (!group) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/cgroup.events", (int)strcspn(group + 3, "\n"),
+             group + 3);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = read(fd, events, sizeof(events) - 1);
+    close(fd);
+    events[got > 0 ? got : 0] = '\0';
+    return strstr(events, "frozen 1") != NULL;
+}
+
+/* --- what program is it? ----------------------------------------------------------------------- */
+
+static int check_program(pid_t tid)
+{
+    char path[64];
+    Elf64_Ehdr head;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return HS_INJECT_DONE; /* what we may not read now, we shall be refused later, with the reason */
+    }
+    ssize_t got = pread(fd, &head, sizeof(head), 0);
+    close(fd);
+    if (got != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) {
+        return HS_INJECT_OTHER_MACHINE;
+    }
+    if (head.e_ident[EI_CLASS] == ELFCLASS32) {
+        return HS_INJECT_32BIT;
+    }
+    return head.e_machine == HS_REMOTE_MACHINE ? HS_INJECT_DONE : HS_INJECT_OTHER_MACHINE;
+}
+
+static int check_traced(const char *status, char *detail)
+{
+    struct hs_proc_stat stat;
+    pid_t tracer = (pid_t)find_number(status, "TracerPid", 10);
+    if (tracer == 0) {
+        return HS_INJECT_DONE;
+    }
+    if (hs_proc_read_stat(tracer, &stat) == 0) {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "by %s, process %d", stat.comm, (int)tracer);
+    } else {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "by process %d", (int)tracer);
+    }
+    return HS_INJECT_TRACED;
+}
+
+int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail)
+{
+    char status[STATUS_BYTES];
+    if (pid <= 0 || !read_status(pid, status)) {
+        /* hidepid= hides other users' processes; a signal finds them all the same. */
+        return pid > 0 && kill(pid, 0) != 0 && errno == EPERM ? HS_INJECT_OTHER_USER
+                                                              : HS_INJECT_NO_PROCESS;
+    }
+    if ((pid_t)find_number(status, "Tgid", 10) != pid) {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "it is a thread of process %d",
+                 (int)find_number(status, "Tgid", 10));
+        return HS_INJECT_NO_PROCESS;
+    }
+    pid_t view_tid = find_living(pid, find_state(status));
+    if (view_tid == 0 || !read_status(view_tid, status)) {
+        return HS_INJECT_DYING;
+    }
+    if (!find_line(status, "VmSize")) {
+        return HS_INJECT_KERNEL_THREAD;
+    }
+    int r = check_traced(status, detail);
+    if (r != HS_INJECT_DONE) {
+        return r;
+    }
+    if (find_state(status) == 'T') {
+        return HS_INJECT_STOPPED;
+    }
+    if (is_frozen(view_tid)) {
+        return HS_INJECT_FROZEN;
+    }
+    if (find_number(status, "Seccomp", 10) != 0) {
+        return HS_INJECT_SECCOMP;
+    }
+    const char *features = find_line(status, "x86_Thread_features");
+    if (features && memmem(features, strcspn(features, "\n"), "shstk", 5)) {
+        return HS_INJECT_SHADOW_STACK;
+    }
+    *ret_view_tid = view_tid;
+    return check_program(view_tid);
+}
+
+int hs_inject_check_proc(pid_t view_tid)
+{
+    char path[64];
+    struct statfs fs;
+    snprintf(path, sizeof(path), "/proc/%d/root/proc", (int)view_tid);
+    return statfs(path, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC ? HS_INJECT_DONE
+                                                                   : HS_INJECT_NO_PROC;
+}
+
+/* --- why not? ---------------------------------------------------------------------------------- */
+
+/* The four user or group numbers of a status line: all ours? */
+static bool are_all(const char *status, const char *key, unsigned long ours)
+{
+    const char *at = find_line(status, key);
+    for (int i = 0; at && i < 3; i++) { /* real, effective, saved */
+        char *end;
+        if (strtoul(at, &end, 10) != ours) {
+            return false;
+        }
+        at = end;
+    }
+    return at != NULL;
+}
+
+static int read_yama(void)
+{
+    char text[16] = "";
+    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t got = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    return got > 0 ? (int)strtol(text, NULL, 10) : 0;
+}
+
+/* The kernel gives a process's folder to root when nobody may look into it. */
+static bool is_undumpable(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    return stat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
+int hs_inject_check_refusal(pid_t pid, int error, char *detail)
+{
+    char status[STATUS_BYTES], own[STATUS_BYTES];
+    if (error == ESRCH || error == ENOENT || !read_status(pid, status)) {
+        return HS_INJECT_NO_PROCESS;
+    }
+    int r = check_traced(status, detail);
+    if (r != HS_INJECT_DONE) {
+        return r;
+    }
+    bool is_known = read_status(getpid(), own);
+    bool has_cap = is_known && find_number(own, "CapEff", 16) >> CAP_SYS_PTRACE_BIT & 1;
+    bool is_same_user = are_all(status, "Uid", geteuid()) && are_all(status, "Gid", getegid());
+    int yama = read_yama();
+    if (!has_cap && !is_same_user) {
+        return geteuid() == 0 ? HS_INJECT_NO_CAPABILITY : HS_INJECT_OTHER_USER;
+    }
+    if (!has_cap && is_undumpable(pid)) {
+        return HS_INJECT_NOT_DUMPABLE;
+    }
+    if (yama >= (has_cap ? 3 : 1)) {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "kernel.yama.ptrace_scope is %d", yama);
+        return HS_INJECT_YAMA;
+    }
+    if (is_known && find_number(own, "Seccomp", 10) != 0) {
+        return HS_INJECT_OUR_SANDBOX;
+    }
+    if (!has_cap) {
+        /* The same user, but the process has rights that we lack, or lives in another user namespace. */
+        return HS_INJECT_NO_CAPABILITY;
+    }
+    snprintf(detail, HS_INJECT_DETAIL_BYTES, "%s", strerror(error));
+    return HS_INJECT_NOT_PERMITTED;
+}

@@ -1,0 +1,56 @@
+/*
+ * All that one injection knows; shared by its two halves: looking for a thread (inject.c), and using it
+ * (borrowed.c).
+ *
+ * Threads   one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "inject/candidates.h"
+#include "inject/inject.h"
+#include "inject/library_bytes.h"
+#include "inject/remote_maps.h"
+#include "inject/remote_memory.h"
+#include "inject/remote_objects.h"
+#include "inject/remote_stack.h"
+#include "inject/safe_point.h"
+#include "inject/tracee.h"
+
+struct hs_inject_session {
+    const struct hs_inject_request *request;
+    struct hs_inject_result *result;
+    uint64_t deadline_ns;
+    pid_t view_tid; /* see inject_check.h */
+    int pidfd;      /* -1: the kernel has none */
+
+    struct hs_remote_memory memory;
+    struct hs_remote_maps maps;
+    struct hs_remote_objects objects;
+    struct hs_safe_point point;
+    struct hs_remote_stack stack;
+    struct hs_candidates candidates;
+    uint64_t prepared_ns; /* when the loader's list was read; 0: not yet */
+
+    struct hs_library_bytes library;
+    uint64_t function_va; /* 0: its library is not loaded */
+    uint64_t dlopen_va;
+    int32_t dlopen_flags; /* more of them, for libc's own entry */
+    uint64_t dlerror_va;
+    uint64_t syscall_va;        /* syscall(3) */
+    uint64_t errno_function_va; /* __errno_location */
+    int64_t errno_off; /* of errno from where libc keeps what it knows of a thread; 0: not known */
+
+    struct hs_tracee tracee;
+};
+
+/* Notes, in words, what a failure was like. */
+void hs_inject_session_say(struct hs_inject_session *session, const char *format, ...)
+    HS_PRINTF(2, 3);
+
+/* With the tracee borrowed: loads the library if need be, calls the function, takes the descriptor over, and
+ * leaves errno as it was. 0 or enum hs_inject_error; the caller releases the tracee in any case. */
+int hs_borrowed_run(struct hs_inject_session *session);

@@ -1,0 +1,326 @@
+/*
+ * The ptrace requests, and what the kernel answers: see tracee.h.
+ */
+#include "inject/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt/sys.h"
+
+/* A stop comes within microseconds, and sleeping takes longer than that: so it is awaited awake at first. But the
+ * tracee may need this very processor. */
+#define AWAKE_NS           30000U
+#define ASLEEP_NS          15000
+
+#define HS_PTRACE_GET_RSEQ 0x420f
+
+#define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
+/* What faults send; not blocked, or the kernel would force it. */
+#define FAULT_MASK                                                                                 \
+    (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |          \
+     SIGNAL_BIT(SIGTRAP))
+
+static uint64_t now_ns(void)
+{
+    return hs_sys_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Its next stop, or its end. 0, -ETIMEDOUT, or -errno: it is gone. */
+static int await(const struct hs_tracee *tracee, uint64_t deadline_ns, int *ret_status)
+{
+    const struct timespec pause = { .tv_nsec = ASLEEP_NS };
+    uint64_t begin_ns = now_ns();
+    for (;;) {
+        pid_t got = waitpid(tracee->tid, ret_status, __WALL | WNOHANG);
+        if (got == tracee->tid) {
+            return 0;
+        }
+        if (got < 0 && errno != EINTR) {
+            return -errno;
+        }
+        uint64_t now = now_ns();
+        if (now >= deadline_ns) {
+            return -ETIMEDOUT;
+        }
+        if (now - begin_ns > AWAKE_NS) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+static bool is_event_stop(int status)
+{
+    return status >> 16 == PTRACE_EVENT_STOP;
+}
+
+static int get_regs(const struct hs_tracee *tracee, struct hs_remote_regs *ret_regs)
+{
+    struct iovec iov = { ret_regs, sizeof(*ret_regs) };
+    return ptrace(PTRACE_GETREGSET, tracee->tid, NT_PRSTATUS, &iov) == 0 &&
+                   iov.iov_len == sizeof(*ret_regs)
+               ? 0
+               : -EIO;
+}
+
+static int set_regs(const struct hs_tracee *tracee, const struct hs_remote_regs *regs)
+{
+    struct iovec iov = { (void *)regs, sizeof(*regs) };
+    return ptrace(PTRACE_SETREGSET, tracee->tid, NT_PRSTATUS, &iov) == 0 ? 0 : -errno;
+}
+
+static int set_mask(const struct hs_tracee *tracee, uint64_t mask)
+{
+    return ptrace(PTRACE_SETSIGMASK, tracee->tid, sizeof(mask), &mask) == 0 ? 0 : -errno;
+}
+
+static void detach(struct hs_tracee *tracee, int signal_number)
+{
+    ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal_number);
+    tracee->is_seized = false;
+}
+
+/* --- stopping ---------------------------------------------------------------------------------- */
+
+static enum hs_tracee_stop refused(struct hs_tracee *tracee)
+{
+    tracee->error = errno;
+    return errno == ESRCH ? HS_TRACEE_BUSY : HS_TRACEE_REFUSED;
+}
+
+enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t deadline_ns)
+{
+    int status = 0;
+    tracee->tid = tid;
+    tracee->held_signal = 0;
+    tracee->is_borrowed = false;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+        return refused(tracee);
+    }
+    tracee->is_seized = true;
+    tracee->asked_ns = now_ns();
+    int r = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 ? await(tracee, deadline_ns, &status)
+                                                           : -errno;
+    if (r == -ETIMEDOUT) {
+        return HS_TRACEE_STUCK;
+    }
+    if (r < 0 || !WIFSTOPPED(status)) {
+        tracee->is_seized = false;
+        return HS_TRACEE_BUSY;
+    }
+    if (!is_event_stop(status)) {
+        /* A signal is about to be delivered; it is, and our wish to stop ends with the detaching. */
+        detach(tracee, WSTOPSIG(status));
+        return HS_TRACEE_BUSY;
+    }
+    if (WSTOPSIG(status) != SIGTRAP) {
+        detach(tracee, 0);
+        return HS_TRACEE_GROUP;
+    }
+    tracee->seen_ns = now_ns();
+    if (get_regs(tracee, &tracee->start) < 0) {
+        detach(tracee, 0);
+        return HS_TRACEE_BUSY;
+    }
+    return HS_TRACEE_STOPPED;
+}
+
+bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
+{
+    /* What PTRACE_GET_RSEQ_CONFIGURATION (Linux 5.13) gives, and struct rseq_cs, without a header for them. */
+    struct {
+        uint64_t area_va;
+        uint32_t area_bytes, signature, flags, unused;
+    } config;
+    struct {
+        uint32_t version, flags;
+        uint64_t start_va, size_bytes, abort_va;
+    } sequence;
+    uint64_t sequence_va = 0;
+    if (ptrace((enum __ptrace_request)HS_PTRACE_GET_RSEQ, tracee->tid, sizeof(config), &config) <=
+            0 ||
+        config.area_va == 0 ||
+        hs_remote_memory_read(tracee->memory, config.area_va + 8, &sequence_va, 8) < 0 ||
+        sequence_va == 0 ||
+        hs_remote_memory_read(tracee->memory, sequence_va, &sequence, sizeof(sequence)) < 0) {
+        return false;
+    }
+    return hs_remote_pc(&tracee->start) - sequence.start_va < sequence.size_bytes;
+}
+
+int hs_tracee_borrow(struct hs_tracee *tracee)
+{
+    struct iovec iov = { tracee->state, sizeof(tracee->state) };
+    if (ptrace(PTRACE_GETREGSET, tracee->tid, HS_REMOTE_STATE_NOTE, &iov) != 0 ||
+        ptrace(PTRACE_GETSIGMASK, tracee->tid, sizeof(tracee->signal_mask), &tracee->signal_mask) !=
+            0) {
+        return -errno;
+    }
+    if (iov.iov_len >= sizeof(tracee->state)) {
+        return -E2BIG; /* there may be more than we got */
+    }
+    tracee->state_bytes = iov.iov_len;
+    tracee->call_mask = ~FAULT_MASK;
+    tracee->free_va = hs_remote_sp(&tracee->start) - HS_REMOTE_RED_ZONE_BYTES;
+    int r = set_mask(tracee, tracee->call_mask);
+    tracee->is_borrowed = r == 0;
+    return r;
+}
+
+uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
+{
+    tracee->free_va = (tracee->free_va - size_bytes) & ~UINT64_C(15);
+    return tracee->free_va;
+}
+
+/* --- calling ----------------------------------------------------------------------------------- */
+
+/* A signal during a call: ours, a fault's, or somebody's. */
+enum arrival { ARRIVAL_TRAP, ARRIVAL_FAULT, ARRIVAL_KEPT };
+
+/* Gives a signal that somebody sent back to the kernel, which keeps it while it is blocked. */
+static enum arrival keep_signal(struct hs_tracee *tracee, int number, int *ret_pass)
+{
+    *ret_pass = 0;
+    if (number == SIGSTOP) {
+        tracee->held_signal = number;
+    } else {
+        tracee->call_mask |= SIGNAL_BIT(number);
+        set_mask(tracee, tracee->call_mask);
+        *ret_pass = number;
+    }
+    return ARRIVAL_KEPT;
+}
+
+static enum arrival judge_signal(struct hs_tracee *tracee, int number, int *ret_pass)
+{
+    siginfo_t info;
+    struct hs_remote_regs regs;
+    if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || get_regs(tracee, &regs) < 0) {
+        return ARRIVAL_FAULT;
+    }
+    bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
+    if (!is_fault) {
+        return keep_signal(tracee, number, ret_pass);
+    }
+    if (number == tracee->trap_signal && hs_remote_is_at_trap(&regs, tracee->trap_va)) {
+        return ARRIVAL_TRAP;
+    }
+    tracee->crash_signal = number;
+    tracee->crash_pc = hs_remote_pc(&regs);
+    return ARRIVAL_FAULT;
+}
+
+static enum hs_tracee_outcome failed(struct hs_tracee *tracee, int r)
+{
+    tracee->error = -r;
+    return r == -ESRCH || r == -ECHILD ? HS_TRACEE_GONE : HS_TRACEE_FAILED;
+}
+
+/* Stops a call that takes too long, so that it can be put back all the same. */
+static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
+{
+    int status = 0;
+    ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
+    int r = await(tracee, now_ns() + UINT64_C(1000000000), &status);
+    if (r < 0 || !WIFSTOPPED(status)) {
+        tracee->is_seized = r == -ETIMEDOUT;
+        return r == -ETIMEDOUT ? HS_TRACEE_HUNG : HS_TRACEE_GONE;
+    }
+    return HS_TRACEE_HUNG;
+}
+
+static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns)
+{
+    int status = 0, pass = 0;
+    for (;;) {
+        if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)pass) != 0) {
+            return failed(tracee, -errno);
+        }
+        int r = await(tracee, deadline_ns, &status);
+        if (r == -ETIMEDOUT) {
+            return give_up(tracee);
+        }
+        if (r < 0 || !WIFSTOPPED(status)) {
+            tracee->is_seized = false;
+            return HS_TRACEE_GONE;
+        }
+        pass = 0;
+        if (is_event_stop(status)) {
+            continue; /* the whole process is being stopped: this thread will be, when it is released */
+        }
+        switch (judge_signal(tracee, WSTOPSIG(status), &pass)) {
+        case ARRIVAL_TRAP:
+            return HS_TRACEE_RETURNED;
+        case ARRIVAL_FAULT:
+            return HS_TRACEE_CRASHED;
+        case ARRIVAL_KEPT:
+            break;
+        }
+    }
+}
+
+enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t function_va,
+                                      const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX],
+                                      uint64_t deadline_ns, uint64_t *ret_result)
+{
+    struct hs_remote_regs regs = tracee->start;
+    uint64_t return_va = hs_remote_return_va(tracee->free_va);
+    hs_remote_enter(&regs, function_va, return_va, arguments);
+    int r = hs_remote_memory_write(tracee->memory, return_va, &tracee->trap_va,
+                                   sizeof(tracee->trap_va));
+    r = r < 0 ? r : set_regs(tracee, &regs);
+    if (r < 0) {
+        return failed(tracee, r);
+    }
+    enum hs_tracee_outcome outcome = run(tracee, deadline_ns);
+    if (outcome == HS_TRACEE_RETURNED) {
+        r = get_regs(tracee, &regs);
+        if (r < 0) {
+            return failed(tracee, r);
+        }
+        *ret_result = hs_remote_result(&regs);
+    }
+    return outcome;
+}
+
+/* --- letting go -------------------------------------------------------------------------------- */
+
+static int put_back(struct hs_tracee *tracee)
+{
+    struct iovec iov = { tracee->state, tracee->state_bytes };
+    int r = ptrace(PTRACE_SETREGSET, tracee->tid, HS_REMOTE_STATE_NOTE, &iov) == 0 ? 0 : -errno;
+    int r2 = set_mask(tracee, tracee->signal_mask);
+    return r < 0 ? r : r2;
+}
+
+int hs_tracee_release(struct hs_tracee *tracee)
+{
+    int r = 0;
+    if (!tracee->is_seized) {
+        return 0;
+    }
+    if (tracee->is_borrowed) {
+        r = put_back(tracee);
+    }
+    bool is_restarted = hs_remote_has_eintr(&tracee->start) && tracee->may_restart;
+    if (tracee->is_borrowed || is_restarted) {
+        struct hs_remote_regs regs = tracee->start;
+        if (is_restarted) {
+            hs_remote_restart(&regs);
+        }
+        int r2 = set_regs(tracee, &regs);
+        r = r < 0 ? r : r2;
+    }
+    tracee->is_borrowed = false;
+    detach(tracee, 0);
+    if (tracee->held_signal != 0) {
+        syscall(SYS_tgkill, tracee->pid, tracee->tid, tracee->held_signal);
+    }
+    return r;
+}
