@@ -6,8 +6,23 @@
 #include <string.h>
 
 #include "util/proc.h"
+#include "util/proc_maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_maps(const char *text, size_t size)
+{
+    const char *at = text;
+    struct hs_proc_map map;
+    char path[32];
+    while (hs_proc_maps_next(&at, text + size, &map)) {
+        bool is_whole = hs_proc_map_path(&map, path, sizeof(path));
+        if (map.start_va >= map.end_va || strlen(path) >= sizeof(path) ||
+            (!is_whole && path[0] != '\0')) {
+            abort();
+        }
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -25,6 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hs_proc_parse_smaps_rollup(text, size, &smaps);
     hs_proc_parse_comm(text, size, comm, sizeof(comm));
     hs_proc_join_cmdline(text, size, line, sizeof(line));
+    read_maps(text, size);
+    hs_proc_find_env(text, size, "A", comm, sizeof(comm));
     if (strlen(comm) >= sizeof(comm) || strlen(line) >= sizeof(line)) {
         abort();
     }

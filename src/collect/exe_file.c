@@ -186,6 +186,7 @@ int hs_exe_file_inspect(int fd, struct hs_exe_file *ret_file)
         file.is_native =
             head.elf.e_ident[EI_DATA] == ELFDATA2LSB && head.elf.e_machine == HS_EM_NATIVE;
         if (file.is_64bit && file.is_native && got >= (ssize_t)sizeof(Elf64_Ehdr)) {
+            file.is_pie = head.elf.e_type == ET_DYN;
             inspect_phdrs(fd, &head.elf, &file);
             inspect_symbols(fd, &head.elf, &file);
         }

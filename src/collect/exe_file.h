@@ -29,6 +29,7 @@ struct hs_exe_file {
     bool is_64bit;
     bool is_native;        /* ELF for the processor that we run on */
     bool is_loader;        /* a dynamic loader itself: has no interpreter, and yet preloads */
+    bool is_pie;           /* may be loaded anywhere; a static one is then static-pie */
     bool defines_malloc;   /* exports a malloc of its own */
     const char *sanitizer; /* whose runtime library, with a malloc of its own, it needs; or NULL */
 };

@@ -5,14 +5,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "util/buf.h"
 
 /* In the flags of /proc/PID/stat. */
-#define PROC_FLAG_EXITING 0x4
+#define PROC_FLAG_EXITING       0x4
+#define PROC_FLAG_KERNEL_THREAD 0x00200000
 
 struct cursor {
     const char *at;
@@ -91,6 +94,7 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     stat.session = clamp_u32(fields[6]);
     stat.is_exiting =
         (fields[9] & PROC_FLAG_EXITING) != 0 || stat.state == 'Z' || stat.state == 'X';
+    stat.is_kernel_thread = (fields[9] & PROC_FLAG_KERNEL_THREAD) != 0;
     stat.start_ticks = fields[22];
     stat.vsize_bytes = fields[23];
     stat.rss_pages = fields[24];
@@ -166,28 +170,68 @@ static uint64_t take_mask(struct cursor *c)
     return mask;
 }
 
+/* Real, effective, saved; the fourth is that of files. */
+static void take_ids(struct cursor *c, struct hs_proc_ids *ret_ids)
+{
+    uint64_t real, effective, saved;
+    if (take_number(c, &real) && take_number(c, &effective) && take_number(c, &saved)) {
+        *ret_ids = (struct hs_proc_ids){ clamp_u32(real), clamp_u32(effective), clamp_u32(saved) };
+    }
+}
+
+/* Its number in each namespace, ours first. */
+static uint32_t take_ns_depth(struct cursor *c)
+{
+    uint64_t pid;
+    uint32_t count = 0;
+    while (take_number(c, &pid)) {
+        count++;
+    }
+    return count > 0 ? count - 1 : 0;
+}
+
+/* Lines that are more than one decimal number. */
+static bool take_special_line(struct cursor *line, struct hs_proc_status *status)
+{
+    if (take_key(line, "Name")) {
+        skip_blanks(line);
+        copy_text(status->name, sizeof(status->name), line->at, (size_t)(line->end - line->at));
+    } else if (take_key(line, "ShdPnd")) {
+        status->pending_mask = take_mask(line);
+    } else if (take_key(line, "CapPrm")) {
+        status->cap_permitted_mask = take_mask(line);
+    } else if (take_key(line, "CapEff")) {
+        status->cap_effective_mask = take_mask(line);
+    } else if (take_key(line, "Uid")) {
+        take_ids(line, &status->uid);
+    } else if (take_key(line, "Gid")) {
+        take_ids(line, &status->gid);
+    } else if (take_key(line, "NSpid")) {
+        status->pid_ns_depth = take_ns_depth(line);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status)
 {
     struct cursor c = { text, text + text_bytes }, line;
     struct hs_proc_status status = { 0 };
-    uint64_t tgid = 0, ppid = 0, tracer_pid = 0, thread_count = 0;
+    uint64_t tgid = 0, ppid = 0, tracer_pid = 0, thread_count = 0, seccomp_mode = 0;
     const struct line_field fields[] = {
         { "Tgid", &tgid },
         { "PPid", &ppid },
         { "TracerPid", &tracer_pid },
         { "Threads", &thread_count },
+        { "Seccomp", &seccomp_mode },
         { "VmHWM", &status.vm_hwm_bytes },
         { "VmRSS", &status.vm_rss_bytes },
         { "RssAnon", &status.rss_anon_bytes },
         { "VmSwap", &status.vm_swap_bytes },
     };
     while (take_line(&c, &line)) {
-        if (take_key(&line, "Name")) {
-            skip_blanks(&line);
-            copy_text(status.name, sizeof(status.name), line.at, (size_t)(line.end - line.at));
-        } else if (take_key(&line, "ShdPnd")) {
-            status.pending_mask = take_mask(&line);
-        } else {
+        if (!take_special_line(&line, &status)) {
             take_field(&line, fields, HS_COUNT_OF(fields));
         }
     }
@@ -198,6 +242,7 @@ int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_sta
     status.ppid = clamp_u32(ppid);
     status.tracer_pid = clamp_u32(tracer_pid);
     status.thread_count = clamp_u32(thread_count);
+    status.seccomp_mode = clamp_u32(seccomp_mode);
     *ret_status = status;
     return 0;
 }
@@ -251,6 +296,42 @@ void hs_proc_join_cmdline(const char *text, size_t text_bytes, char *ret_line, s
     }
 }
 
+bool hs_proc_find_env(const char *text, size_t text_bytes, const char *name, char *ret_value,
+                      size_t value_bytes)
+{
+    size_t name_bytes = strlen(name);
+    for (size_t at = 0; at < text_bytes;) {
+        size_t bytes = strnlen(text + at, text_bytes - at);
+        if (bytes > name_bytes && text[at + name_bytes] == '=' &&
+            memcmp(text + at, name, name_bytes) == 0) {
+            copy_text(ret_value, value_bytes, text + at + name_bytes + 1, bytes - name_bytes - 1);
+            return true;
+        }
+        at += bytes + 1;
+    }
+    return false;
+}
+
+/* As much as there is, up to `cap_bytes`. */
+static ssize_t read_up_to(int fd, char *buf, size_t cap_bytes)
+{
+    size_t n = 0;
+    while (n < cap_bytes) {
+        ssize_t got = read(fd, buf + n, cap_bytes - n);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -errno;
+        }
+        if (got == 0) {
+            break;
+        }
+        n += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
 int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_t *ret_bytes)
 {
     char path[64];
@@ -259,26 +340,37 @@ int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_
     if (fd < 0) {
         return -errno;
     }
-    size_t n = 0;
-    int r = 0;
-    while (n < cap_bytes) {
-        ssize_t got = read(fd, buf + n, cap_bytes - n);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            r = -errno;
-        }
-        if (got <= 0) {
-            break;
-        }
-        n += (size_t)got;
-    }
+    ssize_t got = read_up_to(fd, buf, cap_bytes);
     close(fd);
-    if (r == 0) {
-        *ret_bytes = n;
+    if (got < 0) {
+        return (int)got;
     }
-    return r;
+    *ret_bytes = (size_t)got;
+    return 0;
+}
+
+int hs_proc_read_whole(const char *folder, const char *name, struct hs_buf *out)
+{
+    char path[PATH_MAX], part[16384];
+    int len = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (len < 0 || (size_t)len >= sizeof(path)) {
+        return -ENAMETOOLONG;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t limit_bytes = out->bytes + HS_PROC_FILE_BYTES_MAX;
+    ssize_t got;
+    do {
+        got = read_up_to(fd, part, sizeof(part));
+        hs_buf_add(out, part, got > 0 ? (size_t)got : 0);
+    } while (got == (ssize_t)sizeof(part) && !out->err && out->bytes <= limit_bytes);
+    close(fd);
+    if (got < 0) {
+        return (int)got;
+    }
+    return out->bytes > limit_bytes ? -EFBIG : out->err;
 }
 
 int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat)

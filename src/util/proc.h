@@ -8,7 +8,7 @@
  * Holds     every parser reads [text, text + text_bytes) only; no NUL is needed at its end.
  * Threads   pure functions; readers keep no state.
  * Fails     -EINVAL not of this form; readers: -ESRCH or -ENOENT when the process is gone,
- *           -errno else. Outputs are untouched then.
+ *           -errno else; -EFBIG too long, -ENOMEM. Outputs are untouched then, but for a buffer.
  * See       proc(5)
  */
 #pragma once
@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+struct hs_buf;
 
 #define HS_PROC_COMM_BYTES 16
 
@@ -28,10 +30,16 @@ struct hs_proc_stat {
     uint32_t ppid;
     uint32_t pgrp;
     uint32_t session;
-    bool is_exiting;      /* on its way out, its descriptors closed or about to be */
-    uint64_t start_ticks; /* since boot; sysconf(_SC_CLK_TCK) a second */
+    bool is_exiting;       /* on its way out, its descriptors closed or about to be */
+    bool is_kernel_thread; /* has no memory of its own, and no program */
+    uint64_t start_ticks;  /* since boot; sysconf(_SC_CLK_TCK) a second */
     uint64_t vsize_bytes;
     uint64_t rss_pages;
+};
+
+/* Whom a process acts for. Cut to 32 bits, as the kernel has them. */
+struct hs_proc_ids {
+    uint32_t real, effective, saved;
 };
 
 /* /proc/PID/status. A zombie and a kernel thread have no memory lines. */
@@ -46,6 +54,10 @@ struct hs_proc_status {
     uint64_t rss_anon_bytes;
     uint64_t vm_swap_bytes;
     uint64_t pending_mask; /* signals that wait for the whole process: bit signal - 1 */
+    struct hs_proc_ids uid, gid;
+    uint64_t cap_permitted_mask, cap_effective_mask; /* bit CAP_x */
+    uint32_t seccomp_mode;                           /* 0 none, 1 strict, 2 filtered */
+    uint32_t pid_ns_depth; /* pid namespaces below ours that it is in: 0 when it is in ours */
 };
 
 /* /proc/PID/smaps_rollup */
@@ -68,6 +80,16 @@ void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, siz
 
 /* Arguments joined by blanks, control characters as '?', cut to `line_bytes` - 1. */
 void hs_proc_join_cmdline(const char *text, size_t text_bytes, char *ret_line, size_t line_bytes);
+
+/* The value of variable `name` in /proc/PID/environ, cut to `value_bytes` - 1. False: not set. */
+bool hs_proc_find_env(const char *text, size_t text_bytes, const char *name, char *ret_value,
+                      size_t value_bytes);
+
+/* The longest of these files is /proc/PID/maps: 65,530 lines when the kernel's limit is not raised. */
+#define HS_PROC_FILE_BYTES_MAX (UINT64_C(64) << 20)
+
+/* Appends all of FOLDER/NAME to `out`; FOLDER is /proc/PID, or stands for it in a test. */
+int hs_proc_read_whole(const char *folder, const char *name, struct hs_buf *out);
 
 /* Reads /proc/PID/NAME into `buf`, at most `cap_bytes`. */
 int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_t *ret_bytes);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "util/buf.h"
 #include "util/proc.h"
 
 static void test_stat_reads_the_fields_after_a_hostile_comm(void **state)
@@ -46,11 +47,13 @@ static void test_stat_tells_who_is_on_the_way_out(void **state)
         { "1 (a) R 1 1 1 0 -1 4194308 0", true }, /* no zombie yet, but its flags say so */
         { "1 (a) Z 1 1 1 0 -1 4194304 0", true },
         { "1 (a) X 1 1 1 0 -1 4194304 0", true },
+        { "2 (k) S 1 0 0 0 -1 2129984 0", false }, /* the kernel's */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hs_proc_stat stat;
         assert_int_equal(hs_proc_parse_stat(cases[i].text, strlen(cases[i].text), &stat), 0);
         assert_int_equal(stat.is_exiting, cases[i].is_exiting);
+        assert_int_equal(stat.is_kernel_thread, stat.pid == 2);
     }
 }
 
@@ -139,6 +142,53 @@ static void test_our_own_process(void **state)
     assert_true(hs_proc_read_stat(0x7ffffff0, &stat) == -ENOENT);
 }
 
+static void test_status_reads_rights(void **state)
+{
+    (void)state;
+    const char *text = "Tgid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nNSpid:\t7\t1\n"
+                       "CapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\nSeccomp:\t2\n";
+    struct hs_proc_status status;
+    assert_int_equal(hs_proc_parse_status(text, strlen(text), &status), 0);
+    assert_int_equal(status.uid.real, 1);
+    assert_int_equal(status.uid.effective, 2);
+    assert_int_equal(status.uid.saved, 3);
+    assert_int_equal(status.gid.saved, 7);
+    assert_int_equal(status.pid_ns_depth, 1);
+    assert_int_equal(status.cap_permitted_mask, 0x1ffffffffff);
+    assert_int_equal(status.cap_effective_mask, 0x80000);
+    assert_int_equal(status.seccomp_mode, 2);
+    /* Cut in the middle of the ids: none are better than half. */
+    assert_int_equal(hs_proc_parse_status(text, 14, &status), 0);
+    assert_int_equal(status.uid.real, 0);
+}
+
+static void test_variables_of_an_environment(void **state)
+{
+    (void)state;
+    static const char text[] = "AB=1\0A=two\0A=3\0EMPTY=\0odd\0CUT=lon";
+    char value[4];
+    assert_true(hs_proc_find_env(text, sizeof(text) - 1, "A", value, sizeof(value)));
+    assert_string_equal(value, "two");
+    assert_true(hs_proc_find_env(text, sizeof(text) - 1, "EMPTY", value, sizeof(value)));
+    assert_string_equal(value, "");
+    assert_true(hs_proc_find_env(text, sizeof(text) - 1, "CUT", value, sizeof(value)));
+    assert_string_equal(value, "lon");
+    assert_false(hs_proc_find_env(text, sizeof(text) - 1, "odd", value, sizeof(value)));
+    assert_false(hs_proc_find_env(text, sizeof(text) - 1, "B", value, sizeof(value)));
+    assert_false(hs_proc_find_env("", 0, "A", value, sizeof(value)));
+}
+
+static void test_whole_files_of_a_folder(void **state)
+{
+    (void)state;
+    struct hs_buf text = HS_BUF_INIT;
+    prctl(PR_SET_NAME, "whole");
+    assert_int_equal(hs_proc_read_whole("/proc/self", "comm", &text), 0);
+    assert_string_equal(hs_buf_text(&text), "whole\n");
+    assert_int_equal(hs_proc_read_whole("/proc/self", "no-such", &text), -ENOENT);
+    hs_buf_deinit(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +200,9 @@ int main(void)
         cmocka_unit_test(test_smaps_rollup),
         cmocka_unit_test(test_comm_and_cmdline),
         cmocka_unit_test(test_our_own_process),
+        cmocka_unit_test(test_status_reads_rights),
+        cmocka_unit_test(test_variables_of_an_environment),
+        cmocka_unit_test(test_whole_files_of_a_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
