@@ -1,5 +1,6 @@
 /*
- * Fuzz target: an ELF file of whoever: its notes, debug link, packed symbols and symbol tables.
+ * Fuzz target: an ELF file of whoever: its notes, debug link, packed symbols, symbol tables, and how
+ * much of its code has unwind rules.
  *
  * DWARF is left to libdw, and what libdw does not survive, to the worker's process.
  *
@@ -12,6 +13,7 @@
 #include "symbol/elf_file.h"
 #include "symbol/elf_names.h"
 #include "symbol/mini_debug.h"
+#include "symbol/module_health.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,6 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hs_elf_file_code_sva(&file);
     hs_elf_file_crc(&file);
     read_names(&file);
+    struct hs_module_health health = { 0 };
+    hs_module_health_tables(&file, &health);
+    if (health.tables == HS_UNWIND_TABLES_SORTED && health.covered_bytes == 0) {
+        abort();
+    }
     if (hs_mini_debug_open(&file, &mini) == 0) {
         read_names(&mini);
         hs_elf_file_close(&mini);
