@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run report export'
+    local commands='run report export doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -62,10 +62,13 @@ _heapscope()
         export)
             options+=' --format --output --view --snapshot --pid --quiet'
             ;;
+        doctor)
+            options+=' --json'
+            ;;
     esac
     if [[ $cur == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
-    elif [[ $command == run ]]; then
+    elif [[ $command == @(run|doctor) ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")
     else
         _filedir '@(pftrace|pb|pb.gz)'

@@ -71,3 +71,10 @@ unsigned hs_args_columns(int fd)
     }
     return HS_ARGS_COLUMNS_DEFAULT;
 }
+
+bool hs_args_has_colour(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fd) == 1 && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+}

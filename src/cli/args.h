@@ -29,3 +29,6 @@ int hs_args_finish_output(void);
 
 /* Width of the terminal behind `fd`; $COLUMNS when set; 80 when unknown, e.g. piped. */
 unsigned hs_args_columns(int fd);
+
+/* Is `fd` a terminal whose user wants colours ($NO_COLOR)? */
+bool hs_args_has_colour(int fd);

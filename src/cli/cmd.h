@@ -17,3 +17,4 @@
 int hs_cmd_run(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
+int hs_cmd_doctor(int argc, char **argv);

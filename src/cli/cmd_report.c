@@ -48,14 +48,6 @@ static int parse_count(const struct hs_opts_spec *spec, const char *option, cons
     return 0;
 }
 
-static bool is_colour_wanted(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && !(no_color && no_color[0]) && term &&
-           strcmp(term, "dumb") != 0;
-}
-
 static int fill_options(const struct hs_opts_spec *spec, const struct report_args *args,
                         struct hs_report_options *options)
 {
@@ -77,7 +69,7 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
                    : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
                        ? hs_args_columns(STDOUT_FILENO)
                        : COLUMNS_PIPED,
-        .has_colour = is_colour_wanted(),
+        .has_colour = hs_args_has_colour(STDOUT_FILENO),
     };
     if (args->is_health && (args->is_json || args->is_tree)) {
         return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");

@@ -37,9 +37,14 @@ static const struct command read_commands[] = {
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
 };
 
+static const struct command check_commands[] = {
+    { "doctor", hs_cmd_doctor, "tell why a profile would be empty, cut or without names" },
+};
+
 static const struct command_group groups[] = {
     { "Record", record_commands, HS_COUNT_OF(record_commands) },
     { "Read", read_commands, HS_COUNT_OF(read_commands) },
+    { "Check", check_commands, HS_COUNT_OF(check_commands) },
 };
 
 static void write_help(FILE *out)

@@ -10,72 +10,21 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/preflight_words.h"
 #include "profile/load.h"
 #include "util/buf.h"
 #include "view/report.h"
 
-#define HS_STATUS_NOT_EXECUTABLE 126
-#define HS_STATUS_NOT_FOUND      127
-#define HS_SUMMARY_FRAMES        6
-
-/* "x" or, when it is a script, "x (a script for y)": what the verdict is about. */
-static const char *name_subject(const char *program, const struct hs_preflight *preflight,
-                                char *text, size_t text_bytes)
-{
-    if (preflight->is_script) {
-        snprintf(text, text_bytes, "%s: its interpreter %s", program, preflight->elf);
-    } else {
-        snprintf(text, text_bytes, "%s", program);
-    }
-    return text;
-}
+#define HS_SUMMARY_FRAMES 6
 
 int hs_run_words_refuse(const char *program, const struct hs_preflight *preflight)
 {
-    char text[2 * PATH_MAX];
-    const char *subject = name_subject(program, preflight, text, sizeof(text));
-    switch (preflight->verdict) {
-    case HS_PREFLIGHT_GO:
+    struct hs_preflight_words words;
+    if (!hs_preflight_words(program, preflight, &words)) {
         return -1;
-    case HS_PREFLIGHT_MISSING:
-        hs_message("%s: %s", program,
-                   strchr(program, '/') ? "no such program" : "no such program in PATH");
-        return HS_STATUS_NOT_FOUND;
-    case HS_PREFLIGHT_NOT_EXECUTABLE:
-        hs_message("%s: not a program that may be executed", preflight->path);
-        return HS_STATUS_NOT_EXECUTABLE;
-    case HS_PREFLIGHT_NO_INTERPRETER:
-        hs_message("%s is missing, or may not be executed", subject);
-        return HS_STATUS_NOT_EXECUTABLE;
-    case HS_PREFLIGHT_STATIC:
-        hs_message(
-            "%s is statically linked, so the dynamic loader cannot bring in the recorder, and "
-            "nothing could be recorded; link it dynamically to profile it",
-            subject);
-        return HS_EXIT_STATUS_FAILED;
-    case HS_PREFLIGHT_SECURE:
-        hs_message("%s is %s, so the dynamic loader ignores LD_PRELOAD, and nothing could be "
-                   "recorded; run heapscope as the user it runs as, or profile a copy without "
-                   "that mark",
-                   subject, preflight->rights);
-        return HS_EXIT_STATUS_FAILED;
-    case HS_PREFLIGHT_32BIT:
-        hs_message("%s is a 32-bit program; only 64-bit ones can be profiled", subject);
-        return HS_EXIT_STATUS_FAILED;
-    case HS_PREFLIGHT_OTHER_MACHINE:
-        hs_message("%s is a program for another processor; only native ones can be profiled",
-                   subject);
-        return HS_EXIT_STATUS_FAILED;
-    case HS_PREFLIGHT_MUSL:
-        hs_message("%s uses the musl C library; the recorder needs glibc", subject);
-        return HS_EXIT_STATUS_FAILED;
-    case HS_PREFLIGHT_SANITIZER:
-        hs_message("%s is built with %s, whose malloc bears no other before it, so nothing could "
-                   "be recorded; build it without the sanitizer to profile it",
-                   subject, preflight->sanitizer);
-        return HS_EXIT_STATUS_FAILED;
     }
-    return -1;
+    hs_message("%s%s%s", words.what, words.remedy ? "; " : "", words.remedy ? words.remedy : "");
+    return words.status;
 }
 
 static void say_nothing_recorded(const char *program)

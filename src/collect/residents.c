@@ -58,11 +58,9 @@ static const struct known known[] = {
 #define REGION_NAME "memfd:heapscope"
 
 static const char *const allocator_names[HS_ALLOCATOR_N] = {
-    [HS_ALLOCATOR_LIBC] = "the C library's malloc",
-    [HS_ALLOCATOR_JEMALLOC] = "jemalloc",
-    [HS_ALLOCATOR_TCMALLOC] = "tcmalloc",
-    [HS_ALLOCATOR_MIMALLOC] = "mimalloc",
-    [HS_ALLOCATOR_OWN] = "a malloc of the program's own",
+    [HS_ALLOCATOR_LIBC] = "the C library",     [HS_ALLOCATOR_JEMALLOC] = "jemalloc",
+    [HS_ALLOCATOR_TCMALLOC] = "tcmalloc",      [HS_ALLOCATOR_MIMALLOC] = "mimalloc",
+    [HS_ALLOCATOR_OWN] = "the program itself",
 };
 
 const char *hs_allocator_name(enum hs_allocator allocator)

@@ -45,5 +45,5 @@ struct hs_residents {
 /* From the text of /proc/PID/maps. */
 void hs_residents_find(const char *maps, size_t maps_bytes, struct hs_residents *ret_residents);
 
-/* "glibc's malloc", "jemalloc" ... */
+/* Where malloc comes from: "the C library", "jemalloc" ... */
 const char *hs_allocator_name(enum hs_allocator allocator);

@@ -1,0 +1,23 @@
+/*
+ * The three questions that doctor answers: about this machine, about a program, about a process.
+ *
+ * Each adds its findings, from what decides whether there is a profile at all to what only costs names.
+ *
+ * Threads   main thread only.
+ * Fails     never as a whole: what cannot be found out is a finding too.
+ * See       findings.h, doctor_modules.h
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "cli/findings.h"
+
+/* Would heapscope work here? */
+void hs_doctor_machine(struct hs_findings *findings);
+
+/* Would `heapscope run -- PROGRAM` give a good profile? */
+void hs_doctor_program(const char *program, struct hs_findings *findings);
+
+/* Would `heapscope attach PID`? */
+void hs_doctor_process(pid_t pid, struct hs_findings *findings);

@@ -1,0 +1,201 @@
+/*
+ * A running process: see doctor.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/doctor.h"
+#include "cli/doctor_jit.h"
+#include "cli/doctor_modules.h"
+#include "collect/eligibility.h"
+#include "rt/base.h"
+#include "rt/text.h"
+#include "util/buf.h"
+#include "util/human.h"
+#include "util/proc.h"
+#include "util/proc_maps.h"
+
+#define GLIBC_MINOR_FINE 35U
+#define SECCOMP_FILTERED 2U
+#define LINK_BYTES       (PATH_MAX + 64)
+
+/* --- the process ------------------------------------------------------------------------------- */
+
+static void say_verdict(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    struct hs_eligibility_words words;
+    hs_eligibility_words(it, &words);
+    hs_findings_add(findings, it->verdict == HS_ELIGIBLE ? HS_FINDING_OK : HS_FINDING_PROBLEM,
+                    "process", words.remedy, "%s", words.what);
+}
+
+static void say_allocator(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    if (it->allocator == HS_ALLOCATOR_OWN) {
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "allocator",
+                        "link its allocator as a shared library, or use the C library's",
+                        "the program carries a malloc of its own: what it allocates with it is not "
+                        "seen");
+    } else if (it->heap_profiler) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
+                        "start it without, to have the time of one profiler only",
+                        "malloc comes from %s, and %s is switched on",
+                        hs_allocator_name(it->allocator), it->heap_profiler);
+    } else if (it->is_maps_known) {
+        hs_findings_add(findings, HS_FINDING_OK, "allocator", NULL, "malloc comes from %s",
+                        hs_allocator_name(it->allocator));
+    }
+}
+
+static void say_memory(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    char rss[HS_HUMAN_BYTES], private[HS_HUMAN_BYTES];
+    if (it->rss_bytes > 0) {
+        hs_findings_add(findings, HS_FINDING_OK, "memory", NULL,
+                        "%s resident; %s that it wrote itself, the heap among it",
+                        hs_human_bytes(rss, (double)it->rss_bytes),
+                        hs_human_bytes(private, (double)it->private_bytes));
+    }
+}
+
+static void say_container(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    const struct {
+        const char *name;
+        bool is_own;
+    } parts[] = {
+        { "files", it->shares_mnt_ns == HS_ANSWER_NO },
+        { "network", it->shares_net_ns == HS_ANSWER_NO },
+        { "users", it->shares_user_ns == HS_ANSWER_NO },
+        { "process numbers", it->status.pid_ns_depth > 0 },
+    };
+    char names[64] = "";
+    size_t count = 0, idx = 0;
+    for (size_t i = 0; i < HS_COUNT_OF(parts); i++) {
+        count += parts[i].is_own;
+    }
+    for (size_t i = 0; i < HS_COUNT_OF(parts); i++) {
+        if (parts[i].is_own) {
+            hs_doctor_join(names, sizeof(names), parts[i].name, idx++, count);
+        }
+    }
+    if (count > 0) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "container",
+                        "keep its debug files on this side, in /usr/lib/debug/.build-id",
+                        "it runs in one, with %s of its own: names come from its files as we see "
+                        "them through /proc",
+                        names);
+    }
+}
+
+static void say_surroundings(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    say_container(it, findings);
+    if (it->status.seccomp_mode == SECCOMP_FILTERED) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "system calls",
+                        "if nothing is recorded, start it without that filter",
+                        "it has a filter on them (seccomp), which may refuse one that the recorder "
+                        "makes");
+    }
+    if (it->glibc.major == 2 && it->glibc.minor < GLIBC_MINOR_FINE) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "C library",
+                        "use a system with glibc 2.35 or later",
+                        "glibc 2.%u, before 2.35: stacks are followed by frame pointers alone",
+                        it->glibc.minor);
+    }
+    if (it->exe.is_deleted) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "program",
+                        "restart it, or keep the debug file of the build that runs",
+                        "its file was deleted or replaced since it started: names come only from a "
+                        "debug file with its build id");
+    }
+    if (it->residents.has_client && !it->residents.has_region) {
+        hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is in there, and sleeps");
+    }
+}
+
+/* --- its modules ------------------------------------------------------------------------------- */
+
+struct mapped {
+    pid_t pid;
+    bool is_our_root; /* its paths are ours */
+    struct hs_doctor_modules modules;
+};
+
+/*
+ * Where the mapped file can be read: at its path when the file there is still the same, else through the
+ * mapping itself, which takes more rights but works for deleted files and in every namespace.
+ */
+static void find_file(const struct mapped *mapped, const struct hs_proc_map *map, const char *path,
+                      char *ret_path)
+{
+    struct stat st;
+    char root[64] = "";
+    if (!mapped->is_our_root) {
+        snprintf(root, sizeof(root), "/proc/%d/root", (int)mapped->pid);
+    }
+    snprintf(ret_path, LINK_BYTES, "%s%s", root, path);
+    if (!map->is_deleted && stat(ret_path, &st) == 0 && st.st_ino == map->inode) {
+        return;
+    }
+    char link[LINK_BYTES];
+    snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)mapped->pid,
+             (unsigned long long)map->start_va, (unsigned long long)map->end_va);
+    if (access(link, R_OK) == 0) {
+        snprintf(ret_path, LINK_BYTES, "%s", link);
+    }
+}
+
+/* Files with code in them, once each. Devices and shared memory are no modules. */
+static void add_mapping(struct mapped *mapped, const struct hs_proc_map *map)
+{
+    char path[PATH_MAX], file[LINK_BYTES];
+    if (!map->is_executable || map->inode == 0 || map->is_shared ||
+        !hs_proc_map_path(map, path, sizeof(path)) || path[0] != '/' ||
+        hs_text_starts_with(path, "/memfd:") || hs_text_starts_with(path, "/dev/")) {
+        return;
+    }
+    if (!hs_doctor_modules_has(&mapped->modules, path)) {
+        find_file(mapped, map, path, file);
+        hs_doctor_modules_add(&mapped->modules, path, file);
+    }
+}
+
+static void check_modules(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    struct mapped mapped = { .pid = it->pid, .is_our_root = it->shares_mnt_ns != HS_ANSWER_NO };
+    struct hs_buf text = HS_BUF_INIT;
+    struct hs_proc_map map;
+    char folder[64];
+    snprintf(folder, sizeof(folder), "/proc/%d", (int)it->pid);
+    int r = hs_proc_read_whole(folder, "maps", &text);
+    if (r < 0 || text.bytes == 0) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "modules", "run doctor as root",
+                        "they cannot be seen: %s", r < 0 ? strerror(-r) : "nothing is mapped");
+    }
+    for (const char *at = text.data; hs_proc_maps_next(&at, text.data + text.bytes, &map);) {
+        add_mapping(&mapped, &map);
+    }
+    hs_doctor_jit_process(it->pid, text.data, text.bytes, findings);
+    hs_doctor_modules_say(&mapped.modules, findings);
+    hs_doctor_modules_deinit(&mapped.modules);
+    hs_buf_deinit(&text);
+}
+
+void hs_doctor_process(pid_t pid, struct hs_findings *findings)
+{
+    struct hs_eligibility it;
+    hs_eligibility_check(pid, &it);
+    say_verdict(&it, findings);
+    if (it.verdict >= HS_INELIGIBLE_GONE && it.verdict <= HS_INELIGIBLE_SELF) {
+        return;
+    }
+    say_allocator(&it, findings);
+    say_memory(&it, findings);
+    say_surroundings(&it, findings);
+    check_modules(&it, findings);
+}

@@ -1,0 +1,105 @@
+/*
+ * A program before it runs: see doctor.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/doctor.h"
+#include "cli/doctor_jit.h"
+#include "cli/doctor_modules.h"
+#include "cli/preflight_words.h"
+#include "collect/preflight.h"
+#include "rt/text.h"
+#include "symbol/library_search.h"
+
+#define NAMES_BYTES 1024U
+
+/* False: there is no use in looking further. */
+static bool say_verdict(const char *program, const struct hs_preflight *preflight,
+                        struct hs_findings *findings)
+{
+    struct hs_preflight_words words;
+    if (hs_preflight_words(program, preflight, &words)) {
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "program", words.remedy, "%s", words.what);
+        return false;
+    }
+    if (preflight->is_script) {
+        hs_findings_add(findings, HS_FINDING_OK, "program", NULL,
+                        "%s is a script; %s runs it and can be profiled", preflight->path,
+                        preflight->elf);
+    } else {
+        hs_findings_add(findings, HS_FINDING_OK, "program", NULL, "%s can be profiled",
+                        preflight->path);
+    }
+    if (preflight->is_script && strcmp(hs_text_base_name(preflight->elf), "env") == 0) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "interpreter",
+                        "ask heapscope doctor about that program",
+                        "env looks for another program in PATH, which runs the script in the end; "
+                        "what follows is about env");
+    }
+    if (preflight->defines_malloc) {
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "allocator",
+                        "link its allocator as a shared library, or use the C library's",
+                        "%s carries a malloc of its own: what it allocates with it is not seen",
+                        preflight->elf);
+    }
+    return true;
+}
+
+static void say_missing(const struct hs_libraries *libraries, struct hs_findings *findings)
+{
+    char names[NAMES_BYTES] = "";
+    size_t count = 0, idx = 0;
+    for (size_t i = 0; i < libraries->count; i++) {
+        count += !libraries->items[i].path;
+    }
+    for (size_t i = 0; i < libraries->count; i++) {
+        if (!libraries->items[i].path) {
+            hs_doctor_join(names, sizeof(names), libraries->items[i].name, idx++, count);
+        }
+    }
+    if (count > 0) {
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "libraries",
+                        "install what is missing, or name its folder in LD_LIBRARY_PATH",
+                        "%zu of %zu cannot be found, so it will not start: %s", count,
+                        libraries->count - 1, names);
+    } else {
+        hs_findings_add(findings, HS_FINDING_OK, "libraries", NULL,
+                        "all %zu it needs are there (what it opens while it runs cannot be known)",
+                        libraries->count - 1);
+    }
+}
+
+static void check_modules(const char *path, struct hs_findings *findings)
+{
+    const struct hs_library_options options = { .library_path = getenv("LD_LIBRARY_PATH") };
+    struct hs_libraries libraries;
+    struct hs_doctor_modules modules = { 0 };
+    int r = hs_library_search(path, &options, &libraries);
+    if (r < 0) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "modules",
+                        "run doctor as a user who may read it", "%s cannot be looked into: %s",
+                        path, strerror(-r));
+        return;
+    }
+    say_missing(&libraries, findings);
+    for (size_t i = 0; i < libraries.count; i++) {
+        const struct hs_library *library = &libraries.items[i];
+        if (library->path) {
+            hs_doctor_modules_add(&modules, library->path, library->path);
+        }
+    }
+    hs_doctor_modules_say(&modules, findings);
+    hs_doctor_modules_deinit(&modules);
+    hs_libraries_deinit(&libraries);
+}
+
+void hs_doctor_program(const char *program, struct hs_findings *findings)
+{
+    struct hs_preflight preflight;
+    hs_preflight_check(program, &preflight);
+    if (say_verdict(program, &preflight, findings)) {
+        hs_doctor_jit_program(preflight.elf, findings);
+        check_modules(preflight.elf, findings);
+    }
+}
