@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run report export doctor'
+    local commands='run attach detach report export doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -35,6 +35,10 @@ _heapscope()
             _filedir
             return
             ;;
+        attach:--name | attach:-n)
+            mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= 2>/dev/null)" -- "$cur")
+            return
+            ;;
         export:--format | export:-f)
             mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg' -- "$cur")
             return
@@ -45,7 +49,7 @@ _heapscope()
             )
             return
             ;;
-        run:--interval | run:-i | run:--dump-every | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
+        *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
             return
             ;;
     esac
@@ -55,6 +59,10 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --no-compress --top --'
+            ;;
+        attach)
+            options+=' --name --interval --output --duration --quiet --dump-every --dump-above --dump-at-max --no-follow'
+            options+=' --no-symbolize --no-compress --top'
             ;;
         report)
             options+=' --view --tree --top --frames --snapshot --pid --health --json --width'

@@ -15,6 +15,8 @@
 #define HS_EXIT_STATUS_USAGE  2
 
 int hs_cmd_run(int argc, char **argv);
+int hs_cmd_attach(int argc, char **argv);
+int hs_cmd_detach(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);

@@ -21,6 +21,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
+#include "cli/present.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/run_words.h"
@@ -30,7 +31,6 @@
 #include "rt/text.h"
 #include "session/trace_names.h"
 #include "trace/trace_writer.h"
-#include "util/human.h"
 #include "util/selfpath.h"
 
 #define HS_PRELOAD_NAME      "libheapscope_preload.so"
@@ -178,8 +178,13 @@ static void add_names(struct run *run)
 
 static void finish_file(struct run *run)
 {
-    char trace_path[PATH_MAX];
-    char size[HS_HUMAN_BYTES];
+    const struct hs_present present = {
+        .file = &run->file,
+        .path = run->file_path,
+        .lost = "the profile is lost, and the program's exit status is kept",
+        .stack_count = (uint32_t)run->stack_count,
+        .is_quiet = run->is_quiet,
+    };
     int r = run->result.sink_error;
     if (r == 0 && run->is_symbolizing) {
         add_names(run);
@@ -187,22 +192,7 @@ static void finish_file(struct run *run)
     if (r == 0) {
         r = hs_trace_writer_finish(run->writer);
     }
-    if (r == 0 && !run->is_quiet) {
-        hs_run_file_path(&run->file, trace_path, sizeof(trace_path));
-        hs_run_words_summary(trace_path, run->file_path, (uint32_t)run->stack_count);
-    }
-    uint64_t bytes = run->file.bytes;
-    if (r == 0) {
-        r = hs_run_file_finish(&run->file);
-    }
-    if (r < 0) {
-        hs_message(
-            "cannot write %s: %s; the profile is lost, and the program's exit status is kept",
-            run->file_path, strerror(-r));
-        return;
-    }
-    hs_message_info("%s is in %s\nNext: heapscope report %s", hs_human_bytes(size, (double)bytes),
-                    run->file_path, run->file_path);
+    hs_present_file(&present, r);
 }
 
 static int status_of(const struct hs_collector_result *result)

@@ -30,6 +30,8 @@ struct command_group {
 
 static const struct command record_commands[] = {
     { "run", hs_cmd_run, "profile a program from its start" },
+    { "attach", hs_cmd_attach, "profile processes that run already" },
+    { "detach", hs_cmd_detach, "leave processes that were attached to" },
 };
 
 static const struct command read_commands[] = {

@@ -50,7 +50,7 @@ static uint64_t read_board(const char *socket_path)
 {
     char path[BOARD_PATH_BYTES];
     struct hs_board_v1 board = { 0 };
-    struct stat st;
+    struct stat st = { 0 };
     if (!join(socket_path, HS_BOARD_SUFFIX, path, sizeof(path))) {
         return 0;
     }

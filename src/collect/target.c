@@ -161,6 +161,9 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
         target->rss_next_ns = 0;
         hs_target_look(target, now_ns); /* its clock stood still */
     }
+    if (target->session_start_ns != 0 || !target->region.header.is_from_startup) {
+        target->rss_start_bytes = target->rss_bytes;
+    }
     if (was_bytes != interval_bytes && !target->has_ended) {
         change_interval(target, interval_bytes);
     }
@@ -239,6 +242,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
     snap->exit_value = target->exit_value;
     snap->rss_bytes = target->has_ended ? 0 : target->rss_bytes;
     snap->rss_peak_bytes = target->rss_peak_bytes;
+    snap->rss_start_bytes = target->rss_start_bytes;
     target->dump_count++;
     *ret_snapshot = snap;
     return 0;

@@ -34,7 +34,8 @@ struct hs_target {
     int exit_value;
     uint64_t rss_bytes;
     uint64_t rss_peak_bytes;
-    uint64_t rss_next_ns; /* when to look again */
+    uint64_t rss_start_bytes; /* when its session began; 0: with the process */
+    uint64_t rss_next_ns;     /* when to look again */
     uint64_t rss_period_ns;
     uint64_t rss_period_max_ns;
     uint32_t dump_count; /* written so far */

@@ -107,7 +107,7 @@ static bool is_libc(const struct look *look, uint32_t idx)
  * yet harmless, when they have called something that is not libc's. */
 static uint32_t find_start(const struct look *look)
 {
-    uint32_t count = look->stack->walk.frame_count, start = count;
+    uint32_t count = look->stack->walk.frame_count, start;
     if (look->stack->walk.end != HS_UNWIND_END || count < 3) {
         return count;
     }

@@ -148,6 +148,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .orig_interval_bytes = dump->orig_interval_bytes,
         .rss_bytes = dump->rss_bytes,
         .rss_peak_bytes = dump->rss_peak_bytes,
+        .rss_start_bytes = dump->rss_start_bytes,
         .has_peak = dump->peak_time_ns != 0,
         .has_scaled_counts = true,
         .live = get_amount(dump->live, dump->interval_bytes),

@@ -103,7 +103,9 @@ struct hs_profile_dump {
     uint64_t orig_interval_bytes;
     uint64_t rss_bytes; /* 0 unknown */
     uint64_t rss_peak_bytes;
-    bool has_peak;          /* samples carry the peak */
+    uint64_t
+        rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
+    bool has_peak;       /* samples carry the peak */
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
     struct hs_amount live, alloc,
         peak; /* totals; a process's own peak, not the sum of its stacks' */

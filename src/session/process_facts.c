@@ -17,7 +17,7 @@ static void settle(struct hs_process_facts *facts)
 int hs_process_facts_read(pid_t pid, struct hs_process_facts *ret_facts)
 {
     struct hs_process_facts *out = ret_facts;
-    struct hs_proc_status status;
+    struct hs_proc_status status = { 0 };
     struct stat st;
     char path[32], comm[64];
     size_t comm_bytes = 0;

@@ -95,8 +95,10 @@ struct hs_snapshot {
     uint64_t orig_interval_bytes;
     uint64_t rss_bytes;      /* 0: unknown (gone) */
     uint64_t rss_peak_bytes; /* 0: unknown */
-    uint64_t region_bytes;   /* memory the client's region takes */
-    char malloc_path[256];   /* the library that serves malloc; "" unknown */
+    uint64_t
+        rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
+    uint64_t region_bytes; /* memory the client's region takes */
+    char malloc_path[256]; /* the library that serves malloc; "" unknown */
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps */
 

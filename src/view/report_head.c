@@ -191,6 +191,24 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
 /* A process this small is mostly code and libraries. */
 #define RESIDENT_BYTES_MIN (16.0 * 1024 * 1024)
 
+/* What was there before we came is not zero, though nothing is known of it. */
+static void write_before(struct hs_report *report)
+{
+    const struct hs_profile_dump *dump = first_dump(report);
+    char before[HS_HUMAN_BYTES];
+    struct hs_buf text = HS_BUF_INIT;
+    if (report->selection.dump_count > 1 || dump->rss_start_bytes == 0) {
+        return;
+    }
+    hs_human_bytes(before, (double)dump->rss_start_bytes);
+    hs_buf_printf(&text,
+                  "%s were resident before the session began: blocks from then are not in here, "
+                  "and their frees are ignored",
+                  before);
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    hs_buf_deinit(&text);
+}
+
 /* How much of the resident memory these figures explain, and what else there is. */
 static void write_share(struct hs_report *report)
 {
@@ -294,6 +312,7 @@ void hs_report_write_head(struct hs_report *report)
                                              .has_colour = report->options->has_colour,
                                              .give_way = "5 43 2" });
     hs_table_deinit(&table);
+    write_before(report);
     write_share(report);
     write_sampling(report);
     write_forks(report);

@@ -102,6 +102,9 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     if (dump->rss_peak_bytes != 0) {
         hs_json_kv_uint(json, "rss_peak_bytes", dump->rss_peak_bytes);
     }
+    if (dump->rss_start_bytes != 0) {
+        hs_json_kv_uint(json, "rss_start_bytes", dump->rss_start_bytes);
+    }
     hs_report_json_amount(json, "live", &dump->live);
     hs_report_json_amount(json, "alloc", &dump->alloc);
     if (dump->has_peak) {

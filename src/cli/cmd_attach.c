@@ -1,0 +1,445 @@
+/*
+ * heapscope attach: profile processes that run already, for a while.
+ *
+ * No daemon is needed: this command is the collector for the time being. In this order, so that whatever can be
+ * known beforehand is said before a process is touched: options, our library, who is meant and whether it may and
+ * can be, the output file. Then each process is attached to; the programs run on all the time but for one thread
+ * of each, for about a millisecond. At the end their calls lead where they did before.
+ *
+ * See       collect/attachment.h, session/hub.h, docs/man/heapscope-attach.1
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cache_folder.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/present.h"
+#include "collect/attachment.h"
+#include "collect/eligibility.h"
+#include "session/hub.h"
+#include "util/array.h"
+#include "util/human.h"
+#include "util/parse.h"
+#include "util/selfpath.h"
+
+#define HS_PRELOAD_NAME      "libheapscope_preload.so"
+#define HS_INTERVAL_DEFAULT  4096
+#define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
+#define HS_DURATION_MIN_NS   UINT64_C(1000000)
+#define HS_TIME_MAX_NS       (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
+#define HS_PATIENCE_NS       UINT64_C(10000000000)
+#define HS_PATIENCE_END_NS   UINT64_C(10000000000)
+
+struct attach {
+    struct hs_session_settings settings;
+    struct hs_opt_list names;
+    const char *output;
+    bool is_quiet, is_following;
+    uint64_t stack_count;
+    char client_path[PATH_MAX];
+    char default_path[160];
+    const char *path;
+    struct hs_run_file file;
+    struct hs_listener listener;
+    struct hs_hub *hub;
+    struct hs_session *session;
+    bool is_over;
+    bool is_leaving; /* nobody is asked any more */
+    size_t meant_count, attached_count;
+    pid_t *pids; /* to be let go of at the end */
+    size_t pid_count, pid_capacity;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* --- options --------------------------------------------------------------------------------------- */
+
+static int take_operands(struct attach *a, const struct hs_opts_spec *spec,
+                         const struct hs_opts_result *args)
+{
+    for (size_t i = 0; i < args->operand_count; i++) {
+        uint64_t pid;
+        if (hs_parse_number(args->operands[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
+            return hs_args_fail(spec, "'%s' is no process id; for a name, use -n %s",
+                                args->operands[i], args->operands[i]);
+        }
+        if (hs_session_settings_add_pid(&a->settings, (pid_t)pid) < 0) {
+            return hs_args_fail(spec, "too many processes");
+        }
+    }
+    for (size_t i = 0; i < a->names.count; i++) {
+        if (hs_session_settings_add_name(&a->settings, a->names.items[i]) < 0) {
+            return hs_args_fail(spec, "too many names");
+        }
+    }
+    if (a->settings.pid_count == 0 && a->settings.name_count == 0) {
+        return hs_args_fail(spec, "no process was named");
+    }
+    const char *wrong = hs_session_settings_check(&a->settings);
+    return wrong ? hs_args_fail(spec, "%s", wrong) : HS_ARGS_GO_ON;
+}
+
+static int parse(struct attach *a, int argc, char **argv)
+{
+    struct hs_session_settings *s = &a->settings;
+    const struct hs_opt options[] = {
+        HS_OPT_LIST('n', "name", "NAME", &a->names,
+                    "processes of this name, or glob; may be given more than once"),
+        HS_OPT_SIZE('i', "interval", "BYTES", &s->interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
+                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
+        HS_OPT_STRING('o', "output", "FILE", &a->output,
+                      "where the trace goes (default heapscope.NAME.PID.pftrace)"),
+        HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
+                        HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
+        HS_OPT_FLAG('q', "quiet", &a->is_quiet, "no summary; errors are still printed"),
+        HS_OPT_DURATION(0, "dump-every", "DURATION", &s->dump_every_ns, HS_DUMP_EVERY_MIN_NS,
+                        HS_TIME_MAX_NS, "also record the state at these intervals"),
+        HS_OPT_SIZE(0, "dump-above", "SIZE", &s->dump_above_bytes, 1, UINT64_C(1) << 62,
+                    "also when the live heap of a process grows beyond this"),
+        HS_OPT_FLAG(0, "dump-at-max", &s->is_dumping_at_peak, "also when it is larger than ever"),
+        HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following, "leave alone the children they fork"),
+        HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
+        HS_OPT_NUMBER(0, "top", "N", &a->stack_count, 0, 1000,
+                      "call stacks in the summary (default 3)"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "attach",
+        .summary = "profile processes that run already",
+        .operands_usage = "PID... | -n NAME",
+        .footer = "SIGUSR1 makes a dump. What a process allocated before is not seen, and its "
+                  "frees are ignored.\n"
+                  "'heapscope doctor PID' tells what may be in the way.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .operands_max = HS_OPERANDS_ANY,
+    };
+    struct hs_opts_result args;
+    int status = hs_args_parse(&spec, argc, argv, &args);
+    if (status == HS_ARGS_GO_ON) {
+        hs_message_set_quiet(a->is_quiet);
+        status = take_operands(a, &spec, &args);
+    }
+    hs_opt_list_deinit(&a->names);
+    return status;
+}
+
+/* --- before anything is touched -------------------------------------------------------------------- */
+
+/* Whoever was named by pid and cannot be is told at once; of those by name, one by one later. */
+static bool are_eligible(const struct attach *a)
+{
+    bool are_all = true;
+    for (size_t i = 0; i < a->settings.pid_count; i++) {
+        struct hs_eligibility it;
+        struct hs_eligibility_words words;
+        hs_eligibility_check(a->settings.pids[i], &it);
+        if (it.verdict != HS_ELIGIBLE && it.verdict != HS_INELIGIBLE_RECORDING) {
+            hs_eligibility_words(&it, &words);
+            hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
+            are_all = false;
+        }
+    }
+    return are_all;
+}
+
+/* heapscope.NAME.PID.pftrace of the first process, or of the first name. */
+static void name_file(struct attach *a)
+{
+    char name[64];
+    struct hs_process_facts facts;
+    a->path = a->output ? a->output : a->default_path;
+    if (a->settings.pid_count > 0) {
+        pid_t pid = a->settings.pids[0];
+        snprintf(name, sizeof(name), "process");
+        if (hs_process_facts_read(pid, &facts) == 0) {
+            hs_match_display(&facts.facts, name, sizeof(name));
+        }
+        snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.%d.pftrace", name,
+                 (int)pid);
+    } else {
+        const char *base = strrchr(a->settings.names[0], '/');
+        snprintf(name, sizeof(name), "%s", base ? base + 1 : a->settings.names[0]);
+        snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
+    }
+    /* A name is whatever a process calls itself. */
+    for (char *c = a->default_path; *c; c++) {
+        if (*c == '/' || *c == '*' || *c == '?' || (unsigned char)*c <= ' ') {
+            *c = '_';
+        }
+    }
+}
+
+/* --- attaching --------------------------------------------------------------------------------------- */
+
+static void remember(struct attach *a, pid_t pid)
+{
+    for (size_t i = 0; i < a->pid_count; i++) {
+        if (a->pids[i] == pid) {
+            return;
+        }
+    }
+    if (hs_array_reserve(&a->pids, &a->pid_capacity, a->pid_count + 1, sizeof(*a->pids)) == 0) {
+        a->pids[a->pid_count++] = pid;
+    }
+}
+
+static void say_attached(const struct hs_process_facts *process, const struct hs_attachment *it)
+{
+    char name[64];
+    hs_match_display(&process->facts, name, sizeof(name));
+    hs_message_info("attached to %d (%s): one thread stood still for %.1f ms%s",
+                    (int)process->facts.pid, name, (double)it->stopped_ns / 1e6,
+                    it->was_preloaded ? "; the client was there" : "");
+    if (it->left_count > 0) {
+        hs_message_info("%u calls lead to another allocator than malloc's own, and are not seen",
+                        it->left_count);
+    }
+}
+
+static int bring_in(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
+{
+    struct attach *a = ctx;
+    pid_t pid = process->facts.pid;
+    struct hs_attachment it;
+    if (pid == getpid()) {
+        return -EPERM;
+    }
+    a->meant_count++;
+    const struct hs_attachment_request request = {
+        .pid = pid,
+        .client_path = a->client_path,
+        .interval_bytes = session->settings.interval_bytes,
+        .collector = a->is_following ? a->listener.name : NULL,
+        .patience_ns = HS_PATIENCE_NS,
+    };
+    if (!hs_attachment_begin(&request, &it)) {
+        hs_message("cannot attach to %d: %s", (int)pid, it.words);
+        return -EPERM;
+    }
+    remember(a, pid);
+    int r = hs_hub_adopt(a->hub, &it.guest, now_ns());
+    if (r < 0) {
+        hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
+        return r;
+    }
+    a->attached_count++;
+    say_attached(process, &it);
+    return 0;
+}
+
+static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
+{
+    struct attach *a = ctx;
+    if (verdict->answer == HS_HUB_GONE) {
+        a->meant_count++;
+        hs_message("there is no process %d", (int)verdict->process->facts.pid);
+    }
+}
+
+/* Calls lead where they did, in forked children too. */
+static void let_go(struct attach *a)
+{
+    for (size_t i = 0; i < a->pid_count; i++) {
+        struct hs_attachment it;
+        struct hs_proc_stat stat;
+        pid_t pid = a->pids[i];
+        bool is_there = hs_proc_read_stat(pid, &stat) == 0 && stat.state != 'Z' && !stat.is_exiting;
+        if (is_there && !hs_attachment_end(pid, HS_PATIENCE_END_NS, &it) && kill(pid, 0) == 0) {
+            hs_message("cannot let go of %d: %s\nIt runs on and records nothing; its calls still "
+                       "go through "
+                       "heapscope's library. Try 'heapscope detach %d'.",
+                       (int)pid, it.words, (int)pid);
+        }
+    }
+}
+
+/* --- while it lasts ---------------------------------------------------------------------------------- */
+
+static void on_over(void *ctx, struct hs_session *session)
+{
+    struct attach *a = ctx;
+    (void)session;
+    a->is_over = true;
+}
+
+/* Forked children are let go of, too. */
+static void remember_all(struct attach *a)
+{
+    for (size_t i = 0; i < a->hub->registry.target_count; i++) {
+        const struct hs_target *target = a->hub->registry.targets[i];
+        if (target->owner && target->pid > 0 && target->region.header.forked_from_pid != 0) {
+            remember(a, target->pid);
+        }
+    }
+}
+
+static void take_signal(struct attach *a, int signal_fd)
+{
+    struct signalfd_siginfo info;
+    while (!a->is_over && read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGUSR1) {
+            hs_hub_dump_all(a->hub, now_ns());
+        } else {
+            remember_all(a);
+            hs_hub_stop(a->hub, a->session, now_ns());
+        }
+    }
+}
+
+static void record(struct attach *a, int signal_fd)
+{
+    while (!a->is_over) {
+        uint64_t now = now_ns();
+        remember_all(a);
+        uint64_t until = hs_hub_turn(a->hub, now);
+        if (a->is_over) {
+            break;
+        }
+        struct pollfd fds[] = { { .fd = hs_hub_fd(a->hub), .events = POLLIN },
+                                { .fd = signal_fd, .events = POLLIN } };
+        uint64_t wait_ns = until > now ? until - now : 0;
+        const struct timespec timeout = { .tv_sec = (time_t)(wait_ns / UINT64_C(1000000000)),
+                                          .tv_nsec = (long)(wait_ns % UINT64_C(1000000000)) };
+        ppoll(fds, 2, until == UINT64_MAX ? NULL : &timeout, NULL);
+        take_signal(a, signal_fd);
+    }
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------- */
+
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        sigaddset(&set, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN); /* who reads our messages may go */
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_hub(struct attach *a)
+{
+    a->listener.fd = -1;
+    int r = a->is_following ? hs_listener_open(&a->listener) : 0;
+    const struct hs_hub_config config = {
+        .listener = a->listener, .on_over = on_over, .attach = bring_in, .ctx = a
+    };
+    return r < 0 ? r : hs_hub_new(&config, &a->hub);
+}
+
+static int open_all(struct attach *a)
+{
+    int r = hs_run_file_open(&a->file, a->path);
+    if (r < 0) {
+        hs_message("cannot write %s: %s; nothing was attached to", a->path, strerror(-r));
+        return r;
+    }
+    r = open_hub(a);
+    if (r == 0) {
+        r = hs_session_new(&a->settings, hs_run_file_write, &a->file, now_ns(), &a->session);
+    }
+    if (r < 0) {
+        hs_message("cannot begin: %s", strerror(-r));
+    }
+    return r;
+}
+
+static int start(struct attach *a)
+{
+    int r = hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
+    if (r < 0) {
+        hs_message("cannot begin: %s", strerror(-r));
+        return r;
+    }
+    if (a->attached_count == 0) {
+        if (a->meant_count == 0) {
+            hs_message("no running process is called %s", a->session->settings.names[0]);
+        }
+        hs_hub_stop(a->hub, a->session, now_ns());
+        return -ESRCH;
+    }
+    if (!a->is_over && a->session->settings.duration_ns == 0) {
+        hs_message_info("recording until Ctrl-C, or until %s",
+                        a->attached_count == 1 ? "it ends" : "they end");
+    }
+    return 0;
+}
+
+static int finish(struct attach *a)
+{
+    char cache[PATH_MAX];
+    const struct hs_present present = { .file = &a->file,
+                                        .path = a->path,
+                                        .lost = "the profile is lost",
+                                        .stack_count = (uint32_t)a->stack_count,
+                                        .is_quiet = a->is_quiet };
+    int r =
+        hs_session_finish(a->session, hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL);
+    return hs_present_file(&present, r) < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
+}
+
+static int profile(struct attach *a)
+{
+    int signal_fd = open_signals();
+    int status = HS_EXIT_STATUS_FAILED;
+    if (open_all(a) == 0 && start(a) == 0) {
+        record(a, signal_fd);
+        let_go(a);
+        status = finish(a);
+    } else {
+        let_go(a);
+    }
+    close(signal_fd);
+    return status;
+}
+
+int hs_cmd_attach(int argc, char **argv)
+{
+    struct attach a = { .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
+                                      .is_taking_running = true,
+                                      .is_any_uid = true,
+                                      .is_symbolizing = true,
+                                      .is_compressing = true },
+                        .is_following = true,
+                        .stack_count = 3,
+                        .file = { .out.fd = -1, .spool_fd = -1 } };
+    int status = parse(&a, argc, argv);
+    if (status == HS_ARGS_GO_ON) {
+        int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
+        if (r < 0) {
+            hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
+                       strerror(-r));
+            status = HS_EXIT_STATUS_FAILED;
+        } else if (!are_eligible(&a)) {
+            status = HS_EXIT_STATUS_FAILED;
+        } else {
+            name_file(&a);
+            status = profile(&a);
+        }
+    }
+    hs_session_free(a.session);
+    hs_hub_free(a.hub);
+    hs_run_file_abort(&a.file);
+    hs_session_settings_deinit(&a.settings);
+    free(a.pids);
+    return status;
+}

@@ -1,0 +1,32 @@
+/*
+ * Showing what was recorded. See present.h.
+ */
+#include "cli/present.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "cli/message.h"
+#include "cli/run_words.h"
+#include "util/human.h"
+
+int hs_present_file(const struct hs_present *present, int r)
+{
+    char trace_path[PATH_MAX];
+    char size[HS_HUMAN_BYTES];
+    uint64_t bytes = present->file->bytes;
+    if (r == 0 && !present->is_quiet) {
+        hs_run_file_path(present->file, trace_path, sizeof(trace_path));
+        hs_run_words_summary(trace_path, present->path, present->stack_count);
+    }
+    if (r == 0) {
+        r = hs_run_file_finish(present->file);
+    }
+    if (r < 0) {
+        hs_message("cannot write %s: %s; %s", present->path, strerror(-r), present->lost);
+        return r;
+    }
+    hs_message_info("%s is in %s\nNext: heapscope report %s", hs_human_bytes(size, (double)bytes),
+                    present->path, present->path);
+    return 0;
+}

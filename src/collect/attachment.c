@@ -1,0 +1,216 @@
+/*
+ * Calls of the client's entries. See attachment.h.
+ */
+#include "collect/attachment.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/inject.h"
+#include "util/proc.h"
+
+#define HS_CLIENT_NAME "heapscope-client"
+/* A thread that is recording for somebody else needs microseconds, unless it is not running. */
+#define HS_AGAIN_NS 1000000
+#define HS_AGAIN_N  200
+
+static void sleep_ns(long ns)
+{
+    const struct timespec pause = { .tv_nsec = ns };
+    nanosleep(&pause, NULL);
+}
+
+static bool fail(struct hs_attachment *attachment, const char *what, const char *detail)
+{
+    snprintf(attachment->words, sizeof(attachment->words), "%s%s%s%s", what, *detail ? " (" : "",
+             detail, *detail ? ")" : "");
+    return false;
+}
+
+/* Calls an entry once. True: *ret_value is its answer. */
+static bool call(const struct hs_inject_request *request, struct hs_attachment *attachment,
+                 int64_t *ret_value)
+{
+    struct hs_inject_result result;
+    int error = hs_inject_call(request, &result);
+    attachment->tid = result.tid;
+    attachment->try_count += result.try_count;
+    attachment->was_loaded = result.was_loaded;
+    if (result.stopped_ns > attachment->stopped_ns) {
+        attachment->stopped_ns = result.stopped_ns;
+    }
+    if (error) {
+        return fail(attachment, hs_inject_error_words(error), result.detail);
+    }
+    attachment->guest.region_fd = result.fd;
+    *ret_value = result.value;
+    return true;
+}
+
+static const char *words_of(int64_t value)
+{
+    switch (-value) {
+    case ENOTSUP:
+        return "a sanitizer or valgrind serves its memory, or it is emulated: profile it without";
+    case ENOMEM:
+        return "it has no memory or address space left for our tables: see its RLIMIT_AS";
+    case EMFILE:
+    case ENFILE:
+        return "it has no descriptor left: see its RLIMIT_NOFILE";
+    case EFBIG:
+        return "its RLIMIT_FSIZE leaves no room for our tables";
+    case EINVAL:
+        return "the heapscope client in it is of another version: restart the program";
+    default:
+        return strerror((int)-value);
+    }
+}
+
+/* Is who recorded it the last time still there? */
+static bool is_there(const struct hs_attach_v1 *args)
+{
+    struct hs_proc_stat stat;
+    return args->collector_pid == 0 ||
+           (hs_proc_read_stat((pid_t)args->collector_pid, &stat) == 0 &&
+            stat.start_ticks == args->collector_start_ticks && stat.state != 'Z');
+}
+
+static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v1 *args)
+{
+    char words[200];
+    if (args->collector_pid == 0) {
+        return fail(attachment, "it is being profiled already", "");
+    }
+    snprintf(words, sizeof(words),
+             "it is being profiled already, by process %u: wait for that, stop it, or, if it is "
+             "heapscoped, "
+             "ask it with 'heapscope start'",
+             args->collector_pid);
+    return fail(attachment, words, "");
+}
+
+static bool prepare(const struct hs_attachment_request *request, struct hs_attach_v1 *ret_args)
+{
+    *ret_args = (struct hs_attach_v1){ .attach_bytes = sizeof(*ret_args),
+                                       .interval_bytes = request->interval_bytes,
+                                       .seed = request->seed,
+                                       .region_fd = -1 };
+    if (request->collector) {
+        size_t bytes = strlen(request->collector) + 1;
+        if (bytes > sizeof(ret_args->collector)) {
+            return false;
+        }
+        memcpy(ret_args->collector, request->collector, bytes);
+        ret_args->flags |= HS_ATTACH_FOLLOW;
+    }
+    return true;
+}
+
+static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *attachment)
+{
+    struct hs_guest *guest = &attachment->guest;
+    attachment->slot_count = args->slot_count;
+    attachment->left_count = args->left_count;
+    attachment->was_preloaded = args->slot_count == 0;
+    guest->hello = (struct hs_hello_v1){ .magic = HS_HELLO_MAGIC,
+                                         .version = HS_HELLO_VERSION,
+                                         .hello_bytes = sizeof(guest->hello),
+                                         .pid = (uint32_t)guest->pid,
+                                         .flags = args->hello_flags,
+                                         .region_bytes = args->region_bytes };
+    guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
+    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+}
+
+bool hs_attachment_begin(const struct hs_attachment_request *request,
+                         struct hs_attachment *ret_attachment)
+{
+    struct hs_attach_v1 args;
+    struct hs_proc_status status;
+    *ret_attachment =
+        (struct hs_attachment){ .guest = { .pid = request->pid, .region_fd = -1, .pidfd = -1 } };
+    if (!prepare(request, &args) || hs_proc_read_status(request->pid, &status) < 0) {
+        return fail(ret_attachment, "there is no such process", "");
+    }
+    ret_attachment->guest.uid = status.uid.real;
+    const struct hs_inject_request inject = { .pid = request->pid,
+                                              .library_path = request->client_path,
+                                              .library_name = HS_CLIENT_NAME,
+                                              .symbol = HS_ATTACH_ENTRY,
+                                              .arg = &args,
+                                              .arg_bytes = sizeof(args),
+                                              .fetch_fd_off =
+                                                  offsetof(struct hs_attach_v1, region_fd),
+                                              .patience_ns = request->patience_ns };
+    int64_t value = -EAGAIN;
+    for (unsigned i = 0; value == -EAGAIN && i <= HS_AGAIN_N; i++) {
+        if (i > 0) {
+            sleep_ns(HS_AGAIN_NS);
+        }
+        args.flags |= i == HS_AGAIN_N ? HS_ATTACH_IMPATIENT : 0;
+        if (!call(&inject, ret_attachment, &value)) {
+            return false;
+        }
+        if (value == -EBUSY && !(args.flags & HS_ATTACH_TAKE_OVER) && !is_there(&args)) {
+            args.flags |= HS_ATTACH_TAKE_OVER;
+            value = -EAGAIN;
+        }
+    }
+    if (value == -EBUSY) {
+        return fail_busy(ret_attachment, &args);
+    }
+    if (value != 0) {
+        return fail(ret_attachment, words_of(value), "");
+    }
+    take_answers(&args, ret_attachment);
+    return true;
+}
+
+bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
+{
+    struct hs_refresh_v1 args = { .refresh_bytes = sizeof(args) };
+    const struct hs_inject_request inject = { .pid = pid,
+                                              .symbol = HS_REFRESH_ENTRY,
+                                              .arg = &args,
+                                              .arg_bytes = sizeof(args),
+                                              .fetch_fd_off = -1,
+                                              .patience_ns = patience_ns };
+    int64_t value;
+    *ret_attachment =
+        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+    if (!call(&inject, ret_attachment, &value)) {
+        return false;
+    }
+    ret_attachment->slot_count = args.slot_count;
+    ret_attachment->left_count = args.left_count;
+    return value == 0 || fail(ret_attachment, "it is not being recorded", "");
+}
+
+bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
+{
+    struct hs_detach_v1 args = { .detach_bytes = sizeof(args) };
+    const struct hs_inject_request inject = { .pid = pid,
+                                              .symbol = HS_DETACH_ENTRY,
+                                              .arg = &args,
+                                              .arg_bytes = sizeof(args),
+                                              .fetch_fd_off = -1,
+                                              .patience_ns = patience_ns };
+    int64_t value = 0;
+    *ret_attachment =
+        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+    for (unsigned i = 0; i < HS_AGAIN_N && value == 0 && !args.was_quiet; i++) {
+        if (i > 0) {
+            sleep_ns(HS_AGAIN_NS);
+        }
+        if (!call(&inject, ret_attachment, &value)) {
+            return false;
+        }
+        ret_attachment->slot_count += args.slot_count;
+    }
+    return value == 0 || fail(ret_attachment, "it is not attached to", "");
+}

@@ -1,0 +1,80 @@
+"""A process that is told what to do while a profiler comes and goes, and that profiler."""
+
+import pathlib
+import signal
+import subprocess
+
+from conftest import clean_env
+from truth import Amounts, new_truth, read_sites
+
+
+class Resident:
+    """test/target/resident.c, running."""
+
+    def __init__(self, program, folder, **env):
+        self.truth_path = new_truth(folder)
+        self.process = subprocess.Popen(
+            [program],
+            env=clean_env(TRUTH_FILE=self.truth_path, **env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+
+    def tell(self, *words):
+        for word in words:
+            self.process.stdin.write(word + "\n")
+            self.process.stdin.flush()
+            if word != "kill":
+                answer = self.process.stdout.readline()
+                while answer == "child\n":
+                    answer = self.process.stdout.readline()
+                assert answer == "ok\n", answer
+
+    def mappings(self):
+        return pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Attached:
+    """`heapscope attach`, from when it records until it is stopped."""
+
+    def __init__(self, dist, file, *args, options=("-i", 1)):
+        self.file = file
+        self.process = subprocess.Popen(
+            [str(dist / "bin" / "heapscope"), "attach", "-o", str(file), "--top", "0"]
+            + [str(a) for a in (*options, *args)],
+            env=clean_env(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = ""
+        while "recording until" not in self.said:
+            line = self.process.stderr.readline()
+            if not line:
+                break
+            self.said += line
+        self.is_recording = "recording until" in self.said
+
+    def stop(self, with_signal=signal.SIGINT):
+        self.process.send_signal(with_signal)
+        return self.wait()
+
+    def wait(self):
+        self.said += self.process.communicate(timeout=120)[1]
+        self.status = self.process.returncode
+        return self.status
+
+
+def differences(report, truth):
+    """{site: profile - truth} but for what was there before."""
+    sites = read_sites(report)
+    names = (truth.keys() | sites.keys()) - {"site_before"}
+    found = {n: sites.get(n, Amounts()) - truth.get(n, Amounts()) for n in names}
+    return {n: d for n, d in found.items() if any(d)}, sites

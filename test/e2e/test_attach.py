@@ -1,0 +1,251 @@
+"""Attaching to processes that run: exact figures, nothing harmed, nothing left behind."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import clean_env
+from resident import Attached, Resident, differences
+from truth import read_truth, truths_of_children
+
+
+@pytest.fixture
+def resident(target, tmp_path):
+    started = []
+
+    def call(**env):
+        started.append(Resident(target("resident", "-pthread", "-ldl"), tmp_path, **env))
+        return started[-1]
+
+    yield call
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def attach(dist, tmp_path):
+    started = []
+
+    def call(*args, **more):
+        started.append(Attached(dist, tmp_path / f"attached{len(started)}.pftrace", *args, **more))
+        return started[-1]
+
+    yield call
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+def report_of(report, attached, *options):
+    return report(attached.file, "--top", "all", "--view", "alloc_objects", *options)
+
+
+def assert_exact(report, attached, *truths):
+    found = report_of(report, attached)
+    different, sites = differences(found, read_truth(*truths))
+    assert not different, different
+    assert "site_before" not in sites
+    assert not found["losses"], found["losses"]
+    assert all(not p["is_from_startup"] or p.get("forked_from_pid") for p in found["processes"])
+    return found
+
+
+# --- figures -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["work"], ["threads"], ["work", "threads", "work"]])
+def test_exact_from_now_on(resident, attach, report, words):
+    """What was there before is no part of it, whether it is freed, reallocated or stays."""
+    program = resident()
+    program.tell("before")
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    program.tell(*words)
+    assert session.stop() == 0, session.said
+    found = assert_exact(report, session, program.truth_path)
+    assert found["processes"][0]["rss_start_bytes"] > 1 << 20
+    program.tell("work")  # it goes on as before
+
+
+def test_again_counts_anew(resident, attach, report):
+    program = resident()
+    for _ in range(3):
+        session = attach(program.pid)
+        already = read_truth(program.truth_path)
+        program.tell("work")
+        assert session.stop() == 0, session.said
+        now = read_truth(program.truth_path)
+        _, sites = differences(report_of(report, session), {})
+        assert sites == {n: now[n] - already.get(n, (0, 0, 0, 0)) for n in sites} and sites
+
+
+def test_library_that_is_loaded_later(resident, attach, report, target, tmp_path):
+    library = target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin")
+    program = resident(PLUGIN=library)
+    program.tell("before")
+    session = attach(program.pid)
+    program.tell("plugin", "work")
+    assert session.stop() == 0, session.said
+    found = assert_exact(report, session, program.truth_path)
+    assert any(f["function"].startswith("site_plugin") for s in found["stacks"] for f in s["frames"])
+
+
+def test_forked_child(resident, attach, report):
+    """It begins with the blocks that its parent had since the session began."""
+    program = resident()
+    program.tell("before")
+    session = attach(program.pid)
+    program.tell("work", "fork")
+    time.sleep(0.5)
+    assert session.stop() == 0, session.said
+    children = truths_of_children(program.truth_path)
+    assert len(children) == 1
+    for pid, path in [(program.pid, program.truth_path), *children.items()]:
+        found = report_of(report, session, "--pid", pid)
+        different, sites = differences(found, read_truth(path))
+        assert not different, (pid, different)
+        assert "site_before" not in sites
+
+
+@pytest.mark.parametrize("how", ["kill", "exit"])
+def test_target_that_dies(resident, attach, report, how):
+    """However it dies, what was recorded until then is there."""
+    program = resident()
+    session = attach(program.pid)
+    program.tell("before", "work")
+    if how == "kill":
+        program.tell("kill")
+    else:
+        program.process.stdin.close()
+    program.process.wait()
+    assert session.wait() == 0, session.said
+    found = report_of(report, session)
+    different, _ = differences(found, read_truth(program.truth_path))
+    assert not {n: d for n, d in different.items() if n != "site_before"}, different
+
+
+def test_sampled(resident, attach, report):
+    program = resident()
+    session = attach(program.pid, options=("-i", 64))
+    program.tell("work", "threads")
+    assert session.stop() == 0, session.said
+    found = report_of(report, session)
+    truth = read_truth(program.truth_path)
+    true_bytes = sum(a.alloc_bytes for a in truth.values())
+    _, sites = differences(found, truth)
+    assert abs(sum(a.alloc_bytes for a in sites.values()) / true_bytes - 1) < 0.05
+
+
+# --- who, when, how long ------------------------------------------------------------------------------
+
+
+def test_by_name_and_for_a_time(resident, heapscope, report, target, tmp_path):
+    """All that are called so; and for so long."""
+    name = f"hs-resident-{os.getpid()}"
+    program = tmp_path / name
+    shutil.copy(target("resident", "-pthread", "-ldl"), program)
+    processes = [subprocess.Popen([program], stdin=subprocess.PIPE, env=clean_env()) for _ in range(3)]
+    try:
+        time.sleep(0.2)
+        done = heapscope("attach", "-q", "-n", "hs-resident-*", "-d", "300ms", "-o", tmp_path / "x.pftrace")
+        assert done.returncode == 0, done.stderr
+        found = report(tmp_path / "x.pftrace")
+        assert {p["pid"] for p in found["processes"]} == {p.pid for p in processes}
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_dumps_on_demand_and_at_intervals(resident, attach, heapscope, report):
+    program = resident()
+    session = attach(program.pid, options=("-i", 1, "--dump-every", "10s"))
+    for _ in range(2):
+        program.tell("work")
+        session.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.3)
+    assert session.stop() == 0, session.said
+    sizes = [report_of(report, session, "--snapshot", n)["totals"]["alloc"]["bytes"] for n in range(3)]
+    assert sizes[0] * 1.5 < sizes[1] == sizes[2]
+
+
+def test_one_session_at_a_time(resident, attach, heapscope, report):
+    program = resident()
+    program.tell("before")
+    session = attach(program.pid)
+    done = heapscope("attach", program.pid, "-d", "100ms", "-o", os.devnull)
+    assert done.returncode == 1
+    assert f"being profiled already, by process {session.process.pid}" in done.stderr
+    program.tell("work")
+    assert session.stop() == 0, session.said
+    assert_exact(report, session, program.truth_path)
+
+
+def test_collector_that_was_killed(resident, attach, heapscope, report):
+    """Nobody is harmed; the next one takes over, or `detach` undoes it."""
+    program = resident()
+    program.tell("before")
+    attach(program.pid).stop(signal.SIGKILL)
+    program.tell("work")
+    truth_before = read_truth(program.truth_path)
+    session = attach(program.pid)
+    program.tell("work")
+    assert session.stop() == 0, session.said
+    _, sites = differences(report_of(report, session), {})
+    now = read_truth(program.truth_path)
+    assert sites["site_malloc"] == now["site_malloc"] - truth_before["site_malloc"]
+    attach(program.pid).stop(signal.SIGKILL)
+    done = heapscope("detach", program.pid)
+    assert done.returncode == 0, done.stderr
+    done = heapscope("detach", program.pid)
+    assert done.returncode == 1 and "not attached" in done.stderr
+    program.tell("work")
+
+
+# --- what is left behind ------------------------------------------------------------------------------
+
+
+def test_nothing_is_left(resident, heapscope, tmp_path):
+    """After the first time, no mapping more; descriptors and signals as ever."""
+    program = resident()
+    program.tell("before", "busy")
+    state = None
+    for _ in range(6):
+        done = heapscope("attach", "-q", program.pid, "-i", 64, "-d", "20ms", "-o", tmp_path / "x.pftrace")
+        assert done.returncode == 0, done.stderr
+        status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
+        signals = re.findall(r"^(?:Sig|Shd)\w+:\s.*", status, re.M)[1:]
+        fds = sorted(os.listdir(f"/proc/{program.pid}/fd"))
+        kept = [line.split()[-1] for line in program.mappings() if "heapscope" in line]
+        now = (signals, fds, kept)
+        assert state in (None, now)
+        state = now
+    assert 3 <= len(state[2]) <= 8  # the library's own segments
+    program.tell("work")
+
+
+def test_refused_in_words(heapscope, tmp_path):
+    done = heapscope("attach", 4194303, "-o", tmp_path / "x")
+    assert done.returncode == 1 and "4194303" in done.stderr
+    done = heapscope("attach", "-n", "no-such-program-here", "-o", tmp_path / "x")
+    assert done.returncode == 1 and "no running process is called no-such-program-here" in done.stderr
+    for wrong in (["attach"], ["attach", "sshd"], ["attach", "0"], ["attach", "1", "-i", "0"], ["detach"]):
+        assert heapscope(*wrong).returncode == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_stopped_process(resident, heapscope, tmp_path):
+    program = resident()
+    os.kill(program.pid, signal.SIGSTOP)
+    time.sleep(0.1)
+    done = heapscope("attach", program.pid, "-o", tmp_path / "x")
+    assert done.returncode == 1 and "stopped" in done.stderr
+    os.kill(program.pid, signal.SIGCONT)
+    program.tell("work")
+    assert not (tmp_path / "x").exists()
