@@ -29,8 +29,9 @@ static void say_verdict(const struct hs_eligibility *it, struct hs_findings *fin
 {
     struct hs_eligibility_words words;
     hs_eligibility_words(it, &words);
-    hs_findings_add(findings, it->verdict == HS_ELIGIBLE ? HS_FINDING_OK : HS_FINDING_PROBLEM,
-                    "process", words.remedy, "%s", words.what);
+    bool is_fine = it->verdict <= HS_ELIGIBLE_FOR_DAEMON;
+    hs_findings_add(findings, is_fine ? HS_FINDING_OK : HS_FINDING_PROBLEM, "process", words.remedy,
+                    "%s", words.what);
 }
 
 static void say_allocator(const struct hs_eligibility *it, struct hs_findings *findings)
@@ -113,8 +114,11 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
                         "its file was deleted or replaced since it started: names come only from a "
                         "debug file with its build id");
     }
-    if (it->residents.has_client && !it->residents.has_region) {
+    if (it->recorder.state == HS_RECORDER_ASLEEP) {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is in there, and sleeps");
+    } else if (it->recorder.state == HS_RECORDER_ORPHANED) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "recorder", "attach to it: that takes it over",
+                        "records for process %u, which is gone", it->recorder.collector_pid);
     }
 }
 

@@ -102,7 +102,7 @@ static bool is_not_now(const struct hs_eligibility *it, enum hs_eligibility_verd
 {
     if (it->residents.profiler) {
         *ret = HS_INELIGIBLE_PROFILER;
-    } else if (it->residents.has_client && it->residents.has_region) {
+    } else if (it->recorder.state == HS_RECORDER_ACTIVE) {
         *ret = HS_INELIGIBLE_RECORDING;
     } else if (it->status.tracer_pid != 0) {
         *ret = HS_INELIGIBLE_TRACED;
@@ -118,6 +118,7 @@ static enum hs_eligibility_by find_by(const struct hs_eligibility *it)
 {
     switch (it->verdict) {
     case HS_ELIGIBLE:
+    case HS_ELIGIBLE_FOR_DAEMON:
         return HS_ELIGIBLE_BY_US;
     case HS_INELIGIBLE_OTHER_USER:
         return it->is_dumpable == HS_ANSWER_NO || it->yama_scope >= YAMA_DESCENDANTS
@@ -138,7 +139,7 @@ void hs_eligibility_judge(struct hs_eligibility *it)
     static bool (*const rules[])(const struct hs_eligibility *, enum hs_eligibility_verdict *) = {
         has_no_such_program, is_not_permitted, is_unwilling, is_impossible, is_not_now,
     };
-    it->verdict = HS_ELIGIBLE;
+    it->verdict = it->recorder.state == HS_RECORDER_WAITING ? HS_ELIGIBLE_FOR_DAEMON : HS_ELIGIBLE;
     for (size_t i = 0; i < HS_COUNT_OF(rules); i++) {
         enum hs_eligibility_verdict verdict;
         if (rules[i](it, &verdict)) {

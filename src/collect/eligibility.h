@@ -3,7 +3,7 @@
  *
  *     struct hs_eligibility it;
  *     hs_eligibility_check(pid, &it);
- *     if (it.verdict != HS_ELIGIBLE) {
+ *     if (it.verdict > HS_ELIGIBLE_FOR_DAEMON) {
  *         hs_eligibility_words(&it, &words);   what is in the way, and what to do
  *     }
  *
@@ -12,7 +12,7 @@
  *
  * Whether we may is asked of the kernel, by opening /proc/PID/mem: that takes the rights of ptrace(2), whatever
  * security modules there are. The rules over user ids, capabilities, dumpability and Yama only explain a refusal;
- * and decide where the kernel did not answer.
+ * and decide where the kernel did not answer. (Yama notes what it refused in the kernel's log.)
  *
  * A process can say by itself what it wants, in the environment it was started with:
  *     HEAPSCOPE_PROFILEABLE=0 (no, off, false)   not to be attached to
@@ -24,7 +24,7 @@
  * Threads   no state.
  * Fails     never: what cannot be read is unknown, and nothing is held against the process for it. All facts are
  *           of a moment; the process may be gone, or another one, when they are used.
- * See       ptrace(2) "Ptrace access mode checking", residents.h, exe_file.h
+ * See       ptrace(2) "Ptrace access mode checking", residents.h, recorder.h, exe_file.h
  */
 #pragma once
 
@@ -33,13 +33,14 @@
 #include <sys/types.h>
 
 #include "collect/glibc_version.h"
+#include "collect/recorder.h"
 #include "collect/residents.h"
 #include "util/proc.h"
 
-#define HS_ENV_PROFILEABLE "HEAPSCOPE_PROFILEABLE"
-
 enum hs_eligibility_verdict {
     HS_ELIGIBLE,
+    /* A daemon has it already: a session of that daemon can begin on it, attaching again would be refused. */
+    HS_ELIGIBLE_FOR_DAEMON,
 
     /* There is no such program. */
     HS_INELIGIBLE_GONE,
@@ -67,7 +68,7 @@ enum hs_eligibility_verdict {
 
     /* Not now. */
     HS_INELIGIBLE_PROFILER,  /* another one is in there */
-    HS_INELIGIBLE_RECORDING, /* heapscope itself is */
+    HS_INELIGIBLE_RECORDING, /* heapscope itself is, and for somebody */
     HS_INELIGIBLE_TRACED,    /* by a debugger */
     HS_INELIGIBLE_STOPPED,
     HS_ELIGIBILITY_N,
@@ -128,6 +129,7 @@ struct hs_eligibility {
     struct hs_eligibility_exe exe;
     bool is_maps_known;
     struct hs_residents residents;
+    struct hs_recorder recorder;
     struct hs_glibc_version glibc;
     enum hs_allocator allocator;   /* that serves malloc */
     const char *heap_profiler;     /* of the allocator, switched on in its environment; NULL none */
@@ -151,5 +153,5 @@ void hs_eligibility_check_in(const char *proc, pid_t pid, struct hs_eligibility 
 void hs_eligibility_look(const char *proc, pid_t pid, struct hs_eligibility *ret_it);
 void hs_eligibility_judge(struct hs_eligibility *it);
 
-/* Also of an eligible one: then what says so, and remedy is "". */
+/* Also of an eligible one: then what says so, and remedy is "" or how to profile it. */
 void hs_eligibility_words(const struct hs_eligibility *it, struct hs_eligibility_words *ret_words);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "collect/eligibility.h"
+#include "fmt/ctl_layout.h"
 #include "rt/base.h"
 
 #define YAMA_NOBODY 3U
@@ -172,7 +173,12 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
         break;
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);
-        put_remedy(words, "end that recording first");
+        if (it->recorder.collector_pid != 0) {
+            put_remedy(words, "end that recording first, that of process %u",
+                       it->recorder.collector_pid);
+        } else {
+            put_remedy(words, "end that recording first");
+        }
         break;
     case HS_INELIGIBLE_TRACED:
         put_what(words, "%s is being traced by %u (%s)", name_subject(it).text,
@@ -192,6 +198,10 @@ void hs_eligibility_words(const struct hs_eligibility *it, struct hs_eligibility
     ret_words->what[0] = ret_words->remedy[0] = '\0';
     if (it->verdict == HS_ELIGIBLE) {
         put_what(ret_words, "%s can be profiled", name_subject(it).text);
+    } else if (it->verdict == HS_ELIGIBLE_FOR_DAEMON) {
+        put_what(ret_words, "%s can be profiled: heapscoped, process %u, has it already",
+                 name_subject(it).text, it->recorder.collector_pid);
+        put_remedy(ret_words, "heapscope start -p %d", (int)it->pid);
     } else if (it->verdict <= HS_INELIGIBLE_SELF) {
         say_absent(it, ret_words);
     } else if (it->verdict <= HS_INELIGIBLE_OPTED_OUT) {

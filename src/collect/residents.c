@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "fmt/region_layout.h"
 #include "rt/base.h"
 #include "util/proc_maps.h"
 
@@ -138,7 +139,10 @@ void hs_residents_find(const char *maps, size_t maps_bytes, struct hs_residents 
         if (found) {
             add(found, &map, &residents);
         }
-        residents.has_region |= is_text(name, bytes, REGION_NAME);
+        if (map.is_shared && map.file_off == HS_REGION_CONTROL_OFF &&
+            is_text(name, bytes, REGION_NAME)) {
+            residents.control_va = map.start_va;
+        }
     }
     *ret_residents = residents;
 }

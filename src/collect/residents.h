@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum hs_libc {
     HS_LIBC_NONE, /* none is mapped: a static program */
@@ -37,9 +38,8 @@ struct hs_residents {
     const char *sanitizer; /* "AddressSanitizer" ...; NULL none */
     const char *profiler;  /* "heaptrack" ...; NULL none */
     bool has_valgrind;
-    bool has_client; /* ours */
-    bool
-        has_region; /* the memory it records to: it records (without our client, it is a collector) */
+    bool has_client;     /* ours */
+    uint64_t control_va; /* where it has its region's control page; 0: it has no region */
 };
 
 /* From the text of /proc/PID/maps. */

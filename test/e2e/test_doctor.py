@@ -445,9 +445,15 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     command = [dist / "bin/heapscope", "run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/python3", "-c", code]
     with running(*command) as run:
         pid = int(run.stdout.readline())
-        assert_problem(doctor(pid), "process", "recorded by heapscope already", "end that recording")
-        os.kill(pid, signal.SIGTERM)
+        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"that of process {run.pid}")
+        # Its collector dies: it records on, for nobody.
+        run.kill()
         run.wait()
+        status, findings = doctor(pid)
+        os.kill(pid, signal.SIGKILL)
+    assert status == 0
+    assert of(findings, "recorder")[0] == ["note"]
+    assert f"for process {run.pid}, which is gone" in of(findings, "recorder")[1]
 
 
 def test_client_without_a_session(doctor, dist):

@@ -187,9 +187,9 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_INELIGIBLE_STOPPED, HS_ELIGIBLE_BY_NOBODY);
     it.status.tracer_pid = 8;
     assert_verdict(&it, HS_INELIGIBLE_TRACED, HS_ELIGIBLE_BY_NOBODY);
-    it.residents.has_region = true;
+    it.recorder.state = HS_RECORDER_WAITING;
     assert_verdict(&it, HS_INELIGIBLE_TRACED, HS_ELIGIBLE_BY_NOBODY);
-    it.residents.has_client = true;
+    it.recorder.state = HS_RECORDER_ACTIVE;
     assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
     it.residents.profiler = "heaptrack";
     assert_verdict(&it, HS_INELIGIBLE_PROFILER, HS_ELIGIBLE_BY_NOBODY);
@@ -197,8 +197,12 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_INELIGIBLE_OPTED_OUT, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.is_profileable = HS_ANSWER_YES;
-    it.residents.has_client = true; /* asleep */
+    it.recorder.state = HS_RECORDER_ASLEEP;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
+    it.recorder.state = HS_RECORDER_ORPHANED;
+    assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
+    it.recorder.state = HS_RECORDER_WAITING;
+    assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
 }
 
 /* --- a made-up /proc --------------------------------------------------------------------------- */

@@ -84,11 +84,14 @@ static void test_our_own_client(void **state)
 {
     (void)state;
     struct hs_residents it = find(LIBC CODE("/opt/h/lib/libheapscope_preload.so"));
-    assert_true(it.has_client && !it.has_region);
+    assert_true(it.has_client && it.control_va == 0);
     it = find(LIBC CODE("/memfd:heapscope-client (deleted)") SHARED("/memfd:heapscope (deleted)"));
-    assert_true(it.has_client && it.has_region);
+    assert_true(it.has_client && it.control_va == 0x5000);
     /* Other memory of that start is not the region's. */
-    assert_false(find(SHARED("/memfd:heapscope-trace (deleted)")).has_region);
+    assert_true(find(SHARED("/memfd:heapscope-trace (deleted)")).control_va == 0);
+    /* Nor are its other parts the control page. */
+    assert_true(find("5000-6000 rw-s 00001000 00:01 9 /memfd:heapscope (deleted)\n").control_va ==
+                0);
     /* Nor is a file of no memory: an anonymous mapping can be given any name. */
     assert_false(find("1000-2000 r-xp 0 00:00 0 [anon:/libheapscope_preload.so]\n").has_client);
 }

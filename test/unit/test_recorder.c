@@ -1,0 +1,158 @@
+/*
+ * Tests of collect/recorder: what a control page says, in a folder that stands for /proc.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collect/recorder.h"
+#include "fmt/region_layout.h"
+
+#define CONTROL_VA    0x5000
+#define COLLECTOR_PID 9
+#define STARTED       4321
+
+static char folder[] = "/tmp/hs-recorder-XXXXXX";
+
+static void put(const char *name, const void *data, size_t bytes, off_t off)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, data, bytes, off), bytes);
+    close(fd);
+}
+
+static void put_collector(char state, unsigned long start_ticks)
+{
+    char text[128];
+    int len = snprintf(text, sizeof(text), "9 (x) %c 1 9 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %lu 1 1",
+                       state, start_ticks);
+    put("9/stat", text, (size_t)len, 0);
+}
+
+static int make_folder(void **state)
+{
+    char path[128];
+    (void)state;
+    if (!mkdtemp(folder)) {
+        return -1;
+    }
+    snprintf(path, sizeof(path), "%s/7", folder);
+    int r = mkdir(path, 0700);
+    snprintf(path, sizeof(path), "%s/9", folder);
+    return r | mkdir(path, 0700);
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = { "7/mem", "9/stat", "7", "9", "" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        remove(path);
+    }
+    return 0;
+}
+
+static struct hs_recorder look(const struct hs_region_control_v1 *control, bool is_in_our_pid_ns)
+{
+    const struct hs_residents residents = { .has_client = true, .control_va = CONTROL_VA };
+    struct hs_recorder recorder;
+    put("7/mem", control, sizeof(*control), CONTROL_VA);
+    hs_recorder_look(folder, "7", &residents, is_in_our_pid_ns, &recorder);
+    return recorder;
+}
+
+static void test_states(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t interval_bytes;
+        uint32_t collector_pid;
+        bool is_there;
+        enum hs_recorder_state state;
+    } cases[] = {
+        { 4096, COLLECTOR_PID, true, HS_RECORDER_ACTIVE },
+        { 4096, COLLECTOR_PID, false, HS_RECORDER_ORPHANED },
+        { 4096, 0, true, HS_RECORDER_ACTIVE }, /* none has come yet */
+        { HS_INTERVAL_OFF, COLLECTOR_PID, true, HS_RECORDER_WAITING },
+        { HS_INTERVAL_OFF, COLLECTOR_PID, false, HS_RECORDER_ASLEEP },
+        { HS_INTERVAL_OFF, 0, true, HS_RECORDER_ASLEEP },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct hs_region_control_v1 control = {
+            .magic = HS_REGION_MAGIC,
+            .interval_bytes = cases[i].interval_bytes,
+            .collector_pid = cases[i].collector_pid,
+            .collector_start_ticks = STARTED,
+        };
+        /* Another process has got its number since; or it has ended, and nobody waited for it. */
+        const struct {
+            char state;
+            unsigned long start_ticks;
+        } gone[] = { { 'S', STARTED + 1 }, { 'Z', STARTED } };
+        for (size_t k = 0; k < 2; k++) {
+            put_collector(cases[i].is_there ? 'S' : gone[k].state,
+                          cases[i].is_there ? STARTED : gone[k].start_ticks);
+            struct hs_recorder recorder = look(&control, true);
+            assert_int_equal(recorder.state, cases[i].state);
+            assert_int_equal(recorder.collector_pid, cases[i].collector_pid);
+        }
+    }
+}
+
+static void test_numbers_of_another_namespace_say_nothing(void **state)
+{
+    (void)state;
+    const struct hs_region_control_v1 control = { .magic = HS_REGION_MAGIC,
+                                                  .interval_bytes = 4096,
+                                                  .collector_pid = 12345 };
+    assert_int_equal(look(&control, true).state, HS_RECORDER_ORPHANED);
+    assert_int_equal(look(&control, false).state, HS_RECORDER_ACTIVE);
+}
+
+static void test_what_cannot_be_read_counts_as_recording(void **state)
+{
+    (void)state;
+    const struct hs_region_control_v1 other = { .magic = 1 };
+    const struct hs_residents residents = { .has_client = true, .control_va = CONTROL_VA };
+    struct hs_recorder recorder;
+    assert_int_equal(look(&other, true).state, HS_RECORDER_ACTIVE);
+    hs_recorder_look(folder, "8", &residents, true, &recorder);
+    assert_int_equal(recorder.state, HS_RECORDER_ACTIVE);
+}
+
+static void test_no_client_and_no_region(void **state)
+{
+    (void)state;
+    struct hs_residents residents = { .control_va = CONTROL_VA }; /* of a collector */
+    struct hs_recorder recorder;
+    hs_recorder_look(folder, "7", &residents, true, &recorder);
+    assert_int_equal(recorder.state, HS_RECORDER_NONE);
+    residents = (struct hs_residents){ .has_client = true };
+    hs_recorder_look(folder, "7", &residents, true, &recorder);
+    assert_int_equal(recorder.state, HS_RECORDER_ASLEEP);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_numbers_of_another_namespace_say_nothing),
+        cmocka_unit_test(test_what_cannot_be_read_counts_as_recording),
+        cmocka_unit_test(test_no_client_and_no_region),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
