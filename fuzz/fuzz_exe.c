@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     if (hs_exe_file_inspect(fd, &file) == 0 &&
-        strnlen(file.interpreter, sizeof(file.interpreter)) == sizeof(file.interpreter)) {
+        (strnlen(file.interpreter, sizeof(file.interpreter)) == sizeof(file.interpreter) ||
+         strnlen(file.argument, sizeof(file.argument)) == sizeof(file.argument))) {
         abort();
     }
     close(fd);

@@ -31,12 +31,6 @@ static bool say_verdict(const char *program, const struct hs_preflight *prefligh
         hs_findings_add(findings, HS_FINDING_OK, "program", NULL, "%s can be profiled",
                         preflight->path);
     }
-    if (preflight->is_script && strcmp(hs_text_base_name(preflight->elf), "env") == 0) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "interpreter",
-                        "ask heapscope doctor about that program",
-                        "env looks for another program in PATH, which runs the script in the end; "
-                        "what follows is about env");
-    }
     if (preflight->defines_malloc) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "allocator",
                         "link its allocator as a shared library, or use the C library's",

@@ -49,17 +49,27 @@ static bool read_all(int fd, uint64_t off, void *ret_data, size_t bytes)
     return read_some(fd, off, ret_data, bytes) == (ssize_t)bytes;
 }
 
-static void inspect_script(const char *head, size_t head_bytes, struct hs_exe_file *file)
+static size_t skip_blanks(const char *head, size_t head_bytes, size_t at)
 {
-    size_t at = 2, end;
     while (at < head_bytes && (head[at] == ' ' || head[at] == '\t')) {
         at++;
     }
+    return at;
+}
+
+static void inspect_script(const char *head, size_t head_bytes, struct hs_exe_file *file)
+{
+    size_t at = skip_blanks(head, head_bytes, 2), end;
     for (end = at; end < head_bytes && !strchr(" \t\n", head[end]); end++) {
         /* strchr finds the NUL of its own string too: a NUL ends the path as well. */
     }
     memcpy(file->interpreter, head + at, end - at);
     file->interpreter[end - at] = '\0';
+    at = skip_blanks(head, head_bytes, end);
+    for (end = at; end < head_bytes && head[end] != '\n' && head[end] != '\0'; end++) {
+    }
+    memcpy(file->argument, head + at, end - at);
+    file->argument[end - at] = '\0';
     file->kind = HS_EXE_SCRIPT;
 }
 

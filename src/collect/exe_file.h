@@ -21,11 +21,13 @@ enum hs_exe_kind {
 };
 
 #define HS_EXE_INTERPRETER_BYTES 512
+#define HS_EXE_ARGUMENT_BYTES    256
 
 struct hs_exe_file {
     enum hs_exe_kind kind;
     /* ELF: the dynamic loader, "" for a static program. Script: what follows #!, without arguments. */
     char interpreter[HS_EXE_INTERPRETER_BYTES];
+    char argument[HS_EXE_ARGUMENT_BYTES]; /* of a script's interpreter: the rest of that line */
     bool is_64bit;
     bool is_native;        /* ELF for the processor that we run on */
     bool is_loader;        /* a dynamic loader itself: has no interpreter, and yet preloads */

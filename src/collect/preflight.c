@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collect/exe_file.h"
+#include "rt/text.h"
 
 #define HS_SCRIPT_DEPTH_MAX 5 /* as the kernel: a script's interpreter may be a script */
 #define HS_PATH_DEFAULT     "/bin:/usr/bin"
@@ -111,6 +112,29 @@ static enum hs_preflight_verdict judge_elf(int fd, const struct hs_exe_file *fil
     return HS_PREFLIGHT_GO;
 }
 
+/*
+ * "#!/usr/bin/env python3" runs what env finds in PATH; variables may stand before its name. With other options than
+ * -S it stays env that is looked at; what env would not find, it says better than we do.
+ */
+static void follow_env(const char *argument, struct hs_preflight *preflight)
+{
+    char name[HS_EXE_ARGUMENT_BYTES], path[PATH_MAX];
+    const char *at = argument;
+    size_t bytes = 0;
+    if (hs_text_starts_with(at, "-S")) {
+        at += 2; /* the rest is several arguments, which may follow it directly */
+    }
+    do {
+        at += bytes;
+        at += strspn(at, " \t");
+        bytes = strcspn(at, " \t");
+    } while (memchr(at, '=', bytes));
+    snprintf(name, sizeof(name), "%.*s", (int)bytes, at);
+    if (bytes > 0 && at[0] != '-' && find_program(name, path, sizeof(path)) == 0) {
+        memcpy(preflight->elf, path, sizeof(path));
+    }
+}
+
 /* Follows scripts to the program that runs in the end. */
 static enum hs_preflight_verdict judge(struct hs_preflight *preflight)
 {
@@ -135,6 +159,9 @@ static enum hs_preflight_verdict judge(struct hs_preflight *preflight)
                  file.kind == HS_EXE_SCRIPT ? file.interpreter : "/bin/sh");
         if (check_executable(preflight->elf) != 0) {
             return HS_PREFLIGHT_NO_INTERPRETER;
+        }
+        if (strcmp(hs_text_base_name(preflight->elf), "env") == 0) {
+            follow_env(file.argument, preflight);
         }
     }
     return HS_PREFLIGHT_NO_INTERPRETER;

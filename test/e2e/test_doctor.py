@@ -255,8 +255,16 @@ def test_scripts_are_followed(doctor, tmp_path):
     status, findings = doctor(script)
     assert status == 0
     assert of(findings, "program")[1].startswith(f"{script} is a script; /usr/bin/python3 runs it")
-    script.write_text("#!/usr/bin/env python3\n")
-    assert of(doctor(script)[1], "interpreter")[0] == ["note"]
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "python3").symlink_to("/usr/bin/python3")
+    for line in ("env python3", "env -S A=1 python3 -u", "env -Spython3 -u"):
+        script.write_text(f"#!/usr/bin/{line}\n")
+        _, findings = doctor(script, env={"PATH": folder})
+        assert of(findings, "program")[1].startswith(f"{script} is a script; {folder}/python3 runs it"), line
+    for line in ("env no-such-program", "env -u A python3", "env"):
+        script.write_text(f"#!/usr/bin/{line}\n")
+        assert of(doctor(script)[1], "program")[1].startswith(f"{script} is a script; /usr/bin/env runs it")
 
 
 @needs_root

@@ -68,19 +68,21 @@ static void test_scripts(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *interpreter;
+        const char *text, *interpreter, *argument;
     } cases[] = {
-        { "#!/bin/sh\nls\n", "/bin/sh" },
-        { "#!  \t/usr/bin/env -S python3\n", "/usr/bin/env" },
-        { "#!/bin/sh", "/bin/sh" },
-        { "#!", "" },
-        { "#!\n", "" },
-        { "#!/bin/sh\r\n", "/bin/sh\r" },
+        { "#!/bin/sh\nls\n", "/bin/sh", "" },
+        { "#!  \t/usr/bin/env -S python3\n", "/usr/bin/env", "-S python3" },
+        { "#!/bin/sh", "/bin/sh", "" },
+        { "#!", "", "" },
+        { "#!\n", "", "" },
+        { "#!/bin/sh\r\n", "/bin/sh\r", "" },
+        { "#!/bin/sh -e\t-x", "/bin/sh", "-e\t-x" },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hs_exe_file file = inspect(cases[i].text, strlen(cases[i].text));
         assert_int_equal(file.kind, HS_EXE_SCRIPT);
         assert_string_equal(file.interpreter, cases[i].interpreter);
+        assert_string_equal(file.argument, cases[i].argument);
     }
     char big[400];
     memset(big, 'x', sizeof(big));
