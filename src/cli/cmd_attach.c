@@ -149,7 +149,7 @@ static bool are_eligible(const struct attach *a)
         struct hs_eligibility it;
         struct hs_eligibility_words words;
         hs_eligibility_check(a->settings.pids[i], &it);
-        if (it.verdict != HS_ELIGIBLE && it.verdict != HS_INELIGIBLE_RECORDING) {
+        if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
             hs_eligibility_words(&it, &words);
             hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
             are_all = false;
