@@ -95,6 +95,13 @@ static bool is_same(const char *a, const char *b)
     return *a == *b;
 }
 
+typedef int rank_fn(const struct dynamic *d, uint32_t idx, const char *name);
+
+static int rank_any(const struct dynamic *d, uint32_t idx, const char *name)
+{
+    return is_same(d->strings + d->symbols[idx].st_name, name);
+}
+
 /* Higher is better; 0: not a definition. */
 static int rank(const struct dynamic *d, uint32_t idx, const char *name)
 {
@@ -109,7 +116,7 @@ static int rank(const struct dynamic *d, uint32_t idx, const char *name)
     return d->versions && d->versions[idx] & 0x8000 ? 1 : 2;
 }
 
-static uint32_t find_gnu(const struct dynamic *d, const char *name)
+static uint32_t find_gnu(const struct dynamic *d, const char *name, rank_fn *rank_of)
 {
     uint32_t hash = 5381;
     for (const char *c = name; *c; c++) {
@@ -125,7 +132,7 @@ static uint32_t find_gnu(const struct dynamic *d, const char *name)
     int best_rank = 0;
     while (idx >= first_hashed && idx != 0) {
         uint32_t found = chain[idx - first_hashed];
-        int r = (found | 1) == (hash | 1) ? rank(d, idx, name) : 0;
+        int r = (found | 1) == (hash | 1) ? rank_of(d, idx, name) : 0;
         if (r > best_rank) {
             best = idx;
             best_rank = r;
@@ -138,13 +145,13 @@ static uint32_t find_gnu(const struct dynamic *d, const char *name)
     return best;
 }
 
-static uint32_t find_sysv(const struct dynamic *d, const char *name)
+static uint32_t find_sysv(const struct dynamic *d, const char *name, rank_fn *rank_of)
 {
     uint32_t best = 0;
     int best_rank = 0;
     uint32_t symbol_count = d->sysv_hash[1];
     for (uint32_t idx = 1; idx < symbol_count; idx++) {
-        int r = rank(d, idx, name);
+        int r = rank_of(d, idx, name);
         if (r > best_rank) {
             best = idx;
             best_rank = r;
@@ -153,13 +160,26 @@ static uint32_t find_sysv(const struct dynamic *d, const char *name)
     return best;
 }
 
+static uint32_t find(const struct dynamic *d, const char *name, rank_fn *rank_of)
+{
+    if (!d->symbols || !d->strings) {
+        return 0;
+    }
+    return d->gnu_hash    ? find_gnu(d, name, rank_of)
+           : d->sysv_hash ? find_sysv(d, name, rank_of)
+                          : 0;
+}
+
+uint32_t hs_linkmap_symbol_number(const struct link_map *map, const char *name)
+{
+    struct dynamic d = read_dynamic(map);
+    return find(&d, name, rank_any);
+}
+
 void *hs_linkmap_symbol(const struct link_map *map, const char *name)
 {
     struct dynamic d = read_dynamic(map);
-    if (!d.symbols || !d.strings) {
-        return NULL;
-    }
-    uint32_t idx = d.gnu_hash ? find_gnu(&d, name) : d.sysv_hash ? find_sysv(&d, name) : 0;
+    uint32_t idx = find(&d, name, rank);
     if (idx == 0) {
         return NULL;
     }

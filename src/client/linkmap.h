@@ -24,6 +24,9 @@ const struct link_map *hs_linkmap_self(void);
 /* A function or variable that `map` itself defines and exports under `name`. */
 void *hs_linkmap_symbol(const struct link_map *map, const char *name);
 
+/* Its number in the symbol table of `map`, defined there or not, as far as the hash table knows; 0: it does not. */
+uint32_t hs_linkmap_symbol_number(const struct link_map *map, const char *name);
+
 /* The first definition of `name` in load order after `after` (NULL: from the start), leaving out
  * `except`; *ret_map says where (NULL allowed). */
 void *hs_linkmap_search(const struct link_map *after, const struct link_map *except,

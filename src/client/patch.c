@@ -20,6 +20,11 @@
 #define HOOKS_MAX   64U
 #define SLOTS_MAX   65536U
 #define OBJECTS_MAX 4096U
+/* Symbols of one object that are ours, under any version; and relocations that name them. */
+#define SYMBOLS_MAX 256U
+#define MATCHES_MAX 8192U
+/* Symbols are told from others by so many low bits of their number. */
+#define SIEVE_BITS 4096U
 
 struct slot {
     uint64_t *at;
@@ -60,6 +65,8 @@ struct view {
     uint64_t relro_va, relro_end_va;
     const ElfW(Sym) * symbols;
     const char *strings;
+    const uint32_t *gnu_hash;
+    const uint32_t *sysv_hash;
     const ElfW(Rela) * tables[2];
     uint64_t counts[2];
     uint64_t relative_count; /* the first of tables[0], without symbols */
@@ -69,6 +76,20 @@ struct view {
 
 typedef void visit_fn(struct view *view, const ElfW(Rela) * rela, uint32_t hook,
                       struct hs_patch_counts *counts);
+
+/* What was found in one object. */
+static struct {
+    struct {
+        uint32_t number, hook;
+    } symbols[SYMBOLS_MAX];
+    uint32_t symbol_count;
+    uint64_t sieve[SIEVE_BITS / 64];
+    struct {
+        const ElfW(Rela) * rela;
+        uint32_t hook;
+    } matches[MATCHES_MAX];
+    uint32_t match_count;
+} found;
 
 /* --- objects ------------------------------------------------------------------------------------- */
 
@@ -82,6 +103,12 @@ static void read_dynamic(struct view *view, const ElfW(Dyn) * dyn)
             break;
         case DT_STRTAB:
             view->strings = (const char *)va;
+            break;
+        case DT_GNU_HASH:
+            view->gnu_hash = (const uint32_t *)va;
+            break;
+        case DT_HASH:
+            view->sysv_hash = (const uint32_t *)va;
             break;
         case DT_RELA:
             view->tables[0] = (const ElfW(Rela) *)va;
@@ -153,22 +180,82 @@ static bool may_be_hook(char first)
     return memchr(firsts, first, sizeof(firsts) - 1) != NULL;
 }
 
-static void visit_all(struct view *view, visit_fn *visit, struct hs_patch_counts *counts)
+static void note_symbol(const struct view *view, uint32_t number)
 {
+    const char *name = view->strings + view->symbols[number].st_name;
+    uint32_t hook = may_be_hook(name[0]) ? find_hook(name) : hs_hook_count;
+    if (hook < hs_hook_count && found.symbol_count < SYMBOLS_MAX) {
+        found.symbols[found.symbol_count].number = number;
+        found.symbols[found.symbol_count++].hook = hook;
+        found.sieve[number % SIEVE_BITS / 64] |= UINT64_C(1) << (number % 64);
+    }
+}
+
+/* An object of a hundred thousand symbols has a thousand that it does not define, and those come first. Of those
+ * that it does define, and may be bound to another definition all the same, a hash table knows the numbers. */
+static void find_symbols(const struct view *view, const struct link_map *map)
+{
+    uint32_t count = view->sysv_hash ? view->sysv_hash[1] : 0;
+    if (view->gnu_hash) {
+        count = view->gnu_hash[1];
+    }
+    found.symbol_count = 0;
+    memset(found.sieve, 0, sizeof(found.sieve));
+    for (uint32_t i = 1; i < count; i++) {
+        note_symbol(view, i);
+    }
+    for (uint32_t h = 0; view->gnu_hash && map && h < hs_hook_count; h++) {
+        uint32_t number = hs_linkmap_symbol_number(map, hs_hooks[h].name);
+        if (number != 0) {
+            note_symbol(view, number);
+        }
+    }
+}
+
+static uint32_t hook_of_symbol(uint32_t number)
+{
+    if (!(found.sieve[number % SIEVE_BITS / 64] >> (number % 64) & 1)) {
+        return hs_hook_count;
+    }
+    for (uint32_t i = 0; i < found.symbol_count; i++) {
+        if (found.symbols[i].number == number) {
+            return found.symbols[i].hook;
+        }
+    }
+    return hs_hook_count;
+}
+
+static const struct link_map *map_of(const void *dynamic)
+{
+    const struct link_map *map = hs_linkmap_first();
+    while (map && map->l_ld != dynamic) {
+        map = map->l_next;
+    }
+    return map;
+}
+
+static void find_matches(const struct view *view, const void *dynamic)
+{
+    found.match_count = 0;
+    find_symbols(view, map_of(dynamic));
     for (unsigned t = 0; t < 2; t++) {
         const ElfW(Rela) *table = view->tables[t];
         for (uint64_t i = t == 0 ? view->relative_count : 0; table && i < view->counts[t]; i++) {
             uint32_t symbol = (uint32_t)(table[i].r_info >> 32);
-            if (symbol == 0 || !hs_arch_is_function_slot(table[i].r_info) ||
-                table[i].r_addend != 0) {
-                continue;
-            }
-            const char *name = view->strings + view->symbols[symbol].st_name;
-            uint32_t hook = may_be_hook(name[0]) ? find_hook(name) : hs_hook_count;
-            if (hook < hs_hook_count) {
-                visit(view, &table[i], hook, counts);
+            uint32_t hook = hook_of_symbol(symbol);
+            if (hook < hs_hook_count && hs_arch_is_function_slot(table[i].r_info) &&
+                table[i].r_addend == 0 && found.match_count < MATCHES_MAX) {
+                found.matches[found.match_count].rela = &table[i];
+                found.matches[found.match_count++].hook = hook;
             }
         }
+    }
+}
+
+static void visit_all(struct view *view, visit_fn *visit, struct hs_patch_counts *counts)
+{
+    for (uint32_t i = 0; i < found.match_count; i++) {
+        visit(view, found.matches[i].rela, found.matches[i].hook, counts);
     }
 }
 
@@ -223,12 +310,13 @@ static bool is_real(uint32_t hook, uint64_t value)
     return value != 0 && (value == meaning->real_va || value == meaning->entry_va);
 }
 
-/* Not bound yet: it leads into the object itself, and from there to the loader. */
+/* Not bound yet: it leads into the object itself, but not to a definition there, and on to the loader. */
 static bool is_unbound(const struct view *view, const ElfW(Rela) * rela, uint64_t value)
 {
+    const ElfW(Sym) *symbol = symbol_of(view, rela);
     return rela >= view->tables[1] && rela < view->tables[1] + view->counts[1] &&
-           symbol_of(view, rela)->st_shndx == SHN_UNDEF && value >= view->start_va &&
-           value < view->end_va;
+           value >= view->start_va && value < view->end_va &&
+           (symbol->st_shndx == SHN_UNDEF || value != view->bias_va + symbol->st_value);
 }
 
 /* Bound, and to somebody else: then what is not bound yet would be, too. */
@@ -323,6 +411,7 @@ static int on_apply(struct dl_phdr_info *info, size_t bytes, void *ctx)
     if (!look_at(info, &view, &dynamic) || note_object(info, dynamic)) {
         return 0;
     }
+    find_matches(&view, dynamic);
     if (hs_linkmap_first() && hs_linkmap_first()->l_ld == dynamic) {
         visit_all(&view, note_entry, counts); /* it is the first */
     }
@@ -338,6 +427,7 @@ static int on_undo(struct dl_phdr_info *info, size_t bytes, void *ctx)
     const void *dynamic;
     (void)bytes;
     if (look_at(info, &view, &dynamic)) {
+        find_matches(&view, dynamic);
         visit_all(&view, lead_back, ctx);
         close_slots(&view);
     }
