@@ -69,6 +69,9 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
     target->rss_period_max_ns = HS_RSS_PERIOD_MAX_NS;
     introduce(target);
+    if (!target->region.header.is_from_startup && target->pid > 0) {
+        hs_process_names_read(target->pid, &target->names);
+    }
     if (guest->is_gone || is_impostor(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
     } else {
@@ -81,6 +84,7 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
 struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
+        hs_process_names_deinit(&target->names);
         hs_region_close(&target->region);
         if (target->pidfd >= 0) {
             close(target->pidfd);
@@ -236,6 +240,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
     }
     shorten(target, snap);
+    hs_process_names_apply(&target->names, snap);
     snap->is_final = is_final;
     snap->has_own_malloc = (target->hello_flags & HS_HELLO_OWN_MALLOC) != 0;
     snap->exit_kind = target->exit_kind;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "collect/listen.h"
+#include "collect/process_names.h"
 #include "collect/region_reader.h"
 #include "trace/snapshot.h"
 
@@ -34,8 +35,9 @@ struct hs_target {
     int exit_value;
     uint64_t rss_bytes;
     uint64_t rss_peak_bytes;
-    uint64_t rss_start_bytes; /* when its session began; 0: with the process */
-    uint64_t rss_next_ns;     /* when to look again */
+    struct hs_process_names names; /* of one that ran before its client came */
+    uint64_t rss_start_bytes;      /* when its session began; 0: with the process */
+    uint64_t rss_next_ns;          /* when to look again */
     uint64_t rss_period_ns;
     uint64_t rss_period_max_ns;
     uint32_t dump_count; /* written so far */

@@ -70,6 +70,8 @@ def test_exact_from_now_on(resident, attach, report, words):
     assert session.stop() == 0, session.said
     found = assert_exact(report, session, program.truth_path)
     assert found["processes"][0]["rss_start_bytes"] > 1 << 20
+    assert found["processes"][0]["name"].startswith("resident-")
+    assert found["processes"][0]["cmdline"].endswith(program.process.args[0])
     program.tell("work")  # it goes on as before
 
 
