@@ -192,6 +192,10 @@ static bool is_hopeless(struct hs_inject_session *s, pid_t tid)
     if (hs_proc_read_stat(tid, &stat) < 0) {
         return true;
     }
+    if (hs_inject_check_is_filtered(tid)) {
+        hs_inject_session_say(s, "thread %d has a seccomp filter", (int)tid);
+        return true;
+    }
     if (stat.state == 'D') {
         hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",
                               (int)tid);
@@ -247,24 +251,6 @@ static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
     return true;
 }
 
-static int borrow(struct hs_inject_session *s)
-{
-    s->result->detail[0] = '\0';
-    s->result->tid = s->tracee.tid;
-    int r = hs_tracee_borrow(&s->tracee);
-    if (r < 0) {
-        hs_inject_session_say(s, "its registers cannot be read: %s", strerror(-r));
-        r = HS_INJECT_BAD_MEMORY;
-    } else {
-        r = hs_borrowed_run(s);
-    }
-    hs_tracee_release(&s->tracee);
-    /* One that waits stops at once; one that may run stops when it gets a processor. */
-    bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
-    s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
-    return r;
-}
-
 /* Of a thread that waits, /proc tells pc and sp. The walk from there is mostly the one that we shall make
  * when it is stopped: all that it needs is then at hand. And often enough it says that there is no use. */
 static bool look_ahead(struct hs_inject_session *s, const struct hs_candidate *candidate)
@@ -288,11 +274,45 @@ static uint64_t later(uint64_t a_ns, uint64_t b_ns)
     return a_ns > b_ns ? a_ns : b_ns;
 }
 
+/* Before a wait that will start anew with all its time: what is left of it. */
+static void release(struct hs_inject_session *s, const struct hs_wait *wait)
+{
+    int32_t left_ms;
+    struct hs_remote_regs *regs = &s->tracee.start;
+    if (hs_wait_has_timeout_ms(wait->number) && hs_remote_has_eintr(regs) &&
+        hs_wait_clock_left(&s->clock, (int32_t)hs_remote_fourth(regs), &left_ms)) {
+        hs_remote_set_fourth(regs, (uint32_t)left_ms);
+    }
+    hs_tracee_release(&s->tracee);
+}
+
+static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
+{
+    s->result->detail[0] = '\0';
+    s->result->tid = s->tracee.tid;
+    int r = hs_tracee_borrow(&s->tracee);
+    if (r < 0) {
+        hs_inject_session_say(s, "its registers cannot be read: %s", strerror(-r));
+        r = HS_INJECT_BAD_MEMORY;
+    } else {
+        r = hs_borrowed_run(s);
+    }
+    release(s, wait);
+    /* One that waits stops at once; one that may run stops when it gets a processor. */
+    bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
+    s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
+    return r;
+}
+
 /* Stops one thread and uses it, if it may be. */
 static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
     if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
         return TRY_AGAIN;
+    }
+    s->clock.is_known = false;
+    if (candidate->wait.kind == HS_WAIT_TIMED && hs_wait_has_timeout_ms(candidate->wait.number)) {
+        hs_wait_clock_read(s->request->pid, candidate->tid, &s->clock);
     }
     switch (hs_tracee_stop(&s->tracee, candidate->tid, later(s->deadline_ns, now_ns() + STOP_NS))) {
     case HS_TRACEE_STOPPED:
@@ -308,12 +328,13 @@ static int attempt(struct hs_inject_session *s, const struct hs_candidate *candi
     case HS_TRACEE_REFUSED:
         return hs_inject_check_refusal(s->request->pid, s->tracee.error, s->result->detail);
     }
+    hs_wait_clock_confirm(&s->clock, s->request->pid, candidate->tid);
     struct hs_wait wait = look_again(s, candidate);
     s->tracee.may_restart = hs_wait_is_restartable(wait.number);
     if (is_safe(s, &wait)) {
-        return borrow(s);
+        return borrow(s, &wait);
     }
-    hs_tracee_release(&s->tracee);
+    release(s, &wait);
     s->result->try_count++;
     return TRY_AGAIN;
 }

@@ -198,6 +198,12 @@ int hs_inject_check_proc(pid_t view_tid)
                                                                    : HS_INJECT_NO_PROC;
 }
 
+bool hs_inject_check_is_filtered(pid_t tid)
+{
+    char status[STATUS_BYTES];
+    return read_status(tid, status) && find_number(status, "Seccomp", 10) != 0;
+}
+
 /* --- why not? ---------------------------------------------------------------------------------- */
 
 /* The four user or group numbers of a status line: all ours? */

@@ -7,11 +7,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* HS_INJECT_DONE: nothing is known against it. *ret_view_tid: a living thread, by whose number /proc shows what all
  * have in common (of the first one it shows nothing after that has ended). */
 int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail);
+
+/* Is this one thread under a filter of its own? */
+bool hs_inject_check_is_filtered(pid_t tid);
 
 /* Why the kernel may have said `error` (an errno) to our wish to trace it. */
 int hs_inject_check_refusal(pid_t pid, int error, char *detail);

@@ -19,6 +19,7 @@
 #include "inject/remote_stack.h"
 #include "inject/safe_point.h"
 #include "inject/tracee.h"
+#include "inject/wait_clock.h"
 
 struct hs_inject_session {
     const struct hs_inject_request *request;
@@ -44,6 +45,7 @@ struct hs_inject_session {
     uint64_t errno_function_va; /* __errno_location */
     int64_t errno_off; /* of errno from where libc keeps what it knows of a thread; 0: not known */
 
+    struct hs_wait_clock clock;
     struct hs_tracee tracee;
 };
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rt/base.h"
 #include "rt/sys.h"
 
 /* A stop comes within microseconds, and sleeping takes longer than that: so it is awaited awake at first. But the
@@ -83,6 +84,7 @@ static void detach(struct hs_tracee *tracee, int signal_number)
 {
     ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)signal_number);
     tracee->is_seized = false;
+    tracee->is_stopped = false;
 }
 
 /* --- stopping ---------------------------------------------------------------------------------- */
@@ -97,8 +99,10 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
 {
     int status = 0;
     tracee->tid = tid;
-    tracee->held_signal = 0;
+    tracee->held_count = 0;
+    tracee->is_at_signal = false;
     tracee->is_borrowed = false;
+    tracee->is_stopped = false;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         return refused(tracee);
     }
@@ -123,6 +127,7 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
         return HS_TRACEE_GROUP;
     }
     tracee->seen_ns = now_ns();
+    tracee->is_stopped = true;
     if (get_regs(tracee, &tracee->start) < 0) {
         detach(tracee, 0);
         return HS_TRACEE_BUSY;
@@ -165,9 +170,8 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
         return -E2BIG; /* there may be more than we got */
     }
     tracee->state_bytes = iov.iov_len;
-    tracee->call_mask = ~FAULT_MASK;
     tracee->free_va = hs_remote_sp(&tracee->start) - HS_REMOTE_RED_ZONE_BYTES;
-    int r = set_mask(tracee, tracee->call_mask);
+    int r = set_mask(tracee, ~FAULT_MASK);
     tracee->is_borrowed = r == 0;
     return r;
 }
@@ -180,24 +184,23 @@ uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
 
 /* --- calling ----------------------------------------------------------------------------------- */
 
-/* A signal during a call: ours, a fault's, or somebody's. */
-enum arrival { ARRIVAL_TRAP, ARRIVAL_FAULT, ARRIVAL_KEPT };
+/* A signal during a call: ours, a fault's, or one that somebody sent. */
+enum arrival { ARRIVAL_TRAP, ARRIVAL_FAULT, ARRIVAL_SENT };
 
-/* Gives a signal that somebody sent back to the kernel, which keeps it while it is blocked. */
-static enum arrival keep_signal(struct hs_tracee *tracee, int number, int *ret_pass)
+/* Once is enough: the kernel, too, keeps but one of each of these. */
+static void hold_signal(struct hs_tracee *tracee, const siginfo_t *info)
 {
-    *ret_pass = 0;
-    if (number == SIGSTOP) {
-        tracee->held_signal = number;
-    } else {
-        tracee->call_mask |= SIGNAL_BIT(number);
-        set_mask(tracee, tracee->call_mask);
-        *ret_pass = number;
+    for (unsigned i = 0; i < tracee->held_count; i++) {
+        if (tracee->held[i].si_signo == info->si_signo) {
+            return;
+        }
     }
-    return ARRIVAL_KEPT;
+    if (tracee->held_count < HS_COUNT_OF(tracee->held)) {
+        tracee->held[tracee->held_count++] = *info;
+    }
 }
 
-static enum arrival judge_signal(struct hs_tracee *tracee, int number, int *ret_pass)
+static enum arrival judge_signal(struct hs_tracee *tracee, int number)
 {
     siginfo_t info;
     struct hs_remote_regs regs;
@@ -206,7 +209,8 @@ static enum arrival judge_signal(struct hs_tracee *tracee, int number, int *ret_
     }
     bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
     if (!is_fault) {
-        return keep_signal(tracee, number, ret_pass);
+        hold_signal(tracee, &info);
+        return ARRIVAL_SENT;
     }
     if (number == tracee->trap_signal && hs_remote_is_at_trap(&regs, tracee->trap_va)) {
         return ARRIVAL_TRAP;
@@ -216,50 +220,61 @@ static enum arrival judge_signal(struct hs_tracee *tracee, int number, int *ret_
     return ARRIVAL_FAULT;
 }
 
+static enum hs_tracee_outcome gone(struct hs_tracee *tracee)
+{
+    tracee->is_seized = false;
+    tracee->is_stopped = false;
+    return HS_TRACEE_GONE;
+}
+
 static enum hs_tracee_outcome failed(struct hs_tracee *tracee, int r)
 {
     tracee->error = -r;
-    return r == -ESRCH || r == -ECHILD ? HS_TRACEE_GONE : HS_TRACEE_FAILED;
+    return r == -ESRCH || r == -ECHILD ? gone(tracee) : HS_TRACEE_FAILED;
 }
 
-/* Stops a call that takes too long, so that it can be put back all the same. */
+/* Stops a call that takes too long, so that it can be put back all the same. We wait for that however long it takes: if
+ * we left it like this, it would end with the return of the call. */
 static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
 {
     int status = 0;
     ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL);
-    int r = await(tracee, now_ns() + UINT64_C(1000000000), &status);
+    int r = await(tracee, UINT64_MAX, &status);
     if (r < 0 || !WIFSTOPPED(status)) {
-        tracee->is_seized = r == -ETIMEDOUT;
-        return r == -ETIMEDOUT ? HS_TRACEE_HUNG : HS_TRACEE_GONE;
+        return gone(tracee);
     }
+    tracee->is_stopped = true;
     return HS_TRACEE_HUNG;
 }
 
 static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns)
 {
-    int status = 0, pass = 0;
+    tracee->is_at_signal = false;
+    int status = 0;
     for (;;) {
-        if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)pass) != 0) {
+        if (ptrace(PTRACE_CONT, tracee->tid, NULL, NULL) != 0) {
             return failed(tracee, -errno);
         }
+        tracee->is_stopped = false;
         int r = await(tracee, deadline_ns, &status);
         if (r == -ETIMEDOUT) {
             return give_up(tracee);
         }
         if (r < 0 || !WIFSTOPPED(status)) {
-            tracee->is_seized = false;
-            return HS_TRACEE_GONE;
+            return gone(tracee);
         }
-        pass = 0;
+        tracee->is_stopped = true;
         if (is_event_stop(status)) {
             continue; /* the whole process is being stopped: this thread will be, when it is released */
         }
-        switch (judge_signal(tracee, WSTOPSIG(status), &pass)) {
+        switch (judge_signal(tracee, WSTOPSIG(status))) {
         case ARRIVAL_TRAP:
+            tracee->is_at_signal = true;
             return HS_TRACEE_RETURNED;
         case ARRIVAL_FAULT:
+            tracee->is_at_signal = true;
             return HS_TRACEE_CRASHED;
-        case ARRIVAL_KEPT:
+        case ARRIVAL_SENT:
             break;
         }
     }
@@ -299,11 +314,26 @@ static int put_back(struct hs_tracee *tracee)
     return r < 0 ? r : r2;
 }
 
+/* Lets it go with the signals that came meanwhile. From a signal's stop the kernel delivers one as it came; others are
+ * sent again. */
+static void send_held(struct hs_tracee *tracee)
+{
+    int first = 0;
+    if (tracee->is_at_signal && tracee->held_count > 0 && tracee->held[0].si_signo != SIGSTOP &&
+        ptrace(PTRACE_SETSIGINFO, tracee->tid, NULL, &tracee->held[0]) == 0) {
+        first = tracee->held[0].si_signo;
+    }
+    detach(tracee, first);
+    for (unsigned i = first ? 1 : 0; i < tracee->held_count; i++) {
+        syscall(SYS_tgkill, tracee->pid, tracee->tid, tracee->held[i].si_signo);
+    }
+}
+
 int hs_tracee_release(struct hs_tracee *tracee)
 {
     int r = 0;
-    if (!tracee->is_seized) {
-        return 0;
+    if (!tracee->is_stopped) {
+        return 0; /* the end of our thread lets go of what never stopped */
     }
     if (tracee->is_borrowed) {
         r = put_back(tracee);
@@ -318,9 +348,6 @@ int hs_tracee_release(struct hs_tracee *tracee)
         r = r < 0 ? r : r2;
     }
     tracee->is_borrowed = false;
-    detach(tracee, 0);
-    if (tracee->held_signal != 0) {
-        syscall(SYS_tgkill, tracee->pid, tracee->tid, tracee->held_signal);
-    }
+    send_held(tracee);
     return r;
 }

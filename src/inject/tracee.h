@@ -8,8 +8,7 @@
  *
  * Signals. What arrives while it is stopped, waits in the kernel. During a call all signals are blocked but those of
  * faults, which the kernel would otherwise force, and reset the program's handlers to do so. When one of these
- * is sent from elsewhere, it is blocked too, and given back to the kernel, which then keeps it. SIGSTOP can't
- * be blocked: it is held here and sent again in the end.
+ * is sent by somebody, or SIGSTOP, it is held here, and comes in the end.
  *
  * System calls. The interrupted one is put back with the kernel's own code for "start anew", so it does, or goes on with
  * the time that is left. Only what the kernel would have ended with EINTR is started anew by us.
@@ -18,6 +17,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,10 +51,11 @@ struct hs_tracee {
     int trap_signal;
 
     bool is_seized;
+    bool is_stopped; /* so that it can be changed and let go */
     bool is_borrowed;
-    bool may_restart; /* the caller says: EINTR of the call it was in would be our doing */
-    int held_signal;  /* SIGSTOP; 0: none */
-    int error;        /* errno */
+    bool may_restart;  /* the caller says: EINTR of the call it was in would be our doing */
+    bool is_at_signal; /* it stands where the kernel would deliver a signal */
+    int error;         /* errno */
     int crash_signal;
     uint64_t crash_pc;
     uint64_t asked_ns;           /* when we wished it stopped */
@@ -62,7 +63,8 @@ struct hs_tracee {
     uint64_t free_va;            /* calls may use the stack below */
     struct hs_remote_regs start; /* at the stop */
     uint64_t signal_mask;
-    uint64_t call_mask;
+    siginfo_t held[4]; /* signals that were sent during a call, and could not be blocked */
+    unsigned held_count;
     size_t state_bytes;
     _Alignas(64) uint8_t state[HS_REMOTE_STATE_BYTES_MAX];
 };

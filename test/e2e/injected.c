@@ -74,6 +74,24 @@ int injected_signal(void *arg)
     return work(arg);
 }
 
+int injected_stop(void *arg)
+{
+    kill(getpid(), SIGSTOP);
+    return work(arg);
+}
+
+int injected_kill(void *arg)
+{
+    (void)arg;
+    return kill(getpid(), SIGKILL);
+}
+
+int injected_exec(void *arg)
+{
+    (void)arg;
+    return execlp("sleep", "sleep", "3", (char *)NULL);
+}
+
 int injected_hang(void *arg)
 {
     (void)arg;

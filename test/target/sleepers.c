@@ -5,12 +5,15 @@
  * sleepers KIND [MILLISECONDS]: waits in one system call of that kind, and says whether it came back as it should:
  *     result and errno, and how long it took.
  * sleepers churn THREADS: that many threads in malloc and free all the time.
+ * sleepers signals|ignore_segv|ignore_both|block_all|undumpable|seccomp|no_fds [MILLISECONDS]: sleeps so long in that
+ *     state, and says which signals it got, how often.
  * sleepers registers: keeps patterns in registers, flags and errno, and looks at them all the time.
  */
 #define _GNU_SOURCE
-#include <aio.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -136,6 +139,7 @@ static int do_cond(void)
 /* What ends the waits that have no time of their own. */
 static int fds[2], sockets[2];
 static pid_t main_tid;
+static int is_signalled;
 
 static void *wake_up(void *arg)
 {
@@ -145,7 +149,9 @@ static void *wake_up(void *arg)
     if (write(fds[1], "x", 1) != 1 || write(sockets[1], "x", 1) != 1) {
         exit(3);
     }
-    syscall(SYS_tgkill, getpid(), main_tid, SIGUSR2);
+    if (is_signalled) {
+        syscall(SYS_tgkill, getpid(), main_tid, SIGUSR2);
+    }
     return NULL;
 }
 
@@ -288,9 +294,9 @@ static const struct {
     { "recv_timeout", do_recv_timeout, 1 },
     { "epoll_endless", do_epoll_endless, 1 },
     { "timerfd", do_eventfd, 0 },
-    { "pause", do_pause, 1 },
-    { "sigsuspend", do_sigsuspend, 1 },
-    { "sigwait", do_sigwait, 1 },
+    { "pause", do_pause, 2 },
+    { "sigsuspend", do_sigsuspend, 2 },
+    { "sigwait", do_sigwait, 2 },
     { "wait", do_wait, 0 },
     { "join", do_join, 0 },
     { "semop", do_semop, 0 },
@@ -306,20 +312,13 @@ static void report_signals(void)
     }
 }
 
-static void *sleep_on(void *arg)
-{
-    for (;;) {
-        pause();
-    }
-    return arg;
-}
-
 static int wait_once(int which)
 {
     pthread_t thread;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
+    is_signalled = kinds[which].is_woken == 2;
     int is_blocked = kinds[which].wait == do_sigsuspend || kinds[which].wait == do_sigwait;
     if (is_blocked) {
         pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -360,7 +359,6 @@ static int churn_all(int thread_count)
 {
     pthread_t threads[64];
     uint64_t sum = 0;
-    char line[64];
     for (int i = 1; i < thread_count; i++) {
         pthread_create(&threads[i], NULL, churn, &churned[i]);
     }
@@ -375,7 +373,6 @@ static int churn_all(int thread_count)
         free(p);
         ++*count;
     }
-    (void)line;
     is_over = 1;
     for (int i = 1; i < thread_count; i++) {
         pthread_join(threads[i], NULL);
@@ -426,6 +423,58 @@ static int watch_registers(void)
     return 0;
 }
 
+/* Sleeps until its time is over, whatever comes. */
+static int sleep_through(void)
+{
+    double end = now_ms() + milliseconds, left;
+    while ((left = end - now_ms()) > 0) {
+        struct timespec ts = timespec_of((int)left + 1);
+        nanosleep(&ts, NULL);
+    }
+    return 0;
+}
+
+/* Some state that makes injecting hard, then a sleep. -1: there is no such. */
+static int prepare(const char *kind)
+{
+    sigset_t all;
+    if (strcmp(kind, "signals") == 0) {
+        struct sigaction action = { .sa_handler = on_signal };
+        sigaction(SIGSEGV, &action, NULL);
+        sigaction(SIGRTMIN + 3, &action, NULL);
+    } else if (strcmp(kind, "ignore_segv") == 0) {
+        signal(SIGSEGV, SIG_IGN);
+    } else if (strcmp(kind, "ignore_both") == 0) {
+        signal(SIGSEGV, SIG_IGN);
+        signal(SIGTRAP, SIG_IGN);
+    } else if (strcmp(kind, "block_all") == 0) {
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+    } else if (strcmp(kind, "undumpable") == 0) {
+        prctl(PR_SET_DUMPABLE, 0);
+    } else if (strcmp(kind, "seccomp") == 0) {
+        struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        struct sock_fprog program = { 1, &allow };
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    } else if (strcmp(kind, "no_fds") == 0) {
+        while (dup(0) >= 0) {
+        }
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
+static int sleep_prepared(void)
+{
+    printf("ready\n");
+    int r = sleep_through();
+    printf("result %d\n", r);
+    report_signals();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "nanosleep";
@@ -450,6 +499,5 @@ int main(int argc, char **argv)
             return wait_once(i);
         }
     }
-    (void)sleep_on;
-    return 2;
+    return prepare(kind) == 0 ? sleep_prepared() : 2;
 }

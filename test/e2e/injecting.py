@@ -1,0 +1,75 @@
+"""What the tests of injection share: the tool and its library, built once, and programs to inject into."""
+
+import contextlib
+import pathlib
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VALUE = "-4711"
+
+
+def build(folder):
+    """The tool and the library that it brings, in `folder`."""
+    tool, library = folder / "inject_tool", folder / "injected.so"
+    util = ("array.c", "proc.c", "write_all.c")
+    sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
+               *(ROOT / "src/util" / name for name in util)]
+    flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", "-I", ROOT / "src", "-I", ROOT / "test/e2e"]
+    subprocess.run(["gcc", *flags, ROOT / "test/e2e/inject_tool.c", *sources, "-o", tool, "-pthread"],
+                   check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", ROOT / "test/e2e/injected.c", "-o", library],
+                   check=True)
+    return tool, library
+
+
+def words(text):
+    """Lines "key value" as a dictionary."""
+    lines = [line.partition(" ") for line in text.splitlines()]
+    return {key: value for key, _, value in lines}
+
+
+@contextlib.contextmanager
+def running(command, ready="ready", **options):
+    """A program that has said it is ready; killed at the end, if it has not ended by then."""
+    program = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
+                               stdin=subprocess.PIPE, text=True, **options)
+    try:
+        if ready:
+            assert program.stdout.readline().strip() == ready
+        yield program
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()
+        program.stdin.close()
+
+
+def wait_for_call(pid, seconds=10):
+    """Until its first thread waits in a system call."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        if text.rpartition(")")[2].split()[0] == "S":
+            return
+        time.sleep(0.01)
+
+
+def maps(pid):
+    """Files that are mapped, in the order of their addresses, and how often."""
+    found = {}
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        name = line.split(None, 5)[5] if len(line.split(None, 5)) > 5 else ""
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def descriptors(pid):
+    folder = pathlib.Path(f"/proc/{pid}/fd")
+    return {entry.name: str(entry.readlink()) for entry in folder.iterdir()}
+
+
+def status(pid, *keys):
+    lines = dict(line.split(":", 1) for line in
+                 pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+    return [lines[key].strip() for key in keys]

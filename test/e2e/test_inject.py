@@ -1,0 +1,604 @@
+"""A library in a running process, and a function called there: it works, and the program does not notice.
+
+The figures of stops are printed (pytest -s shows them): they depend on how busy the machine is, so
+only generous bounds are asserted.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from injecting import VALUE, build, descriptors, maps, running, status, wait_for_call, words
+
+KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
+         "futex", "cond", "read", "recv", "recv_timeout", "epoll_endless", "timerfd", "pause", "sigsuspend",
+         "sigwait", "wait", "join", "semop", "msgrcv"]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inject")
+    made = build(folder)
+    if os.geteuid() == 0:
+        for each in (folder, folder.parent, folder.parent.parent):  # for the tests that become another user
+            each.chmod(0o755)
+    return made
+
+
+@pytest.fixture
+def inject(built):
+    """inject(PID, "injected", "-w", 41, library=...): what the tool says, as a dictionary."""
+    tool, injected = built
+
+    def call(pid, symbol="injected", *options, library=injected, prefix=(), timeout=120):
+        done = subprocess.run([*map(str, prefix), str(tool), str(pid), str(library), symbol, *map(str, options)],
+                              capture_output=True, text=True, check=False, timeout=timeout)
+        assert done.stdout, f"{done.returncode}: {done.stderr}"
+        return words(done.stdout)
+
+    return call
+
+
+@pytest.fixture
+def sleepers(target):
+    return target("sleepers", "-pthread")
+
+
+def finish(program):
+    out = program.stdout.read()
+    assert program.wait(timeout=60) == 0
+    return words(out)
+
+
+def assert_called(said, **expected):
+    assert said["error"] == "0", said
+    assert said["value"] == VALUE
+    for key, value in expected.items():
+        assert said[key] == str(value), said
+
+
+def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
+    """A thread in each kind of wait: it ends when it should, with the result it should, and no EINTR."""
+    mask = ("SigBlk", "SigIgn", "SigCgt", "Threads")
+    with contextlib.ExitStack() as stack:
+        programs = {kind: stack.enter_context(running([sleepers, kind, "6000"])) for kind in KINDS}
+        for kind, program in programs.items():
+            wait_for_call(program.pid)
+            before = status(program.pid, *mask)
+            first = inject(program.pid, "injected", "-w", 41)
+            again = inject(program.pid, "injected", "-w", 1, library="-")
+            assert_called(first, word=42, loaded=0)
+            assert_called(again, word=2, loaded=1)
+            assert status(program.pid, *mask) == before, kind
+            print(f"{kind}: load {first['stopped_us']} us, call {again['stopped_us']} us")
+        for kind, program in programs.items():
+            said = finish(program)
+            assert (said["result"], said["errno"]) == ("0", "0"), (kind, said)
+            assert 5990 < float(said["took_ms"]) < 6300, (kind, said)
+
+
+def test_leaves_nothing_but_the_library(inject, sleepers):
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        # The first malloc of a program makes its heap; that is the injected function's doing.
+        maps_before, fds_before = maps(program.pid), descriptors(program.pid)
+        assert_called(inject(program.pid))
+        maps_after = maps(program.pid)
+        new = {name for name in maps_after if maps_after[name] != maps_before.get(name)}
+        assert "/memfd:injected (deleted)" in new
+        assert new <= {"/memfd:injected (deleted)", "[heap]", ""}, new
+        assert descriptors(program.pid) == fds_before
+        assert_called(inject(program.pid, library="-"))
+        assert maps(program.pid) == maps_after
+        assert descriptors(program.pid) == fds_before
+
+
+def test_loads_once(inject, sleepers):
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid), loaded=0)
+        mapped = maps(program.pid)
+        assert_called(inject(program.pid), loaded=1)
+        assert maps(program.pid) == mapped
+
+
+def test_two_libraries(inject, sleepers, built, tmp_path):
+    """The loader must not take the second one for the first, though both are its descriptor 5, say."""
+    source = tmp_path / "other.c"
+    source.write_text("int other(void *arg) { ++*(long *)arg; return -4711; }\n")
+    other = tmp_path / "other.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", other], check=True)
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid))
+        assert_called(inject(program.pid, "other", library=other), loaded=0)
+
+
+def test_takes_a_descriptor_over(inject, sleepers):
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        before = descriptors(program.pid)
+        assert_called(inject(program.pid, "injected_fd", "-f"), fd="hello")
+        assert_called(inject(program.pid, "injected_fd", "-f"), fd="hello")
+        assert descriptors(program.pid) == before
+
+
+def test_registers_and_errno(inject, sleepers):
+    with running([sleepers, "registers"]) as program:
+        said = inject(program.pid, "injected", "-n", 100)
+        assert said["error"] == "0", said
+        program.send_signal(signal.SIGTERM)
+        seen = finish(program)
+    assert int(seen["rounds"]) > 100 and seen["bad"] == "0", seen
+
+
+def test_always_in_malloc(inject, sleepers):
+    """Four threads that do nothing but allocate: 400 calls, and no lock waits for itself."""
+    with running([sleepers, "churn", "4"]) as program:
+        said = inject(program.pid, "injected", "-n", 400, "-p", 20000, timeout=600)
+        assert said["error"] == "0", said
+        program.send_signal(signal.SIGTERM)
+        assert int(finish(program)["churned"]) > 0
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
+def test_own_malloc(inject, target):
+    """A program with an allocator of its own: in a wait, but not while it runs."""
+    program_path = target("own_malloc_sleeper")
+    with running([program_path, "sleep"]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid))
+    with running([program_path, "run"]) as program:
+        said = inject(program.pid, "injected", "-p", 200)
+        assert "safe" in said["words"] and "allocator of its own" in said["detail"], said
+        assert int(said["tries"]) > 3
+
+
+# --- signals ---
+
+
+def test_signals_are_delivered_once(inject, sleepers):
+    """Sent while it is borrowed, by the very function that is called: a fault's signal too."""
+    with running([sleepers, "signals", "2000"]) as program:
+        wait_for_call(program.pid)
+        for _ in range(20):
+            assert_called(inject(program.pid, "injected_signal"))
+        said = finish(program)
+    assert (said["signal10"], said["signal11"]) == ("20", "20"), said
+
+
+def test_signals_in_a_storm(inject, sleepers):
+    """Real-time signals from outside, which are queued: each is counted, none twice."""
+    with running([sleepers, "signals", "6000"]) as program:
+        wait_for_call(program.pid)
+        sent = 0
+        over = threading.Event()
+
+        def send():
+            nonlocal sent
+            while not over.is_set():
+                os.kill(program.pid, signal.SIGRTMIN + 3)
+                sent += 1
+                time.sleep(0.0005)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        calls = [inject(program.pid) for _ in range(100)]
+        over.set()
+        sender.join()
+        assert all(call["error"] == "0" for call in calls), calls
+        said = finish(program)
+    assert said[f"signal{signal.SIGRTMIN + 3}"] == str(sent), said
+
+
+def test_ignored_faults(inject, sleepers):
+    with running([sleepers, "ignore_segv", "2000"]) as program:
+        wait_for_call(program.pid)
+        before = status(program.pid, "SigIgn")
+        assert int(before[0], 16) >> 10 & 1
+        assert_called(inject(program.pid))
+        assert status(program.pid, "SigIgn") == before
+        assert finish(program)["result"] == "0"
+    with running([sleepers, "ignore_both", "2000"]) as program:
+        wait_for_call(program.pid)
+        assert "ignores" in inject(program.pid)["words"]
+        assert finish(program)["result"] == "0"
+
+
+def test_blocked_faults(inject, sleepers):
+    with running([sleepers, "block_all", "2000"]) as program:
+        wait_for_call(program.pid)
+        before = status(program.pid, "SigBlk")
+        assert_called(inject(program.pid))
+        assert status(program.pid, "SigBlk") == before
+        assert finish(program)["result"] == "0"
+
+
+def test_a_stop_meanwhile(inject, sleepers):
+    """SIGSTOP to the process while the call runs: it stops, after the call, and goes on when told."""
+    with running([sleepers, "nanosleep", "1500"]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid, "injected_stop"))
+        end = time.monotonic() + 5
+        while status(program.pid, "State")[0][0] != "T" and time.monotonic() < end:
+            time.sleep(0.01)
+        assert status(program.pid, "State")[0][0] == "T"
+        program.send_signal(signal.SIGCONT)
+        assert finish(program)["result"] == "0"
+
+
+def test_a_crash_in_the_call(inject, sleepers):
+    with running([sleepers, "nanosleep", "1500"]) as program:
+        wait_for_call(program.pid)
+        before = status(program.pid, "SigBlk", "SigCgt")
+        said = inject(program.pid, "injected_crash")
+        assert "crashed" in said["words"] and "signal 11" in said["detail"], said
+        assert status(program.pid, "SigBlk", "SigCgt") == before
+        assert_called(inject(program.pid, library="-"))
+        assert finish(program)["result"] == "0"
+
+
+@pytest.mark.slow
+def test_a_call_that_hangs(inject, sleepers):
+    with running([sleepers, "nanosleep", "8000"]) as program:
+        wait_for_call(program.pid)
+        said = inject(program.pid, "injected_hang")
+        assert "took too long" in said["words"], said
+        assert_called(inject(program.pid, library="-"))
+        assert finish(program)["result"] == "0"
+
+
+def test_killed_meanwhile(inject, sleepers):
+    with running([sleepers, "nanosleep", "5000"]) as program:
+        wait_for_call(program.pid)
+        assert "ended" in inject(program.pid, "injected_kill")["words"]
+
+
+def test_execs_meanwhile(inject, sleepers):
+    with running([sleepers, "nanosleep", "5000"]) as program:
+        wait_for_call(program.pid)
+        assert "ended" in inject(program.pid, "injected_exec")["words"]
+
+
+# --- real programs ---
+
+
+def test_python(inject):
+    script = """
+import json, threading, time
+stop = time.time() + 4
+def work():
+    while time.time() < stop:
+        assert json.loads(json.dumps([{"a": "x" * i} for i in range(50)]))[7]["a"] == "x" * 7
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]
+print("ready", flush=True)
+[t.join() for t in threads]
+print("result fine")
+"""
+    with running(["/usr/bin/python3", "-c", script]) as program:
+        said = inject(program.pid, "injected", "-n", 50)
+        assert said["error"] == "0", said
+        assert finish(program)["result"] == "fine"
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server")
+def test_redis(inject, tmp_path):
+    port = 20000 + os.getpid() % 20000
+    with running(["redis-server", "--port", port, "--save", "", "--dir", tmp_path, "--io-threads", "4",
+                  "--logfile", tmp_path / "log"], ready=None) as server:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and subprocess.run(
+                ["redis-cli", "-p", str(port), "ping"], capture_output=True, check=False).stdout != b"PONG\n":
+            time.sleep(0.1)
+        load = subprocess.Popen(["redis-benchmark", "-p", str(port), "-q", "-n", "20000", "-t", "set,get"],
+                                stdout=subprocess.DEVNULL)
+        said = inject(server.pid, "injected", "-n", 50)
+        assert load.wait(timeout=120) == 0
+        assert said["error"] == "0", said
+        pong = subprocess.run(["redis-cli", "-p", str(port), "ping"], capture_output=True, check=True)
+        assert pong.stdout == b"PONG\n"
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=60) == 0
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
+@pytest.mark.skipif(not shutil.which("javac"), reason="no JDK")
+def test_java(inject, tmp_path):
+    (tmp_path / "Busy.java").write_text("""
+public class Busy {
+    public static void main(String[] a) throws Exception {
+        Thread[] t = new Thread[3];
+        for (int i = 0; i < 3; i++) {
+            t[i] = new Thread(() -> {
+                long end = System.currentTimeMillis() + 4000;
+                while (System.currentTimeMillis() < end) {
+                    byte[][] b = new byte[100][];
+                    for (int k = 0; k < 100; k++) b[k] = new byte[k * 10];
+                }
+            });
+            t[i].start();
+        }
+        System.out.println("ready");
+        for (Thread x : t) x.join();
+        System.out.println("result fine");
+    }
+}
+""")
+    subprocess.run(["javac", "Busy.java"], cwd=tmp_path, check=True)
+    with running(["java", "-cp", tmp_path, "Busy"]) as program:
+        said = inject(program.pid, "injected", "-n", 50)
+        assert said["error"] == "0", said
+        assert finish(program)["result"] == "fine"
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no node")
+def test_node(inject):
+    script = """
+const end = Date.now() + 4000;
+function work() {
+    const a = [];
+    for (let i = 0; i < 20000; i++) a.push({ x: i, s: 'a' + i });
+    if (JSON.parse(JSON.stringify(a))[7].s !== 'a7') process.exit(1);
+    if (Date.now() < end) setTimeout(work, 5); else console.log('result fine');
+}
+console.log('ready');
+work();
+"""
+    with running(["node", "-e", script]) as program:
+        said = inject(program.pid, "injected", "-n", 50)
+        assert said["error"] == "0", said
+        assert finish(program)["result"] == "fine"
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
+# --- other views of the file system ---
+
+
+def unshared(command):
+    """The command in a mount namespace of its own; None: it cannot be had here."""
+    probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    return ["unshare", "-m", *command] if probe.returncode == 0 else None
+
+
+def test_other_mount_namespace(inject, sleepers, tmp_path):
+    # Our library is hidden from it.
+    command = unshared(["sh", "-c", f"mount -t tmpfs none {tmp_path.parent.parent} && exec {sleepers} nanosleep 2000"])
+    if not command:
+        pytest.skip("no mount namespaces here")
+    with running(command) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid))
+        assert finish(program)["result"] == "0"
+
+
+@pytest.fixture
+def chroot(sleepers, tmp_path):
+    """A folder with the program and its libraries, and no /proc."""
+    if os.geteuid() != 0:
+        pytest.skip("chroot needs root")
+    root = tmp_path / "root"
+    wanted = [sleepers] + [word for word in subprocess.run(["ldd", sleepers], capture_output=True, text=True,
+                                                           check=True).stdout.split() if word.startswith("/")]
+    for path in map(pathlib.Path, wanted):
+        to = root / path.relative_to("/")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, to)
+    (root / "proc").mkdir()
+    return root
+
+
+def test_chroot_without_proc(inject, sleepers, chroot):
+    with running(["chroot", chroot, sleepers, "nanosleep", "2000"]) as program:
+        wait_for_call(program.pid)
+        assert "/proc" in inject(program.pid)["words"]
+        assert finish(program)["result"] == "0"
+
+
+def test_chroot_with_proc(inject, sleepers, chroot):
+    command = unshared(["sh", "-c", f"mount -t proc none {chroot}/proc && exec chroot {chroot} {sleepers} nanosleep 2000"])
+    if not command:
+        pytest.skip("no mount namespaces here")
+    with running(command) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid))
+        assert finish(program)["result"] == "0"
+
+
+# --- refused, in words ---
+
+
+def test_no_such_process(inject):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert "no such process" in inject(gone.pid)["words"]
+
+
+def test_zombie(inject):
+    child = subprocess.Popen(["true"])
+    time.sleep(0.3)
+    assert "ending" in inject(child.pid)["words"]
+    child.wait()
+
+
+def test_kernel_thread(inject):
+    if not os.path.exists("/proc/2/status") or "kthreadd" not in pathlib.Path("/proc/2/status").read_text():
+        pytest.skip("no kernel threads to be seen")
+    assert "kernel" in inject(2)["words"]
+
+
+def test_static(inject, target):
+    with running([target("sleepers", "-pthread", "-static"), "nanosleep", "3000"]) as program:
+        assert "statically linked" in inject(program.pid)["words"]
+    with running([target("sleepers", "-pthread", "-static-pie"), "nanosleep", "3000"]) as program:
+        assert "statically linked" in inject(program.pid)["words"]
+
+
+def test_32_bit(inject, tmp_path):
+    source = tmp_path / "small.c"
+    # No libc: a 32-bit one is rarely installed.
+    source.write_text("""
+void _start(void)
+{
+    static const struct { long s, ns; } time = { 20, 0 };
+    __asm__ volatile("int $0x80" : : "a"(4), "b"(1), "c"("ready\\n"), "d"(6) : "memory");
+    __asm__ volatile("int $0x80" : : "a"(162), "b"(&time), "c"(0) : "memory");
+    __asm__ volatile("int $0x80" : : "a"(1), "b"(0));
+}
+""")
+    made = subprocess.run(["gcc", "-m32", "-static", "-nostdlib", "-ffreestanding", "-fno-pic", "-no-pie", source, "-o",
+                           tmp_path / "small"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip("gcc makes no 32-bit programs here: " + made.stderr.splitlines()[0])
+    with running([tmp_path / "small"]) as program:
+        assert "32-bit" in inject(program.pid)["words"]
+
+
+def test_stopped(inject, sleepers):
+    with running([sleepers, "nanosleep", "2000"]) as program:
+        wait_for_call(program.pid)
+        program.send_signal(signal.SIGSTOP)
+        while status(program.pid, "State")[0][0] != "T":
+            time.sleep(0.01)
+        assert "stopped" in inject(program.pid)["words"]
+        assert status(program.pid, "State")[0][0] == "T"
+        program.send_signal(signal.SIGCONT)
+        assert_called(inject(program.pid))
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+def test_traced(inject, sleepers):
+    with running([sleepers, "nanosleep", "5000"]) as program:
+        tracer = subprocess.Popen(["strace", "-p", str(program.pid), "-o", "/dev/null"],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 10
+            while status(program.pid, "TracerPid")[0] == "0" and time.monotonic() < end:
+                time.sleep(0.02)
+            said = inject(program.pid)
+            assert "traced" in said["words"] and f"strace, process {tracer.pid}" in said["detail"], said
+        finally:
+            tracer.terminate()
+            tracer.wait()
+
+
+def test_frozen(inject, sleepers):
+    group = pathlib.Path(f"/sys/fs/cgroup/heapscope-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control groups here: {error}")
+    try:
+        if not (group / "cgroup.freeze").exists():
+            pytest.skip("control groups of version 1")
+        with running([sleepers, "nanosleep", "3000"]) as program:
+            (group / "cgroup.procs").write_text(str(program.pid))
+            (group / "cgroup.freeze").write_text("1")
+            end = time.monotonic() + 5
+            while "frozen 1" not in (group / "cgroup.events").read_text() and time.monotonic() < end:
+                time.sleep(0.01)
+            assert "frozen" in inject(program.pid)["words"]
+            (group / "cgroup.freeze").write_text("0")
+            assert_called(inject(program.pid))
+    finally:
+        group.rmdir()
+
+
+def test_seccomp(inject, sleepers):
+    with running([sleepers, "seccomp", "2000"]) as program:
+        wait_for_call(program.pid)
+        assert "seccomp" in inject(program.pid)["words"]
+        assert finish(program)["result"] == "0"
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        pytest.skip("becomes another user, which needs root")
+
+
+def test_other_user(inject, sleepers):
+    needs_root()
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        assert "another user" in inject(program.pid, "injected", "-u", 65534)["words"]
+
+
+def test_not_dumpable(inject, sleepers, tmp_path):
+    needs_root()
+    shutil.copy(sleepers, tmp_path / "program")
+    tmp_path.chmod(0o755)
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+
+    def become_nobody():
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+
+    with running([tmp_path / "program", "undumpable", "3000"], preexec_fn=become_nobody) as program:
+        wait_for_call(program.pid)
+        said = inject(program.pid, "injected", "-u", 65534)
+        assert "not dumpable" in said["words"], said
+        assert_called(inject(program.pid))  # as root it may
+
+
+def test_same_user(inject, sleepers, tmp_path):
+    """Without root, into a process of one's own."""
+    needs_root()
+    shutil.copy(sleepers, tmp_path / "program")
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+
+    def become_nobody():
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+
+    with running([tmp_path / "program", "nanosleep", "3000"], preexec_fn=become_nobody) as program:
+        wait_for_call(program.pid)
+        said = inject(program.pid, "injected_fd", "-f", "-u", 65534)
+        if "ptrace_scope" in said["detail"]:
+            pytest.skip(said["detail"])
+        assert_called(said, fd="hello")
+
+
+def test_no_symbol(inject, sleepers):
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        assert "no library" in inject(program.pid, "no_such_function", library="-")["words"]
+        assert "no library" in inject(program.pid, "no_such_function")["words"]
+
+
+def test_refused_by_the_loader(inject, sleepers, tmp_path):
+    source = tmp_path / "needy.c"
+    source.write_text("extern int nowhere(void); int injected(void *arg) { return nowhere() + (arg != 0); }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", tmp_path / "needy.so"], check=True)
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        before = descriptors(program.pid)
+        said = inject(program.pid, library=tmp_path / "needy.so")
+        assert "refused" in said["words"] and "undefined symbol: nowhere" in said["detail"], said
+        assert descriptors(program.pid) == before
+        assert_called(inject(program.pid))
+
+
+def test_library_that_is_none(inject, sleepers, tmp_path):
+    (tmp_path / "text.so").write_text("not a library\n" * 100)
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        wait_for_call(program.pid)
+        assert "cannot be read" in inject(program.pid, library=tmp_path / "text.so")["words"]
+        assert "cannot be read" in inject(program.pid, library=tmp_path / "none.so")["words"]
+
+
+def test_no_descriptor_left(inject, sleepers):
+    with running([sleepers, "no_fds", "3000"]) as program:
+        wait_for_call(program.pid)
+        assert "short of descriptors" in inject(program.pid)["words"]
+        assert finish(program)["result"] == "0"
