@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach report export doctor'
+    local commands='run attach detach start stop list snapshot report export doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -49,6 +49,21 @@ _heapscope()
             )
             return
             ;;
+        start:--name | start:-n | snapshot:--name | snapshot:-n | snapshot:--by-name)
+            mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= 2>/dev/null)" -- "$cur")
+            return
+            ;;
+        start:--pid | start:-p | snapshot:--pid | snapshot:-p)
+            mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
+            return
+            ;;
+        *:--output-file)
+            _filedir
+            return
+            ;;
+        start:--min-memory | start:--dump-phase | start:--session)
+            return
+            ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
             return
             ;;
@@ -64,6 +79,19 @@ _heapscope()
             options+=' --name --interval --output --duration --quiet --dump-every --dump-above --dump-at-max --no-follow'
             options+=' --no-symbolize --no-compress --top'
             ;;
+        start)
+            options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
+            options+=' --dump-at-max --dump-above --no-running --no-startup --no-symbolize --session --quiet'
+            ;;
+        stop)
+            options+=' --quiet'
+            ;;
+        list)
+            options+=' --json'
+            ;;
+        snapshot)
+            options+=' --pid --name --by-name --output --output-file --no-symbolize --quiet'
+            ;;
         report)
             options+=' --view --tree --top --frames --snapshot --pid --health --json --width'
             ;;
@@ -78,6 +106,8 @@ _heapscope()
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     elif [[ $command == @(run|doctor) ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+    elif [[ $command == start || $command == stop || $command == list || $command == snapshot ]]; then
+        COMPREPLY=()
     else
         _filedir '@(pftrace|pb|pb.gz)'
     fi

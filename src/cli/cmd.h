@@ -17,6 +17,10 @@
 int hs_cmd_run(int argc, char **argv);
 int hs_cmd_attach(int argc, char **argv);
 int hs_cmd_detach(int argc, char **argv);
+int hs_cmd_start(int argc, char **argv);
+int hs_cmd_stop(int argc, char **argv);
+int hs_cmd_list(int argc, char **argv);
+int hs_cmd_snapshot(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/present.h"
@@ -386,15 +385,13 @@ static int start(struct attach *a)
 
 static int finish(struct attach *a)
 {
-    char cache[PATH_MAX];
     const struct hs_present present = { .file = &a->file,
                                         .path = a->path,
                                         .lost = "the profile is lost",
                                         .stack_count = (uint32_t)a->stack_count,
                                         .is_quiet = a->is_quiet };
-    int r =
-        hs_session_finish(a->session, hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL);
-    return hs_present_file(&present, r) < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
+    return hs_present_file(&present, hs_session_finish(a->session)) < 0 ? HS_EXIT_STATUS_FAILED
+                                                                        : HS_EXIT_STATUS_DONE;
 }
 
 static int profile(struct attach *a)

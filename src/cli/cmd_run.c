@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
@@ -159,13 +158,10 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 static void add_names(struct run *run)
 {
     bool is_interrupted = false;
-    char cache[PATH_MAX];
     if (!run->is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);
     }
-    int r = hs_trace_names_append(run->writer, &run->wanted,
-                                  hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-                                  &is_interrupted);
+    int r = hs_trace_names_append(run->writer, &run->wanted, &is_interrupted);
     hs_progress_over();
     if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
         hs_message("functions could not be named: %s", strerror(-r));

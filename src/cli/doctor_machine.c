@@ -19,10 +19,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cli/cache_folder.h"
 #include "cli/doctor.h"
 #include "collect/eligibility.h"
 #include "rt/base.h"
+#include "symbol/cache_folder.h"
 #include "util/human.h"
 #include "util/selfpath.h"
 

@@ -34,6 +34,13 @@ static const struct command record_commands[] = {
     { "detach", hs_cmd_detach, "leave processes that were attached to" },
 };
 
+static const struct command daemon_commands[] = {
+    { "start", hs_cmd_start, "begin to profile processes, by name or pid" },
+    { "stop", hs_cmd_stop, "end a session, and wait until its file is whole" },
+    { "list", hs_cmd_list, "show sessions, and programs that can be profiled" },
+    { "snapshot", hs_cmd_snapshot, "write the live heap of a recorded process as it is now" },
+};
+
 static const struct command read_commands[] = {
     { "report", hs_cmd_report, "show where the memory went" },
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
@@ -45,6 +52,7 @@ static const struct command check_commands[] = {
 
 static const struct command_group groups[] = {
     { "Record", record_commands, HS_COUNT_OF(record_commands) },
+    { "Record through the daemon heapscoped", daemon_commands, HS_COUNT_OF(daemon_commands) },
     { "Read", read_commands, HS_COUNT_OF(read_commands) },
     { "Check", check_commands, HS_COUNT_OF(check_commands) },
 };

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cache_folder.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
+#include "symbol/cache_folder.h"
 #include "util/buf.h"
 
 #define PIDS_NAMED 8

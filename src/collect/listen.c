@@ -144,11 +144,15 @@ static int take_fd(struct msghdr *message)
     return kept;
 }
 
-uint64_t hs_listener_peek(int connection_fd)
+int hs_listener_peek(int connection_fd, uint64_t *ret_magic)
 {
     uint64_t magic = 0;
     ssize_t got = recv(connection_fd, &magic, sizeof(magic), MSG_PEEK | MSG_DONTWAIT);
-    return got == (ssize_t)sizeof(magic) ? magic : 0;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return -EAGAIN;
+    }
+    *ret_magic = got == (ssize_t)sizeof(magic) ? magic : 0;
+    return 0;
 }
 
 int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest)

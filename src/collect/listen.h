@@ -52,9 +52,9 @@ void hs_listener_close(struct hs_listener *listener);
 /* Next connection, non-blocking; -EAGAIN: none waits; -EMFILE and such: later. */
 int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_fd);
 
-/* The first eight bytes of a message that waits, which stays where it is; 0: there is none yet, or it is
- * shorter. */
-uint64_t hs_listener_peek(int connection_fd);
+/* The first eight bytes of a message that waits, which stays where it is; 0: it is shorter. -EAGAIN: there is
+ * none yet. */
+int hs_listener_peek(int connection_fd, uint64_t *ret_magic);
 
 /* 0; -EAGAIN: its message is still to come; -EACCES: not one of ours; -EPROTO: not a hello;
  * -ENODATA: its process ended before it; -ECONNRESET: it hung up, and lives. The connection stays

@@ -246,25 +246,32 @@ int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint
     return 0;
 }
 
-/* A connection that speaks another language. False: it does not, or has not spoken yet. */
-static bool pass_on(struct hs_registry *registry, int connection_fd)
+/* A connection that may speak another language. 0: it does, and was passed on; -ENOMSG: it does not; -EAGAIN: it
+ * has not spoken yet. What comes between this look and the next stays where it is. */
+static int pass_on(struct hs_registry *registry, int connection_fd)
 {
-    if (!registry->config.on_peer || hs_listener_peek(connection_fd) != HS_CTL_MAGIC) {
-        return false;
+    uint64_t magic;
+    if (!registry->config.on_peer) {
+        return -ENOMSG;
+    }
+    int r = hs_listener_peek(connection_fd, &magic);
+    if (r < 0 || magic != HS_CTL_MAGIC) {
+        return r < 0 ? r : -ENOMSG;
     }
     int fd = fcntl(connection_fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0) {
         registry->config.on_peer(registry->config.ctx, fd);
     }
-    return true;
+    return 0;
 }
 
 /* Is the connection done with? */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     struct hs_guest guest;
-    if (pass_on(registry, connection_fd)) {
-        return true;
+    int passed = pass_on(registry, connection_fd);
+    if (passed != -ENOMSG) {
+        return passed == 0;
     }
     int r = hs_guest_receive(&registry->listener, connection_fd, &guest);
     switch (r) {

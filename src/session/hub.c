@@ -96,6 +96,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
         return;
     }
     hs_session_dump(session, snap);
+    session->process_count += is_final;
     hs_snapshot_free(snap);
 }
 
@@ -234,7 +235,7 @@ static bool is_deserted(const struct hs_hub *hub, struct hs_session *session, ui
         return false;
     }
     session->idle_ns = session->idle_ns ? session->idle_ns : now_ns;
-    return session->process_count == 0 || now_ns >= session->idle_ns + HS_GRACE_NS;
+    return !session->has_begun || now_ns >= session->idle_ns + HS_GRACE_NS;
 }
 
 /* The first session that is to end now, or NULL. */

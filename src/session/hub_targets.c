@@ -33,7 +33,7 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
     }
     target->owner = session;
     target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
-    session->process_count++;
+    session->has_begun = true;
     hs_pid_list_add(&session->seen, target->pid);
     hs_pid_list_drop(&session->expected, target->pid);
     return HS_HUB_RECORDED;

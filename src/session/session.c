@@ -206,12 +206,12 @@ bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
     return true;
 }
 
-int hs_session_finish(struct hs_session *session, const char *cache_folder)
+int hs_session_finish(struct hs_session *session)
 {
     bool is_interrupted = false;
     if (session->error == 0 && session->settings.is_symbolizing) {
         /* A trace without names is still one; an error of the writer comes back at the end. */
-        hs_trace_names_append(session->writer, &session->wanted, cache_folder, &is_interrupted);
+        hs_trace_names_append(session->writer, &session->wanted, &is_interrupted);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

@@ -90,7 +90,8 @@ struct hs_session {
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
     uint64_t idle_ns;          /* since when it has nobody left to record; 0: it has */
     uint64_t bytes;            /* handed to the sink */
-    uint64_t process_count;    /* process images recorded so far */
+    bool has_begun;            /* it got a process */
+    uint64_t process_count;    /* process images that had their last dump */
     uint64_t rejected_count;   /* and those that another session had */
     uint64_t dump_count;
     uint64_t ended_sample_count; /* of images that ended */
@@ -122,6 +123,5 @@ int hs_session_dump_rejected(struct hs_session *session, const struct hs_process
 /* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);
 
-/* The end of the trace: names, if they are wanted, and what is still buffered. `cache_folder` as in
- * trace_names.h. Takes long. */
-int hs_session_finish(struct hs_session *session, const char *cache_folder);
+/* The end of the trace: names, if they are wanted, and what is still buffered. Takes long. */
+int hs_session_finish(struct hs_session *session);

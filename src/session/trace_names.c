@@ -3,12 +3,16 @@
  */
 #include "session/trace_names.h"
 
+#include <limits.h>
+
 #include "profile/symbol_packets.h"
+#include "symbol/cache_folder.h"
 #include "symbol/symbolizer.h"
 
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
-                          const char *cache_folder, bool *ret_is_interrupted)
+                          bool *ret_is_interrupted)
 {
+    char cache[PATH_MAX];
     const struct hs_symbol_request *requests;
     struct hs_symbol_table *tables = NULL;
     size_t count;
@@ -16,7 +20,9 @@ int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wante
     if (r < 0 || count == 0) {
         return r;
     }
-    const struct hs_symbol_options options = { .cache_folder = cache_folder };
+    const struct hs_symbol_options options = {
+        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+    };
     r = hs_symbolizer_run(&options, requests, count, &tables);
     if (r < 0) {
         return r;

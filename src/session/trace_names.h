@@ -11,7 +11,6 @@
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
-/* `cache_folder`: where unpacked debug information is kept; NULL: nowhere. Whether somebody interrupted the
- * search is only ever set to true. */
+/* Whether somebody interrupted the search is only ever set to true. */
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
-                          const char *cache_folder, bool *ret_is_interrupted);
+                          bool *ret_is_interrupted);

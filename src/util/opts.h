@@ -108,6 +108,7 @@ struct hs_opt {
 #define HS_OPERANDS_ANY SIZE_MAX
 
 struct hs_opts_spec {
+    const char *program;        /* NULL: heapscope */
     const char *command;        /* "run"; NULL for the program itself */
     const char *summary;        /* one line, lower case, no full stop */
     const char *operands_usage; /* "FILE", "-- PROGRAM [ARGS]"; "" for none */

@@ -68,9 +68,10 @@ void hs_opts_write_help(const struct hs_opts_spec *spec, FILE *out, unsigned col
             left = width;
         }
     }
-    fprintf(out, "heapscope%s%s: %s\n\n", spec->command ? " " : "",
+    const char *program = spec->program ? spec->program : "heapscope";
+    fprintf(out, "%s%s%s: %s\n\n", program, spec->command ? " " : "",
             spec->command ? spec->command : "", spec->summary);
-    fprintf(out, "Usage: heapscope%s%s [OPTIONS]%s%s\n\nOptions:\n", spec->command ? " " : "",
+    fprintf(out, "Usage: %s%s%s [OPTIONS]%s%s\n\nOptions:\n", program, spec->command ? " " : "",
             spec->command ? spec->command : "", *spec->operands_usage ? " " : "",
             spec->operands_usage);
     for (size_t i = 0; i < spec->option_count; i++) {

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cache_folder.h"
+#include "symbol/cache_folder.h"
 
 static char home[64];
 

@@ -126,7 +126,7 @@ static void on_over(void *ctx, struct hs_session *session)
     struct world *world = ctx;
     struct trace *trace = session->owner;
     world->over_count++;
-    assert_int_equal(hs_session_finish(session, NULL), 0);
+    assert_int_equal(hs_session_finish(session), 0);
     assert_int_equal(
         hs_profile_load_memory(trace->bytes.data, trace->bytes.bytes, &trace->profile, NULL), 0);
     hs_session_free(session);

@@ -1,7 +1,7 @@
 /*
  * Finding and making the folder for what is kept. See cache_folder.h.
  */
-#include "cli/cache_folder.h"
+#include "symbol/cache_folder.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -1,0 +1,26 @@
+/*
+ * Asking a daemon: finds it, sends one request, waits for the answer, and says in words what went wrong.
+ *
+ *     struct hs_ctl_message answer;
+ *     int status = hs_ask_daemon(HS_CTL_LIST, &list.base, NULL, 0, HS_ASK_SOON, &answer);
+ *     if (status != HS_EXIT_STATUS_DONE) {
+ *         return status;
+ *     }
+ *
+ * Only a daemon of root or of the same user is talked to: it gets descriptors of ours.
+ *
+ * Threads   main thread only.
+ */
+#pragma once
+
+#include "ctl/ctl_message.h"
+
+enum hs_ask_patience {
+    HS_ASK_SOON,    /* what takes longer than half a minute has failed */
+    HS_ASK_FOREVER, /* it takes as long as it takes */
+};
+
+/* 0 with the answer of the right kind, to be freed; else the exit status, after having said why. */
+int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
+                  size_t fd_count, enum hs_ask_patience patience,
+                  struct hs_ctl_message *ret_answer);

@@ -1,0 +1,251 @@
+/*
+ * The loop: see daemon.h.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/daemon_log.h"
+#include "daemon/order.h"
+#include "daemon/peer.h"
+#include "daemon/supervisor.h"
+
+#define HS_TURN_EVENTS_MAX 64
+/* Names of functions take at most two minutes. */
+#define HS_STOP_MAX_NS UINT64_C(150000000000)
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec ts;
+    clock_gettime(id, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t hs_daemon_mono_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t hs_daemon_real_ns(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+int hs_daemon_watch(struct hs_daemon *daemon, int fd, struct hs_source *source)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
+    return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+void hs_daemon_unwatch(struct hs_daemon *daemon, int fd)
+{
+    epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* --- news -------------------------------------------------------------------------------------- */
+
+static void on_peer(void *ctx, int connection_fd)
+{
+    hs_peer_add(ctx, connection_fd);
+}
+
+static void on_over(void *ctx, struct hs_session *session)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_order_finish(daemon, session->owner);
+    hs_daemon_post_board(daemon);
+}
+
+/* The hub has its turn in any case. */
+static void on_hub(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+{
+    (void)daemon;
+    (void)of;
+    (void)now_ns;
+}
+
+static void begin_to_stop(struct hs_daemon *daemon, uint64_t now_ns)
+{
+    if (daemon->is_stopping) {
+        return;
+    }
+    daemon->is_stopping = true;
+    daemon->stop_ns = now_ns + HS_STOP_MAX_NS;
+    hs_supervisor_tell("STOPPING=1");
+    while (daemon->hub->session_count > 0) {
+        hs_hub_stop(daemon->hub, daemon->hub->sessions[0], now_ns);
+    }
+}
+
+static void on_signal(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+{
+    struct signalfd_siginfo info;
+    (void)of;
+    while (read(daemon->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGUSR1) {
+            hs_hub_dump_all(daemon->hub, now_ns);
+        } else {
+            begin_to_stop(daemon, now_ns);
+        }
+    }
+}
+
+void hs_daemon_post_board(struct hs_daemon *daemon)
+{
+    int r = hs_doorway_post(&daemon->doorway, hs_hub_startup_interval(daemon->hub));
+    if (r < 0) {
+        hs_daemon_log("%s.board cannot be written: %s; programs that start are recorded a moment "
+                      "later than they could be",
+                      daemon->doorway.path, strerror(-r));
+    }
+}
+
+/* --- life -------------------------------------------------------------------------------------- */
+
+static void signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGHUP);
+    sigaddset(ret_set, SIGUSR1);
+}
+
+void hs_daemon_block_signals(void)
+{
+    sigset_t set;
+    signals(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error of writing */
+}
+
+/* Two descriptors a process that announced itself. */
+static void raise_limits(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int open_hub(struct hs_daemon *daemon)
+{
+    const struct hs_hub_config config = {
+        .listener = { .fd = daemon->doorway.fd, .is_open_to_all = daemon->is_system },
+        .on_peer = on_peer,
+        .on_over = on_over,
+        .ctx = daemon,
+    };
+    int r = hs_hub_new(&config, &daemon->hub);
+    if (r == 0) {
+        daemon->doorway.fd = -1; /* the registry's now */
+        daemon->hub_source = (struct hs_source){ on_hub, NULL };
+        r = hs_daemon_watch(daemon, hs_hub_fd(daemon->hub), &daemon->hub_source);
+    }
+    return r;
+}
+
+static int open_signals(struct hs_daemon *daemon)
+{
+    sigset_t set;
+    signals(&set);
+    daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (daemon->signal_fd < 0) {
+        return -errno;
+    }
+    daemon->signal_source = (struct hs_source){ on_signal, NULL };
+    return hs_daemon_watch(daemon, daemon->signal_fd, &daemon->signal_source);
+}
+
+int hs_daemon_open(struct hs_doorway *doorway, bool is_system, struct hs_daemon *ret_daemon)
+{
+    struct hs_daemon *daemon = ret_daemon;
+    *daemon = (struct hs_daemon){ .is_system = is_system,
+                                  .uid = geteuid(),
+                                  .doorway = *doorway,
+                                  .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+                                  .signal_fd = -1,
+                                  .start_real_ns = hs_daemon_real_ns(),
+                                  .next_order = 1 };
+    doorway->fd = -1;
+    doorway->path[0] = '\0';
+    int r = daemon->epoll_fd >= 0 ? 0 : -errno;
+    if (r == 0) {
+        r = open_hub(daemon);
+    }
+    if (r == 0) {
+        r = open_signals(daemon);
+    }
+    if (r < 0) {
+        hs_daemon_close(daemon);
+        return r;
+    }
+    raise_limits();
+    return 0;
+}
+
+void hs_daemon_close(struct hs_daemon *daemon)
+{
+    hs_peers_drop_all(daemon);
+    hs_orders_free(daemon);
+    daemon->hub = hs_hub_free(daemon->hub);
+    hs_doorway_close(&daemon->doorway);
+    if (daemon->signal_fd >= 0) {
+        close(daemon->signal_fd);
+    }
+    if (daemon->epoll_fd >= 0) {
+        close(daemon->epoll_fd);
+    }
+}
+
+static int wait_ms(uint64_t now_ns, uint64_t until_ns)
+{
+    if (until_ns == UINT64_MAX) {
+        return -1;
+    }
+    uint64_t ms = until_ns > now_ns ? (until_ns - now_ns + 999999) / 1000000 : 0;
+    return ms < 3600000 ? (int)ms : 3600000;
+}
+
+/* What has happened, one at a time, as handling one may undo what another is about; and not without end. */
+static void handle_news(struct hs_daemon *daemon, int first_wait_ms)
+{
+    struct epoll_event event;
+    for (int i = 0; i < HS_TURN_EVENTS_MAX; i++) {
+        if (epoll_wait(daemon->epoll_fd, &event, 1, i == 0 ? first_wait_ms : 0) <= 0) {
+            return;
+        }
+        const struct hs_source *source = event.data.ptr;
+        if (source == &daemon->hub_source) {
+            return; /* its turn comes now, and it stays ready until then */
+        }
+        source->handle(daemon, source->of, hs_daemon_mono_ns());
+    }
+}
+
+int hs_daemon_run(struct hs_daemon *daemon)
+{
+    hs_supervisor_tell("READY=1");
+    for (;;) {
+        uint64_t now_ns = hs_daemon_mono_ns();
+        uint64_t until_ns = hs_hub_turn(daemon->hub, now_ns);
+        uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
+        until_ns = peers_ns < until_ns ? peers_ns : until_ns;
+        if (daemon->is_stopping) {
+            if (hs_orders_finishing(daemon) == 0 || now_ns >= daemon->stop_ns) {
+                return 0;
+            }
+            until_ns = daemon->stop_ns < until_ns ? daemon->stop_ns : until_ns;
+        }
+        handle_news(daemon, wait_ms(hs_daemon_mono_ns(), until_ns));
+    }
+}

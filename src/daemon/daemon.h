@@ -1,0 +1,80 @@
+/*
+ * The daemon: one loop around the hub, with a socket for programs and commands, and files of sessions that
+ * outlive the command that asked for them.
+ *
+ *     heapscoped.c   options, signals, start and end
+ *     daemon.c       the loop
+ *     doorway.c      socket and board in the file system
+ *     peer.c         connections of commands: who they are, how many, for how long
+ *     requests.c     what they ask for; request_start.c: a session; request_list.c: what there is
+ *     order.c        a session that was asked for, its file, and whoever waits for it
+ *     finisher.c     the process that looks up names and gives the file its name
+ *     supervisor.c   systemd
+ *
+ * The loop never waits for anybody: not for a peer, not for names, not for a file system that somebody else
+ * provides. What may take time is done by a forked process with the rights of the user it is for.
+ *
+ * Rights. The user's daemon serves its user, and root. The machine's (`is_system`, run by root) serves
+ * everybody: root may have all processes, others their own, as the kernel says whose a process was when it
+ * connected. It opens no path that it is given: files come as descriptors that the user could open.
+ *
+ * Threads   one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/doorway.h"
+#include "session/hub.h"
+
+struct hs_daemon;
+
+/* Something the loop waits for, inside of whatever it is about. */
+struct hs_source {
+    void (*handle)(struct hs_daemon *daemon, void *of, uint64_t now_ns);
+    void *of;
+};
+
+struct hs_peer;
+struct hs_order;
+
+#define HS_PEERS_MAX  128
+#define HS_ORDERS_MAX 128
+
+struct hs_daemon {
+    bool is_system;
+    bool is_stopping; /* no more sessions; it ends when all files are finished */
+    uid_t uid;
+    struct hs_doorway doorway;
+    struct hs_hub *hub;
+    int epoll_fd;
+    int signal_fd;
+    uint64_t start_real_ns;
+    uint64_t stop_ns; /* when it is over at the latest; only while it is stopping */
+    struct hs_source hub_source, signal_source;
+    struct hs_peer *peers[HS_PEERS_MAX];
+    size_t peer_count;
+    struct hs_order *orders[HS_ORDERS_MAX]; /* oldest first */
+    size_t order_count;
+    uint64_t next_order; /* number of the next session without a name */
+};
+
+/* Signals must be blocked: those of hs_daemon_signals(). Takes over the doorway. */
+int hs_daemon_open(struct hs_doorway *doorway, bool is_system, struct hs_daemon *ret_daemon);
+/* Until a signal ends it, and all files are finished. */
+int hs_daemon_run(struct hs_daemon *daemon);
+void hs_daemon_close(struct hs_daemon *daemon);
+
+/* Blocks what the loop reads, and ignores what would only end it. */
+void hs_daemon_block_signals(void);
+
+int hs_daemon_watch(struct hs_daemon *daemon, int fd, struct hs_source *source);
+void hs_daemon_unwatch(struct hs_daemon *daemon, int fd);
+
+/* Brings the board up to date: after a session began or ended. */
+void hs_daemon_post_board(struct hs_daemon *daemon);
+
+uint64_t hs_daemon_mono_ns(void);
+uint64_t hs_daemon_real_ns(void);

@@ -1,0 +1,212 @@
+/*
+ * Socket and board: see doorway.h.
+ */
+#include "daemon/doorway.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ctl/ctl_socket.h"
+#include "daemon/supervisor.h"
+#include "util/write_all.h"
+
+#define HS_BACKLOG          4096
+#define HS_BOARD_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_BOARD_SUFFIX) + 8)
+
+/* --- the socket -------------------------------------------------------------------------------- */
+
+static int choose_path(const char *path, bool is_system, char *ret_path)
+{
+    char paths[2][HS_CTL_PATH_MAX + 1];
+    if (!path && is_system) {
+        path = HS_CTL_SYSTEM_SOCKET;
+    }
+    if (!path) {
+        int count = hs_ctl_socket_paths(paths);
+        if (count < 0) {
+            return count;
+        }
+        path = paths[0];
+    }
+    if (path[0] != '/') {
+        return -EINVAL;
+    }
+    size_t bytes = strlen(path);
+    if (bytes > HS_CTL_PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(ret_path, path, bytes + 1);
+    return 0;
+}
+
+/* The system's folder lies in a file system that is empty after each boot. */
+static void make_folder(const char *path)
+{
+    char folder[HS_CTL_PATH_MAX + 1];
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash && slash != folder) {
+        *slash = '\0';
+        mkdir(folder, 0755);
+    }
+}
+
+/* A file that nobody listens behind any more? */
+static int clear_path(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return -EEXIST;
+    }
+    int fd = hs_ctl_socket_connect(path);
+    if (fd >= 0) {
+        close(fd);
+        return -EADDRINUSE;
+    }
+    if (fd != -ECONNREFUSED) {
+        return fd == -EAGAIN ? -EADDRINUSE : fd;
+    }
+    return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+static int listen_at(const char *path, bool is_system)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    memcpy(addr.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -errno;
+    }
+    /* Nobody comes in before the board is there: it listens later. */
+    mode_t was = umask(0177);
+    int r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0 : -errno;
+    umask(was);
+    if (r == 0 && is_system && chmod(path, 0666) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* The path of a socket that somebody else made. */
+static int path_of_socket(int fd, char *ret_path)
+{
+    struct sockaddr_un addr;
+    socklen_t bytes = sizeof(addr);
+    memset(&addr, 0, sizeof(addr));
+    if (getsockname(fd, (struct sockaddr *)&addr, &bytes) != 0) {
+        return -errno;
+    }
+    snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%.*s", (int)HS_CTL_PATH_MAX, addr.sun_path);
+    return 0;
+}
+
+static int open_socket(const char *path, bool is_system, struct hs_doorway *doorway)
+{
+    int fd = hs_supervisor_take_socket();
+    if (fd >= 0) {
+        doorway->fd = fd;
+        doorway->is_from_supervisor = true;
+        return path_of_socket(fd, doorway->path);
+    }
+    if (fd != -ENOENT) {
+        return fd;
+    }
+    int r = choose_path(path, is_system, doorway->path);
+    if (r == 0 && is_system) {
+        make_folder(doorway->path);
+    }
+    if (r == 0) {
+        r = clear_path(doorway->path);
+    }
+    if (r == 0) {
+        doorway->fd = listen_at(doorway->path, is_system);
+        r = doorway->fd < 0 ? doorway->fd : 0;
+    }
+    return r;
+}
+
+int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doorway)
+{
+    struct hs_doorway doorway = { .fd = -1, .interval_bytes = UINT64_MAX };
+    int r = open_socket(path, is_system, &doorway);
+    if (r < 0) {
+        return r;
+    }
+    r = hs_doorway_post(&doorway, 0);
+    if (r == 0 && listen(doorway.fd, HS_BACKLOG) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        hs_doorway_close(&doorway);
+        return r;
+    }
+    *ret_doorway = doorway;
+    return 0;
+}
+
+/* --- the board --------------------------------------------------------------------------------- */
+
+static void name_board(const struct hs_doorway *doorway, const char *end, char *ret_path)
+{
+    snprintf(ret_path, HS_BOARD_PATH_BYTES, "%s" HS_BOARD_SUFFIX "%s", doorway->path, end);
+}
+
+int hs_doorway_post(struct hs_doorway *doorway, uint64_t startup_interval_bytes)
+{
+    char path[HS_BOARD_PATH_BYTES], temp_path[HS_BOARD_PATH_BYTES];
+    const struct hs_board_v1 board = { .magic = HS_BOARD_MAGIC,
+                                       .version = HS_BOARD_VERSION,
+                                       .board_bytes = sizeof(board),
+                                       .startup_interval_bytes = startup_interval_bytes };
+    if (doorway->interval_bytes == startup_interval_bytes) {
+        return 0;
+    }
+    name_board(doorway, "", path);
+    name_board(doorway, ".new", temp_path);
+    unlink(temp_path); /* of a daemon that was killed */
+    int fd = open(temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) {
+        return -errno;
+    }
+    int r = fchmod(fd, 0644) == 0 ? hs_write_all(fd, &board, sizeof(board)) : -errno;
+    close(fd);
+    if (r == 0 && rename(temp_path, path) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        unlink(temp_path);
+        return r;
+    }
+    doorway->interval_bytes = startup_interval_bytes;
+    return 0;
+}
+
+void hs_doorway_close(struct hs_doorway *doorway)
+{
+    char path[HS_BOARD_PATH_BYTES];
+    if (doorway->path[0]) {
+        name_board(doorway, "", path);
+        unlink(path);
+        if (!doorway->is_from_supervisor) {
+            unlink(doorway->path);
+        }
+        doorway->path[0] = '\0';
+    }
+    if (doorway->fd >= 0) {
+        close(doorway->fd);
+        doorway->fd = -1;
+    }
+}

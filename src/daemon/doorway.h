@@ -1,0 +1,34 @@
+/*
+ * The daemon's place in the file system: its socket, and the board beside it.
+ *
+ * A socket that a dead daemon left is replaced; one that somebody answers at is not. The board is replaced
+ * as a whole, so that who starts just then reads the old or the new one.
+ *
+ * Holds     both files are ours alone to write. The board is there before the first program can connect.
+ * Threads   one.
+ * Fails     -EADDRINUSE: another daemon listens there; -EINVAL: what the supervisor gave is no such socket;
+ *           -errno else.
+ * See       fmt/ctl_layout.h
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fmt/ctl_layout.h"
+
+struct hs_doorway {
+    int fd;                  /* listening; -1: closed, or handed on */
+    bool is_from_supervisor; /* then the socket's file is not ours to remove */
+    char path[HS_CTL_PATH_MAX + 1];
+    uint64_t interval_bytes; /* on the board */
+};
+
+/* `path` NULL: where programs and commands look first. `is_system`: for all users of the machine. */
+int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doorway);
+
+/* What programs that start now are to do; 0: wait. Does nothing when it says so already. */
+int hs_doorway_post(struct hs_doorway *doorway, uint64_t startup_interval_bytes);
+
+/* Takes both down. Fine on one that was never opened, with fd -1. */
+void hs_doorway_close(struct hs_doorway *doorway);

@@ -1,0 +1,17 @@
+/*
+ * The process that ends an order: it appends the names of functions to the trace, and gives the file its name.
+ *
+ * A fork of the daemon, so that it has the session as it is, while the daemon goes on. It gives up all rights
+ * but those of the user who gave the order before it does anything: names are read from files that profiled
+ * programs name, and the folder is the user's. It keeps no descriptor but the three it needs; a daemon that
+ * comes after ours must not find our socket alive.
+ *
+ * Threads   one.
+ * Fails     -errno of pipe and fork; all else is told through the pipe, or by its end.
+ */
+#pragma once
+
+#include "daemon/order.h"
+
+/* Sets finisher_pid and result_fd. */
+int hs_finisher_start(struct hs_order *order);

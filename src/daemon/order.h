@@ -1,0 +1,69 @@
+/*
+ * An order: a session that a command asked for, the file it goes to, and who waits for it.
+ *
+ *     RUNNING ──the session is over──► FINISHING ──its process ended──► DONE
+ *
+ * The file was opened by the command, under a name of its own in the folder where it will be, and came as a
+ * descriptor together with that folder's. So the session outlives the command, and we open no path.
+ * Orders that are done are remembered for a while, for `list` and `stop`.
+ *
+ * Threads   one.
+ */
+#pragma once
+
+#include "daemon/daemon.h"
+
+struct hs_peer;
+
+enum hs_order_state {
+    HS_ORDER_RUNNING,
+    HS_ORDER_FINISHING,
+    HS_ORDER_DONE,
+};
+
+/* What the finishing process says. */
+struct hs_order_result {
+    int error; /* 0: the file is there, under its name; -ENODATA: there was nothing to write */
+    uint64_t file_bytes;
+};
+
+struct hs_order {
+    struct hs_source source; /* the pipe from the finishing process */
+    enum hs_order_state state;
+    struct hs_session *session;          /* NULL: over */
+    struct hs_session_settings settings; /* the session's, once that is over */
+    char name[HS_SESSION_NAME_MAX + 1];
+    uid_t uid; /* whose it is, and with whose rights it is finished */
+    gid_t gid;
+    gid_t *groups;
+    size_t group_count;
+    int file_fd, folder_fd;
+    char *temp_name, *final_name, *path; /* in the folder; and for people */
+    pid_t finisher_pid;
+    int result_fd; /* -1: none */
+    struct hs_order_result result;
+    uint64_t start_real_ns, end_real_ns;
+    uint64_t process_count, rejected_count, dump_count, sample_count; /* when it was over */
+};
+
+/* Empty, of this peer, its descriptors -1; not in the daemon's list yet. NULL: no memory. */
+struct hs_order *hs_order_new(const struct hs_peer *peer);
+/* NULL is fine. Returns NULL. */
+struct hs_order *hs_order_free(struct hs_order *order);
+
+/* Puts it in the list, and gives it a name if it has none. -E2BIG, -EEXIST. */
+int hs_order_add(struct hs_daemon *daemon, struct hs_order *order);
+/* Takes it out again, and frees it. */
+void hs_order_remove(struct hs_daemon *daemon, struct hs_order *order);
+
+/* Its session is over: writes what is left, in a process of its own. */
+void hs_order_finish(struct hs_daemon *daemon, struct hs_order *order);
+
+/* Why there is no file, in words; NULL: there is. */
+const char *hs_order_why(const struct hs_order *order);
+
+/* Tells a peer what became of one that is done. */
+int hs_order_tell(struct hs_peer *peer, const struct hs_order *order);
+
+size_t hs_orders_finishing(const struct hs_daemon *daemon);
+void hs_orders_free(struct hs_daemon *daemon);

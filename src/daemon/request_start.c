@@ -1,0 +1,200 @@
+/*
+ * A session is asked for: settings, its file, and what is said of the processes it means. See requests.h.
+ *
+ * The file comes as a descriptor, and is looked at before it is believed: a regular file, that can be written,
+ * on a file system that answers. A daemon for everybody takes none on FUSE, where another user's process would
+ * decide how long a write takes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "ctl/ctl.pb-c.h"
+#include "daemon/daemon_log.h"
+#include "daemon/order.h"
+#include "daemon/requests.h"
+#include "daemon/start_settings.h"
+
+/* Each is about a hundred bytes on the wire. */
+#define HS_VERDICTS_TOLD 256
+
+/* --- the file ---------------------------------------------------------------------------------- */
+
+static const char *check_file(const struct hs_daemon *daemon, int fd)
+{
+    struct stat st;
+    struct statfs fs;
+    int flags = fcntl(fd, F_GETFL);
+    if (fd < 0 || flags < 0 || fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0) {
+        return "no file came with the request";
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return "the file is not a regular one";
+    }
+    if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH)) {
+        return "the file is not open for writing";
+    }
+    if (daemon->is_system && fs.f_type == FUSE_SUPER_MAGIC) {
+        return "the file is on a FUSE file system; choose a place on a local one";
+    }
+    return NULL;
+}
+
+static const char *check_folder(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)
+               ? NULL
+               : "no folder came with the request";
+}
+
+static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Start *request,
+                             struct hs_ctl_message *message, struct hs_order *order)
+{
+    order->file_fd = hs_ctl_take_fd(message, 0);
+    order->folder_fd = hs_ctl_take_fd(message, 1);
+    const char *why = check_file(daemon, order->file_fd);
+    why = why ? why : check_folder(order->folder_fd);
+    if (why) {
+        return why;
+    }
+    if (!hs_start_is_file_name(request->temp_name) || !hs_start_is_file_name(request->final_name) ||
+        !request->path || strlen(request->path) >= PATH_MAX) {
+        return "the file has no name";
+    }
+    order->temp_name = strdup(request->temp_name);
+    order->final_name = strdup(request->final_name);
+    order->path = strdup(request->path);
+    return order->temp_name && order->final_name && order->path ? NULL : "out of memory";
+}
+
+/* --- what is said ------------------------------------------------------------------------------ */
+
+struct telling {
+    Hs__Ctl__Started started;
+    uint64_t counts[HS_HUB_ANSWER_N];
+    Hs__Ctl__Verdict verdicts[HS_VERDICTS_TOLD];
+    Hs__Ctl__Verdict *pointers[HS_VERDICTS_TOLD];
+    char names[HS_VERDICTS_TOLD][64];
+    char holders[HS_VERDICTS_TOLD][HS_SESSION_NAME_MAX + 1];
+};
+
+static void say(void *ctx, const struct hs_hub_verdict *verdict)
+{
+    struct telling *telling = ctx;
+    size_t i = telling->started.n_verdicts;
+    telling->counts[verdict->answer]++;
+    if (i == HS_VERDICTS_TOLD) {
+        return;
+    }
+    telling->started.n_verdicts++;
+    Hs__Ctl__Verdict *out = telling->pointers[i] = &telling->verdicts[i];
+    hs__ctl__verdict__init(out);
+    hs_match_display(&verdict->process->facts, telling->names[i], sizeof(telling->names[i]));
+    out->has_pid = out->has_answer = out->has_is_named = true;
+    out->pid = (uint32_t)verdict->process->facts.pid;
+    out->process = telling->names[i];
+    out->answer = verdict->answer;
+    out->is_named = verdict->is_named;
+    if (verdict->holder) {
+        snprintf(telling->holders[i], sizeof(telling->holders[i]), "%s",
+                 verdict->holder->settings.name);
+        out->holder = telling->holders[i];
+    }
+}
+
+/* --- all --------------------------------------------------------------------------------------- */
+
+static int refuse_order(struct hs_peer *peer, const char *name, int error)
+{
+    if (error == -EEXIST) {
+        return hs_peer_refuse(peer, "there is a session '%s' already", name);
+    }
+    if (error == -E2BIG) {
+        return hs_peer_refuse(peer, "there are too many sessions; stop one");
+    }
+    return hs_peer_refuse(peer, "the session cannot begin: %s", strerror(-error));
+}
+
+/* Begins it, and tells. Takes over order and settings. */
+static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order *order,
+                 struct hs_session_settings *settings)
+{
+    struct telling *telling = calloc(1, sizeof(*telling));
+    uint64_t now_ns = hs_daemon_mono_ns();
+    snprintf(order->name, sizeof(order->name), "%s", settings->name);
+    int r = telling ? hs_order_add(daemon, order) : -ENOMEM;
+    if (r < 0) {
+        r = refuse_order(peer, order->name, r);
+        hs_order_free(order);
+        hs_session_settings_deinit(settings);
+        free(telling);
+        return r;
+    }
+    snprintf(settings->name, sizeof(settings->name), "%s", order->name);
+    hs__ctl__started__init(&telling->started);
+    telling->started.verdicts = telling->pointers;
+    r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)order->file_fd, now_ns,
+                       &order->session);
+    hs_session_settings_deinit(settings);
+    if (r == 0) {
+        order->session->owner = order;
+        r = hs_hub_start(daemon->hub, order->session, now_ns, say, telling);
+    }
+    if (r < 0) {
+        r = refuse_order(peer, order->name, r);
+        hs_order_remove(daemon, order);
+    } else {
+        hs_daemon_post_board(daemon);
+        hs_daemon_log("session %s of user %u begins: %s", order->name, order->uid, order->path);
+        telling->started.session = order->name;
+        telling->started.has_is_waiting = true;
+        telling->started.is_waiting = hs_session_waits(order->session);
+        telling->started.n_answer_count = HS_HUB_ANSWER_N;
+        telling->started.answer_count = telling->counts;
+        r = hs_peer_reply(peer, HS_CTL_STARTED, &telling->started.base, NULL, 0);
+    }
+    free(telling);
+    return r;
+}
+
+static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Start *request,
+                 struct hs_ctl_message *message)
+{
+    struct hs_session_settings settings;
+    const char *why = NULL;
+    if (daemon->is_stopping) {
+        return hs_peer_refuse(peer, "the daemon is about to end");
+    }
+    int r = hs_start_settings(request, &settings, &why);
+    if (r < 0) {
+        return hs_peer_refuse(peer, "the session cannot begin: %s", why ? why : strerror(-r));
+    }
+    settings.uid = daemon->is_system ? peer->uid : daemon->uid;
+    settings.is_any_uid = settings.uid == 0;
+    struct hs_order *order = hs_order_new(peer);
+    why = order ? take_file(daemon, request, message, order) : "out of memory";
+    if (why) {
+        hs_order_free(order);
+        hs_session_settings_deinit(&settings);
+        return hs_peer_refuse(peer, "the session cannot begin: %s", why);
+    }
+    return begin(daemon, peer, order, &settings);
+}
+
+int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_ctl_message *message)
+{
+    ProtobufCMessage *body = hs_ctl_unpack(message, &hs__ctl__start__descriptor);
+    if (!body) {
+        return -EPROTO;
+    }
+    int r = start(daemon, peer, (const Hs__Ctl__Start *)(const void *)body, message);
+    protobuf_c_message_free_unpacked(body, NULL);
+    return r;
+}

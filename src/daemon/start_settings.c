@@ -1,0 +1,93 @@
+/*
+ * A request's settings: see start_settings.h.
+ */
+#include "daemon/start_settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HS_PATTERN_MAX 4095U
+/* A schedule so long that adding it to a clock cannot pass its end. */
+#define HS_TIME_MAX_NS (UINT64_C(1) << 60)
+#define HS_DUMP_MIN_NS UINT64_C(10000000)
+
+bool hs_start_is_file_name(const char *name)
+{
+    return name && name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static const char *add_processes(const Hs__Ctl__Start *request,
+                                 struct hs_session_settings *settings, int *ret_error)
+{
+    int r = 0;
+    if (request->n_pid > HS_SESSION_PIDS_MAX || request->n_name > HS_SESSION_NAMES_MAX) {
+        return "it names too many processes";
+    }
+    for (size_t i = 0; r == 0 && i < request->n_pid; i++) {
+        if (request->pid[i] > INT_MAX) {
+            return "a process id is too large";
+        }
+        r = hs_session_settings_add_pid(settings, (pid_t)request->pid[i]);
+    }
+    for (size_t i = 0; r == 0 && i < request->n_name; i++) {
+        if (strlen(request->name[i]) > HS_PATTERN_MAX) {
+            return "a name of a process is too long";
+        }
+        r = hs_session_settings_add_name(settings, request->name[i]);
+    }
+    *ret_error = r;
+    return NULL;
+}
+
+static const char *check_times(const struct hs_session_settings *settings)
+{
+    if (settings->dump_every_ns > HS_TIME_MAX_NS || settings->dump_phase_ns > HS_TIME_MAX_NS ||
+        settings->duration_ns > HS_TIME_MAX_NS) {
+        return "a duration is too long";
+    }
+    if (settings->dump_every_ns > 0 && settings->dump_every_ns < HS_DUMP_MIN_NS) {
+        return "dumps are at least 10ms apart";
+    }
+    return NULL;
+}
+
+int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings *ret_settings,
+                      const char **ret_why)
+{
+    struct hs_session_settings settings = {
+        .is_all = request->is_all,
+        .min_anon_bytes = request->min_anon_bytes,
+        .interval_bytes = request->interval_bytes,
+        .is_taking_startup = !request->is_without_startup,
+        .is_taking_running = !request->is_without_running,
+        .is_symbolizing = !request->is_without_names,
+        .is_compressing = !request->is_uncompressed,
+        .is_dumping_at_peak = request->is_dumping_at_peak,
+        .dump_above_bytes = request->dump_above_bytes,
+        .dump_every_ns = request->dump_every_ns,
+        .dump_phase_ns = request->dump_phase_ns,
+        .duration_ns = request->duration_ns,
+    };
+    int r = 0;
+    const char *why = NULL;
+    if (request->session) {
+        if (!hs_session_is_name(request->session)) {
+            why = "a session's name is at most 63 letters, digits, '.', '_' and '-'";
+        } else {
+            snprintf(settings.name, sizeof(settings.name), "%s", request->session);
+        }
+    }
+    why = why ? why : add_processes(request, &settings, &r);
+    why = why ? why : check_times(&settings);
+    why = why || r < 0 ? why : hs_session_settings_check(&settings);
+    if (why || r < 0) {
+        hs_session_settings_deinit(&settings);
+        *ret_why = why;
+        return why ? -EINVAL : r;
+    }
+    *ret_settings = settings;
+    return 0;
+}
