@@ -12,7 +12,7 @@ VALUE = "-4711"
 def build(folder):
     """The tool and the library that it brings, in `folder`."""
     tool, library = folder / "inject_tool", folder / "injected.so"
-    util = ("array.c", "proc.c", "write_all.c")
+    util = ("array.c", "buf.c", "proc.c", "write_all.c")
     sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
                *(ROOT / "src/util" / name for name in util)]
     flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", "-I", ROOT / "src", "-I", ROOT / "test/e2e"]
