@@ -86,7 +86,10 @@ static inline uint64_t next_gap(struct hs_tls *tls)
 /* Another session wants another region, in which each thread begins anew. */
 static bool is_region_current(void)
 {
-    return hs_likely(hs_load_relaxed(&hs_control_page.control.session) == hs_region.session) ||
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    /* ORDER settings: the session that belongs to this generation. */
+    hs_load_acquire(&control->generation);
+    return hs_likely(hs_load_relaxed(&control->session) == hs_region.session) ||
            hs_lifecycle_renew();
 }
 

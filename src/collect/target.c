@@ -174,6 +174,13 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
     return 0;
 }
 
+void hs_target_renew(struct hs_target *target, uint64_t interval_bytes)
+{
+    struct hs_region_control_v1 *control = target->region.control;
+    hs_store_relaxed(&control->session, hs_load_relaxed(&control->session) + 1);
+    change_interval(target, interval_bytes);
+}
+
 void hs_target_end_session(struct hs_target *target)
 {
     if (!target->is_dormant) {

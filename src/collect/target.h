@@ -74,8 +74,11 @@ void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind 
                    int exit_value);
 
 /* Records from now on, or goes on from its start if it did so by itself (then it is from the startup).
- * -EALREADY: it was recorded before, and its region still holds what that session saw. */
+ * -EALREADY: it was recorded before, and its region still holds what that session saw: hs_target_renew. */
 int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns);
+/* Has the client make another region, with its next allocation: a hello of the same process will bring it,
+ * and this target ends. Nothing comes of it below a seccomp filter. */
+void hs_target_renew(struct hs_target *target, uint64_t interval_bytes);
 /* No more samples: it goes on without us. */
 void hs_target_end_session(struct hs_target *target);
 

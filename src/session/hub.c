@@ -33,6 +33,14 @@ static void on_begin(void *ctx, struct hs_target *target)
     hs_hub_welcome(ctx, target);
 }
 
+/* An image also ends when its process makes another region, or executes something. */
+static bool is_process_over(const struct hs_target *target)
+{
+    struct hs_proc_stat stat;
+    return target->pid <= 0 || hs_proc_read_stat(target->pid, &stat) < 0 || stat.state == 'Z' ||
+           stat.is_exiting;
+}
+
 static void on_end(void *ctx, struct hs_target *target)
 {
     struct hs_hub *hub = ctx;
@@ -40,6 +48,9 @@ static void on_end(void *ctx, struct hs_target *target)
     if (session) {
         hs_hub_dump(hub, target, target->end_ns, true);
         session->ended_sample_count += hs_target_sample_count(target);
+    }
+    if (is_process_over(target)) {
+        hs_hub_give_up(hub, target->pid);
     }
     hs_target_close(target);
 }

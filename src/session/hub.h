@@ -37,9 +37,8 @@
 /* What became of a process that a session means. */
 enum hs_hub_answer {
     HS_HUB_RECORDED,    /* from now on, or since its start */
-    HS_HUB_ATTACHING,   /* it has no client yet, but soon */
+    HS_HUB_ATTACHING,   /* soon: it has no client yet, or one that is to begin anew */
     HS_HUB_REJECTED,    /* another session records it */
-    HS_HUB_USED,        /* it was recorded before, which its client can do only once */
     HS_HUB_NO_CLIENT,   /* it has none, and none could be brought in */
     HS_HUB_NOT_ALLOWED, /* it belongs to another user */
     HS_HUB_GONE,        /* there is no such process */

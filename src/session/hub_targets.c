@@ -28,8 +28,12 @@ static uint64_t clock_ns(void)
 static enum hs_hub_answer give(struct hs_target *target, struct hs_session *session,
                                uint64_t now_ns)
 {
-    if (hs_target_begin_session(target, session->settings.interval_bytes, now_ns) < 0) {
-        return HS_HUB_USED;
+    uint64_t interval_bytes = session->settings.interval_bytes;
+    if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
+        /* Its next region is this session's. */
+        hs_pid_list_add(&session->expected, target->pid);
+        hs_target_renew(target, interval_bytes);
+        return HS_HUB_ATTACHING;
     }
     target->owner = session;
     target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;

@@ -211,15 +211,20 @@ def test_a_process_has_one_session(daemon, target, tmp_path):
     assert {loss["name"] for loss in daemon.stop(third).report()["losses"]} == {"rejected_concurrent"}
 
 
-def test_a_process_that_was_recorded_before(daemon, target):
-    program = daemon.phases(target)
+def test_a_process_that_was_recorded_before(daemon, target, tmp_path):
+    """Each session has only what was allocated while it lasted."""
+    truth = new_truth(tmp_path)
+    program = daemon.phases(target, truth)
+    for phase in range(3):
+        daemon.begin("-p", program.pid, "-i", 1)
+        program.step()
+        measured = daemon.measured(daemon.stop(), truth)
+        site = f"site_phase{phase}"
+        assert measured.sites == {site: measured.truth[site]}
+        assert not measured.losses
     daemon.begin("-p", program.pid)
-    daemon.stop()
-    done = daemon.ask("start", "-p", program.pid, "-o", daemon.folder / "x")
-    assert done.returncode == 1
-    assert "started anew" in done.stderr
-    wait_until(lambda: daemon.list()["sessions"][-1]["state"] == "failed")
-    assert not (daemon.folder / "x").exists()
+    assert program.end() == 0  # before it allocates anything more
+    wait_until(lambda: daemon.list()["sessions"][-1]["state"] in ("failed", "done"))
 
 
 def test_a_process_without_the_recorder(daemon):

@@ -413,8 +413,11 @@ static void test_processes_without_a_client(void **state)
     assert_int_equal(trace.profile->process_count, 1);
     trace_deinit(&trace);
     session = start(&world, &trace, &settings, "hs-bare", 0);
-    assert_int_equal(world.answers[HS_HUB_USED], 1);
+    assert_int_equal(world.answers[HS_HUB_ATTACHING], 1); /* it is asked for another region */
+    assert_int_equal(p.w.control->session, 1);
     hs_hub_turn(world.hub, now_ns());
+    assert_int_equal(world.over_count, 2);
+    hs_hub_stop(world.hub, session, now_ns());
     trace_deinit(&trace);
     hs_hub_free(world.hub);
     process_deinit(&p);
