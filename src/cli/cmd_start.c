@@ -196,8 +196,7 @@ static const char *const answer_words[HS_HUB_ANSWER_N] = {
     [HS_HUB_RECORDED] = "recorded from now on",
     [HS_HUB_ATTACHING] = "about to be recorded",
     [HS_HUB_REJECTED] = "not recorded: another session has it",
-    [HS_HUB_NO_CLIENT] =
-        "not recorded: it runs without libheapscope_preload.so, and cannot be attached to",
+    [HS_HUB_NO_CLIENT] = "not recorded: another attempt to attach to it is under way; try again",
     [HS_HUB_NOT_ALLOWED] = "not recorded: it belongs to another user",
     [HS_HUB_GONE] = "there is no such process",
 };

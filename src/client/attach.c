@@ -16,6 +16,7 @@
 #include "client/patch.h"
 #include "client/real.h"
 #include "client/region.h"
+#include "client/register.h"
 #include "client/sandbox.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
@@ -69,7 +70,7 @@ static int attach(struct hs_attach_v1 *args)
     }
     args->region_fd = fd;
     args->region_bytes = hs_region.file_bytes;
-    args->hello_flags = hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0;
+    args->hello_flags = hs_register_flags();
     args->slot_count = counts.changed;
     args->left_count = counts.left;
     return 0;

@@ -60,6 +60,12 @@ int hs_register_connect(const char *name, unsigned tries)
     return fd;
 }
 
+uint32_t hs_register_flags(void)
+{
+    return (hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0U) |
+           (hs_real.is_preloaded ? 0U : HS_HELLO_LATE);
+}
+
 int hs_register_send(int sock, int fd, uint32_t flags)
 {
     struct hs_hello_v1 hello = {
@@ -67,7 +73,7 @@ int hs_register_send(int sock, int fd, uint32_t flags)
         .version = HS_HELLO_VERSION,
         .hello_bytes = sizeof(hello),
         .pid = hs_sys_getpid(),
-        .flags = flags | (hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0),
+        .flags = flags | hs_register_flags(),
         .region_bytes = hs_region.file_bytes,
     };
     struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };

@@ -111,6 +111,12 @@ static bool prepare(const struct hs_attachment_request *request, struct hs_attac
     return true;
 }
 
+void hs_attachment_find_process(struct hs_guest *guest)
+{
+    guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
+    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+}
+
 static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *attachment)
 {
     struct hs_guest *guest = &attachment->guest;
@@ -123,8 +129,7 @@ static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *
                                          .pid = (uint32_t)guest->pid,
                                          .flags = args->hello_flags,
                                          .region_bytes = args->region_bytes };
-    guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
-    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+    hs_attachment_find_process(guest);
 }
 
 bool hs_attachment_begin(const struct hs_attachment_request *request,

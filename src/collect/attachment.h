@@ -44,6 +44,9 @@ struct hs_attachment {
 bool hs_attachment_begin(const struct hs_attachment_request *request,
                          struct hs_attachment *ret_attachment);
 
+/* Fills in pidfd and is_gone of a guest whose pid is known. */
+void hs_attachment_find_process(struct hs_guest *guest);
+
 /* Libraries may have been loaded by other ways than the program's own dlopen. */
 bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment);
 

@@ -138,6 +138,13 @@ static void take_out(struct hs_registry *registry, struct hs_target *target)
     }
 }
 
+void hs_registry_drop(struct hs_registry *registry, struct hs_target *target)
+{
+    take_out(registry, target);
+    hs_target_close(target);
+    listen_again(registry, true);
+}
+
 /* Hands out an ended target. Descriptors may be free again afterwards. */
 static void hand_out(struct hs_registry *registry, struct hs_target *target)
 {

@@ -83,6 +83,9 @@ void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
  * over its descriptors. -errno: it was no good, see bad_why. */
 int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns);
 
+/* Forgets a running target, and closes it: it is nobody's any more. */
+void hs_registry_drop(struct hs_registry *registry, struct hs_target *target);
+
 /* The running target of `pid`, or NULL. */
 struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid);
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/attacher.h"
 #include "daemon/daemon_log.h"
 #include "daemon/order.h"
 #include "daemon/peer.h"
@@ -143,6 +144,8 @@ static int open_hub(struct hs_daemon *daemon)
         .listener = { .fd = daemon->doorway.fd, .is_open_to_all = daemon->is_system },
         .on_peer = on_peer,
         .on_over = on_over,
+        .attach = hs_attacher_bring,
+        .release = hs_attacher_release,
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);
@@ -195,6 +198,7 @@ int hs_daemon_open(struct hs_doorway *doorway, bool is_system, struct hs_daemon 
 
 void hs_daemon_close(struct hs_daemon *daemon)
 {
+    hs_attachers_forget_all(daemon);
     hs_peers_drop_all(daemon);
     hs_orders_free(daemon);
     daemon->hub = hs_hub_free(daemon->hub);
@@ -241,7 +245,8 @@ int hs_daemon_run(struct hs_daemon *daemon)
         uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
         if (daemon->is_stopping) {
-            if (hs_orders_finishing(daemon) == 0 || now_ns >= daemon->stop_ns) {
+            if ((hs_orders_finishing(daemon) == 0 && hs_attachers_busy(daemon) == 0) ||
+                now_ns >= daemon->stop_ns) {
                 return 0;
             }
             until_ns = daemon->stop_ns < until_ns ? daemon->stop_ns : until_ns;

@@ -9,6 +9,8 @@
  *     requests.c     what they ask for; request_start.c: a session; request_list.c: what there is
  *     order.c        a session that was asked for, its file, and whoever waits for it
  *     finisher.c     the process that looks up names and gives the file its name
+ *     attacher.c     processes that bring clients into running programs, and out again
+ *     worker.c       what such a process does first
  *     supervisor.c   systemd
  *
  * The loop never waits for anybody: not for a peer, not for names, not for a file system that somebody else
@@ -39,6 +41,7 @@ struct hs_source {
 
 struct hs_peer;
 struct hs_order;
+struct hs_attacher;
 
 #define HS_PEERS_MAX  128
 #define HS_ORDERS_MAX 128
@@ -58,7 +61,9 @@ struct hs_daemon {
     size_t peer_count;
     struct hs_order *orders[HS_ORDERS_MAX]; /* oldest first */
     size_t order_count;
-    uint64_t next_order; /* number of the next session without a name */
+    struct hs_attacher *attachers; /* at work */
+    uint64_t order_number;         /* of the newest */
+    uint64_t next_order;           /* number of the next session without a name */
 };
 
 /* Signals must be blocked: those of hs_daemon_signals(). Takes over the doorway. */

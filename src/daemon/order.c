@@ -131,6 +131,7 @@ int hs_order_add(struct hs_daemon *daemon, struct hs_order *order)
         snprintf(order->name, sizeof(order->name), "%llu",
                  (unsigned long long)daemon->next_order++);
     }
+    order->number = ++daemon->order_number;
     daemon->orders[daemon->order_count++] = order;
     return 0;
 }
@@ -162,7 +163,10 @@ size_t hs_orders_finishing(const struct hs_daemon *daemon)
 const char *hs_order_why(const struct hs_order *order)
 {
     int error = order->result.error;
-    return error == -ENODATA ? "no process was recorded" : error ? strerror(-error) : NULL;
+    if (error == -ENODATA) {
+        return order->note[0] ? order->note : "no process was recorded";
+    }
+    return error ? strerror(-error) : NULL;
 }
 
 int hs_order_tell(struct hs_peer *peer, const struct hs_order *order)

@@ -32,8 +32,10 @@ struct hs_order {
     enum hs_order_state state;
     struct hs_session *session;          /* NULL: over */
     struct hs_session_settings settings; /* the session's, once that is over */
+    uint64_t number;                     /* of all that there were */
     char name[HS_SESSION_NAME_MAX + 1];
-    uid_t uid; /* whose it is, and with whose rights it is finished */
+    char note[512]; /* why a process could not be had; "" */
+    uid_t uid;      /* whose it is, and with whose rights it is finished */
     gid_t gid;
     gid_t *groups;
     size_t group_count;

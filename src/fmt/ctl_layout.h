@@ -56,6 +56,8 @@ enum hs_hello_flag {
     HS_HELLO_OWN_MALLOC = 1U << 0,
     /* Nothing is recorded so far: it waits for a session. */
     HS_HELLO_DORMANT = 1U << 1,
+    /* The client was loaded into a process that ran already: it can be let go of. */
+    HS_HELLO_LATE = 1U << 2,
 };
 
 struct hs_hello_v1 {

@@ -191,15 +191,25 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
     return 0;
 }
 
+static void let_go(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
+{
+    bool is_late = (target->hello_flags & HS_HELLO_LATE) != 0;
+    if (is_late && !target->has_ended && hub->config.release &&
+        hub->config.release(hub->config.ctx, session, target->pid) == 0) {
+        hs_registry_drop(&hub->registry, target);
+    }
+}
+
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
-    for (size_t i = 0; i < hub->registry.target_count; i++) {
-        struct hs_target *target = hub->registry.targets[i];
+    for (size_t i = hub->registry.target_count; i > 0; i--) {
+        struct hs_target *target = hub->registry.targets[i - 1];
         if (target->owner == session) {
             hs_hub_dump(hub, target, now_ns, true);
             session->ended_sample_count += hs_target_sample_count(target);
             hs_target_end_session(target);
             target->owner = NULL;
+            let_go(hub, session, target);
         }
     }
     for (size_t i = 0; i < hub->session_count; i++) {

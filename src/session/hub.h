@@ -62,11 +62,16 @@ typedef void hs_hub_over_fn(void *ctx, struct hs_session *session);
 typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
                              const struct hs_process_facts *process);
 
+/* A process whose client was brought in is recorded no longer: the client may go. 0: it is going to, and the hub
+ * forgets the process. Else -errno: it stays, dormant. */
+typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
+
 struct hs_hub_config {
     struct hs_listener listener;  /* taken over; its fd -1: processes are only adopted */
     hs_registry_peer_fn *on_peer; /* connections with other business; NULL: none has */
     hs_hub_over_fn *on_over;
-    hs_hub_attach_fn *attach; /* NULL: nobody can */
+    hs_hub_attach_fn *attach;   /* NULL: nobody can */
+    hs_hub_release_fn *release; /* NULL: nobody is let go of */
     void *ctx;
 };
 

@@ -11,7 +11,8 @@ import pytest
 from daemon import Daemon, wait_until
 
 from conftest import clean_env
-from truth import new_truth, read_sites
+from resident import Resident
+from truth import Amounts, new_truth, read_sites, read_truth
 
 PYTHON = "/usr/bin/python3"
 
@@ -65,7 +66,7 @@ def test_each_session_has_its_own_programs(daemon, target, tmp_path):
 
 
 def test_exec_and_short_processes(daemon):
-    daemon.begin("-n", "sh", "-n", "python3", "-i", 1)
+    daemon.begin("-n", "sh", "-n", "python3", "-i", 1, "--no-running")
     assert daemon.run(["/bin/sh", "-c", "for i in 1 2 3; do /bin/true; done; exec /usr/bin/python3 -c 'exit(3)'"]) == 3
     processes = daemon.stop().report()["processes"]
     assert [p["name"] for p in processes] == ["sh", "python3"]
@@ -76,7 +77,7 @@ def test_exec_and_short_processes(daemon):
 def test_scripts_by_their_name(daemon, tmp_path):
     script = tmp_path / "server.py"
     script.write_text("x = bytes(300000)\n")
-    daemon.begin("-n", "server.py")
+    daemon.begin("-n", "server.py", "--no-running")
     daemon.run([PYTHON, "-c", "pass"])
     daemon.run([PYTHON, str(script)])
     (process,) = daemon.stop().report()["processes"]
@@ -227,14 +228,40 @@ def test_a_process_that_was_recorded_before(daemon, target, tmp_path):
     wait_until(lambda: daemon.list()["sessions"][-1]["state"] in ("failed", "done"))
 
 
-def test_a_process_without_the_recorder(daemon):
-    with subprocess.Popen(["/bin/sleep", "60"], env=clean_env()) as process:
-        done = daemon.ask("start", "-p", process.pid, "-o", daemon.folder / "x")
-        process.kill()
-    assert done.returncode == 1
-    assert "libheapscope_preload.so" in done.stderr
-    done = daemon.ask("start", "-p", process.pid, "-o", daemon.folder / "x")
+def test_a_process_without_the_recorder(daemon, target, tmp_path):
+    """It is attached to for each session, and left afterwards."""
+    program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
+    try:
+        program.tell("before")
+        for _ in range(3):
+            already = read_truth(program.truth_path)
+            daemon.begin("-p", program.pid, "-i", 1)
+            wait_until(lambda: daemon.client(program.pid))
+            program.tell("work")
+            report = daemon.stop().report("--top", "all", "--view", "alloc_objects")
+            now = read_truth(program.truth_path)
+            sites = read_sites(report)
+            assert sites == {n: now[n] - already.get(n, Amounts()) for n in sites} and sites
+            assert "site_before" not in sites and not report["losses"]
+            wait_until(lambda: not daemon.client(program.pid))
+    finally:
+        program.stop()
+    done = daemon.ask("start", "-p", program.pid, "-o", daemon.folder / "x")
     assert done.returncode == 1 and "no such process" in done.stderr
+
+
+def test_a_process_that_cannot_be_attached_to(daemon, target, tmp_path):
+    program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
+    try:
+        os.kill(program.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        daemon.begin("-p", program.pid)
+        wait_until(lambda: daemon.list()["sessions"][-1]["state"] == "failed")
+        done = daemon.ask("stop", daemon.list()["sessions"][-1]["session"])
+        assert done.returncode == 1
+        assert f"process {program.pid} cannot be attached to" in done.stderr and "stopped" in done.stderr
+    finally:
+        program.stop()
 
 
 # --- snapshots ----------------------------------------------------------------------------------
@@ -304,7 +331,7 @@ def test_targets_survive_a_daemon_that_is_killed(daemon, target, tmp_path):
     assert daemon.run(["/bin/sh", "-c", "exit 7"]) == 7  # finds nobody
     assert not (tmp_path / "x.pftrace").exists()
     daemon.start()  # over the dead one's socket
-    name = daemon.begin("-n", "true", "-i", 1)
+    name = daemon.begin("-n", "true", "--no-running", "-i", 1)
     daemon.run(["/bin/true"])
     assert daemon.session(name)["process_count"] == 1
     program.step()
@@ -329,7 +356,7 @@ def test_a_file_that_cannot_be_written(dist, heapscope, report, target, tmp_path
     try:
         program = daemon.phases(target)
         code = "x = []\nfor i in range(3000): exec(f'def f{i}(): return bytes({i}+600)'); x.append(eval(f'f{i}()'))"
-        name = daemon.begin("-n", "python3*", "-i", 1, "-o", tmp_path / "big.pftrace")
+        name = daemon.begin("-n", "python3*", "--no-running", "-i", 1, "-o", tmp_path / "big.pftrace")
         daemon.run([PYTHON, "-c", code])
         daemon.run([PYTHON, "-c", "import json, sqlite3, unittest"])
         done = daemon.ask("stop", name)
@@ -379,7 +406,7 @@ def test_without_a_daemon(heapscope, dist, tmp_path):
 def test_not_profileable(daemon):
     before = len(daemon.list()["clients"])
     with subprocess.Popen(["/bin/sleep", "60"], env=daemon.preloaded(HEAPSCOPE_PROFILEABLE=0)) as process:
-        daemon.begin("-n", "sleep", "--session", "s")
+        daemon.begin("-n", "sleep", "--no-running", "--session", "s")
         time.sleep(0.2)
         assert len(daemon.list()["clients"]) == before
         assert daemon.session("s")["running_count"] == 0

@@ -1,0 +1,269 @@
+/*
+ * Forked processes that attach and detach: see attacher.h.
+ */
+#include "daemon/attacher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/attachment.h"
+#include "daemon/daemon_log.h"
+#include "daemon/worker.h"
+#include "util/selfpath.h"
+
+#define HS_PRELOAD_NAME "libheapscope_preload.so"
+#define HS_PATIENCE_NS  UINT64_C(5000000000)
+
+/* One at work. */
+struct hs_attacher {
+    struct hs_source source; /* its socket */
+    struct hs_attacher *next;
+    uint64_t order_no; /* the order may be gone when it answers */
+    pid_t pid;         /* of the process that is attached to */
+    uid_t uid;         /* of that process */
+    pid_t worker_pid;
+    int sock;
+    bool is_ending; /* it is let go of */
+};
+
+/* What it says; the region comes with it. */
+struct news {
+    bool is_done;
+    struct hs_attachment attachment;
+};
+
+static const struct hs_attacher *find(const struct hs_daemon *daemon, pid_t pid)
+{
+    const struct hs_attacher *attacher = daemon->attachers;
+    while (attacher && attacher->pid != pid) {
+        attacher = attacher->next;
+    }
+    return attacher;
+}
+
+size_t hs_attachers_busy(const struct hs_daemon *daemon)
+{
+    size_t count = 0;
+    for (const struct hs_attacher *a = daemon->attachers; a; a = a->next) {
+        count++;
+    }
+    return count;
+}
+
+/* --- in the forked process ------------------------------------------------------------------------ */
+
+static void send_news(int sock, const struct news *news)
+{
+    struct iovec iov = { .iov_base = (void *)(uintptr_t)news, .iov_len = sizeof(*news) };
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+                              .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS } };
+    int fd = news->attachment.guest.region_fd;
+    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+    }
+    sendmsg(sock, &message, MSG_NOSIGNAL);
+}
+
+static void __attribute__((noreturn))
+bring(const struct hs_order *order, const struct hs_attachment_request *request, int sock)
+{
+    struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
+    hs_worker_settle(sock, -1, -1);
+    if (hs_worker_give_up_rights(order) == 0) {
+        news.is_done = hs_attachment_begin(request, &news.attachment);
+    }
+    send_news(sock, &news);
+    _exit(0);
+}
+
+static void __attribute__((noreturn)) release(const struct hs_order *order, pid_t pid, int sock)
+{
+    struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
+    hs_worker_settle(sock, -1, -1);
+    if (hs_worker_give_up_rights(order) == 0) {
+        news.is_done = hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment);
+    }
+    send_news(sock, &news);
+    _exit(0);
+}
+
+/* --- in the daemon ------------------------------------------------------------------------------------ */
+
+static void forget(struct hs_daemon *daemon, struct hs_attacher *attacher)
+{
+    struct hs_attacher **link = &daemon->attachers;
+    while (*link && *link != attacher) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = attacher->next;
+    }
+    hs_daemon_unwatch(daemon, attacher->sock);
+    close(attacher->sock);
+    free(attacher);
+}
+
+void hs_attachers_forget_all(struct hs_daemon *daemon)
+{
+    while (daemon->attachers) {
+        forget(daemon, daemon->attachers);
+    }
+}
+
+/* The forked process owns the news until it is read: it may have been killed before it had any. */
+static bool receive(const struct hs_attacher *attacher, struct news *ret_news)
+{
+    struct iovec iov = { .iov_base = ret_news, .iov_len = sizeof(*ret_news) };
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = { .msg_iov = &iov,
+                              .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof(control.bytes) };
+    ssize_t got = recvmsg(attacher->sock, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct hs_guest *guest = &ret_news->attachment.guest;
+    guest->region_fd = guest->pidfd = -1;
+    const struct cmsghdr *c = got == (ssize_t)sizeof(*ret_news) ? CMSG_FIRSTHDR(&message) : NULL;
+    if (c && c->cmsg_type == SCM_RIGHTS) {
+        memcpy(&guest->region_fd, CMSG_DATA(c), sizeof(guest->region_fd));
+    }
+    return got == (ssize_t)sizeof(*ret_news) && ret_news->is_done &&
+           (attacher->is_ending || guest->region_fd >= 0);
+}
+
+static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *attacher,
+                         const struct news *news)
+{
+    char words[sizeof(news->attachment.words)];
+    snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
+             news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
+    hs_daemon_log("process %d cannot be %s: %s", (int)attacher->pid,
+                  attacher->is_ending ? "let go of" : "attached to", words);
+    for (size_t i = 0; !attacher->is_ending && i < daemon->order_count; i++) {
+        struct hs_order *order = daemon->orders[i];
+        if (order->number == attacher->order_no) {
+            snprintf(order->note, sizeof(order->note), "process %d cannot be attached to: %s",
+                     (int)attacher->pid, words);
+        }
+    }
+}
+
+static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+{
+    struct hs_attacher *attacher = of;
+    struct news news = { .is_done = false };
+    bool is_ok = receive(attacher, &news);
+    if (!is_ok) {
+        note_failure(daemon, attacher, &news);
+    }
+    if (!is_ok && !attacher->is_ending) {
+        hs_hub_give_up(daemon->hub, attacher->pid);
+    } else if (is_ok && !attacher->is_ending) {
+        news.attachment.guest.pid = attacher->pid;
+        news.attachment.guest.uid = attacher->uid;
+        hs_attachment_find_process(&news.attachment.guest);
+        hs_hub_adopt(daemon->hub, &news.attachment.guest, now_ns);
+    }
+    waitpid(attacher->worker_pid, NULL, 0);
+    forget(daemon, attacher);
+}
+
+/* A new one, forked: in the child its pid is 0. */
+static int begin(struct hs_daemon *daemon, const struct hs_order *order, pid_t pid,
+                 struct hs_attacher **ret_attacher, int *ret_sock)
+{
+    int socks[2];
+    struct hs_attacher *attacher = calloc(1, sizeof(*attacher));
+    if (!attacher || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) != 0) {
+        free(attacher);
+        return -ENOMEM;
+    }
+    *attacher = (struct hs_attacher){ .source = { on_news, attacher },
+                                      .next = daemon->attachers,
+                                      .order_no = order->number,
+                                      .pid = pid,
+                                      .sock = socks[0] };
+    attacher->worker_pid = fork();
+    *ret_attacher = attacher;
+    *ret_sock = socks[1];
+    if (attacher->worker_pid == 0) {
+        return 0;
+    }
+    close(socks[1]);
+    int r =
+        attacher->worker_pid < 0 ? -errno : hs_daemon_watch(daemon, socks[0], &attacher->source);
+    if (r < 0) {
+        close(socks[0]);
+        free(attacher);
+        return r;
+    }
+    daemon->attachers = attacher;
+    return 0;
+}
+
+int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_order *order = session->owner;
+    char client_path[PATH_MAX];
+    struct hs_attacher *attacher;
+    int sock;
+    pid_t pid = process->facts.pid;
+    if (pid == getpid() || find(daemon, pid)) {
+        return -EBUSY;
+    }
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, client_path, sizeof(client_path));
+    if (r < 0) {
+        return r;
+    }
+    const struct hs_attachment_request request = {
+        .pid = pid,
+        .client_path = client_path,
+        .interval_bytes = session->settings.interval_bytes,
+        .collector = daemon->doorway.path,
+        .patience_ns = HS_PATIENCE_NS,
+    };
+    r = begin(daemon, order, pid, &attacher, &sock);
+    if (r == 0 && attacher->worker_pid == 0) {
+        bring(order, &request, sock);
+    }
+    if (r == 0) {
+        attacher->uid = process->facts.uid;
+    }
+    return r;
+}
+
+int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_order *order = session->owner;
+    struct hs_attacher *attacher;
+    int sock;
+    if (find(daemon, pid)) {
+        return -EBUSY;
+    }
+    int r = begin(daemon, order, pid, &attacher, &sock);
+    if (r == 0 && attacher->worker_pid == 0) {
+        release(order, pid, sock);
+    }
+    if (r == 0) {
+        attacher->is_ending = true;
+    }
+    return r;
+}

@@ -1,0 +1,27 @@
+/*
+ * Clients for running processes: brought in when a session wants one, taken out when it is over.
+ *
+ * To find a safe point in another process may take seconds, and ptrace(2) asks for the rights of whoever
+ * wants it. So it is done by a forked process with the rights of the user who gave the order; a region that
+ * it got comes back as a descriptor.
+ *
+ *     hs_attacher_bring ──fork──► hs_attachment_begin ──region──► hs_hub_adopt, or hs_hub_give_up
+ *     hs_attacher_release ──fork──► hs_attachment_end
+ *
+ * Threads   one.
+ * Fails     -errno, before anything was begun; later failures are the order's note, and logged.
+ * See       collect/attachment.h
+ */
+#pragma once
+
+#include "daemon/order.h"
+
+/* As hs_hub_attach_fn and hs_hub_release_fn. */
+int hs_attacher_bring(void *daemon, struct hs_session *session,
+                      const struct hs_process_facts *process);
+int hs_attacher_release(void *daemon, struct hs_session *session, pid_t pid);
+
+/* Processes that are at work. */
+size_t hs_attachers_busy(const struct hs_daemon *daemon);
+
+void hs_attachers_forget_all(struct hs_daemon *daemon);
