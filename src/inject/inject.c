@@ -33,6 +33,9 @@
 #define PREPARED_NS UINT64_C(50000000)
 /* A thread that runs or sleeps stops within this, unless it is far down in the kernel. */
 #define STOP_NS UINT64_C(250000000)
+/* Reads of its memory that are enough for a thousand libraries, or the longest of stacks: about a second, a tenth. */
+#define PREPARE_READS_MAX 1000000U
+#define ATTEMPT_READS_MAX 100000U
 /* Not an outcome: another thread, or another time. */
 #define TRY_AGAIN (-1)
 /* libc's own entry to the loader wants to be told that it is a dlopen. */
@@ -156,6 +159,7 @@ static int choose_trap(struct hs_inject_session *s)
 static int prepare(struct hs_inject_session *s)
 {
     s->prepared_ns = now_ns();
+    s->reads_left = PREPARE_READS_MAX;
     hs_remote_stack_forget(&s->stack);
     hs_safe_point_deinit(&s->point);
     int r = hs_remote_maps_load(s->view_tid, &s->maps);
@@ -307,6 +311,7 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
 /* Stops one thread and uses it, if it may be. */
 static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
+    s->reads_left = ATTEMPT_READS_MAX;
     if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
         return TRY_AGAIN;
     }
@@ -395,6 +400,7 @@ static int run(struct hs_inject_session *s)
     if (r < 0) {
         return hs_inject_check_refusal(s->request->pid, -r, s->result->detail);
     }
+    s->memory.reads_left = &s->reads_left;
     if (hs_remote_stack_init(&s->stack, &s->memory, &s->objects, &s->maps) < 0) {
         return HS_INJECT_OURS;
     }

@@ -28,6 +28,7 @@ struct hs_inject_session {
     pid_t view_tid; /* see inject_check.h */
     int pidfd;      /* -1: the kernel has none */
 
+    uint32_t reads_left; /* see remote_memory.h */
     struct hs_remote_memory memory;
     struct hs_remote_maps maps;
     struct hs_remote_objects objects;

@@ -19,7 +19,7 @@ int hs_remote_memory_open(pid_t tid, struct hs_remote_memory *ret_memory)
     if (fd < 0) {
         return -errno;
     }
-    ret_memory->fd = fd;
+    *ret_memory = (struct hs_remote_memory){ .fd = fd };
     return 0;
 }
 
@@ -36,6 +36,12 @@ ssize_t hs_remote_memory_read_some(const struct hs_remote_memory *memory, uint64
 {
     if (va > (uint64_t)INT64_MAX - size_bytes) {
         return -EFAULT;
+    }
+    if (memory->reads_left) {
+        if (*memory->reads_left == 0) {
+            return -ESRCH;
+        }
+        --*memory->reads_left;
     }
     ssize_t got;
     do {

@@ -7,7 +7,8 @@
  *
  * Holds     what is read is foreign: nothing here looks at it.
  * Threads   no state but the descriptor.
- * Fails     -EFAULT where there is no memory, or not all of it; -ESRCH when the address space is gone.
+ * Fails     -EFAULT where there is no memory, or not all of it; -ESRCH when the address space is gone, or
+ *           has been read too often.
  */
 #pragma once
 
@@ -17,6 +18,9 @@
 
 struct hs_remote_memory {
     int fd; /* -1: not open */
+    /* So many reads more, then they fail: tables in there can be made so that following them takes hours. NULL: any
+     * number. */
+    uint32_t *reads_left;
 };
 
 /* `tid`: of any living thread. -errno of open(2): -EACCES or -EPERM when we may not. */

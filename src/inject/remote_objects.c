@@ -19,21 +19,14 @@
 #define DYNAMIC_MAX       512U
 #define AUXV_MAX          64U
 
-/* What the kernel says of the program. */
-struct program {
-    uint64_t headers_va;
-    uint64_t header_count;
-    uint64_t loader_va;
-};
-
-static int read_auxv(pid_t tid, struct program *ret_program)
+static int read_auxv(pid_t tid, struct hs_remote_program *ret_program)
 {
     uint64_t auxv[AUXV_MAX][2];
     size_t bytes = 0;
     if (hs_proc_read(tid, "auxv", (char *)auxv, sizeof(auxv), &bytes) < 0) {
         return HS_INJECT_NO_PROCESS;
     }
-    struct program program = { 0 };
+    struct hs_remote_program program = { 0 };
     for (size_t i = 0; (i + 1) * sizeof(auxv[0]) <= bytes; i++) {
         switch (auxv[i][0]) {
         case AT_PHDR:
@@ -205,22 +198,18 @@ static int add(struct hs_remote_objects *objects, const struct hs_remote_object 
 }
 
 /* The program itself: its headers are where the kernel says, its place in the list is the first. */
-static int read_program(pid_t tid, const struct hs_remote_memory *memory,
-                        struct hs_remote_objects *objects, struct hs_remote_object *ret_object)
+static int read_program(const struct hs_remote_program *program,
+                        const struct hs_remote_memory *memory, struct hs_remote_objects *objects,
+                        struct hs_remote_object *ret_object)
 {
-    struct program program;
     struct parts parts = { 0 };
     struct hs_remote_object object = { 0 };
-    int r = read_auxv(tid, &program);
-    if (r != HS_INJECT_DONE) {
-        return r;
-    }
-    if (!read_parts(memory, program.headers_va, program.header_count, &parts, &object)) {
+    if (!read_parts(memory, program->headers_va, program->header_count, &parts, &object)) {
         return HS_INJECT_BAD_MEMORY;
     }
     object.bias_va = parts.bias_va;
     objects->debug_va = 0;
-    objects->loader_va = program.loader_va;
+    objects->loader_va = program->loader_va;
     if (parts.interpreter_va != 0) {
         hs_remote_memory_read_text(memory, parts.interpreter_va, objects->loader,
                                    sizeof(objects->loader));
@@ -246,11 +235,19 @@ static int read_program(pid_t tid, const struct hs_remote_memory *memory,
 int hs_remote_objects_load(pid_t tid, const struct hs_remote_memory *memory,
                            struct hs_remote_objects *objects)
 {
+    struct hs_remote_program program;
+    int r = read_auxv(tid, &program);
+    return r == HS_INJECT_DONE ? hs_remote_objects_walk(&program, memory, objects) : r;
+}
+
+int hs_remote_objects_walk(const struct hs_remote_program *from,
+                           const struct hs_remote_memory *memory, struct hs_remote_objects *objects)
+{
     struct hs_remote_object program = { 0 };
     struct r_debug debug;
     objects->count = 0;
     objects->loader[0] = '\0';
-    int r = read_program(tid, memory, objects, &program);
+    int r = read_program(from, memory, objects, &program);
     if (r != HS_INJECT_DONE) {
         return r;
     }

@@ -45,6 +45,13 @@ struct hs_remote_objects {
     char loader[HS_REMOTE_NAME_BYTES]; /* its path as the program names it */
 };
 
+/* What the kernel says of the program. */
+struct hs_remote_program {
+    uint64_t headers_va; /* its program headers */
+    uint64_t header_count;
+    uint64_t loader_va;
+};
+
 struct hs_remote_symbol {
     uint64_t va;
     uint64_t size_bytes;
@@ -53,6 +60,10 @@ struct hs_remote_symbol {
 
 /* Replaces what *objects held. Zeroes are an empty one. */
 int hs_remote_objects_load(pid_t tid, const struct hs_remote_memory *memory,
+                           struct hs_remote_objects *objects);
+/* The same from what /proc/PID/auxv would say. */
+int hs_remote_objects_walk(const struct hs_remote_program *program,
+                           const struct hs_remote_memory *memory,
                            struct hs_remote_objects *objects);
 void hs_remote_objects_deinit(struct hs_remote_objects *objects);
 

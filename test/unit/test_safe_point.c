@@ -1,0 +1,214 @@
+/*
+ * Where a thread may be borrowed: stacks made of frames, judged; roles of our own libraries; and room on a stack.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "inject/safe_point.h"
+#include "remote_self.h"
+
+static struct remote_self self;
+static struct hs_safe_point point;
+static struct hs_remote_stack stack;
+static char why[HS_SAFE_POINT_WHY_BYTES];
+
+/* Addresses that stand for a kind of code. */
+enum place {
+    NOWHERE,
+    PROGRAM,
+    POLL,       /* exported by libc */
+    COND_WAIT,  /* exported, waits */
+    MALLOC,     /* exported, forbidden */
+    INTERNAL,   /* of libc, and nobody's */
+    LIBC_START, /* as a start of the program or of a thread */
+    LOADER,
+    JIT,
+};
+
+static uint64_t libc_internal_va;
+
+static uint64_t address_of(const char *name)
+{
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    uint64_t va = (uint64_t)(uintptr_t)dlsym(libc, name);
+    dlclose(libc);
+    assert_true(va != 0);
+    return va + 1;
+}
+
+static uint64_t find_internal(void)
+{
+    uint64_t va = address_of("poll");
+    while (hs_known_functions_at(&point.functions, va) != HS_FUNCTION_UNKNOWN) {
+        va++;
+    }
+    return va;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    remote_self_init(&self, getpid());
+    assert_int_equal(
+        hs_safe_point_init(&point, &self.memory, &self.objects, &self.maps, "no_such_symbol"), 0);
+    assert_int_equal(hs_remote_stack_init(&stack, &self.memory, &self.objects, &self.maps), 0);
+    libc_internal_va = find_internal();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    hs_remote_stack_deinit(&stack);
+    hs_safe_point_deinit(&point);
+    remote_self_deinit(&self);
+    return 0;
+}
+
+static uint64_t va_of(enum place place)
+{
+    switch (place) {
+    case PROGRAM:
+        return (uint64_t)(uintptr_t)va_of;
+    case POLL:
+        return address_of("poll");
+    case COND_WAIT:
+        return address_of("pthread_cond_wait");
+    case MALLOC:
+        return address_of("malloc");
+    case INTERNAL:
+    case LIBC_START:
+        return libc_internal_va;
+    case LOADER:
+        return self.objects.loader_va + 64;
+    default:
+        return 4096;
+    }
+}
+
+/* The frames, innermost first, as a walk that ended so would have left them. */
+static bool judge(enum hs_wait_kind kind, enum hs_unwind_end end, const enum place *places)
+{
+    static struct hs_remote_frame frames[16];
+    stack.walk.frame_count = 0;
+    stack.walk.cut_idx = 0;
+    stack.walk.end = end;
+    for (uint32_t i = 0; places[i] != NOWHERE; i++) {
+        frames[i].pc = va_of(places[i]);
+        frames[i].object = hs_remote_objects_at(&self.objects, frames[i].pc);
+        frames[i].function_va = places[i] == JIT ? 0 : frames[i].pc;
+        stack.walk.frames[i] = i;
+        stack.walk.frame_count++;
+    }
+    struct hs_remote_frame *kept = stack.frames;
+    stack.frames = frames;
+    bool is_safe = hs_safe_point_judge(&point, &stack, kind, why);
+    stack.frames = kept;
+    return is_safe;
+}
+
+#define PLACES(...)                                                                                \
+    (const enum place[])                                                                           \
+    {                                                                                              \
+        __VA_ARGS__, NOWHERE                                                                       \
+    }
+/* main's callers, and a thread's. */
+#define FROM_MAIN   PROGRAM, LIBC_START, LIBC_START, PROGRAM
+#define FROM_THREAD PROGRAM, LIBC_START, LIBC_START
+
+static void test_sure_waits(void **state)
+{
+    (void)state;
+    assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, FROM_MAIN)));
+    assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(INTERNAL, POLL, FROM_THREAD)));
+    /* A stack that ends early will do. */
+    assert_true(judge(HS_WAIT_SURE, HS_UNWIND_NO_INFO, PLACES(POLL, JIT)));
+    assert_true(judge(HS_WAIT_TIMED, HS_UNWIND_UNREADABLE, PLACES(POLL)));
+    /* But not with these. */
+    assert_false(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, LOADER, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, MALLOC, FROM_MAIN)));
+    assert_non_null(strstr(why, "libc.so.6"));
+}
+
+static void test_running(void **state)
+{
+    (void)state;
+    assert_true(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, FROM_MAIN)));
+    assert_true(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, FROM_THREAD)));
+    assert_true(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(POLL, FROM_THREAD)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(MALLOC, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(INTERNAL, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(INTERNAL, MALLOC, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(LOADER, FROM_MAIN)));
+    /* Not followed to its end, or by guess. */
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_NO_INFO, PLACES(PROGRAM, PROGRAM)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, JIT, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM)));
+}
+
+static void test_futex(void **state)
+{
+    (void)state;
+    assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_THREAD)));
+    assert_true(
+        judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, INTERNAL, COND_WAIT, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MALLOC, FROM_THREAD)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, FROM_THREAD)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, POLL, FROM_THREAD)));
+}
+
+/* Threads that are beginning or ending, and threads of libc's own, are libc all the way. */
+static void test_starts(void **state)
+{
+    (void)state;
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(LIBC_START, LIBC_START)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(POLL, LIBC_START, LIBC_START)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END,
+                       PLACES(INTERNAL, INTERNAL, INTERNAL, LIBC_START, LIBC_START)));
+    assert_false(
+        judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, INTERNAL, LIBC_START, LIBC_START)));
+}
+
+static void test_own_malloc(void **state)
+{
+    (void)state;
+    point.has_own_malloc = true;
+    assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_MAIN)));
+    point.has_own_malloc = false;
+}
+
+static void test_room(void **state)
+{
+    struct hs_remote_map items[] = {
+        { 0x100000, 0x200000, true, true, false, false },   /* a heap */
+        { 0x300000, 0x301000, false, false, false, false }, /* a guard */
+        { 0x301000, 0x311000, true, true, false, false },   /* a thread's stack */
+        { 0x7f00000, 0x7f21000, true, true, false, true },  /* the first thread's */
+    };
+    const struct hs_remote_maps maps = { items, 4, 4 };
+    const uint64_t thread_va = 0x310f00;
+    (void)state;
+    assert_true(hs_safe_point_has_room(&maps, 0x310000, thread_va, 0xf000));
+    assert_false(hs_safe_point_has_room(&maps, 0x310000, thread_va, 0xf001));
+    /* On the heap: a coroutine's, and who knows what is below it. */
+    assert_false(hs_safe_point_has_room(&maps, 0x180000, thread_va, 0x1000));
+    assert_false(hs_safe_point_has_room(&maps, 0x300800, thread_va, 16));
+    assert_false(hs_safe_point_has_room(&maps, 0x250000, thread_va, 16));
+    /* The kernel makes room below, as far as it leaves a gap to the next mapping. */
+    assert_true(hs_safe_point_has_room(&maps, 0x7f00100, 0x1234, 0x10000));
+    items[2].end_va = 0x7e00000;
+    assert_false(hs_safe_point_has_room(&maps, 0x7f00100, 0x1234, 0x10000));
+    assert_true(hs_safe_point_has_room(&maps, 0x7f20000, 0x1234, 0x10000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sure_waits), cmocka_unit_test(test_running),
+        cmocka_unit_test(test_futex),      cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_own_malloc), cmocka_unit_test(test_room),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
