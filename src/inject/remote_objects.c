@@ -84,6 +84,21 @@ static void take_part(const ElfW(Phdr) * part, uint64_t headers_va, struct parts
     }
 }
 
+/* Of an object that does not say where its headers are to be (a loader started as a program): they follow the
+ * file's header, which is where the object begins. */
+static void find_bias(const struct hs_remote_memory *memory, uint64_t headers_va,
+                      struct parts *parts)
+{
+    ElfW(Ehdr) head;
+    uint64_t base_va = hs_align_down(headers_va, 4096);
+    if (hs_remote_memory_read(memory, base_va, &head, sizeof(head)) == 0 &&
+        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
+        base_va + head.e_phoff == headers_va) {
+        parts->bias_va = base_va;
+        parts->has_bias = true;
+    }
+}
+
 /* `parts->has_bias`: the caller knows it. (PT_PHDR, where there is one, comes before what needs it.) */
 static bool read_parts(const struct hs_remote_memory *memory, uint64_t headers_va, uint64_t count,
                        struct parts *parts, struct hs_remote_object *object)
@@ -94,6 +109,9 @@ static bool read_parts(const struct hs_remote_memory *memory, uint64_t headers_v
         return false;
     }
     object->start_va = object->end_va = 0;
+    if (!parts->has_bias && headers[0].p_type != PT_PHDR) {
+        find_bias(memory, headers_va, parts);
+    }
     for (uint64_t i = 0; i < count; i++) {
         take_part(&headers[i], headers_va, parts, object);
     }

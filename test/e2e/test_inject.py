@@ -148,6 +148,16 @@ def test_always_in_malloc(inject, sleepers):
     print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
 
 
+def test_all_comes_and_goes(inject, sleepers):
+    """Libraries, children and threads that come and go meanwhile."""
+    with running([sleepers, "come_and_go"]) as program:
+        said = inject(program.pid, "injected", "-n", 200, "-p", 20000, timeout=600)
+        assert said["error"] == "0", said
+        program.send_signal(signal.SIGTERM)
+        assert int(finish(program)["forks"]) > 0
+    print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
+
+
 def test_own_malloc(inject, target):
     """A program with an allocator of its own: in a wait, but not while it runs."""
     program_path = target("own_malloc_sleeper")
@@ -460,6 +470,29 @@ void _start(void)
         pytest.skip("gcc makes no 32-bit programs here: " + made.stderr.splitlines()[0])
     with running([tmp_path / "small"]) as program:
         assert "32-bit" in inject(program.pid)["words"]
+
+
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="no musl-gcc")
+def test_musl(inject, tmp_path):
+    source = tmp_path / "sleep.c"
+    source.write_text('#include <stdio.h>\n#include <unistd.h>\n'
+                      'int main(void) { puts("ready"); fflush(stdout); sleep(20); return 0; }\n')
+    subprocess.run(["musl-gcc", source, "-o", tmp_path / "sleep"], check=True)
+    with running([tmp_path / "sleep"]) as program:
+        wait_for_call(program.pid)
+        said = inject(program.pid)
+        assert "not glibc" in said["words"] and "ld-musl" in said["detail"], said
+
+
+def test_started_by_its_loader(inject, sleepers):
+    """ld.so PROGRAM: for the kernel, the program is the loader."""
+    loader = "/lib64/ld-linux-x86-64.so.2"
+    if not os.path.exists(loader):
+        pytest.skip("no " + loader)
+    with running([loader, sleepers, "nanosleep", "2000"]) as program:
+        wait_for_call(program.pid)
+        assert_called(inject(program.pid))
+        assert finish(program)["result"] == "0"
 
 
 def test_stopped(inject, sleepers):

@@ -7,9 +7,11 @@
  * sleepers churn THREADS: that many threads in malloc and free all the time.
  * sleepers signals|ignore_segv|ignore_both|block_all|undumpable|seccomp|no_fds [MILLISECONDS]: sleeps so long in that
  *     state, and says which signals it got, how often.
+ * sleepers come_and_go: loads and unloads, forks, begins and ends threads, all the time.
  * sleepers registers: keeps patterns in registers, flags and errno, and looks at them all the time.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -338,6 +340,66 @@ static int wait_once(int which)
     return 0;
 }
 
+/* Libraries that come and go in one thread, children in another, small stacks in short threads: until SIGTERM. */
+static void *load_and_unload(void *arg)
+{
+    while (!handled[SIGTERM]) {
+        void *handle = dlopen("libanl.so.1", RTLD_NOW);
+        if (!handle || dlclose(handle)) {
+            exit(4);
+        }
+    }
+    return arg;
+}
+
+static void *fork_and_wait(void *arg)
+{
+    uint64_t *count = arg;
+    while (!handled[SIGTERM]) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            void *volatile p = malloc(1000);
+            free(p);
+            _exit(p ? 7 : 8);
+        }
+        if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+            exit(5);
+        }
+        ++*count;
+    }
+    return NULL;
+}
+
+static void *end_at_once(void *arg)
+{
+    free(malloc(100));
+    return arg;
+}
+
+static int come_and_go(void)
+{
+    pthread_t loader, forker, brief;
+    pthread_attr_t attr;
+    uint64_t fork_count = 0;
+    struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGTERM, &action, NULL);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 16384);
+    pthread_create(&loader, NULL, load_and_unload, NULL);
+    pthread_create(&forker, NULL, fork_and_wait, &fork_count);
+    printf("ready\n");
+    while (!handled[SIGTERM]) {
+        if (pthread_create(&brief, &attr, end_at_once, NULL) == 0) {
+            pthread_join(brief, NULL);
+        }
+    }
+    pthread_join(loader, NULL);
+    pthread_join(forker, NULL);
+    printf("forks %llu\n", (unsigned long long)fork_count);
+    return 0;
+}
+
 static volatile int is_over;
 static uint64_t churned[64];
 
@@ -490,6 +552,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(kind, "churn") == 0) {
         return churn_all(milliseconds);
+    }
+    if (strcmp(kind, "come_and_go") == 0) {
+        return come_and_go();
     }
     if (strcmp(kind, "registers") == 0) {
         return watch_registers();
