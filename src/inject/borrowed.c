@@ -78,9 +78,13 @@ static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes
 
 /* --- loading ----------------------------------------------------------------------------------- */
 
+/* Where sysctl vm.memfd_noexec asks for it: sealed against being made a program. Libraries can be loaded from it. */
+#define MEMFD_NOEXEC_SEAL 8U
+
 static int make_memfd(struct hs_inject_session *s, int *ret_fd)
 {
-    uint64_t name_va, value = 0;
+    uint64_t name_va = 0, value = 0;
+    int32_t error = 0;
     const char *name = s->request->library_name ? s->request->library_name : "";
     char text[PATH_BYTES];
     snprintf(text, sizeof(text), "%.200s", name);
@@ -89,6 +93,13 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
     }
     if (r == HS_INJECT_DONE && (int64_t)value < 0) {
+        r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va,
+                 MFD_CLOEXEC | MEMFD_NOEXEC_SEAL, &value);
+    }
+    if (r == HS_INJECT_DONE && (int64_t)value < 0) {
+        if (hs_remote_memory_read(&s->memory, s->errno_va, &error, sizeof(error)) == 0) {
+            hs_inject_session_say(s, "%s", strerror(error));
+        }
         return HS_INJECT_NO_MEMFD;
     }
     *ret_fd = (int)value;
@@ -244,22 +255,22 @@ static int call_function(struct hs_inject_session *s)
 
 int hs_borrowed_run(struct hs_inject_session *s)
 {
-    uint64_t errno_va = hs_remote_thread_va(&s->tracee.start) + (uint64_t)s->errno_off;
+    s->errno_va = hs_remote_thread_va(&s->tracee.start) + (uint64_t)s->errno_off;
     int32_t old_errno = 0;
     int r = HS_INJECT_DONE;
     if (s->errno_off == 0) {
-        r = call(s, "__errno_location", s->errno_function_va, 0, 0, 0, &errno_va);
+        r = call(s, "__errno_location", s->errno_function_va, 0, 0, 0, &s->errno_va);
     }
     if (r != HS_INJECT_DONE) {
         return r;
     }
-    if (hs_remote_memory_read(&s->memory, errno_va, &old_errno, sizeof(old_errno)) < 0) {
+    if (hs_remote_memory_read(&s->memory, s->errno_va, &old_errno, sizeof(old_errno)) < 0) {
         return HS_INJECT_BAD_MEMORY;
     }
     r = s->function_va == 0 ? load(s) : HS_INJECT_DONE;
     r = r == HS_INJECT_DONE ? call_function(s) : r;
     if (r != HS_INJECT_DIED) {
-        hs_remote_memory_write(&s->memory, errno_va, &old_errno, sizeof(old_errno));
+        hs_remote_memory_write(&s->memory, s->errno_va, &old_errno, sizeof(old_errno));
     }
     return r;
 }

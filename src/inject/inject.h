@@ -19,8 +19,8 @@
  *           signal mask and dispositions are as before, and of mappings and descriptors nothing is new
  *           but the library (and what the function itself leaves).
  * Threads   any; each call runs in a thread of its own, which the kernel lets go of the target even when
- *           it fails. Meanwhile no other thread of ours may wait for the target's threads (wait4 with
- *           __WALL for any child).
+ *           it fails. Meanwhile no other thread of ours may wait for whatever child comes (wait, waitpid(-1)):
+ *           it would get what the kernel has to tell of the target.
  * Fails     enum hs_inject_error. The target goes on as before after all of them but
  *           HS_INJECT_CRASHED, HS_INJECT_HUNG (the call was given up in its midst), HS_INJECT_DIED.
  *           If we are killed with SIGKILL while the thread is borrowed (a millisecond), the target dies too.

@@ -45,6 +45,7 @@ struct hs_inject_session {
     uint64_t syscall_va;        /* syscall(3) */
     uint64_t errno_function_va; /* __errno_location */
     int64_t errno_off; /* of errno from where libc keeps what it knows of a thread; 0: not known */
+    uint64_t errno_va; /* of the borrowed thread */
 
     struct hs_wait_clock clock;
     struct hs_tracee tracee;

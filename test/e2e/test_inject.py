@@ -423,6 +423,20 @@ def test_chroot_with_proc(inject, sleepers, chroot):
         assert finish(program)["result"] == "0"
 
 
+def test_other_pid_namespace(inject, sleepers):
+    """Where it has another number, and where files in memory may not be programs."""
+    probe = subprocess.run(["unshare", "-pf", "--mount-proc", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("no pid namespaces here")
+    command = f"echo 2 > /proc/sys/vm/memfd_noexec; {sleepers} nanosleep 3000 & wait"
+    with running(["unshare", "-pf", "--kill-child", "--mount-proc", "sh", "-c", command]) as outer:
+        inner = subprocess.run(["pgrep", "-f", f"^{sleepers} nanosleep 3000"], capture_output=True, text=True,
+                               check=True).stdout.split()
+        wait_for_call(inner[0])
+        assert_called(inject(inner[0], "injected_fd", "-f"), fd="hello")
+        assert "result 0" in outer.stdout.read()
+
+
 # --- refused, in words ---
 
 
@@ -633,5 +647,6 @@ def test_library_that_is_none(inject, sleepers, tmp_path):
 def test_no_descriptor_left(inject, sleepers):
     with running([sleepers, "no_fds", "3000"]) as program:
         wait_for_call(program.pid)
-        assert "short of descriptors" in inject(program.pid)["words"]
+        said = inject(program.pid)
+        assert "short of descriptors" in said["words"] and "Too many open files" in said["detail"], said
         assert finish(program)["result"] == "0"

@@ -14,7 +14,7 @@ static volatile int sink;
 
 static NOINLINE void wait_here(void)
 {
-    for (;;) {
+    while (sink >= 0) {
         pause();
         sink++;
     }
