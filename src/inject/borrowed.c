@@ -78,9 +78,6 @@ static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes
 
 /* --- loading ----------------------------------------------------------------------------------- */
 
-/* Where sysctl vm.memfd_noexec asks for it: sealed against being made a program. Libraries can be loaded from it. */
-#define MEMFD_NOEXEC_SEAL 8U
-
 static int make_memfd(struct hs_inject_session *s, int *ret_fd)
 {
     uint64_t name_va = 0, value = 0;
@@ -91,10 +88,6 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     int r = put(s, text, strlen(text) + 1, &name_va);
     if (r == HS_INJECT_DONE) {
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
-    }
-    if (r == HS_INJECT_DONE && (int64_t)value < 0) {
-        r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va,
-                 MFD_CLOEXEC | MEMFD_NOEXEC_SEAL, &value);
     }
     if (r == HS_INJECT_DONE && (int64_t)value < 0) {
         if (hs_remote_memory_read(&s->memory, s->errno_va, &error, sizeof(error)) == 0) {
