@@ -300,6 +300,7 @@ print("result fine")
     print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server")
 def test_redis(inject, tmp_path):
     port = 20000 + os.getpid() % 20000
@@ -321,6 +322,7 @@ def test_redis(inject, tmp_path):
     print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("javac"), reason="no JDK")
 def test_java(inject, tmp_path):
     (tmp_path / "Busy.java").write_text("""
@@ -351,6 +353,7 @@ public class Busy {
     print("\n" + ", ".join(f"{key} {value}" for key, value in said.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="no node")
 def test_node(inject):
     script = """
