@@ -53,14 +53,31 @@ static size_t count_of_user(const struct hs_daemon *daemon, uid_t uid)
     return count;
 }
 
+/* Who was silent for longest gives way; `of_user`: of his connections only. False: all wait for something. */
+static bool make_room(struct hs_daemon *daemon, const struct hs_peer *newcomer, bool of_user)
+{
+    struct hs_peer *oldest = NULL;
+    for (size_t i = 0; i < daemon->peer_count; i++) {
+        struct hs_peer *peer = daemon->peers[i];
+        if (!peer->awaited && (!of_user || peer->uid == newcomer->uid) &&
+            (!oldest || peer->heard_ns < oldest->heard_ns)) {
+            oldest = peer;
+        }
+    }
+    hs_peer_drop(daemon, oldest);
+    return oldest != NULL;
+}
+
 /* NULL: he is welcome. */
-static const char *why_not(const struct hs_daemon *daemon, const struct hs_peer *peer)
+static const char *why_not(struct hs_daemon *daemon, const struct hs_peer *peer)
 {
     if (!daemon->is_system && peer->uid != daemon->uid && peer->uid != 0) {
         return "this daemon serves another user";
     }
-    if (daemon->peer_count == HS_PEERS_MAX ||
-        (peer->uid != 0 && count_of_user(daemon, peer->uid) >= HS_PEERS_OF_USER_MAX)) {
+    bool is_his_share_taken =
+        peer->uid != 0 && count_of_user(daemon, peer->uid) >= HS_PEERS_OF_USER_MAX;
+    if ((is_his_share_taken && !make_room(daemon, peer, true)) ||
+        (daemon->peer_count == HS_PEERS_MAX && !make_room(daemon, peer, false))) {
         return "there are too many connections; try again later";
     }
     return NULL;

@@ -3,7 +3,8 @@
  *
  * A request is one datagram, its answer another; nothing is buffered, and who does not take his answer is hung
  * up on. Who says nothing for a while, too, unless he waits for a session's end. A user has a share of the
- * connections, so that nobody can take them all; root's are not counted.
+ * connections, so that nobody can take them all (root's are not counted); when they are taken, the one that was
+ * silent for longest gives way.
  *
  * Holds     a peer's credentials are the kernel's, as of its connect().
  * Threads   one.
