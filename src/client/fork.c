@@ -13,6 +13,7 @@
 #include "client/register.h"
 #include "client/sandbox.h"
 #include "client/thread.h"
+#include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 
 /* Deaths that are written down after a fork: as many as there are records, within these. */
@@ -176,11 +177,13 @@ void hs_fork_forget_noted(void)
 bool hs_fork_begin(const char *name)
 {
     int fd;
-    if (hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF ||
-        hs_sandbox_is_tight() || hs_region_create_file(&fd) < 0) {
+    bool is_dormant = hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF;
+    /* A daemon wants to know of a dormant child, a collector that has switched us off does not. */
+    if ((is_dormant && name[0] != '/') || hs_sandbox_is_tight() || hs_region_create_file(&fd) < 0) {
         return false;
     }
-    bool is_ok = hs_fork_copy(&moment, ring, fd) && hs_register(name, fd, 0) == 0;
+    bool is_ok = hs_fork_copy(&moment, ring, fd) &&
+                 hs_register(name, fd, is_dormant ? HS_HELLO_DORMANT : 0) == 0;
     hs_sys_close(fd);
     if (ring) {
         hs_sys_munmap(ring, sizeof(*ring));

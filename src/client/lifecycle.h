@@ -10,7 +10,7 @@
  * Everything is set up inside the first allocation of the process, which comes before any
  * constructor of ours. A forked child shares the region's pages with its parent and so must not
  * write: a page that the kernel empties in children (MADV_WIPEONFORK) says so at its first slow path.
- * With its first sample it begins a region of its own (fork.h), if it was fork(2) that made it: of a raw
+ * With its first sample, or, dormant, when it has allocated some, it begins a region of its own (fork.h), if it was fork(2) that made it: of a raw
  * clone nobody tells us before, and it is OFF. A vfork child runs in the parent's memory, and its
  * allocations are the parent's.
  *

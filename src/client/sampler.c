@@ -116,6 +116,9 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     uint64_t interval = tls->interval_bytes;
     if (interval == HS_INTERVAL_OFF) {
+        if (!is_on) {
+            hs_lifecycle_follow_fork(); /* dormant too, but known */
+        }
         sleep_on(tls, floor);
         return false;
     }
@@ -140,12 +143,15 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
 HS_COLD void hs_sampler_follow_fork(void)
 {
     struct hs_tls *tls = &hs_tls;
-    if (tls->rng != 0 && tls->interval_bytes > 1) {
+    uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
+    if (tls->generation != 0 && tls->interval_bytes == HS_INTERVAL_OFF) {
+        tls->left_bytes = floor + HS_SAMPLER_SETTLED_BYTES;
+    } else if (tls->rng != 0 && tls->interval_bytes > 1) {
         tls->rng = hs_mix64(tls->rng + hs_sys_getpid()) | 1;
         if (tls->self) {
             tls->self->gap_count = 0;
         }
         uint64_t gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
-        set_gap(tls, hs_load_relaxed(&hs_control_page.control.floor_bytes), gap ? gap : 1);
+        set_gap(tls, floor, gap ? gap : 1);
     }
 }

@@ -34,6 +34,10 @@
 /* A gap that is never reached: recording is off. Below the step of the floor. */
 #define HS_SAMPLER_NEVER (UINT64_C(1) << 47)
 
+/* A forked child of a dormant process that has allocated so much is one that stays, rather than one that
+ * executes another program: it announces itself. */
+#define HS_SAMPLER_SETTLED_BYTES UINT64_C(65536)
+
 struct hs_sample {
     uint32_t hits; /* 0: exact */
     uint32_t interval_idx;

@@ -66,6 +66,8 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     target->uid = guest->uid;
     target->hello_flags = guest->hello.flags;
     target->is_dormant = (guest->hello.flags & HS_HELLO_DORMANT) != 0;
+    /* Of a child whose parent was recorded: that is in it, too. */
+    target->has_recorded = target->is_dormant && target->region.header.interval_count > 1;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
     target->rss_period_max_ns = HS_RSS_PERIOD_MAX_NS;
     introduce(target);
@@ -247,6 +249,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
     }
     shorten(target, snap);
+    snap->is_from_startup &= !target->is_late;
     hs_process_names_apply(&target->names, snap);
     snap->is_final = is_final;
     snap->has_own_malloc = (target->hello_flags & HS_HELLO_OWN_MALLOC) != 0;

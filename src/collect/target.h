@@ -49,6 +49,7 @@ struct hs_target {
     bool is_above;            /* and whether a limit was passed */
     bool is_dormant;          /* it records nothing */
     bool has_recorded;        /* it did, in a session that is over */
+    bool is_late;             /* forked from a process that was not recorded from its start */
     /* Set when a session began after the process did: what was before is not in it. */
     uint64_t session_start_ns;       /* CLOCK_MONOTONIC; 0: since the process began to record */
     uint64_t session_interval_bytes; /* 0: as the region says */
@@ -85,7 +86,7 @@ void hs_target_end_session(struct hs_target *target);
 /* Does it record, with everything since its start? */
 static inline bool hs_target_is_from_startup(const struct hs_target *target)
 {
-    return !target->is_dormant && target->session_start_ns == 0 &&
+    return !target->is_dormant && !target->is_late && target->session_start_ns == 0 &&
            target->region.header.is_from_startup != 0;
 }
 

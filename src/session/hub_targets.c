@@ -39,14 +39,16 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
     target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
     session->has_begun = true;
     hs_pid_list_add(&session->seen, target->pid);
+    if (!hs_target_is_from_startup(target)) {
+        hs_pid_list_add(&session->late, target->pid);
+    }
     hs_pid_list_drop(&session->expected, target->pid);
     return HS_HUB_RECORDED;
 }
 
 /* --- images that begin ------------------------------------------------------------------------- */
 
-static struct hs_session *session_of_parent(const struct hs_hub *hub,
-                                            const struct hs_target *target)
+static struct hs_session *session_of_parent(const struct hs_hub *hub, struct hs_target *target)
 {
     pid_t told = (pid_t)target->region.header.forked_from_pid, parent = 0;
     struct hs_proc_stat stat;
@@ -60,6 +62,8 @@ static struct hs_session *session_of_parent(const struct hs_hub *hub,
         struct hs_session *session = hub->sessions[i];
         if (hs_session_is_allowed(session, target->uid) &&
             (hs_pid_list_has(&session->seen, told) || hs_pid_list_has(&session->seen, parent))) {
+            target->is_late =
+                hs_pid_list_has(&session->late, told) || hs_pid_list_has(&session->late, parent);
             return session;
         }
     }

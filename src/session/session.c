@@ -64,6 +64,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
         hs_symbol_wanted_deinit(&session->wanted);
         hs_session_settings_deinit(&session->settings);
         free(session->seen.pids);
+        free(session->late.pids);
         free(session->expected.pids);
         free(session);
     }

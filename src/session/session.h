@@ -96,6 +96,7 @@ struct hs_session {
     uint64_t dump_count;
     uint64_t ended_sample_count; /* of images that ended */
     struct hs_pid_list seen;     /* processes it has, or had: their forked children are its, too */
+    struct hs_pid_list late;     /* of these, those that were not recorded from their start */
     struct hs_pid_list expected; /* running ones that are about to get a client for it */
 };
 

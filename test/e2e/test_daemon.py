@@ -435,3 +435,61 @@ def test_list_is_readable(daemon, target):
         text = daemon.ask("list", env={"COLUMNS": columns}).stdout
         assert str(program.pid) in text and max(map(len, text.splitlines())) <= columns
     assert "phases-*, other" in text
+
+
+# --- forked children ----------------------------------------------------------------------------
+
+WORKERS = """
+import os, sys, time
+def work():
+    x = []
+    while True:
+        x.append(bytes(100_000)); time.sleep(0.01)
+        if len(x) > 50: x.clear()
+for i in range(2):
+    if os.fork() == 0: work()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_of_a_running_server(daemon):
+    """Forked before the session began: they share the dormant parent's settings, and then have their own regions."""
+    program = daemon.launch([PYTHON, "-c", WORKERS])
+    program.process.stdout.readline()
+    name = daemon.begin("-p", program.pid, "-i", 4096)
+    wait_until(lambda: daemon.session(name)["running_count"] == 3)
+    time.sleep(0.3)
+    processes = daemon.stop().report()["processes"]
+    children = [p for p in processes if p["pid"] != program.pid]
+    assert len(processes) == 3 and all(c["forked_from_pid"] == program.pid for c in children)
+    assert all(c["alloc"]["bytes"] > 1_000_000 and not c["is_from_startup"] for c in children)
+    for child in children:
+        os.kill(child["pid"], signal.SIGKILL)
+
+
+def test_a_program_that_went_to_the_background(daemon):
+    """Its first process is gone; the child that stays has announced itself, dormant."""
+    code = "import os, time\nif os.fork(): os._exit(0)\nx = [bytes(10000) for i in range(20)]\nprint(os.getpid(), flush=True)\n" \
+           "while True: x.append(bytes(10000)); time.sleep(0.01)"
+    done = subprocess.Popen([PYTHON, "-c", code], env=daemon.preloaded(), stdout=subprocess.PIPE, text=True)
+    pid = int(done.stdout.readline())
+    done.wait()
+    try:
+        wait_until(lambda: daemon.client(pid))
+        assert daemon.client(pid)["is_dormant"]
+        name = daemon.begin("-n", "python3*", "--no-startup")
+        wait_until(lambda: daemon.session(name)["sample_count"] > 10)
+        (process,) = daemon.stop().report()["processes"]
+        assert process["pid"] == pid and not process["is_from_startup"]
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        done.stdout.close()
+
+
+def test_children_that_only_execute_do_not_announce_themselves(daemon):
+    before = daemon.list()["daemon"]
+    assert before["pid"] == daemon.pid
+    daemon.begin("-n", "nothing")
+    daemon.run(["/bin/sh", "-c", "for i in 1 2 3 4 5; do $(/bin/true); done"])
+    assert daemon.list()["clients"] == []

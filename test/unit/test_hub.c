@@ -62,6 +62,8 @@ static void process_init(struct process *p, const char *name, uint64_t interval_
     close(ready[1]);
     region_writer_init(&p->w, &(struct region_plan){ 64, 4096 });
     p->w.control->interval_bytes = interval_bytes;
+    p->w.header->interval_count =
+        interval_bytes ? 2 : 1; /* the first one is taken when it is used */
     p->w.header->pid = (uint32_t)p->pid;
     p->w.header->is_from_startup = 1;
     p->w.header->start_boot_ns = UINT64_MAX / 2;
@@ -326,6 +328,14 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     hs_hub_turn(world.hub, now_ns());
     announce(world.hub, &child);
     assert_int_equal(child.w.control->interval_bytes, 4096);
+    struct process
+        heir; /* dormant, with what its parent had recorded for somebody: not to be had */
+    process_init(&heir, "hs-heir", 0);
+    heir.w.header->interval_count = 2;
+    heir.w.header->forked_from_pid = (uint32_t)parent.pid;
+    announce(world.hub, &heir);
+    assert_int_equal(heir.w.control->interval_bytes, HS_INTERVAL_OFF);
+    process_deinit(&heir);
     hs_session_settings_deinit(&session->settings);
     session->settings = everything;
     session->settings.interval_bytes = 4096;
@@ -334,6 +344,7 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     assert_int_equal(stranger.w.control->interval_bytes, HS_INTERVAL_OFF);
     hs_hub_stop(world.hub, session, now_ns());
     assert_int_equal(trace.profile->process_count, 2);
+    assert_false(trace.profile->processes[1].is_from_startup); /* as its parent was not */
     trace_deinit(&trace);
     hs_hub_free(world.hub);
     process_deinit(&parent);
