@@ -224,6 +224,12 @@ int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint
 {
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
+    if (registry->config.on_begin && guest->pid <= 0) {
+        /* Who stays for long must learn of its end, and have it once. */
+        close(guest->region_fd);
+        count_bad(registry, "its process cannot be seen from here");
+        return -ESRCH;
+    }
     int r = hs_target_open(guest, now_ns, &target, &why);
     if (r < 0) {
         count_bad(registry, why);

@@ -76,7 +76,7 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     }
     if (guest->is_gone || is_impostor(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
-    } else {
+    } else if (!target->is_dormant) {
         hs_target_look(target, now_ns);
     }
     *ret_target = target;

@@ -71,6 +71,11 @@ static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Star
     order->temp_name = strdup(request->temp_name);
     order->final_name = strdup(request->final_name);
     order->path = strdup(request->path);
+    for (char *c = order->path; c && *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 127) {
+            *c = '?'; /* it goes to logs and terminals, and nowhere else */
+        }
+    }
     return order->temp_name && order->final_name && order->path ? NULL : "out of memory";
 }
 

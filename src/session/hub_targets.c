@@ -87,8 +87,8 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
 {
     struct hs_process_facts facts;
     uint64_t now_ns = clock_ns();
-    if (target->is_dormant && target->has_ended) {
-        return; /* there is nothing in it, and nothing to come */
+    if (target->is_dormant && (target->has_ended || hub->session_count == 0)) {
+        return; /* there is nothing in it, and nothing to come, or nobody wants it */
     }
     struct hs_session *holder = session_that_expects(hub, target);
     if (!holder) {
