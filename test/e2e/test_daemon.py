@@ -454,10 +454,12 @@ sys.stdin.read()
 
 
 def test_workers_of_a_running_server(daemon):
-    """Forked before the session began: they share the dormant parent's settings, and then have their own regions."""
-    program = daemon.launch([PYTHON, "-c", WORKERS])
+    """Forked before the session began; each has its own region."""
+    script = daemon.folder / "hs-workers.py"
+    script.write_text(WORKERS)
+    program = daemon.launch([PYTHON, script])
     program.process.stdout.readline()
-    name = daemon.begin("-p", program.pid, "-i", 4096)
+    name = daemon.begin("-n", "hs-workers.py", "-i", 4096)
     wait_until(lambda: daemon.session(name)["running_count"] == 3)
     time.sleep(0.3)
     processes = daemon.stop().report()["processes"]
@@ -472,13 +474,15 @@ def test_a_program_that_went_to_the_background(daemon):
     """Its first process is gone; the child that stays has announced itself, dormant."""
     code = "import os, time\nif os.fork(): os._exit(0)\nx = [bytes(10000) for i in range(20)]\nprint(os.getpid(), flush=True)\n" \
            "while True: x.append(bytes(10000)); time.sleep(0.01)"
-    done = subprocess.Popen([PYTHON, "-c", code], env=daemon.preloaded(), stdout=subprocess.PIPE, text=True)
+    script = daemon.folder / "hs-background.py"
+    script.write_text(code)
+    done = subprocess.Popen([PYTHON, script], env=daemon.preloaded(), stdout=subprocess.PIPE, text=True)
     pid = int(done.stdout.readline())
     done.wait()
     try:
         wait_until(lambda: daemon.client(pid))
         assert daemon.client(pid)["is_dormant"]
-        name = daemon.begin("-n", "python3*", "--no-startup")
+        name = daemon.begin("-n", "hs-background.py", "--no-startup")
         wait_until(lambda: daemon.session(name)["sample_count"] > 10)
         (process,) = daemon.stop().report()["processes"]
         assert process["pid"] == pid and not process["is_from_startup"]
