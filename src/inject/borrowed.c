@@ -27,8 +27,8 @@
 #include "rt/sys.h"
 #include "util/write_all.h"
 
-/* A call that takes longer waits for something that does not come. */
-#define CALL_NS    UINT64_C(5000000000)
+/* A call that sleeps after this long waits for something that does not come. */
+#define CALL_NS    UINT64_C(2000000000)
 #define PATH_BYTES 256U
 
 static int translate(struct hs_inject_session *s, enum hs_tracee_outcome outcome, const char *what)

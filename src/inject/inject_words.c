@@ -55,7 +55,7 @@ static const char *const words[HS_INJECT_ERROR_N] = {
     [HS_INJECT_CRASHED] = "the call crashed; the program goes on, but may have been harmed",
     [HS_INJECT_HUNG] = "the call took too long and was given up; the program goes on, but may wait "
                        "for ever when it loads libraries",
-    [HS_INJECT_DIED] = "it ended meanwhile",
+    [HS_INJECT_DIED] = "it ended meanwhile, or has become another program",
     [HS_INJECT_BAD_MEMORY] = "what its loader keeps in memory makes no sense",
     [HS_INJECT_OURS] = "we ran out of memory, threads or descriptors",
 };

@@ -13,11 +13,16 @@
 
 #include "rt/base.h"
 #include "rt/sys.h"
+#include "util/proc.h"
 
 /* A stop comes within microseconds, and sleeping takes longer than that: so it is awaited awake at first. But the
  * tracee may need this very processor. */
-#define AWAKE_NS           30000U
-#define ASLEEP_NS          15000
+#define AWAKE_NS  30000U
+#define ASLEEP_NS 15000
+
+/* A call that is at work is given this much more time, and looked at so often. */
+#define WORK_NS            UINT64_C(60000000000)
+#define RETRY_NS           UINT64_C(100000000)
 
 #define HS_PTRACE_GET_RSEQ 0x420f
 
@@ -166,6 +171,9 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
             0) {
         return -errno;
     }
+    if (ptrace(PTRACE_SETOPTIONS, tracee->tid, NULL, (void *)(intptr_t)PTRACE_O_TRACEEXEC) != 0) {
+        return -errno;
+    }
     if (iov.iov_len >= sizeof(tracee->state)) {
         return -E2BIG; /* there may be more than we got */
     }
@@ -247,8 +255,16 @@ static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
     return HS_TRACEE_HUNG;
 }
 
+/* Asleep, it waits for a lock, most likely; otherwise it works, or waits for a disk, and will come to an end. */
+static bool is_asleep(const struct hs_tracee *tracee)
+{
+    struct hs_proc_stat stat;
+    return hs_proc_read_stat(tracee->tid, &stat) < 0 || stat.state == 'S';
+}
+
 static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns)
 {
+    const uint64_t last_ns = deadline_ns + WORK_NS;
     tracee->is_at_signal = false;
     int status = 0;
     for (;;) {
@@ -257,6 +273,9 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
         }
         tracee->is_stopped = false;
         int r = await(tracee, deadline_ns, &status);
+        while (r == -ETIMEDOUT && !is_asleep(tracee) && now_ns() < last_ns) {
+            r = await(tracee, now_ns() + RETRY_NS, &status);
+        }
         if (r == -ETIMEDOUT) {
             return give_up(tracee);
         }
@@ -264,6 +283,12 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             return gone(tracee);
         }
         tracee->is_stopped = true;
+        if (status >> 16 == PTRACE_EVENT_EXEC) {
+            /* Another program by now: nothing of what we have kept is its own, but for the mask. */
+            set_mask(tracee, tracee->signal_mask);
+            detach(tracee, 0);
+            return gone(tracee);
+        }
         if (is_event_stop(status)) {
             continue; /* the whole process is being stopped: this thread will be, when it is released */
         }

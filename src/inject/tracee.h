@@ -82,6 +82,7 @@ int hs_tracee_borrow(struct hs_tracee *tracee);
 /* Reserves room below what is in use of the stack: its address, a multiple of 16. */
 uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes);
 
+/* `deadline_ns`: when it is given up if it sleeps then, as it would for a lock that is not let go. */
 enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t function_va,
                                       const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX],
                                       uint64_t deadline_ns, uint64_t *ret_result);

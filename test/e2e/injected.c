@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static int call_count;
@@ -90,6 +91,16 @@ int injected_exec(void *arg)
 {
     (void)arg;
     return execlp("sleep", "sleep", "3", (char *)NULL);
+}
+
+int injected_work(void *arg)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - begin.tv_sec < 4);
+    return work(arg);
 }
 
 int injected_hang(void *arg)

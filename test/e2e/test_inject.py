@@ -261,7 +261,18 @@ def test_a_call_that_hangs(inject, sleepers):
         wait_for_call(program.pid)
         said = inject(program.pid, "injected_hang")
         assert "took too long" in said["words"], said
+        assert float(said["stopped_us"]) < 4000000, said
         assert_called(inject(program.pid, library="-"))
+        assert finish(program)["result"] == "0"
+
+
+def test_a_call_that_works_long(inject, sleepers):
+    """Longer than any lock would be waited for: it is let finish."""
+    with running([sleepers, "nanosleep", "5000"]) as program:
+        wait_for_call(program.pid)
+        said = inject(program.pid, "injected_work")
+        assert_called(said)
+        assert float(said["stopped_us"]) > 2500000
         assert finish(program)["result"] == "0"
 
 
@@ -274,7 +285,8 @@ def test_killed_meanwhile(inject, sleepers):
 def test_execs_meanwhile(inject, sleepers):
     with running([sleepers, "nanosleep", "5000"]) as program:
         wait_for_call(program.pid)
-        assert "ended" in inject(program.pid, "injected_exec")["words"]
+        assert "another program" in inject(program.pid, "injected_exec")["words"]
+        assert program.wait(timeout=20) == 0  # which is none the worse for it
 
 
 # --- real programs ---
