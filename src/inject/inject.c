@@ -156,6 +156,14 @@ static int choose_trap(struct hs_inject_session *s)
     return HS_INJECT_DONE;
 }
 
+/* Has it executed another program since we opened its memory? */
+static bool is_other_program(const struct hs_inject_session *s)
+{
+    char byte;
+    return s->maps.count == 0 ||
+           hs_remote_memory_read(&s->memory, s->maps.items[0].start_va, &byte, 1) == -ESRCH;
+}
+
 static int prepare(struct hs_inject_session *s)
 {
     s->prepared_ns = now_ns();
@@ -166,6 +174,9 @@ static int prepare(struct hs_inject_session *s)
     if (r < 0) {
         return r == -ENOMEM ? HS_INJECT_OURS
                             : hs_inject_check_refusal(s->request->pid, -r, s->result->detail);
+    }
+    if (is_other_program(s)) {
+        return HS_INJECT_DIED;
     }
     r = hs_remote_objects_load(s->view_tid, &s->memory, &s->objects);
     if (r != HS_INJECT_DONE) {
