@@ -20,6 +20,7 @@
 
 #include "arch/remote.h"
 #include "inject/inject.h"
+#include "rt/base.h"
 #include "util/proc.h"
 
 #define STATUS_BYTES       8192U
@@ -86,29 +87,53 @@ static pid_t find_living(pid_t pid, char state)
     return found;
 }
 
-/* Frozen by its control group: it would stop when it is thawed. */
-static bool is_frozen(pid_t tid)
+/* Where the freezer may be: the one hierarchy of today, that beside older ones, and the older one. */
+static const struct freezer {
+    const char *line; /* of /proc/PID/cgroup; the group follows */
+    const char *folder;
+    const char *file;
+    const char *word; /* in there when it is frozen */
+} freezers[] = {
+    { "0::", "/sys/fs/cgroup", "cgroup.events", "frozen 1" },
+    { "0::", "/sys/fs/cgroup/unified", "cgroup.events", "frozen 1" },
+    { ":freezer:", "/sys/fs/cgroup/freezer", "freezer.state", "FROZEN" },
+};
+
+static bool is_frozen_by(const struct freezer *freezer, const char *groups)
 {
-    char text[4096], path[4096 + 64], events[256];
-    size_t bytes = 0;
-    if (hs_proc_read(tid, "cgroup", text, sizeof(text) - 1, &bytes) < 0) {
-        return false;
-    }
-    text[bytes] = '\0';
-    const char *group = strstr(text, "0::");
+    char path[4096 + 64], text[256];
+    const char *group = strstr(groups, freezer->line);
     if (!group) {
         return false;
     }
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/cgroup.events", (int)strcspn(group + 3, "\n"),
-             group + 3);
+    group += strlen(freezer->line);
+    snprintf(path, sizeof(path), "%s%.*s/%s", freezer->folder, (int)strcspn(group, "\n"), group,
+             freezer->file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;
     }
-    ssize_t got = read(fd, events, sizeof(events) - 1);
+    ssize_t got = read(fd, text, sizeof(text) - 1);
     close(fd);
-    events[got > 0 ? got : 0] = '\0';
-    return strstr(events, "frozen 1") != NULL;
+    text[got > 0 ? got : 0] = '\0';
+    return strstr(text, freezer->word) != NULL;
+}
+
+/* Frozen by its control group: it would stop when it is thawed. */
+static bool is_frozen(pid_t tid)
+{
+    char groups[4096];
+    size_t bytes = 0;
+    if (hs_proc_read(tid, "cgroup", groups, sizeof(groups) - 1, &bytes) < 0) {
+        return false;
+    }
+    groups[bytes] = '\0';
+    for (size_t i = 0; i < HS_COUNT_OF(freezers); i++) {
+        if (is_frozen_by(&freezers[i], groups)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* --- what program is it? ----------------------------------------------------------------------- */

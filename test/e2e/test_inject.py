@@ -553,23 +553,33 @@ def test_traced(inject, sleepers):
             tracer.wait()
 
 
-def test_frozen(inject, sleepers):
-    group = pathlib.Path(f"/sys/fs/cgroup/heapscope-test-{os.getpid()}")
+FREEZERS = [("/sys/fs/cgroup", "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1"),
+            ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1"),
+            ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED", "freezer.state", "FROZEN")]
+
+
+@pytest.mark.parametrize("freezer", FREEZERS, ids=[freezer[0] for freezer in FREEZERS])
+def test_frozen(inject, sleepers, freezer):
+    folder, switch, frozen, thawed, state, word = freezer
+    group = pathlib.Path(folder) / f"heapscope-test-{os.getpid()}"
+    if not (pathlib.Path(folder) / "cgroup.procs").exists():
+        pytest.skip(f"no control groups at {folder}")
     try:
         group.mkdir()
     except OSError as error:
-        pytest.skip(f"no control groups here: {error}")
+        pytest.skip(f"no control group can be made: {error}")
     try:
-        if not (group / "cgroup.freeze").exists():
-            pytest.skip("control groups of version 1")
         with running([sleepers, "nanosleep", "3000"]) as program:
+            wait_for_call(program.pid)
             (group / "cgroup.procs").write_text(str(program.pid))
-            (group / "cgroup.freeze").write_text("1")
-            end = time.monotonic() + 5
-            while "frozen 1" not in (group / "cgroup.events").read_text() and time.monotonic() < end:
-                time.sleep(0.01)
-            assert "frozen" in inject(program.pid)["words"]
-            (group / "cgroup.freeze").write_text("0")
+            (group / switch).write_text(frozen)
+            try:
+                end = time.monotonic() + 5
+                while word not in (group / state).read_text() and time.monotonic() < end:
+                    time.sleep(0.01)
+                assert "frozen" in inject(program.pid)["words"]
+            finally:
+                (group / switch).write_text(thawed)
             assert_called(inject(program.pid))
     finally:
         group.rmdir()
