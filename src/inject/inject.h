@@ -23,7 +23,7 @@
  *           it would get what the kernel has to tell of the target.
  * Fails     enum hs_inject_error. The target goes on as before after all of them but
  *           HS_INJECT_CRASHED, HS_INJECT_HUNG (the call was given up in its midst), HS_INJECT_DIED.
- *           If we are killed with SIGKILL while the thread is borrowed (a millisecond), the target dies too.
+ *           If we are killed with SIGKILL while the thread is borrowed, the target dies too.
  * See       docs/INJECTION.md
  */
 #pragma once
@@ -68,7 +68,7 @@ enum hs_inject_error {
     HS_INJECT_NO_MEMFD,     /* the target could not make one */
     HS_INJECT_REFUSED,      /* detail: what dlerror says */
     HS_INJECT_NO_SYMBOL,
-    HS_INJECT_NO_DESCRIPTOR, /* the call left none, or it could not be taken over */
+    HS_INJECT_NO_DESCRIPTOR, /* what the call left could not be taken over */
     HS_INJECT_CRASHED,       /* in the call; detail: where */
     HS_INJECT_HUNG,
     HS_INJECT_DIED,
@@ -79,12 +79,12 @@ enum hs_inject_error {
 
 struct hs_inject_request {
     pid_t pid; /* as we see it */
-    const char *
-        library_path; /* our file of the library; the target gets its bytes. NULL: it must be loaded */
+    /* Our file of the library; the target gets its bytes. NULL: it must be loaded already. */
+    const char *library_path;
     const char *library_name; /* how the target's maps show it: "/memfd:NAME (deleted)" */
-    const char
-        *symbol; /* int symbol(void *arg), in whatever object defines it, the last loaded first */
-    void *arg;   /* copied into the target before the call, and back after it; NULL with 0 bytes */
+    /* int symbol(void *arg), of whatever object defines it, the last loaded first. */
+    const char *symbol;
+    void *arg; /* copied into the target before the call, and back after it; NULL with 0 bytes */
     size_t arg_bytes; /* <= HS_INJECT_ARG_BYTES_MAX */
     /* >= 0: where in arg the call leaves an int32_t, the number of a descriptor of the target. We take
      * it over and close it there, within the same stop. A negative number there is no descriptor. -1: nothing. */
@@ -93,12 +93,14 @@ struct hs_inject_request {
 };
 
 struct hs_inject_result {
-    int64_t value;       /* what the function returned (an int) */
-    int fd;              /* the caller's to close; -1: none */
-    bool was_loaded;     /* the library was there before */
-    pid_t tid;           /* the borrowed thread */
-    uint64_t stopped_ns; /* how long it was borrowed, from our wish to have it to its release */
-    uint32_t try_count;  /* stops before, of any thread, that were no safe point */
+    int64_t value;   /* what the function returned (an int) */
+    int fd;          /* the caller's to close; -1: none */
+    bool was_loaded; /* the library was there before */
+    pid_t tid;       /* the borrowed thread */
+    /* How long it was borrowed: until its release, from our wish to have it, or, if it was running, from when it
+     * had stopped. */
+    uint64_t stopped_ns;
+    uint32_t try_count; /* stops before, of any thread, that were no safe point */
     char detail[HS_INJECT_DETAIL_BYTES];
 };
 
