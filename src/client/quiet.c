@@ -8,7 +8,8 @@
 #include "client/thread.h"
 #include "rt/sys.h"
 
-#define STEP_NS 50000
+/* Without the barrier: so often others have had the processor. */
+#define YIELDS 100
 
 /* Its stack and its thread-local storage may go at any moment. */
 static bool is_inside(const struct hs_thread *thread, uint32_t pid)
@@ -32,17 +33,27 @@ static bool is_any_inside(void)
     return hs_thread_is_any_attaching();
 }
 
+static void pass_barrier(void)
+{
+    if (hs_sys_barrier_of_all()) {
+        return;
+    }
+    for (unsigned i = 0; i < YIELDS; i++) {
+        hs_sys_yield();
+    }
+}
+
+/* We do not sleep: the kernel keeps only one note of how long an interrupted call has still to wait, and the thread
+ * may be borrowed in the midst of one. */
 bool hs_quiet_wait(uint64_t max_ns)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + max_ns;
-    if (!hs_sys_barrier_of_all()) {
-        hs_sys_sleep_ns(STEP_NS);
-    }
+    pass_barrier();
     while (is_any_inside()) {
         if (hs_sys_clock_ns(CLOCK_MONOTONIC) >= end_ns) {
             return false;
         }
-        hs_sys_sleep_ns(STEP_NS);
+        hs_sys_yield();
     }
     return true;
 }
