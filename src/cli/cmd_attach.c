@@ -121,9 +121,8 @@ static int parse(struct attach *a, int argc, char **argv)
         .command = "attach",
         .summary = "profile processes that run already",
         .operands_usage = "PID... | -n NAME",
-        .footer = "SIGUSR1 makes a dump. What a process allocated before is not seen, and its "
-                  "frees are ignored.\n"
-                  "'heapscope doctor PID' tells what may be in the way.",
+        .footer = "SIGUSR1 makes a dump. What a process allocated before is not seen, and its\n"
+                  "frees are ignored. 'heapscope doctor PID' tells what may be in the way.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_max = HS_OPERANDS_ANY,

@@ -30,9 +30,8 @@ int hs_cmd_detach(int argc, char **argv)
         .command = "detach",
         .summary = "leave processes that were attached to",
         .operands_usage = "PID...",
-        .footer =
-            "'heapscope attach' does that itself when it ends; this is for when it was killed.\n"
-            "What was recorded so far is lost. The client's code stays in the process.",
+        .footer = "'heapscope attach' does that itself when it ends; this is for when it was\n"
+                  "killed. What was recorded so far is lost. The client's code stays there.",
         .operands_min = 1,
         .operands_max = HS_OPERANDS_ANY,
         .operand_missing = "no process was named",

@@ -12,11 +12,10 @@ VALUE = "-4711"
 def build(folder):
     """The tool and the library that it brings, in `folder`."""
     tool, library = folder / "inject_tool", folder / "injected.so"
-    util = ("array.c", "buf.c", "proc.c", "write_all.c")
     sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
-               *(ROOT / "src/util" / name for name in util)]
+               *(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")]
     flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", "-I", ROOT / "src", "-I", ROOT / "test/e2e"]
-    subprocess.run(["gcc", *flags, ROOT / "test/e2e/inject_tool.c", *sources, "-o", tool, "-pthread"],
+    subprocess.run(["gcc", *flags, ROOT / "test/e2e/inject_tool.c", *sources, "-o", tool, "-pthread", "-lm"],
                    check=True)
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", ROOT / "test/e2e/injected.c", "-o", library],
                    check=True)

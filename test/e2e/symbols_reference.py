@@ -125,9 +125,9 @@ def build_tool(root, folder, cc="cc"):
     """Compiles test/e2e/symbols_tool.c with the sources it needs; returns a function to call it."""
     tool = folder / "hs-symbols"
     sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
-    sources += [root / "src/util" / f"{n}.c" for n in ("array", "intern", "write_all")]
+    sources += sorted(p for p in (root / "src/util").glob("*.c") if p.stem != "selfpath")
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
-    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-l:libdeflate.a", "-liberty"]
+    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-l:libdeflate.a", "-liberty", "-lm"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)
 
     def call(module, addresses, *options):

@@ -212,7 +212,7 @@ def test_manual_is_whole(check, dist, manual):
     [
         ("docs/man/heapscope-run.1", "Fl i , -interval", "Fl i", "--interval is missing"),
         ("docs/completion/heapscope.bash", "--no-follow", "", "--no-follow of run is missing"),
-        ("docs/man/heapscope.1", ".Xr heapscope-run 1\n", "\n", "does not name run"),
+        ("docs/man/heapscope.1", ".Xr heapscope-run 1", ".Xr heapscope-walk 1", "does not name run"),
         ("docs/meson.build", "'man/heapscope-run.1'", "", "does not install"),
     ],
 )

@@ -283,7 +283,7 @@ def test_full_device(heapscope, folder):
 def test_full_disk_leaves_nothing(heapscope, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "none", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk], check=True)
     try:
         (disk / "old").write_text("old")
         for options in ((), ("--dump-every", "20ms")):

@@ -25,7 +25,7 @@ def trace_tool():
     sources += [ROOT / "src/profile" / f"{n}.c" for n in (
         "builder", "builder_dumps", "load", "load_ours", "load_samples", "load_tables", "loss", "margin",
         "profile")]
-    sources += [ROOT / "src/util" / f"{n}.c" for n in ("array", "buf", "intern", "write_all")]
+    sources += sorted(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), ROOT / "test/unit/snapshot_fixture.h"]
     for layer in ("fmt", "rt", "trace", "profile", "util"):
         watched += sorted((ROOT / "src" / layer).glob("*.h"))
