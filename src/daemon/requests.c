@@ -75,7 +75,7 @@ static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__S
 
 struct choice {
     struct hs_target *target; /* the last that fits */
-    struct hs_process_facts facts;
+    char process[64];
     size_t count;
     bool has_client; /* of the pid that was named: it is there, but not recorded */
     struct hs_buf candidates;
@@ -86,7 +86,6 @@ static void consider(struct hs_daemon *daemon, const struct hs_peer *peer,
                      struct choice *choice)
 {
     struct hs_process_facts facts;
-    char process[64];
     bool by_pid = request->has_pid && request->pid != 0;
     if (target->has_ended || !hs_peer_may(daemon, peer, target->uid) ||
         (by_pid && target->pid != (pid_t)request->pid)) {
@@ -101,10 +100,9 @@ static void consider(struct hs_daemon *daemon, const struct hs_peer *peer,
         return;
     }
     choice->target = target;
-    choice->facts = facts;
+    hs_match_display(&facts.facts, choice->process, sizeof(choice->process));
     if (choice->count++ < HS_CANDIDATES_TOLD) {
-        hs_match_display(&facts.facts, process, sizeof(process));
-        hs_buf_printf(&choice->candidates, "\n  %d %s", (int)target->pid, process);
+        hs_buf_printf(&choice->candidates, "\n  %d %s", (int)target->pid, choice->process);
     }
 }
 
@@ -135,7 +133,6 @@ static int refuse_choice(struct hs_peer *peer, const Hs__Ctl__Snapshot *request,
 
 static int send_snapshot(struct hs_daemon *daemon, struct hs_peer *peer, struct choice *choice)
 {
-    char process[64];
     Hs__Ctl__Snapped snapped = HS__CTL__SNAPPED__INIT;
     struct hs_session *session = hs_hub_session_of(choice->target);
     int fd = memfd_create("heapscope-snapshot", MFD_CLOEXEC);
@@ -144,14 +141,13 @@ static int send_snapshot(struct hs_daemon *daemon, struct hs_peer *peer, struct 
         r = hs_hub_snapshot(daemon->hub, choice->target, hs_daemon_mono_ns(), hs_trace_write_fd,
                             (void *)(intptr_t)fd);
     }
-    hs_match_display(&choice->facts.facts, process, sizeof(process));
     if (r < 0) {
         r = hs_peer_refuse(peer, "process %d (%s) could not be read: %s", (int)choice->target->pid,
-                           process, strerror(-r));
+                           choice->process, strerror(-r));
     } else {
         snapped.has_pid = true;
         snapped.pid = (uint32_t)choice->target->pid;
-        snapped.process = process;
+        snapped.process = choice->process;
         snapped.session = session->settings.name;
         r = hs_peer_reply(peer, HS_CTL_SNAPPED, &snapped.base, &fd, 1);
     }

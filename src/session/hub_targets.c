@@ -48,23 +48,41 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
 
 /* --- images that begin ------------------------------------------------------------------------- */
 
-static struct hs_session *session_of_parent(const struct hs_hub *hub, struct hs_target *target)
+/* Who forked it, as it says and as /proc does. False: it was not forked. */
+static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
 {
-    pid_t told = (pid_t)target->region.header.forked_from_pid, parent = 0;
     struct hs_proc_stat stat;
-    if (told == 0) {
-        return NULL;
+    ret_parents[0] = ret_parents[1] = (pid_t)target->region.header.forked_from_pid;
+    if (ret_parents[0] == 0) {
+        return false;
     }
     if (target->pid > 0 && hs_proc_read_stat(target->pid, &stat) == 0) {
-        parent = (pid_t)stat.ppid;
+        ret_parents[1] = (pid_t)stat.ppid;
     }
-    for (size_t i = 0; i < hub->session_count; i++) {
-        struct hs_session *session = hub->sessions[i];
-        if (hs_session_is_allowed(session, target->uid) &&
-            (hs_pid_list_has(&session->seen, told) || hs_pid_list_has(&session->seen, parent))) {
-            target->is_late =
-                hs_pid_list_has(&session->late, told) || hs_pid_list_has(&session->late, parent);
-            return session;
+    return true;
+}
+
+/* Was it forked from a process of this session? */
+static bool is_heir(const struct hs_session *session, struct hs_target *target,
+                    const pid_t parents[2])
+{
+    if (!hs_session_is_allowed(session, target->uid) ||
+        (!hs_pid_list_has(&session->seen, parents[0]) &&
+         !hs_pid_list_has(&session->seen, parents[1]))) {
+        return false;
+    }
+    target->is_late =
+        hs_pid_list_has(&session->late, parents[0]) || hs_pid_list_has(&session->late, parents[1]);
+    return true;
+}
+
+static struct hs_session *session_of_parent(const struct hs_hub *hub, struct hs_target *target)
+{
+    pid_t parents[2];
+    bool is_forked = find_parents(target, parents);
+    for (size_t i = 0; is_forked && i < hub->session_count; i++) {
+        if (is_heir(hub->sessions[i], target, parents)) {
+            return hub->sessions[i];
         }
     }
     return NULL;
@@ -217,6 +235,28 @@ static void take_all(const struct taking *taking)
     }
 }
 
+/* Children of what it has by now, and theirs: those that have not announced themselves yet come with their
+ * parents anyway. */
+static void take_heirs(const struct taking *taking)
+{
+    const struct hs_registry *registry = &taking->hub->registry;
+    bool is_changed = true;
+    while (is_changed) {
+        is_changed = false;
+        for (size_t i = 0; i < registry->target_count; i++) {
+            struct hs_target *target = registry->targets[i];
+            struct hs_process_facts facts;
+            pid_t parents[2];
+            if (!target->owner && !target->has_ended && !target->has_recorded &&
+                find_parents(target, parents) && is_heir(taking->session, target, parents)) {
+                hs_process_facts_of_target(target, &facts);
+                take_target(taking, target, &facts);
+                is_changed |= target->owner != NULL;
+            }
+        }
+    }
+}
+
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx)
 {
@@ -230,6 +270,7 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
     if (session->settings.is_all || session->settings.name_count > 0) {
         take_all(&taking);
     }
+    take_heirs(&taking);
 }
 
 /* --- adopting ---------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #define HS_FACTS_CMDLINE_BYTES 4096
 
+/* Not to be copied: it points into itself. */
 struct hs_process_facts {
     struct hs_match_facts facts; /* its texts are those below */
     char cmdline[HS_FACTS_CMDLINE_BYTES];

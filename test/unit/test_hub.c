@@ -319,7 +319,12 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     world_init(&world);
     process_init(&parent, "hs-parent", 0);
     announce(world.hub, &parent);
+    struct process before; /* dormant as its parent */
+    process_init(&before, "hs-before", 0);
+    before.w.header->forked_from_pid = (uint32_t)parent.pid;
+    announce(world.hub, &before);
     struct hs_session *session = start(&world, &trace, &everything, NULL, parent.pid);
+    assert_int_equal(world.answers[HS_HUB_RECORDED], 2);
     process_init(&child, "hs-child", 4096);
     child.w.header->forked_from_pid = (uint32_t)parent.pid;
     process_init(&stranger, "hs-stranger", 4096);
@@ -343,8 +348,11 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     announce_as(world.hub, &stranger, 12345);
     assert_int_equal(stranger.w.control->interval_bytes, HS_INTERVAL_OFF);
     hs_hub_stop(world.hub, session, now_ns());
-    assert_int_equal(trace.profile->process_count, 2);
-    assert_false(trace.profile->processes[1].is_from_startup); /* as its parent was not */
+    assert_int_equal(trace.profile->process_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_false(trace.profile->processes[i].is_from_startup); /* as the parent was not */
+    }
+    process_deinit(&before);
     trace_deinit(&trace);
     hs_hub_free(world.hub);
     process_deinit(&parent);
