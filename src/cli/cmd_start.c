@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,22 +211,28 @@ static void say_verdict(const Hs__Ctl__Verdict *verdict)
                     words, verdict->holder ? ", " : "", verdict->holder ? verdict->holder : "");
 }
 
-/* Of those that were not asked for by pid: only what can be of interest. */
-static void say_verdicts(const Hs__Ctl__Started *started)
+/* Of all processes, those without the recorder are most, and no news one by one. */
+static bool is_worth_telling(const struct start *s, const Hs__Ctl__Verdict *verdict)
 {
-    size_t told = 0;
+    return verdict->is_named || !s->is_all || verdict->answer != HS_HUB_NO_CLIENT;
+}
+
+static void say_verdicts(const struct start *s, const Hs__Ctl__Started *started)
+{
+    uint64_t told = 0, all = 0;
     for (size_t i = 0; i < started->n_verdicts; i++) {
-        if (started->verdicts[i]->is_named || told < HS_TOLD_MAX) {
+        const Hs__Ctl__Verdict *verdict = started->verdicts[i];
+        if (is_worth_telling(s, verdict) && (verdict->is_named || told < HS_TOLD_MAX)) {
             told++;
-            say_verdict(started->verdicts[i]);
+            say_verdict(verdict);
         }
     }
-    uint64_t all = 0;
     for (size_t i = 0; i < started->n_answer_count; i++) {
         all += started->answer_count[i];
     }
     if (all > told) {
-        hs_message_info("  and %llu more", (unsigned long long)(all - told));
+        hs_message_info("  %s%" PRIu64 " more%s", told ? "and " : "", all - told,
+                        s->is_all ? ", most of them without libheapscope_preload.so" : "");
     }
 }
 
@@ -245,7 +252,7 @@ static int say_started(const struct start *s, const Hs__Ctl__Started *started)
     hs_message_info("session %s records %llu process%s%s", session, (unsigned long long)recorded,
                     recorded == 1 ? "" : "es",
                     started->is_waiting ? ", and such that start from now on" : "");
-    say_verdicts(started);
+    say_verdicts(s, started);
     if (is_empty) {
         hs_message("nothing is left for it to record, and it is over");
         return HS_EXIT_STATUS_FAILED;

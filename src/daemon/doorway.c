@@ -21,30 +21,6 @@
 
 /* --- the socket -------------------------------------------------------------------------------- */
 
-static int choose_path(const char *path, bool is_system, char *ret_path)
-{
-    char paths[2][HS_CTL_PATH_MAX + 1];
-    if (!path && is_system) {
-        path = HS_CTL_SYSTEM_SOCKET;
-    }
-    if (!path) {
-        int count = hs_ctl_socket_paths(paths);
-        if (count < 0) {
-            return count;
-        }
-        path = paths[0];
-    }
-    if (path[0] != '/') {
-        return -EINVAL;
-    }
-    size_t bytes = strlen(path);
-    if (bytes > HS_CTL_PATH_MAX) {
-        return -ENAMETOOLONG;
-    }
-    memcpy(ret_path, path, bytes + 1);
-    return 0;
-}
-
 /* The system's folder lies in a file system that is empty after each boot. */
 static void make_folder(const char *path)
 {
@@ -124,15 +100,17 @@ static int open_socket(const char *path, bool is_system, struct hs_doorway *door
     if (fd != -ENOENT) {
         return fd;
     }
-    int r = choose_path(path, is_system, doorway->path);
-    if (r == 0 && is_system) {
-        make_folder(doorway->path);
+    size_t bytes = strlen(path);
+    if (path[0] != '/' || bytes > HS_CTL_PATH_MAX) {
+        return path[0] != '/' ? -EINVAL : -ENAMETOOLONG;
     }
-    if (r == 0) {
-        r = clear_path(doorway->path);
+    memcpy(doorway->path, path, bytes + 1);
+    if (strcmp(path, HS_CTL_SYSTEM_SOCKET) == 0) {
+        make_folder(path);
     }
+    int r = clear_path(path);
     if (r == 0) {
-        doorway->fd = listen_at(doorway->path, is_system);
+        doorway->fd = listen_at(path, is_system);
         r = doorway->fd < 0 ? doorway->fd : 0;
     }
     return r;

@@ -24,7 +24,7 @@ struct hs_doorway {
     uint64_t interval_bytes; /* on the board */
 };
 
-/* `path` NULL: where programs and commands look first. `is_system`: for all users of the machine. */
+/* Unless a supervisor has made the socket. `is_system`: for all users of the machine. */
 int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doorway);
 
 /* What programs that start now are to do; 0: wait. Does nothing when it says so already. */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/ctl_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
 #include "util/opts.h"
@@ -63,20 +64,34 @@ static int parse(int argc, char **argv, struct options *options)
     return -1;
 }
 
-static int say_why_not(const struct options *options, int error)
+static int say_why_not(const char *path, int error)
 {
-    const char *where = options->socket ? options->socket : "its socket";
     if (error == -EADDRINUSE) {
-        hs_daemon_log("another daemon listens at %s already", where);
+        hs_daemon_log("another daemon listens at %s already", path);
     } else if (error == -EEXIST) {
-        hs_daemon_log("%s is there already, and is no socket", where);
+        hs_daemon_log("%s is there already, and is no socket", path);
     } else if (error == -EINVAL) {
-        hs_daemon_log("what LISTEN_FDS or HEAPSCOPE_SOCKET gives is no listening SOCK_SEQPACKET "
-                      "socket with an absolute path");
+        hs_daemon_log("%s is no absolute path, or what LISTEN_FDS gives is no listening "
+                      "SOCK_SEQPACKET socket",
+                      path);
     } else {
-        hs_daemon_log("cannot listen at %s: %s", where, strerror(-error));
+        hs_daemon_log("cannot listen at %s: %s; choose a place with --socket PATH", path,
+                      strerror(-error));
     }
     return 1;
+}
+
+/* Where programs and commands look first. NULL: what the environment names is no path of a socket. */
+static const char *choose_path(const struct options *options)
+{
+    static char paths[2][HS_CTL_PATH_MAX + 1];
+    if (options->socket) {
+        return options->socket;
+    }
+    if (options->is_system) {
+        return HS_CTL_SYSTEM_SOCKET;
+    }
+    return hs_ctl_socket_paths(paths) < 0 ? NULL : paths[0];
 }
 
 int main(int argc, char **argv)
@@ -92,11 +107,16 @@ int main(int argc, char **argv)
         hs_daemon_log("--system serves all users, which only root can");
         return 1;
     }
+    const char *path = choose_path(&options);
+    if (!path) {
+        hs_daemon_log(HS_ENV_SOCKET " is not the absolute path of a socket, or is too long");
+        return 1;
+    }
     umask(022);
     hs_daemon_block_signals();
-    int r = hs_doorway_open(options.socket, options.is_system, &doorway);
+    int r = hs_doorway_open(path, options.is_system, &doorway);
     if (r < 0) {
-        return say_why_not(&options, r);
+        return say_why_not(path, r);
     }
     r = hs_daemon_open(&doorway, options.is_system, &daemon);
     if (r < 0) {

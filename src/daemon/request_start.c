@@ -127,6 +127,16 @@ static int refuse_order(struct hs_peer *peer, const char *name, int error)
     return hs_peer_refuse(peer, "the session cannot begin: %s", strerror(-error));
 }
 
+/* Programs that start from now on may be this session's. */
+static void announce(struct hs_daemon *daemon, const struct hs_session *session)
+{
+    uint64_t least = hs_hub_startup_interval(daemon->hub);
+    uint64_t interval = session->settings.interval_bytes;
+    if (hs_session_waits(session) && (least == 0 || interval < least)) {
+        hs_doorway_post(&daemon->doorway, interval);
+    }
+}
+
 /* Begins it, and tells. Takes over order and settings. */
 static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order *order,
                  struct hs_session_settings *settings)
@@ -150,11 +160,14 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order
     hs_session_settings_deinit(settings);
     if (r == 0) {
         order->session->owner = order;
+        /* Before what runs is looked for, which takes a moment: what starts meanwhile is not to be missed. */
+        announce(daemon, order->session);
         r = hs_hub_start(daemon->hub, order->session, now_ns, say, telling);
     }
     if (r < 0) {
         r = refuse_order(peer, order->name, r);
         hs_order_remove(daemon, order);
+        hs_daemon_post_board(daemon);
     } else {
         hs_daemon_post_board(daemon);
         hs_daemon_log("session %s of user %u begins: %s", order->name, order->uid, order->path);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util/proc.h"
 
@@ -197,6 +198,9 @@ static void take_pid(const struct taking *taking, pid_t pid)
 {
     struct hs_process_facts facts;
     struct hs_target *target = hs_registry_find(&taking->hub->registry, pid);
+    if (pid == getpid()) {
+        return; /* nobody profiles himself this way */
+    }
     if (target) {
         hs_process_facts_of_target(target, &facts);
     } else if (hs_process_facts_read(pid, &facts) < 0 || facts.facts.cmdline_bytes == 0) {

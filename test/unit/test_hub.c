@@ -360,6 +360,38 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     process_deinit(&stranger);
 }
 
+/* The same pid again, with another region: the first image is final, and the second in the session as well. */
+static void test_a_process_that_executes_another_program(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    process_init(&p, "hs-shell", 0);
+    announce(world.hub, &p);
+    struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
+    struct process next = p;
+    region_writer_init(&next.w, &(struct region_plan){ 64, 4096 });
+    next.w.control->interval_bytes = 1; /* as a board said */
+    next.w.header->is_from_startup = 1;
+    next.w.header->start_boot_ns = UINT64_MAX / 2;
+    next.w.header->start_mono_ns = now_ns() + 1;
+    announce(world.hub, &next);
+    assert_int_equal(session->process_count, 1);
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    assert_int_equal(next.w.control->interval_bytes, 4096);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->process_count, 2);
+    assert_true(trace.profile->processes[0].pid == trace.profile->processes[1].pid);
+    assert_false(trace.profile->processes[0].is_from_startup);
+    assert_true(trace.profile->processes[1].is_from_startup);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    region_writer_deinit(&next.w);
+    process_deinit(&p);
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -520,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_the_first_session_keeps_it),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_a_forked_child_goes_with_its_parent),
+        cmocka_unit_test(test_a_process_that_executes_another_program),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_processes_without_a_client),
         cmocka_unit_test(test_dumps_at_limits),
