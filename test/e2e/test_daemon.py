@@ -403,6 +403,20 @@ def test_without_a_daemon(heapscope, dist, tmp_path):
     assert len(calls) <= 4, calls
 
 
+def test_the_users_place(dist, heapscope, tmp_path):
+    """$XDG_RUNTIME_DIR: daemon, programs and commands find each other without a word."""
+    env = {"XDG_RUNTIME_DIR": tmp_path}
+    with subprocess.Popen([dist / "bin/heapscoped"], env=clean_env(**env), stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: heapscope("list", env=env).returncode == 0)
+        assert heapscope("start", "-q", "-n", "true", "-i", 1, "-o", tmp_path / "x.pftrace", env=env).returncode == 0
+        subprocess.run(["/bin/true"], env=clean_env(LD_PRELOAD=dist / "lib/libheapscope_preload.so", **env), check=True)
+        done = heapscope("stop", env=env)
+        assert done.returncode == 0 and "1 process," in done.stderr
+        process.terminate()
+        assert process.wait(30) == 0
+    assert os.listdir(tmp_path) == ["x.pftrace"]
+
+
 def test_not_profileable(daemon):
     before = len(daemon.list()["clients"])
     with subprocess.Popen(["/bin/sleep", "60"], env=daemon.preloaded(HEAPSCOPE_PROFILEABLE=0)) as process:
