@@ -334,12 +334,12 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     announce(world.hub, &child);
     assert_int_equal(child.w.control->interval_bytes, 4096);
     struct process
-        heir; /* dormant, with what its parent had recorded for somebody: not to be had */
+        heir; /* dormant, with what its parent had recorded for somebody: is to begin anew */
     process_init(&heir, "hs-heir", 0);
     heir.w.header->interval_count = 2;
     heir.w.header->forked_from_pid = (uint32_t)parent.pid;
     announce(world.hub, &heir);
-    assert_int_equal(heir.w.control->interval_bytes, HS_INTERVAL_OFF);
+    assert_int_equal(heir.w.control->session, 1);
     process_deinit(&heir);
     hs_session_settings_deinit(&session->settings);
     session->settings = everything;
