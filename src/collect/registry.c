@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "collect/exit_cause.h"
 #include "util/array.h"
 
 /* What an event is about: a small number, or a target. */
@@ -386,7 +387,9 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
         serve_pending(registry, (size_t)(tag - HS_EVENT_PENDING), now_ns);
     } else {
         struct hs_target *target = (struct hs_target *)(uintptr_t)tag;
-        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        int value;
+        enum hs_exit_kind kind = hs_exit_cause_find(target->pid, target->pidfd, &value);
+        hs_target_end(target, now_ns, kind, value);
         hand_out(registry, target);
     }
 }

@@ -4,6 +4,7 @@
 #include "collect/target.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +14,9 @@
 
 #define HS_RSS_PERIOD_FIRST_NS UINT64_C(2000000)
 #define HS_RSS_PERIOD_MAX_NS   UINT64_C(250000000)
+
+/* Most processes are over before anybody could care about their cgroup. */
+#define HS_OOM_AGE_NS UINT64_C(10000000)
 
 /* Threads looked at for a figure that is only told. */
 #define HS_BLOCKS_ASKED_MAX 4096
@@ -125,6 +129,9 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
         if (status.vm_hwm_bytes > target->rss_peak_bytes) {
             target->rss_peak_bytes = status.vm_hwm_bytes;
         }
+    }
+    if (target->rss_period_ns > HS_OOM_AGE_NS) {
+        hs_oom_watch_look(&target->oom, target->pid, now_ns);
     }
     target->rss_next_ns = now_ns + target->rss_period_ns;
     target->rss_period_ns += target->rss_period_ns / 2;
@@ -258,6 +265,8 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
     snap->rss_bytes = target->has_ended ? 0 : target->rss_bytes;
     snap->rss_peak_bytes = target->rss_peak_bytes;
     snap->rss_start_bytes = target->rss_start_bytes;
+    snap->is_oom_killed = target->exit_kind == HS_EXIT_SIGNAL && target->exit_value == SIGKILL &&
+                          hs_oom_watch_has_risen(&target->oom);
     target->dump_count++;
     *ret_snapshot = snap;
     return 0;

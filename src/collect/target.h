@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/exit_cause.h"
 #include "collect/listen.h"
 #include "collect/process_names.h"
 #include "collect/region_reader.h"
@@ -35,6 +36,7 @@ struct hs_target {
     int exit_value;
     uint64_t rss_bytes;
     uint64_t rss_peak_bytes;
+    struct hs_oom_watch oom;
     struct hs_process_names names; /* of one that ran before its client came */
     uint64_t rss_start_bytes;      /* when its session began; 0: with the process */
     uint64_t rss_next_ns;          /* when to look again */

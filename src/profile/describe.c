@@ -20,6 +20,10 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
         hs_buf_printf(buf, "exited with status %d", p->exit_value);
         return;
     case HS_EXIT_SIGNAL: {
+        if (p->is_oom_killed) {
+            hs_buf_str(buf, "killed by the kernel, which ran out of memory for it");
+            return;
+        }
         const char *name = sigabbrev_np(p->exit_value);
         hs_buf_printf(buf, "killed by signal %d", p->exit_value);
         if (name) {

@@ -100,6 +100,7 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
     if (dump->exit_kind <= HS_EXIT_UNKNOWN) {
         out->exit_kind = (uint8_t)dump->exit_kind;
         out->exit_value = dump->exit_value;
+        out->is_oom_killed = dump->is_oom_killed;
     }
     out->end_ns = dump->is_final && dump->exit_kind != HS_EXIT_RUNNING ? dump->time_ns : 0;
 }

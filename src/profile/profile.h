@@ -152,6 +152,7 @@ struct hs_profile_process {
     bool has_own_malloc;
     uint8_t exit_kind; /* enum hs_exit_kind of trace/snapshot.h */
     int exit_value;
+    bool is_oom_killed; /* by the kernel, for want of memory */
     uint32_t dump_count;
     uint32_t last_dump; /* index in dumps; UINT32_MAX none */
 };

@@ -87,6 +87,7 @@ struct hs_snapshot {
     bool has_own_malloc; /* the executable carries its own malloc: nothing could be seen */
     enum hs_exit_kind exit_kind;
     int exit_value;
+    bool is_oom_killed; /* by the kernel, for want of memory: then by SIGKILL */
 
     uint64_t start_mono_ns;     /* CLOCK_MONOTONIC when recording began */
     uint64_t time_mono_ns;      /* of the instant */

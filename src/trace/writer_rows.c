@@ -176,6 +176,9 @@ static void fill_counters(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
     SET(bad_count, snap->bad_count);
     SET(rss_bytes, snap->rss_bytes);
     SET(rss_peak_bytes, snap->rss_peak_bytes);
+    if (snap->is_oom_killed) {
+        SET(is_oom_killed, true);
+    }
     if (snap->rss_start_bytes != 0) {
         SET(rss_start_bytes, snap->rss_start_bytes);
     }

@@ -85,6 +85,9 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     if (hs_describe_has_status(process) || hs_describe_has_signal(process)) {
         hs_json_key(json, hs_describe_has_status(process) ? "exit_status" : "exit_signal");
         hs_json_int(json, process->exit_value);
+        if (process->is_oom_killed) {
+            hs_json_kv_bool(json, "is_oom_killed", true);
+        }
     }
     hs_json_kv_uint(json, "snapshot", dump->index);
     hs_json_kv_uint(json, "snapshot_count", process->dump_count);
