@@ -327,8 +327,9 @@ HS_COLD bool hs_lifecycle_renew(void)
                    hs_region.header->pid == hs_sys_getpid() && take_state(HS_LIFE_ON);
     bool is_on = false;
     if (may_try) {
+        /* ORDER session: the interval that it is to begin with. */
+        uint32_t session = hs_load_acquire(&control->session);
         uint64_t interval_bytes = hs_load_relaxed(&control->interval_bytes);
-        uint32_t session = hs_load_relaxed(&control->session);
         hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
         bool is_empty = empty_if_quiet(QUIET_BRIEF_NS);
         if (is_empty) {

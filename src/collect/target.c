@@ -186,7 +186,9 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
 void hs_target_renew(struct hs_target *target, uint64_t interval_bytes)
 {
     struct hs_region_control_v1 *control = target->region.control;
-    hs_store_relaxed(&control->session, hs_load_relaxed(&control->session) + 1);
+    hs_store_relaxed(&control->interval_bytes, interval_bytes);
+    /* ORDER session: its interval before it. A thread may see it before the new generation. */
+    hs_store_release(&control->session, hs_load_relaxed(&control->session) + 1);
     change_interval(target, interval_bytes);
 }
 
