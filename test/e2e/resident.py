@@ -1,11 +1,37 @@
 """A process that is told what to do while a profiler comes and goes, and that profiler."""
 
+import functools
+import os
 import pathlib
 import signal
 import subprocess
+import sys
 
+import pytest
 from conftest import clean_env
 from truth import Amounts, new_truth, read_sites
+
+
+SEIZE = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long] * 4
+sys.exit(0 if libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0 else ctypes.get_errno())
+"""
+
+
+@functools.cache
+def why_not_traceable():
+    """None, or why one process may not attach to another of its user here."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        done = subprocess.run([sys.executable, "-c", SEIZE, str(process.pid)], check=False)
+        process.kill()
+    return os.strerror(done.returncode) if done.returncode else None
+
+
+def need_ptrace():
+    if why_not_traceable():
+        pytest.skip(f"processes may not be attached to here: {why_not_traceable()}")
 
 
 class Resident:

@@ -10,8 +10,13 @@ import time
 
 import pytest
 from conftest import clean_env
-from resident import Attached, Resident, differences
+from resident import Attached, Resident, differences, need_ptrace
 from truth import read_truth, truths_of_children
+
+
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -17,17 +18,17 @@ import time
 import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
+from resident import need_ptrace
 
-STOP_GOAL_MS = 5
 
-
-def rounds_of(request):
-    return 200 if request.config.getoption("-m") == "slow or not slow" else 6
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
 
 
 @pytest.fixture
 def rounds(request):
-    return rounds_of(request)
+    return 200 if request.config.getoption("-m") == "slow or not slow" else 6
 
 
 @pytest.fixture
@@ -121,16 +122,16 @@ def attacher(heapscope, report, folder):
 
 
 def test_redis(attacher, folder, rounds):
-    need("redis-server", "redis-benchmark")
-    socket = folder / "redis.sock"
-    server = Process("redis-server", "--port", 0, "--unixsocket", socket, "--save", "", "--dir", folder, "--io-threads", 2)
+    need("redis-server", "redis-benchmark", "redis-cli")
+    path = folder / "redis.sock"
+    server = Process("redis-server", "--port", 0, "--unixsocket", path, "--save", "", "--dir", folder, "--io-threads", 2)
     with server as redis:
-        wait_for_socket(socket)
-        load = Process("redis-benchmark", "-s", socket, "-n", 100000000, "-c", 20, "-t", "set,lpush", "-r", 100000, "-d", 200)
+        wait_for_socket(path)
+        load = Process("redis-benchmark", "-s", path, "-n", 100000000, "-c", 20, "-t", "set,lpush", "-r", 100000, "-d", 200)
         with load:
             attacher.many(redis.pid, rounds)
         assert "error" not in load.text.lower()
-        info = subprocess.run(["redis-cli", "-s", socket, "ping"], capture_output=True, text=True, check=True)
+        info = subprocess.run(["redis-cli", "-s", path, "ping"], capture_output=True, text=True, check=True)
         assert info.stdout == "PONG\n"
     assert {"setCommand", "main"} <= attacher.functions or len(attacher.functions) > 30
 
@@ -138,13 +139,15 @@ def test_redis(attacher, folder, rounds):
 def test_nginx(attacher, folder, rounds):
     need("nginx", "wrk")
     (folder / "index.html").write_text("hello\n" * 1000)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     config = folder / "nginx.conf"
     config.write_text(f"""
 daemon off; worker_processes 2; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{ worker_connections 256; }}
 http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
 uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; gzip on; gzip_types text/html; gzip_min_length 10;
-server {{ listen 127.0.0.1:18423; root {folder}; }} }}
+server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
 """)
     with Process("nginx", "-p", folder, "-c", config, "-e", folder / "error.log") as nginx:
         wait_until(lambda: (folder / "nginx.pid").exists())
@@ -152,7 +155,7 @@ server {{ listen 127.0.0.1:18423; root {folder}; }} }}
         wait_until(lambda: len(children.read_text().split()) == 2)
         workers = [int(pid) for pid in children.read_text().split()]
         load = Process(
-            "wrk", "-t1", "-c8", "-d600", "-H", "Accept-Encoding: gzip", "http://127.0.0.1:18423/index.html", stop=signal.SIGINT
+            "wrk", "-t1", "-c8", "-d600", "-H", "Accept-Encoding: gzip", f"http://127.0.0.1:{port}/index.html", stop=signal.SIGINT
         )
         with load:
             for worker in workers:

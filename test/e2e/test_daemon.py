@@ -11,7 +11,7 @@ import pytest
 from daemon import Daemon, wait_until
 
 from conftest import clean_env
-from resident import Resident
+from resident import Resident, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
 
 PYTHON = "/usr/bin/python3"
@@ -230,6 +230,7 @@ def test_a_process_that_was_recorded_before(daemon, target, tmp_path):
 
 def test_a_process_without_the_recorder(daemon, target, tmp_path):
     """It is attached to for each session, and left afterwards."""
+    need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:
         program.tell("before")
@@ -251,6 +252,7 @@ def test_a_process_without_the_recorder(daemon, target, tmp_path):
 
 
 def test_a_process_that_cannot_be_attached_to(daemon, target, tmp_path):
+    need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:
         os.kill(program.pid, signal.SIGSTOP)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from resident import Attached
+from resident import Attached, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
 
 
@@ -66,6 +66,7 @@ def test_run(cgroup, dist, report, target, tmp_path):
 
 def test_attached(cgroup, dist, report, target, tmp_path):
     """Nobody but its own parent may wait for it, and that one is in no hurry."""
+    need_ptrace()
     truth = new_truth(tmp_path)
     program = subprocess.Popen(
         [target("hungry")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env(TRUTH_FILE=truth)
