@@ -10,8 +10,8 @@
  * The countdown starts from a floor in the control page: left_bytes = floor + bytes to go. A
  * collector that changes a setting raises the floor by more than any countdown, and so sends every
  * thread through the slow path at its next allocation, where it picks up the new setting; without
- * signals, and at no cost. Example: floor 0, a thread has 700 left. The floor becomes 2^48: the next
- * malloc(16) finds 684 <= 2^48, reads the new interval 512, draws 900, and leaves 2^48 + 512 in
+ * signals, and at no cost. Example: floor 0, a thread has 700 left. The floor becomes 2^42: the next
+ * malloc(16) finds 684 <= 2^42, reads the new interval 512, draws 900, and leaves 2^42 + 512 in
  * left_bytes and 388 in reserve_bytes.
  *
  * Holds     left_bytes - floor <= interval_bytes, so that an allocation of the interval or more never
@@ -31,8 +31,8 @@
 #include "client/region.h"
 #include "client/thread.h"
 
-/* A gap that is never reached: recording is off. Below the step of the floor. */
-#define HS_SAMPLER_NEVER (UINT64_C(1) << 47)
+/* A gap that is as good as never reached, 2 TiB: recording is off. Below the step of the floor, above any interval. */
+#define HS_SAMPLER_NEVER (UINT64_C(1) << 41)
 
 /* A forked child of a dormant process that has allocated so much is one that stays, rather than one that
  * executes another program: it announces itself. */

@@ -52,8 +52,9 @@
 /* `floor_bytes` of a client without a session: far more than will ever be allocated. */
 #define HS_INTERVAL_OFF UINT64_C(0)
 
-/* A collector that changes a setting adds this to floor_bytes: more than any countdown. */
-#define HS_FLOOR_STEP (UINT64_C(1) << 48)
+/* A collector that changes a setting adds this to floor_bytes: more than any countdown. There is room for four million
+ * changes. */
+#define HS_FLOOR_STEP (UINT64_C(1) << 42)
 
 /* Fixed-point fractions of estimated counts: 1 object = 1 << HS_COUNT_SHIFT. */
 #define HS_COUNT_SHIFT 10

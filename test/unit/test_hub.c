@@ -417,7 +417,9 @@ static void test_ends(void **state)
     assert_int_equal(world.over_count, 0); /* a child of it may announce itself */
     hs_hub_turn(world.hub, now_ns() + SECOND);
     assert_int_equal(world.over_count, 1);
-    assert_int_equal(by_pid.profile->processes[0].exit_kind, HS_EXIT_UNKNOWN);
+    /* It was waited for before we looked: only newer kernels tell. */
+    assert_true(by_pid.profile->processes[0].exit_kind == HS_EXIT_UNKNOWN ||
+                by_pid.profile->processes[0].exit_value == SIGKILL);
     hs_hub_turn(world.hub, begin + SECOND + SECOND / 2); /* dump at 1 s */
     hs_hub_turn(world.hub, begin + 2 * SECOND);
     hs_hub_turn(world.hub, begin + 7 * SECOND + SECOND / 2); /* 3, 5, 7: one for all */

@@ -20,7 +20,7 @@ static void set_interval(uint64_t interval_bytes)
     control->interval_bytes = interval_bytes;
     control->generation++;
     /* As a collector does it: beyond the reach of any countdown. */
-    control->floor_bytes += UINT64_C(1) << 48;
+    control->floor_bytes += HS_FLOOR_STEP;
 }
 
 static int set_up(void **state)
