@@ -223,6 +223,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .pid = pid,
         .client_path = a->client_path,
         .interval_bytes = session->settings.interval_bytes,
+        .own_pid = getpid(),
         .collector = a->is_following ? a->listener.name : NULL,
         .patience_ns = HS_PATIENCE_NS,
     };

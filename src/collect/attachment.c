@@ -72,9 +72,12 @@ static const char *words_of(int64_t value)
 }
 
 /* Is who recorded it the last time still there? */
-static bool is_there(const struct hs_attach_v1 *args)
+static bool is_there(const struct hs_attach_v1 *args, pid_t own_pid)
 {
     struct hs_proc_stat stat;
+    if (args->collector_pid == (uint32_t)own_pid) {
+        return false;
+    }
     return args->collector_pid == 0 ||
            (hs_proc_read_stat((pid_t)args->collector_pid, &stat) == 0 &&
             stat.start_ticks == args->collector_start_ticks && stat.state != 'Z');
@@ -161,7 +164,8 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
         if (!call(&inject, ret_attachment, &value)) {
             return false;
         }
-        if (value == -EBUSY && !(args.flags & HS_ATTACH_TAKE_OVER) && !is_there(&args)) {
+        if (value == -EBUSY && !(args.flags & HS_ATTACH_TAKE_OVER) &&
+            !is_there(&args, request->own_pid)) {
             args.flags |= HS_ATTACH_TAKE_OVER;
             value = -EAGAIN;
         }

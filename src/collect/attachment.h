@@ -24,7 +24,9 @@ struct hs_attachment_request {
     pid_t pid;
     const char *client_path; /* the client library's file */
     uint64_t interval_bytes;
-    uint64_t seed;         /* 0: random */
+    uint64_t seed; /* 0: random */
+    pid_t
+        own_pid; /* of the collector: what it recorded itself and could not let go of is taken over */
     const char *collector; /* where forked children announce themselves; NULL: they go unprofiled */
     uint64_t patience_ns;
 };

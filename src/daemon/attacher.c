@@ -236,6 +236,7 @@ int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_pro
         .pid = pid,
         .client_path = client_path,
         .interval_bytes = session->settings.interval_bytes,
+        .own_pid = getpid(),
         .collector = daemon->doorway.path,
         .patience_ns = HS_PATIENCE_NS,
     };
