@@ -458,8 +458,8 @@ def test_list_is_readable(daemon, target):
 WORKERS = """
 import os, sys, time
 def work():
-    x = []
-    while True:
+    x, parent = [], os.getppid()
+    while os.getppid() == parent:
         x.append(bytes(100_000)); time.sleep(0.01)
         if len(x) > 50: x.clear()
 for i in range(2):
