@@ -111,7 +111,8 @@ def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
     sites = list(map(read_sites, reports(done.file)))
     counts = [sum(round(live["count"]) for live, _ in s.values()) for s in sites]
     allocs = [sum(alloc["count"] for _, alloc in s.values()) for s in sites]
-    counts = [n for n, alloc in zip(counts, allocs) if alloc > 3 * WINDOW + 100]
+    # No thread moves a block before all have theirs: more allocations than that say that they have.
+    counts = [n for n, alloc in zip(counts, allocs) if alloc > 3 * WINDOW]
     assert len(counts) > 10
     assert [n for n in counts if not 3 * WINDOW - 3 <= n <= 3 * WINDOW] == []
 

@@ -7,7 +7,7 @@
  *
  * Each thread allocates at a site of its own: site_0 .. site_3. With `causal` the thread of site_1 allocates
  * block n only when that of site_0 has got its block n. With `moves` each thread has WINDOW blocks of 64
- * bytes, and again and again frees one and allocates it at another site.
+ * bytes, and, once all threads have theirs, again and again frees one and allocates it at another site.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +34,8 @@ SITE(3)
 static void *(*const sites[THREADS])(size_t) = { site_0, site_1, site_2, site_3 };
 static struct timespec end;
 static bool is_causal, is_moving;
-static uint64_t published; /* blocks that the thread of site_0 has got */
+static pthread_barrier_t filled; /* every thread has its first WINDOW blocks */
+static uint64_t published;       /* blocks that the thread of site_0 has got */
 
 static bool is_over(void)
 {
@@ -49,6 +50,7 @@ static void move(uintptr_t no)
     for (uint64_t n = 0; n < WINDOW; n++) {
         blocks[n] = sites[no](64);
     }
+    pthread_barrier_wait(&filled);
     for (uint64_t n = 1; !is_over(); n++) {
         uint64_t random = n * UINT64_C(0x9e3779b97f4a7c15);
         void **block = &blocks[(random >> 32) % WINDOW];
@@ -97,6 +99,7 @@ int main(int argc, char **argv)
     if (count > THREADS || count == 0) {
         return 2;
     }
+    pthread_barrier_init(&filled, NULL, (unsigned)count);
     for (uintptr_t i = 1; i < count; i++) {
         if (pthread_create(&threads[i], NULL, play, (void *)i) != 0) {
             return 1;
