@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/fd_message.h"
 #include "util/write_all.h"
 
 #define HS_DATAGRAM_MAX (sizeof(struct hs_ctl_head_v1) + HS_CTL_BODY_MAX)
-#define HS_RIGHTS_MAX   16 /* room to receive, and then close, more than are allowed */
 
 int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head)
 {
@@ -58,29 +58,6 @@ static int put_in_file(const uint8_t *body, size_t bytes, int *ret_fd)
     return 0;
 }
 
-static int send_datagram(int sock, const void *data, size_t bytes, const int *fds, size_t fd_count)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(HS_CTL_FDS_MAX * sizeof(int))];
-    } control = { 0 };
-    struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = bytes };
-    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-    if (fd_count > 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
-    }
-    if (sendmsg(sock, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        return errno == EPIPE ? -ECONNRESET : -errno;
-    }
-    return 0;
-}
-
 int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, const int *fds,
                 size_t fd_count)
 {
@@ -112,7 +89,7 @@ int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, c
     }
     memcpy(datagram, &head, sizeof(head));
     if (r == 0) {
-        r = send_datagram(sock, datagram, datagram_bytes, all, fd_count);
+        r = hs_fd_message_send(sock, datagram, datagram_bytes, all, fd_count, MSG_DONTWAIT);
     }
     if (file_fd >= 0) {
         close(file_fd);
@@ -122,26 +99,6 @@ int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, c
 }
 
 /* --- receiving --------------------------------------------------------------------------------- */
-
-/* Keeps the first ones, closes what is too much. */
-static void take_fds(struct msghdr *from, struct hs_ctl_message *message)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(from); c; c = CMSG_NXTHDR(from, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-            if (message->fd_count < HS_CTL_FDS_MAX) {
-                message->fds[message->fd_count++] = fd;
-            } else {
-                close(fd);
-            }
-        }
-    }
-}
 
 /* A body in a file: copied, so that it stays as it is. */
 static int read_file(struct hs_ctl_message *message, size_t bytes)
@@ -193,24 +150,16 @@ static int take_body(const uint8_t *datagram, size_t bytes, struct hs_ctl_messag
 int hs_ctl_receive(int sock, bool may_wait, struct hs_ctl_message *ret_message)
 {
     struct hs_ctl_message message = { 0 };
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(HS_RIGHTS_MAX * sizeof(int))];
-    } control;
     /* One more than can be: a datagram that is cut is too long. */
     uint8_t *datagram = malloc(HS_DATAGRAM_MAX + 1);
     if (!datagram) {
         return -ENOMEM;
     }
-    struct iovec iov = { .iov_base = datagram, .iov_len = HS_DATAGRAM_MAX + 1 };
-    struct msghdr from = { .msg_iov = &iov,
-                           .msg_iovlen = 1,
-                           .msg_control = control.bytes,
-                           .msg_controllen = sizeof(control.bytes) };
-    ssize_t got = recvmsg(sock, &from, MSG_CMSG_CLOEXEC | (may_wait ? 0 : MSG_DONTWAIT));
-    int r = got < 0 ? (errno == EINTR ? -EAGAIN : -errno) : 0;
+    ssize_t got =
+        hs_fd_message_receive(sock, datagram, HS_DATAGRAM_MAX + 1, message.fds, HS_CTL_FDS_MAX,
+                              &message.fd_count, may_wait ? 0 : MSG_DONTWAIT);
+    int r = got < 0 ? (got == -EINTR ? -EAGAIN : (int)got) : 0;
     if (r == 0) {
-        take_fds(&from, &message);
         r = got == 0 ? -ECONNRESET : take_body(datagram, (size_t)got, &message);
     }
     free(datagram);

@@ -16,6 +16,7 @@
 #include "collect/attachment.h"
 #include "daemon/daemon_log.h"
 #include "daemon/worker.h"
+#include "util/fd_message.h"
 #include "util/selfpath.h"
 
 #define HS_PRELOAD_NAME "libheapscope_preload.so"
@@ -61,21 +62,8 @@ size_t hs_attachers_busy(const struct hs_daemon *daemon)
 
 static void send_news(int sock, const struct news *news)
 {
-    struct iovec iov = { .iov_base = (void *)(uintptr_t)news, .iov_len = sizeof(*news) };
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
-                              .cmsg_level = SOL_SOCKET,
-                              .cmsg_type = SCM_RIGHTS } };
     int fd = news->attachment.guest.region_fd;
-    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-    if (fd >= 0) {
-        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
-    }
-    sendmsg(sock, &message, MSG_NOSIGNAL);
+    hs_fd_message_send(sock, news, sizeof(*news), &fd, fd >= 0, 0);
 }
 
 static void __attribute__((noreturn))
@@ -127,22 +115,13 @@ void hs_attachers_forget_all(struct hs_daemon *daemon)
 /* The forked process owns the news until it is read: it may have been killed before it had any. */
 static bool receive(const struct hs_attacher *attacher, struct news *ret_news)
 {
-    struct iovec iov = { .iov_base = ret_news, .iov_len = sizeof(*ret_news) };
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = { .msg_iov = &iov,
-                              .msg_iovlen = 1,
-                              .msg_control = control.bytes,
-                              .msg_controllen = sizeof(control.bytes) };
-    ssize_t got = recvmsg(attacher->sock, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct hs_guest *guest = &ret_news->attachment.guest;
-    guest->region_fd = guest->pidfd = -1;
-    const struct cmsghdr *c = got == (ssize_t)sizeof(*ret_news) ? CMSG_FIRSTHDR(&message) : NULL;
-    if (c && c->cmsg_type == SCM_RIGHTS) {
-        memcpy(&guest->region_fd, CMSG_DATA(c), sizeof(guest->region_fd));
-    }
+    size_t fd_count;
+    int fd = -1;
+    ssize_t got = hs_fd_message_receive(attacher->sock, ret_news, sizeof(*ret_news), &fd, 1,
+                                        &fd_count, MSG_DONTWAIT);
+    guest->region_fd = fd;
+    guest->pidfd = -1;
     return got == (ssize_t)sizeof(*ret_news) && ret_news->is_done &&
            (attacher->is_ending || guest->region_fd >= 0);
 }
