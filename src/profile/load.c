@@ -41,7 +41,6 @@ static void clear_sequence(struct hs_load_sequence *sequence)
     hs_load_pending_deinit(sequence);
     sequence->epoch++;
     sequence->has_packet_idx = false;
-    sequence->next_packet_idx = 0;
     sequence->is_ours = false;
 }
 

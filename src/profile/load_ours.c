@@ -39,6 +39,8 @@ struct hs_load_process {
     bool is_rejected;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
+    uint64_t continued_ns; /* last dump of the part before; 0: there was none */
+    bool is_superseded;    /* a later part of the file goes on with it, and counts anew */
 };
 
 static struct hs_amount get_amount(const Hs__Pb__HsAmount *from, uint64_t interval_bytes)
@@ -61,23 +63,6 @@ static struct hs_intern_key process_key(const struct hs_load_sequence *sequence,
 {
     return (struct hs_intern_key){ .hi = (uint64_t)sequence->id << 32 | sequence->epoch,
                                    .lo = process_idx };
-}
-
-static void new_process(struct hs_load *load, struct hs_load_process *process,
-                        const Hs__Pb__HsDump *dump)
-{
-    const struct hs_load_pid *pid = hs_load_pid(load, dump->pid);
-    struct hs_profile_process out = {
-        .pid = dump->pid,
-        .ppid = dump->ppid,
-        .forked_from_pid = dump->forked_from_pid,
-        .cmdline = pid ? pid->cmdline : 0,
-        .start_ns = dump->start_mono_ns,
-        .is_from_startup = dump->is_from_startup,
-        .exit_kind = HS_EXIT_RUNNING,
-    };
-    process->process = hs_builder_process(load->builder, &out);
-    process->last_dump = UINT32_MAX;
 }
 
 static void update_process(struct hs_load *load, const struct hs_load_process *process,
@@ -142,7 +127,8 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
     process->head = (struct hs_profile_dump){
         .process = process->process,
         .is_final = dump->is_final,
-        .start_ns = dump->window_start_ns,
+        .start_ns = dump->window_start_ns > process->continued_ns ? dump->window_start_ns
+                                                                  : process->continued_ns,
         .time_ns = dump->time_ns,
         .peak_time_ns = dump->peak_time_ns,
         .interval_bytes = dump->interval_bytes,
@@ -285,6 +271,54 @@ static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
 
 /* --- packets --- */
 
+/* The same image in an earlier part of the file, whose writer was killed. NULL: there is none. */
+static struct hs_load_process *find_earlier(struct hs_load *load,
+                                            const struct hs_load_sequence *sequence,
+                                            const struct hs_load_process *process,
+                                            const Hs__Pb__HsDump *dump)
+{
+    const struct hs_intern_key key = { .hi = (uint64_t)sequence->id << 32 | dump->pid,
+                                       .lo = dump->start_mono_ns };
+    bool is_new;
+    uint32_t *image =
+        hs_load_at(load, &load->image_ids, &load->images, sizeof(load->images[0]), key, &is_new);
+    if (!image) {
+        return NULL;
+    }
+    uint32_t before = *image;
+    *image = (uint32_t)(process - load->processes);
+    return is_new || !sequence->is_continued ? NULL : &load->processes[before];
+}
+
+static void new_process(struct hs_load *load, const struct hs_load_sequence *sequence,
+                        struct hs_load_process *process, const Hs__Pb__HsDump *dump)
+{
+    struct hs_load_process *earlier = find_earlier(load, sequence, process, dump);
+    if (earlier && earlier != process) {
+        if (earlier->has_head) {
+            close_dump(load, earlier, false);
+        }
+        earlier->is_superseded = true;
+        process->process = earlier->process;
+        process->has_dump = earlier->has_dump;
+        process->last_dump = earlier->last_dump;
+        process->continued_ns = earlier->head.time_ns;
+        return;
+    }
+    const struct hs_load_pid *pid = hs_load_pid(load, dump->pid);
+    struct hs_profile_process out = {
+        .pid = dump->pid,
+        .ppid = dump->ppid,
+        .forked_from_pid = dump->forked_from_pid,
+        .cmdline = pid ? pid->cmdline : 0,
+        .start_ns = dump->start_mono_ns,
+        .is_from_startup = dump->is_from_startup,
+        .exit_kind = HS_EXIT_RUNNING,
+    };
+    process->process = hs_builder_process(load->builder, &out);
+    process->last_dump = UINT32_MAX;
+}
+
 static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
                     const Hs__Pb__HsDump *dump)
 {
@@ -296,7 +330,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
         return;
     }
     if (is_new) {
-        new_process(load, process, dump);
+        new_process(load, sequence, process, dump);
     }
     if (process->has_head) {
         close_dump(load, process, false);
@@ -317,6 +351,7 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
     load->report.has_our_packets = true;
     if (packet->file) {
         load->report.format_version = packet->file->format_version;
+        sequence->is_continued = packet->file->is_continuation;
     }
     if (packet->dump) {
         on_dump(load, sequence, packet->dump);
@@ -343,6 +378,9 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
 {
     if (process->has_head) {
         close_dump(load, process, false);
+    }
+    if (process->is_superseded) {
+        return;
     }
     if (process->is_last_thinned) {
         size_t count;
@@ -384,5 +422,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         free(load->processes[i].threads);
     }
     hs_load_ids_deinit(&load->process_ids);
+    hs_load_ids_deinit(&load->image_ids);
     free(load->processes);
+    free(load->images);
 }

@@ -382,7 +382,8 @@ void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *seque
     }
     if (sequence->has_packet_idx && packet->index > sequence->next_packet_idx) {
         load->report.missing_packet_count += packet->index - sequence->next_packet_idx;
-    } else if (!sequence->has_packet_idx) {
+    } else if (!sequence->has_packet_idx && packet->index != sequence->next_packet_idx) {
+        /* Files that were put together count from 0 again; one that another writer goes on with counts on. */
         load->report.missing_packet_count += packet->index;
     }
     sequence->has_packet_idx = true;

@@ -68,6 +68,7 @@ struct hs_load_sequence {
     uint32_t id;
     uint32_t epoch; /* times its state was cleared */
     bool is_ours;
+    bool is_continued; /* processes may be those of before the state was cleared */
     struct hs_load_tables tables;
     /* Of ProfilePackets: */
     uint64_t next_packet_idx;
@@ -105,6 +106,8 @@ struct hs_load {
 
     struct hs_load_ids process_ids; /* (sequence, epoch, process_idx) */
     struct hs_load_process *processes;
+    struct hs_load_ids image_ids; /* (sequence and pid, start) */
+    uint32_t *images;             /* index of its newest element of `processes` */
 
     struct hs_load_ids heaps_ids; /* (sequence, epoch, pid) */
     struct hs_load_heaps *heaps;

@@ -209,6 +209,7 @@ static void write_start(struct hs_trace_writer *writer)
     file.has_format_version = true;
     file.format_version = FORMAT_VERSION;
     file.writer_version = (char *)(uintptr_t)HS_VERSION;
+    file.has_is_continuation = file.is_continuation = writer->config.continued.sequence_id != 0;
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.file = &file;
 
@@ -230,7 +231,10 @@ int hs_trace_writer_begin(struct hs_trace_writer *writer)
         return writer->err != 0 ? writer->err : -EINVAL;
     }
     writer->config.read_clocks(writer->config.clocks_ctx, &writer->clocks);
-    writer->sequence_id = writer->config.sequence_id;
+    const struct hs_trace_place *continued = &writer->config.continued;
+    writer->sequence_id =
+        continued->sequence_id ? continued->sequence_id : writer->config.sequence_id;
+    writer->profile_packet_idx = continued->profile_packet_count;
     if (writer->sequence_id == 0) {
         /* Files are concatenated; sequences of different files must not be taken for one. */
         uint64_t mixed = hs_mix64(writer->clocks.realtime_ns ^ (uint64_t)getpid() << 40);
@@ -317,7 +321,7 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
     return writer->err;
 }
 
-int hs_trace_writer_finish(struct hs_trace_writer *writer)
+int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place *ret_place)
 {
     if (writer->err == 0 && writer->press) {
         writer->err = hs_writer_press(writer->press, true, &writer->out);
@@ -325,5 +329,13 @@ int hs_trace_writer_finish(struct hs_trace_writer *writer)
     if (writer->err == 0) {
         writer->err = hs_buf_finish(&writer->out);
     }
+    if (ret_place) {
+        *ret_place = (struct hs_trace_place){ writer->sequence_id, writer->profile_packet_idx };
+    }
     return writer->err;
+}
+
+int hs_trace_writer_finish(struct hs_trace_writer *writer)
+{
+    return hs_trace_writer_flush(writer, NULL);
 }

@@ -38,11 +38,20 @@ struct hs_trace_clocks {
     uint64_t realtime_ns;
 };
 
+/* Where a trace stands: what another writer needs to go on with it. */
+struct hs_trace_place {
+    uint32_t sequence_id; /* 0: nowhere, it begins */
+    uint64_t profile_packet_count;
+};
+
 struct hs_trace_writer_config {
     hs_buf_sink_fn *sink; /* takes all bytes it is given, or returns -errno */
     void *sink_ctx;
     bool is_compressing;  /* packets are written compressed, many in one */
     uint32_t sequence_id; /* 0: one is chosen that differs from file to file */
+    /* Of a trace that another writer began and could not end: this one appends to it, and a process that is in
+     * both parts is one for readers. */
+    struct hs_trace_place continued;
     /* NULL: the system's. Tests give their own, so that the same input makes the same file. */
     void (*read_clocks)(void *ctx, struct hs_trace_clocks *ret_clocks);
     void *clocks_ctx;
@@ -98,6 +107,10 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
  * pid and start_mono_ns: another start under the same pid is a new program (exec), whose
  * predecessor's memory is gone. */
 int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapshot *snap);
+
+/* Hands out what is buffered, so that what was written so far is a trace that can be read, and that a writer that
+ * begins at `ret_place` (may be NULL) can append to. Compresses a little worse than none. */
+int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place *ret_place);
 
 /* Names for code addresses, any time, several times for a module. Order does not matter to readers. */
 int hs_trace_writer_module_symbols(struct hs_trace_writer *writer,

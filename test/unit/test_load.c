@@ -399,6 +399,67 @@ static void test_concatenated(void **state)
     }
 }
 
+/* A writer that was killed, and one that goes on: processes of both are one, for us and for others. */
+static void test_continued(void **state)
+{
+    const bool *is_compressing = *state;
+    struct hs_buf buf = HS_BUF_INIT;
+    struct hs_trace_place place;
+    struct hs_trace_writer_config config = { .sink = keep_bytes,
+                                             .sink_ctx = &buf,
+                                             .is_compressing = *is_compressing,
+                                             .sequence_id = 9,
+                                             .read_clocks = still_clocks };
+    struct hs_trace_writer *writer = NULL;
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    dump_and_free(writer, full(5000000));
+    dump_and_free(writer, fixture_typical(77, 50, 6, 5000000));
+    assert_int_equal(hs_trace_writer_flush(writer, &place), 0);
+    size_t good_bytes = buf.bytes;
+    dump_and_free(writer, full(5500000));
+    hs_trace_writer_free(writer);
+    assert_true(is_compressing[0] || buf.bytes == good_bytes);
+    buf.bytes = good_bytes;
+
+    assert_true(place.sequence_id == 9 && place.profile_packet_count > 0);
+    config.continued = place;
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    struct hs_snapshot *snap = full(6000000);
+    snap->stacks[2].alloc = fixture_amount(1000, 9);
+    snap->lost_count[HS_LOSS_NO_MEMORY] = 4;
+    dump_and_free(writer, snap);
+    dump_and_free(writer, fixture_typical(78, 50, 6, 6000000));
+    finish_writer(writer);
+
+    struct hs_load_report report;
+    struct hs_profile *p = load(&buf, &report);
+    assert_int_equal(p->process_count, 3);
+    assert_int_equal(p->dump_count, 4);
+    assert_true(p->dumps[2].process == p->dumps[0].process && p->dumps[2].index == 1);
+    assert_true(p->dumps[2].start_ns == 5000000);
+    const char *path = "prog+2100;[anon]+7e0000001234";
+    assert_true(find_sample(p, 0, "libc.malloc", path)->alloc.bytes == 777);
+    assert_true(find_sample(p, 2, "libc.malloc", path)->alloc.bytes == 1000);
+    assert_true(find_sample(p, 2, "mmap", "prog+2100;libx.so+2200")->live.bytes == 1048576);
+    assert_int_equal(find_loss(p, "no_memory")->count, 4);
+    assert_int_equal(p->thread_count, 2);
+    assert_true(report.missing_packet_count == 0 && report.lost_dump_count == 0);
+    hs_profile_free(p);
+
+    if (!*is_compressing) {
+        struct hs_buf others = HS_BUF_INIT;
+        without_ours(&buf, &others);
+        p = load(&others, &report);
+        assert_int_equal(p->process_count, 3);
+        assert_int_equal(report.missing_packet_count, 0);
+        hs_profile_free(p);
+        hs_buf_deinit(&others);
+    }
+    hs_buf_deinit(&buf);
+}
+
 /* Cut off anywhere: what was complete before is there, what was not says so. */
 static void test_truncated(void **state)
 {
@@ -666,6 +727,8 @@ int main(void)
         cmocka_unit_test(test_as_others_see_it),
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_concatenated),
+        cmocka_unit_test_prestate(test_continued, &(bool){ false }),
+        cmocka_unit_test_prestate(test_continued, &(bool){ true }),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_hostile_values),
