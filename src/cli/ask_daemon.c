@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,16 @@ static bool is_trusted(int sock)
            (uid == 0 || uid == geteuid() || geteuid() == 0);
 }
 
+/* A daemon that was killed leaves its socket open, for the next one: what is asked waits there until that comes. */
+static bool is_alive(int sock)
+{
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+    return hs_ctl_socket_peer(sock, &pid, &uid, &gid) == 0 &&
+           (pid <= 0 || kill(pid, 0) == 0 || errno == EPERM);
+}
+
 static int connect_patiently(const char *path)
 {
     int fd = -EAGAIN;
@@ -45,6 +56,11 @@ static void say_nobody(const char *path, int error)
     if (error == -ENOENT || error == -ECONNREFUSED) {
         hs_message("no daemon is running at %s\n"
                    "Start one with 'heapscoped &' or 'systemctl --user start heapscope.socket'.",
+                   path);
+    } else if (error == -EHOSTDOWN) {
+        hs_message("the daemon at %s was killed; what it records is kept\n"
+                   "Start it again, and it goes on: 'heapscoped &' or 'systemctl --user start "
+                   "heapscope.service'.",
                    path);
     } else if (error == -EACCES) {
         hs_message("%s: the daemon there serves another user\n"
@@ -66,6 +82,10 @@ static int find_daemon(int *ret_sock)
     }
     for (int i = 0; i < count; i++) {
         int fd = connect_patiently(paths[i]);
+        if (fd >= 0 && !is_alive(fd)) {
+            close(fd);
+            fd = -EHOSTDOWN;
+        }
         if (fd >= 0 && is_trusted(fd)) {
             *ret_sock = fd;
             return HS_EXIT_STATUS_DONE;

@@ -202,6 +202,33 @@ void hs_target_end_session(struct hs_target *target)
     }
 }
 
+struct hs_target_state hs_target_state(const struct hs_target *target)
+{
+    return (struct hs_target_state){
+        .is_dormant = target->is_dormant,
+        .has_recorded = target->has_recorded,
+        .is_late = target->is_late,
+        .session_start_ns = target->session_start_ns,
+        .session_interval_bytes = target->session_interval_bytes,
+        .rss_start_bytes = target->rss_start_bytes,
+    };
+}
+
+void hs_target_restore(struct hs_target *target, const struct hs_target_state *state)
+{
+    bool is_recording = hs_load_relaxed(&target->region.control->interval_bytes) != HS_INTERVAL_OFF;
+    target->is_dormant = state->is_dormant;
+    target->has_recorded |= state->has_recorded;
+    target->is_late = state->is_late;
+    target->session_start_ns = state->session_start_ns;
+    target->session_interval_bytes = state->session_interval_bytes;
+    target->rss_start_bytes = state->rss_start_bytes;
+    if (target->is_dormant && is_recording && !target->has_ended) {
+        target->is_dormant = false;
+        hs_target_end_session(target);
+    }
+}
+
 uint64_t hs_target_sample_count(struct hs_target *target)
 {
     struct hs_thread_block_v1 block;

@@ -57,6 +57,16 @@ struct hs_target {
     uint64_t session_interval_bytes; /* 0: as the region says */
 };
 
+/* What only its collector knows of a target: for one that goes on after it. */
+struct hs_target_state {
+    bool is_dormant;
+    bool has_recorded;
+    bool is_late;
+    uint64_t session_start_ns;
+    uint64_t session_interval_bytes;
+    uint64_t rss_start_bytes;
+};
+
 /* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
 int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
                    const char **ret_why);
@@ -91,6 +101,11 @@ static inline bool hs_target_is_from_startup(const struct hs_target *target)
     return !target->is_dormant && !target->is_late && target->session_start_ns == 0 &&
            target->region.header.is_from_startup != 0;
 }
+
+struct hs_target_state hs_target_state(const struct hs_target *target);
+/* A target that was just opened is what it was for the collector before us. Where that had no time to say what it
+ * was about to do, it is dormant. */
+void hs_target_restore(struct hs_target *target, const struct hs_target_state *state);
 
 /* Allocations recorded so far. 0 when that cannot be read. */
 uint64_t hs_target_sample_count(struct hs_target *target);

@@ -14,6 +14,7 @@
 
 #include "daemon/attacher.h"
 #include "daemon/daemon_log.h"
+#include "daemon/heritage.h"
 #include "daemon/order.h"
 #include "daemon/peer.h"
 #include "daemon/supervisor.h"
@@ -85,6 +86,11 @@ static void begin_to_stop(struct hs_daemon *daemon, uint64_t now_ns)
     }
 }
 
+void hs_daemon_stop(struct hs_daemon *daemon)
+{
+    begin_to_stop(daemon, hs_daemon_mono_ns());
+}
+
 static void on_signal(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
     struct signalfd_siginfo info;
@@ -146,6 +152,8 @@ static int open_hub(struct hs_daemon *daemon)
         .on_over = on_over,
         .attach = hs_attacher_bring,
         .release = hs_attacher_release,
+        .on_change = hs_heritage_keep_target,
+        .on_gone = hs_heritage_drop_target,
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);
@@ -169,12 +177,14 @@ static int open_signals(struct hs_daemon *daemon)
     return hs_daemon_watch(daemon, daemon->signal_fd, &daemon->signal_source);
 }
 
-int hs_daemon_open(struct hs_doorway *doorway, bool is_system, struct hs_daemon *ret_daemon)
+int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store, bool is_system,
+                   struct hs_daemon *ret_daemon)
 {
     struct hs_daemon *daemon = ret_daemon;
     *daemon = (struct hs_daemon){ .is_system = is_system,
                                   .uid = geteuid(),
                                   .doorway = *doorway,
+                                  .store = *store,
                                   .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                   .signal_fd = -1,
                                   .start_real_ns = hs_daemon_real_ns(),
@@ -203,6 +213,8 @@ void hs_daemon_close(struct hs_daemon *daemon)
     hs_orders_free(daemon);
     daemon->hub = hs_hub_free(daemon->hub);
     hs_doorway_close(&daemon->doorway);
+    hs_store_close(&daemon->store);
+    hs_heritage_deinit(daemon);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }

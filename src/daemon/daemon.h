@@ -12,6 +12,8 @@
  *     attacher.c     processes that bring clients into running programs, and out again
  *     worker.c       what such a process does first
  *     supervisor.c   systemd
+ *     store.c        descriptors that outlive us, held by systemd or by keeper.c, a process of ours
+ *     heritage.c     what goes there; adopt.c: and comes back, after a daemon was killed
  *
  * The loop never waits for anybody: not for a peer, not for names, not for a file system that somebody else
  * provides. What may take time is done by a forked process with the rights of the user it is for.
@@ -29,6 +31,7 @@
 #include <sys/types.h>
 
 #include "daemon/doorway.h"
+#include "daemon/store.h"
 #include "session/hub.h"
 
 struct hs_daemon;
@@ -42,6 +45,7 @@ struct hs_source {
 struct hs_peer;
 struct hs_order;
 struct hs_attacher;
+struct hs_kept_target;
 
 #define HS_PEERS_MAX  128
 #define HS_ORDERS_MAX 128
@@ -63,11 +67,17 @@ struct hs_daemon {
     size_t order_count;
     struct hs_attacher *attachers; /* at work */
     uint64_t order_number;         /* of the newest */
-    uint64_t next_order;           /* number of the next session without a name */
+    struct hs_store store;         /* who keeps what we have, if we are killed */
+    struct hs_kept_target *kept;   /* heritage.h */
+    size_t kept_count, kept_capacity;
+    uint64_t next_order; /* number of the next session without a name */
 };
 
-/* Signals must be blocked: those of hs_daemon_signals(). Takes over the doorway. */
-int hs_daemon_open(struct hs_doorway *doorway, bool is_system, struct hs_daemon *ret_daemon);
+/* Signals must be blocked: hs_daemon_block_signals(). Takes over doorway and store. */
+int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store, bool is_system,
+                   struct hs_daemon *ret_daemon);
+/* As a signal would end it. */
+void hs_daemon_stop(struct hs_daemon *daemon);
 /* Until a signal ends it, and all files are finished. */
 int hs_daemon_run(struct hs_daemon *daemon);
 void hs_daemon_close(struct hs_daemon *daemon);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
-#include "daemon/supervisor.h"
 #include "util/write_all.h"
 
 #define HS_BACKLOG          4096
@@ -91,15 +90,6 @@ static int path_of_socket(int fd, char *ret_path)
 
 static int open_socket(const char *path, bool is_system, struct hs_doorway *doorway)
 {
-    int fd = hs_supervisor_take_socket();
-    if (fd >= 0) {
-        doorway->fd = fd;
-        doorway->is_from_supervisor = true;
-        return path_of_socket(fd, doorway->path);
-    }
-    if (fd != -ENOENT) {
-        return fd;
-    }
     size_t bytes = strlen(path);
     if (path[0] != '/' || bytes > HS_CTL_PATH_MAX) {
         return path[0] != '/' ? -EINVAL : -ENAMETOOLONG;
@@ -116,6 +106,16 @@ static int open_socket(const char *path, bool is_system, struct hs_doorway *door
     return r;
 }
 
+static int open_for_all(struct hs_doorway *doorway)
+{
+    /* Again, if it listens: whoever asks is told that it is us. */
+    int r = listen(doorway->fd, HS_BACKLOG) == 0 ? 0 : -errno;
+    if (r < 0) {
+        hs_doorway_close(doorway);
+    }
+    return r;
+}
+
 int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doorway)
 {
     struct hs_doorway doorway = { .fd = -1, .interval_bytes = UINT64_MAX };
@@ -124,15 +124,28 @@ int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doo
         return r;
     }
     r = hs_doorway_post(&doorway, 0);
-    if (r == 0 && listen(doorway.fd, HS_BACKLOG) != 0) {
-        r = -errno;
-    }
     if (r < 0) {
         hs_doorway_close(&doorway);
         return r;
     }
+    r = open_for_all(&doorway);
     *ret_doorway = doorway;
-    return 0;
+    return r;
+}
+
+int hs_doorway_take(int fd, bool is_from_supervisor, struct hs_doorway *ret_doorway)
+{
+    struct hs_doorway doorway = { .fd = fd,
+                                  .is_from_supervisor = is_from_supervisor,
+                                  .interval_bytes = UINT64_MAX };
+    int r = path_of_socket(fd, doorway.path);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    r = open_for_all(&doorway);
+    *ret_doorway = doorway;
+    return r;
 }
 
 /* --- the board --------------------------------------------------------------------------------- */

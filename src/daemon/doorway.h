@@ -24,8 +24,12 @@ struct hs_doorway {
     uint64_t interval_bytes; /* on the board */
 };
 
-/* Unless a supervisor has made the socket. `is_system`: for all users of the machine. */
+/* `is_system`: for all users of the machine. */
 int hs_doorway_open(const char *path, bool is_system, struct hs_doorway *ret_doorway);
+
+/* With a socket that listens already, which is the doorway's then. A supervisor's file stays; one of a daemon that
+ * was killed goes with us, and what its board says stays until we have something to say. */
+int hs_doorway_take(int fd, bool is_from_supervisor, struct hs_doorway *ret_doorway);
 
 /* What programs that start now are to do; 0: wait. Does nothing when it says so already. */
 int hs_doorway_post(struct hs_doorway *doorway, uint64_t startup_interval_bytes);

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "daemon/worker.h"
+#include "profile/load.h"
+#include "profile/symbolize.h"
 #include "util/write_all.h"
 
 /* Is what has the temporary name still the file that we wrote? */
@@ -19,6 +21,21 @@ static bool is_in_place(const struct hs_order *order)
     return fstat(order->file_fd, &ours) == 0 &&
            fstatat(order->folder_fd, order->temp_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
            ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/* Of what a daemon before us wrote, nobody remembers the code addresses: they are in the file. */
+static void want_names_before(const struct hs_order *order)
+{
+    char path[32];
+    struct hs_profile *profile;
+    if (!order->is_inherited || !order->session->settings.is_symbolizing) {
+        return;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", order->file_fd);
+    if (hs_profile_load(path, &profile, NULL) == 0) {
+        hs_profile_wanted(profile, &order->session->wanted);
+        hs_profile_free(profile);
+    }
 }
 
 static int finish(struct hs_order *order)
@@ -33,6 +50,7 @@ static int finish(struct hs_order *order)
         }
         return -ENODATA;
     }
+    want_names_before(order);
     r = hs_session_finish(order->session);
     if (!is_in_place(order)) {
         return r < 0 ? r : -ENOENT; /* somebody removed it */

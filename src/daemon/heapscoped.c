@@ -16,14 +16,20 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
+#include "daemon/heritage.h"
+#include "daemon/keeper.h"
+#include "daemon/supervisor.h"
 #include "util/opts.h"
 
 #define HS_HELP_COLUMNS 80
+#define HS_KEEP_NS      UINT64_C(600000000000)
+#define HS_KEEP_MAX_NS  (UINT64_C(1) << 60)
 
 struct options {
     const char *socket;
     bool is_system;
     bool is_version_wanted;
+    uint64_t keep_ns;
 };
 
 /* -1: go on; else the exit status. */
@@ -35,6 +41,9 @@ static int parse(int argc, char **argv, struct options *options)
                       "$XDG_RUNTIME_DIR/heapscope.sock, else as with --system)"),
         HS_OPT_FLAG(0, "system", &options->is_system,
                     "serve all users of the machine; for root: at /run/heapscope/heapscope.sock"),
+        HS_OPT_DURATION(0, "keep", "DURATION", &options->keep_ns, 0, HS_KEEP_MAX_NS,
+                        "if it is killed, how long what it records is kept for the\n"
+                        "next one, before it is finished without (default 10m; 0s: not)"),
         HS_OPT_FLAG('V', "version", &options->is_version_wanted, "print the version"),
     };
     const struct hs_opts_spec spec = {
@@ -94,10 +103,65 @@ static const char *choose_path(const struct options *options)
     return hs_ctl_socket_paths(paths) < 0 ? NULL : paths[0];
 }
 
+/* --- what a daemon before us left ------------------------------------------------------------------ */
+
+struct inheritance {
+    struct hs_store store;
+    struct hs_store_items items;
+    struct hs_doorway doorway;
+    bool is_last; /* nobody came for it: it is to be finished, and that is all */
+};
+
+/* A socket that listens already: a supervisor's, or that of a daemon that was killed. -ENOENT: there is none. */
+static int take_doorway(struct inheritance *got, int supervisors_sock)
+{
+    struct hs_store_item *item = hs_store_items_find(&got->items, HS_HERITAGE_LISTENER);
+    if (supervisors_sock >= 0) {
+        return hs_doorway_take(supervisors_sock, true, &got->doorway);
+    }
+    return item ? hs_doorway_take(hs_store_item_take(item, 0), false, &got->doorway) : -ENOENT;
+}
+
+static int find_place(const struct options *options, const char *path, struct inheritance *got)
+{
+    int sock = hs_supervisor_take(HS_HERITAGE_PREFIX, &got->items);
+    if (sock < 0 && sock != -ENOENT) {
+        return sock;
+    }
+    got->store = hs_store_of_supervisor();
+    int r = -ENOENT;
+    if (got->store.sock < 0) {
+        r = hs_keeper_meet(path, &got->store, &got->items);
+    }
+    if (r < 0 && r != -ENOENT) {
+        return r;
+    }
+    r = take_doorway(got, sock);
+    return r == -ENOENT ? hs_doorway_open(path, options->is_system, &got->doorway) : r;
+}
+
+/* From now on kill -9 of us loses nothing. In the process that sees to that, this returns when nobody came. */
+static void find_keeper(const struct options *options, struct inheritance *got)
+{
+    if (got->store.sock < 0 && options->keep_ns > 0) {
+        int r = hs_keeper_start(got->doorway.path, options->keep_ns, &got->store, &got->items);
+        if (r < 0) {
+            hs_daemon_log("if this daemon is killed, what it records is lost: %s", strerror(-r));
+        }
+        got->is_last = r == 1;
+    }
+    if (got->is_last) {
+        struct hs_store_item *item = hs_store_items_find(&got->items, HS_HERITAGE_LISTENER);
+        got->doorway.fd = item ? hs_store_item_take(item, 0) : -1;
+    } else if (!got->doorway.is_from_supervisor) {
+        hs_store_put(&got->store, HS_HERITAGE_LISTENER, &got->doorway.fd, 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct options options = { 0 };
-    struct hs_doorway doorway;
+    struct options options = { .keep_ns = HS_KEEP_NS };
+    struct inheritance got = { .store = HS_STORE_NONE };
     struct hs_daemon daemon;
     int status = parse(argc, argv, &options);
     if (status >= 0) {
@@ -114,16 +178,22 @@ int main(int argc, char **argv)
     }
     umask(022);
     hs_daemon_block_signals();
-    int r = hs_doorway_open(path, options.is_system, &doorway);
+    int r = find_place(&options, path, &got);
     if (r < 0) {
         return say_why_not(path, r);
     }
-    r = hs_daemon_open(&doorway, options.is_system, &daemon);
+    find_keeper(&options, &got);
+    r = hs_daemon_open(&got.doorway, &got.store, options.is_system, &daemon);
     if (r < 0) {
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;
     }
+    hs_heritage_adopt(&daemon, &got.items);
+    hs_store_items_deinit(&got.items);
     hs_daemon_log("ready at %s", daemon.doorway.path);
+    if (got.is_last) {
+        hs_daemon_stop(&daemon);
+    }
     r = hs_daemon_run(&daemon);
     hs_daemon_close(&daemon);
     return r < 0 ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "daemon/order.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,35 +14,37 @@
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "daemon/finisher.h"
+#include "daemon/heritage.h"
 #include "daemon/peer.h"
+#include "daemon/start_settings.h"
 
 #define HS_ORDERS_OF_USER_MAX 32 /* not done */
 #define HS_ORDERS_DONE_MAX    16
 
 /* --- life -------------------------------------------------------------------------------------- */
 
-struct hs_order *hs_order_new(const struct hs_peer *peer)
+struct hs_order *hs_order_new(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count)
 {
     struct hs_order *order = calloc(1, sizeof(*order));
     if (!order) {
         return NULL;
     }
-    order->file_fd = order->folder_fd = order->result_fd = -1;
-    order->uid = peer->uid;
-    order->gid = peer->gid;
-    order->groups = malloc((peer->group_count + 1) * sizeof(gid_t));
+    order->file_fd = order->folder_fd = order->result_fd = order->about_fd = -1;
+    order->uid = uid;
+    order->gid = gid;
+    order->groups = malloc((group_count + 1) * sizeof(gid_t));
     if (!order->groups) {
         return hs_order_free(order);
     }
-    memcpy(order->groups, peer->groups, peer->group_count * sizeof(gid_t));
-    order->group_count = peer->group_count;
+    memcpy(order->groups, groups, group_count * sizeof(gid_t));
+    order->group_count = group_count;
     order->start_real_ns = hs_daemon_real_ns();
     return order;
 }
 
 static void close_files(struct hs_order *order)
 {
-    int *const fds[] = { &order->file_fd, &order->folder_fd, &order->result_fd };
+    int *const fds[] = { &order->file_fd, &order->folder_fd, &order->result_fd, &order->about_fd };
     for (size_t i = 0; i < HS_COUNT_OF(fds); i++) {
         if (*fds[i] >= 0) {
             close(*fds[i]);
@@ -63,6 +66,23 @@ struct hs_order *hs_order_free(struct hs_order *order)
         free(order);
     }
     return NULL;
+}
+
+bool hs_order_name_file(struct hs_order *order, const Hs__Ctl__Start *request)
+{
+    if (!hs_start_is_file_name(request->temp_name) || !hs_start_is_file_name(request->final_name) ||
+        !request->path || strlen(request->path) >= PATH_MAX) {
+        return false;
+    }
+    order->temp_name = strdup(request->temp_name);
+    order->final_name = strdup(request->final_name);
+    order->path = strdup(request->path);
+    for (char *c = order->path; c && *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 127) {
+            *c = '?'; /* it goes to logs and terminals, and nowhere else */
+        }
+    }
+    return order->temp_name && order->final_name && order->path;
 }
 
 /* --- the list ---------------------------------------------------------------------------------- */
@@ -131,7 +151,11 @@ int hs_order_add(struct hs_daemon *daemon, struct hs_order *order)
         snprintf(order->name, sizeof(order->name), "%llu",
                  (unsigned long long)daemon->next_order++);
     }
-    order->number = ++daemon->order_number;
+    if (order->number == 0) {
+        order->number = ++daemon->order_number;
+    } else if (order->number > daemon->order_number) {
+        daemon->order_number = order->number;
+    }
     daemon->orders[daemon->order_count++] = order;
     return 0;
 }
@@ -186,6 +210,7 @@ int hs_order_tell(struct hs_peer *peer, const struct hs_order *order)
 
 static void be_done(struct hs_daemon *daemon, struct hs_order *order)
 {
+    hs_heritage_drop_order(daemon, order);
     close_files(order);
     order->state = HS_ORDER_DONE;
     if (order->result.error) {
@@ -236,6 +261,7 @@ void hs_order_finish(struct hs_daemon *daemon, struct hs_order *order)
     order->source = (struct hs_source){ on_result, order };
     int r = hs_finisher_start(order);
     if (r == 0) {
+        hs_heritage_update_order(order);
         r = hs_daemon_watch(daemon, order->result_fd, &order->source);
     }
     order->settings = session->settings;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "ctl/ctl.pb-c.h"
 #include "daemon/daemon.h"
 
 struct hs_peer;
@@ -40,6 +41,8 @@ struct hs_order {
     gid_t *groups;
     size_t group_count;
     int file_fd, folder_fd;
+    int about_fd;      /* for a daemon after us, see heritage.h; -1: nobody keeps it */
+    bool is_inherited; /* its file has a part that a daemon before us wrote */
     char *temp_name, *final_name, *path; /* in the folder; and for people */
     pid_t finisher_pid;
     int result_fd; /* -1: none */
@@ -48,10 +51,13 @@ struct hs_order {
     uint64_t process_count, rejected_count, dump_count, sample_count; /* when it was over */
 };
 
-/* Empty, of this peer, its descriptors -1; not in the daemon's list yet. NULL: no memory. */
-struct hs_order *hs_order_new(const struct hs_peer *peer);
+/* Empty, of this user, its descriptors -1; not in the daemon's list yet. NULL: no memory. */
+struct hs_order *hs_order_new(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count);
 /* NULL is fine. Returns NULL. */
 struct hs_order *hs_order_free(struct hs_order *order);
+
+/* What its file is called, as the request says. False: it says no such thing, or there is no memory. */
+bool hs_order_name_file(struct hs_order *order, const Hs__Ctl__Start *request);
 
 /* Puts it in the list, and gives it a name if it has none. -E2BIG, -EEXIST. */
 int hs_order_add(struct hs_daemon *daemon, struct hs_order *order);

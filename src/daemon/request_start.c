@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
+#include "daemon/heritage.h"
 #include "daemon/order.h"
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"
@@ -64,19 +64,7 @@ static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Star
     if (why) {
         return why;
     }
-    if (!hs_start_is_file_name(request->temp_name) || !hs_start_is_file_name(request->final_name) ||
-        !request->path || strlen(request->path) >= PATH_MAX) {
-        return "the file has no name";
-    }
-    order->temp_name = strdup(request->temp_name);
-    order->final_name = strdup(request->final_name);
-    order->path = strdup(request->path);
-    for (char *c = order->path; c && *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 127) {
-            *c = '?'; /* it goes to logs and terminals, and nowhere else */
-        }
-    }
-    return order->temp_name && order->final_name && order->path ? NULL : "out of memory";
+    return hs_order_name_file(order, request) ? NULL : "the file has no name";
 }
 
 /* --- what is said ------------------------------------------------------------------------------ */
@@ -139,7 +127,7 @@ static void announce(struct hs_daemon *daemon, const struct hs_session *session)
 
 /* Begins it, and tells. Takes over order and settings. */
 static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order *order,
-                 struct hs_session_settings *settings)
+                 struct hs_session_settings *settings, const struct hs_ctl_message *message)
 {
     struct telling *telling = calloc(1, sizeof(*telling));
     uint64_t now_ns = hs_daemon_mono_ns();
@@ -160,12 +148,14 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order
     hs_session_settings_deinit(settings);
     if (r == 0) {
         order->session->owner = order;
+        hs_heritage_keep_order(daemon, order, message->body, message->body_bytes);
         /* Before what runs is looked for, which takes a moment: what starts meanwhile is not to be missed. */
         announce(daemon, order->session);
         r = hs_hub_start(daemon->hub, order->session, now_ns, say, telling);
     }
     if (r < 0) {
         r = refuse_order(peer, order->name, r);
+        hs_heritage_drop_order(daemon, order);
         hs_order_remove(daemon, order);
         hs_daemon_post_board(daemon);
     } else {
@@ -196,14 +186,14 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
     }
     settings.uid = daemon->is_system ? peer->uid : daemon->uid;
     settings.is_any_uid = settings.uid == 0;
-    struct hs_order *order = hs_order_new(peer);
+    struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
     why = order ? take_file(daemon, request, message, order) : "out of memory";
     if (why) {
         hs_order_free(order);
         hs_session_settings_deinit(&settings);
         return hs_peer_refuse(peer, "the session cannot begin: %s", why);
     }
-    return begin(daemon, peer, order, &settings);
+    return begin(daemon, peer, order, &settings, message);
 }
 
 int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_ctl_message *message)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,38 +40,72 @@ static int check_socket(int fd)
     return fd;
 }
 
-int hs_supervisor_take_socket(void)
+/* The idx-th of names that are separated by ':'; "" when there is none. */
+static void get_name(const char *names, size_t idx, char *ret_name)
+{
+    for (; idx > 0; idx--) {
+        names += strcspn(names, ":");
+        names += *names == ':';
+    }
+    size_t bytes = strcspn(names, ":");
+    bytes = bytes <= HS_STORE_NAME_MAX ? bytes : 0;
+    memcpy(ret_name, names, bytes);
+    ret_name[bytes] = '\0';
+}
+
+int hs_supervisor_take(const char *prefix, struct hs_store_items *items)
 {
     const char *pid_text = getenv("LISTEN_PID"), *count_text = getenv("LISTEN_FDS");
+    const char *names = getenv("LISTEN_FDNAMES");
+    char name[HS_STORE_NAME_MAX + 1];
     uint64_t pid = 0, count = 0;
-    bool is_ours = pid_text && count_text && hs_parse_number(pid_text, &pid) == 0 &&
-                   hs_parse_number(count_text, &count) == 0 && pid == (uint64_t)getpid() &&
-                   count > 0;
+    int sock = -ENOENT;
+    if (!pid_text || !count_text || hs_parse_number(pid_text, &pid) < 0 ||
+        hs_parse_number(count_text, &count) < 0 || pid != (uint64_t)getpid() || count > INT_MAX) {
+        count = 0;
+    }
+    for (int i = 0; i < (int)count; i++) {
+        int fd = HS_FIRST_FD + i;
+        get_name(names ? names : "", (size_t)i, name);
+        if (strncmp(name, prefix, strlen(prefix)) == 0) {
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+            hs_store_items_add(items, name, &fd, 1);
+        } else {
+            sock = sock == -ENOENT ? check_socket(fd) : -EINVAL; /* just one is ours */
+        }
+    }
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    if (!is_ours) {
-        return -ENOENT;
-    }
-    return count == 1 ? check_socket(HS_FIRST_FD) : -EINVAL;
+    return sock;
 }
 
-void hs_supervisor_tell(const char *state)
+int hs_supervisor_connect(void)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
     size_t bytes = path ? strlen(path) : 0;
     if (bytes == 0 || bytes >= sizeof(addr.sun_path) || (path[0] != '/' && path[0] != '@')) {
-        return;
+        return -1;
     }
     memcpy(addr.sun_path, path, bytes);
     if (path[0] == '@') {
         addr.sun_path[0] = '\0'; /* an abstract name */
     }
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t addr_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, addr_bytes) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+void hs_supervisor_tell(const char *state)
+{
+    int fd = hs_supervisor_connect();
     if (fd >= 0) {
-        socklen_t addr_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes);
-        sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr, addr_bytes);
+        send(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT);
         close(fd);
     }
 }

@@ -28,9 +28,22 @@
 
 /* --- the registry's news ----------------------------------------------------------------------- */
 
+static void tell(const struct hs_hub *hub, hs_hub_target_fn *fn, struct hs_target *target)
+{
+    if (fn) {
+        fn(hub->config.ctx, target);
+    }
+}
+
 static void on_begin(void *ctx, struct hs_target *target)
 {
-    hs_hub_welcome(ctx, target);
+    struct hs_hub *hub = ctx;
+    if (hub->heir) {
+        hs_hub_restore(hub, target);
+    } else {
+        hs_hub_welcome(hub, target);
+    }
+    tell(hub, hub->config.on_change, target);
 }
 
 /* An image also ends when its process makes another region, or executes something. */
@@ -46,12 +59,13 @@ static void on_end(void *ctx, struct hs_target *target)
     struct hs_hub *hub = ctx;
     struct hs_session *session = target->owner;
     if (session) {
-        hs_hub_dump(hub, target, target->end_ns, true);
         session->ended_sample_count += hs_target_sample_count(target);
+        hs_hub_dump(hub, target, target->end_ns, true);
     }
     if (is_process_over(target)) {
         hs_hub_give_up(hub, target->pid);
     }
+    tell(hub, hub->config.on_gone, target);
     hs_target_close(target);
 }
 
@@ -107,7 +121,6 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
         return;
     }
     hs_session_dump(session, snap);
-    session->process_count += is_final;
     hs_snapshot_free(snap);
 }
 
@@ -177,8 +190,7 @@ uint64_t hs_hub_startup_interval(const struct hs_hub *hub)
     return least;
 }
 
-int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
-                 hs_hub_say_fn *say, void *say_ctx)
+int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
                              sizeof(hub->sessions[0]));
@@ -187,8 +199,17 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
     }
     hub->sessions[hub->session_count++] = session;
     hub->look_ns = now_ns;
-    hs_hub_take_running(hub, session, now_ns, say, say_ctx);
     return 0;
+}
+
+int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
+                 hs_hub_say_fn *say, void *say_ctx)
+{
+    int r = hs_hub_inherit_session(hub, session, now_ns);
+    if (r == 0) {
+        hs_hub_take_running(hub, session, now_ns, say, say_ctx);
+    }
+    return r;
 }
 
 static void let_go(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
@@ -196,6 +217,7 @@ static void let_go(struct hs_hub *hub, struct hs_session *session, struct hs_tar
     bool is_late = (target->hello_flags & HS_HELLO_LATE) != 0;
     if (is_late && !target->has_ended && hub->config.release &&
         hub->config.release(hub->config.ctx, session, target->pid) == 0) {
+        tell(hub, hub->config.on_gone, target);
         hs_registry_drop(&hub->registry, target);
     }
 }
@@ -205,10 +227,11 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
     for (size_t i = hub->registry.target_count; i > 0; i--) {
         struct hs_target *target = hub->registry.targets[i - 1];
         if (target->owner == session) {
-            hs_hub_dump(hub, target, now_ns, true);
             session->ended_sample_count += hs_target_sample_count(target);
+            hs_hub_dump(hub, target, now_ns, true);
             hs_target_end_session(target);
             target->owner = NULL;
+            tell(hub, hub->config.on_change, target);
             let_go(hub, session, target);
         }
     }

@@ -66,22 +66,30 @@ typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
  * forgets the process. Else -errno: it stays, dormant. */
 typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
 
+/* A target is new, or is somebody else's now; or it is about to be closed. For whoever must know what there is when
+ * the hub is gone. */
+typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
+
 struct hs_hub_config {
     struct hs_listener listener;  /* taken over; its fd -1: processes are only adopted */
     hs_registry_peer_fn *on_peer; /* connections with other business; NULL: none has */
     hs_hub_over_fn *on_over;
-    hs_hub_attach_fn *attach;   /* NULL: nobody can */
-    hs_hub_release_fn *release; /* NULL: nobody is let go of */
+    hs_hub_attach_fn *attach;              /* NULL: nobody can */
+    hs_hub_release_fn *release;            /* NULL: nobody is let go of */
+    hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
     void *ctx;
 };
+
+struct hs_hub_heir;
 
 struct hs_hub {
     struct hs_hub_config config;
     struct hs_registry registry;
     struct hs_session **sessions; /* running, oldest first */
     size_t session_count, session_capacity;
-    uint64_t look_ns;          /* when to look at recorded processes again */
-    uint64_t unreadable_count; /* processes left out because they could not be read */
+    uint64_t look_ns;               /* when to look at recorded processes again */
+    uint64_t unreadable_count;      /* processes left out because they could not be read */
+    const struct hs_hub_heir *heir; /* being adopted just now; NULL: whoever comes is new */
 };
 
 int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub);
@@ -107,6 +115,13 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 
 /* A process whose region came otherwise than by a hello: as hs_registry_adopt(). */
 int hs_hub_adopt(struct hs_hub *hub, struct hs_guest *guest, uint64_t now_ns);
+
+/* A target and a session of a hub that is gone: each is what it was. `session` NULL: nobody's. */
+int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_session *session,
+                          const struct hs_target_state *state, uint64_t now_ns);
+int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
+/* When all targets are there: what was about to get a client when the hub before went is asked for again. */
+void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
 
 /* It is not going to get a client after all. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);

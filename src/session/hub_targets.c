@@ -26,6 +26,18 @@ static uint64_t clock_ns(void)
 
 /* --- giving ------------------------------------------------------------------------------------ */
 
+static void own(struct hs_target *target, struct hs_session *session)
+{
+    target->owner = session;
+    target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
+    session->has_begun = true;
+    hs_pid_list_add(&session->seen, target->pid);
+    if (!hs_target_is_from_startup(target)) {
+        hs_pid_list_add(&session->late, target->pid);
+    }
+    hs_pid_list_drop(&session->expected, target->pid);
+}
+
 static enum hs_hub_answer give(struct hs_target *target, struct hs_session *session,
                                uint64_t now_ns)
 {
@@ -36,14 +48,7 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
         hs_target_renew(target, interval_bytes);
         return HS_HUB_ATTACHING;
     }
-    target->owner = session;
-    target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
-    session->has_begun = true;
-    hs_pid_list_add(&session->seen, target->pid);
-    if (!hs_target_is_from_startup(target)) {
-        hs_pid_list_add(&session->late, target->pid);
-    }
-    hs_pid_list_drop(&session->expected, target->pid);
+    own(target, session);
     return HS_HUB_RECORDED;
 }
 
@@ -177,6 +182,9 @@ static void take_target(const struct taking *taking, struct hs_target *target,
         return;
     }
     answer(taking, facts, give(target, taking->session, taking->now_ns), NULL);
+    if (taking->hub->config.on_change) {
+        taking->hub->config.on_change(taking->hub->config.ctx, target);
+    }
 }
 
 /* One that did not. */
@@ -275,6 +283,57 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
         take_all(&taking);
     }
     take_heirs(&taking);
+}
+
+/* --- inheriting -------------------------------------------------------------------------------- */
+
+struct hs_hub_heir {
+    struct hs_session *session;
+    const struct hs_target_state *state;
+};
+
+void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
+{
+    struct hs_session *session = hub->heir->session;
+    hs_target_restore(target, hub->heir->state);
+    if (session && !target->is_dormant && hs_session_is_allowed(session, target->uid)) {
+        own(target, session);
+    } else {
+        hs_target_end_session(target); /* its session was over: nobody had told it yet */
+    }
+}
+
+int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_session *session,
+                          const struct hs_target_state *state, uint64_t now_ns)
+{
+    const struct hs_hub_heir heir = { session, state };
+    hub->heir = &heir;
+    int r = hs_registry_adopt(&hub->registry, guest, now_ns);
+    hub->heir = NULL;
+    return r;
+}
+
+/* Its number may be another process's by now. */
+static bool is_younger(pid_t pid, const struct hs_session *session)
+{
+    struct hs_proc_stat stat;
+    long ticks = sysconf(_SC_CLK_TCK);
+    return ticks <= 0 || hs_proc_read_stat(pid, &stat) < 0 ||
+           stat.start_ticks * (UINT64_C(1000000000) / (uint64_t)ticks) > session->start_ns;
+}
+
+void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->session_count; i++) {
+        const struct taking taking = { hub, hub->sessions[i], now_ns, NULL, NULL };
+        const struct hs_session_settings *settings = &hub->sessions[i]->settings;
+        for (size_t k = 0; settings->is_taking_running && k < settings->pid_count; k++) {
+            pid_t pid = settings->pids[k];
+            if (!hs_registry_find(&hub->registry, pid) && !is_younger(pid, taking.session)) {
+                take_pid(&taking, settings->pids[k]);
+            }
+        }
+    }
 }
 
 /* --- adopting ---------------------------------------------------------------------------------- */

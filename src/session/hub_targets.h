@@ -10,6 +10,9 @@
 /* An image has begun, and may have ended already. */
 void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target);
 
+/* An image of which hub->heir says what it was. */
+void hs_hub_restore(struct hs_hub *hub, struct hs_target *target);
+
 /* What runs already when a session starts. */
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx);

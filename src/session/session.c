@@ -21,17 +21,28 @@ static int count_out(void *ctx, const void *data, size_t bytes)
     return r;
 }
 
-static void schedule(struct hs_session *session, uint64_t now_ns)
+static void schedule(struct hs_session *session, uint64_t start_ns)
 {
     const struct hs_session_settings *settings = &session->settings;
     uint64_t first_ns = settings->dump_phase_ns ? settings->dump_phase_ns : settings->dump_every_ns;
-    session->start_ns = now_ns;
-    session->end_ns = settings->duration_ns ? now_ns + settings->duration_ns : UINT64_MAX;
-    session->next_dump_ns = settings->dump_every_ns ? now_ns + first_ns : UINT64_MAX;
+    session->start_ns = start_ns;
+    session->end_ns = settings->duration_ns ? start_ns + settings->duration_ns : UINT64_MAX;
+    session->next_dump_ns = settings->dump_every_ns ? start_ns + first_ns : UINT64_MAX;
 }
 
-int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
-                   uint64_t now_ns, struct hs_session **ret_session)
+/* So that it is in the file, whatever becomes of us. */
+static void hand_out(struct hs_session *session)
+{
+    if (session->error == 0) {
+        session->error = hs_trace_writer_flush(session->writer, &session->place);
+    }
+    if (session->error == 0 && session->on_written) {
+        session->on_written(session->owner, session);
+    }
+}
+
+static int begin(struct hs_session_settings *settings, const struct hs_session_progress *progress,
+                 hs_buf_sink_fn *sink, void *sink_ctx, struct hs_session **ret_session)
 {
     struct hs_session *session = calloc(1, sizeof(*session));
     if (!session) {
@@ -41,10 +52,15 @@ int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, v
     session->sink_ctx = sink_ctx;
     const struct hs_trace_writer_config config = { .sink = count_out,
                                                    .sink_ctx = session,
-                                                   .is_compressing = settings->is_compressing };
+                                                   .is_compressing = settings->is_compressing,
+                                                   .continued = progress->place };
     int r = hs_trace_writer_new(&config, &session->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(session->writer);
+    }
+    if (r == 0) {
+        session->bytes = progress->bytes;
+        r = hs_trace_writer_flush(session->writer, &session->place);
     }
     if (r < 0) {
         hs_session_free(session);
@@ -52,9 +68,50 @@ int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, v
     }
     session->settings = *settings;
     *settings = (struct hs_session_settings){ 0 };
-    schedule(session, now_ns);
+    schedule(session, progress->start_ns);
     *ret_session = session;
     return 0;
+}
+
+int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
+                   uint64_t now_ns, struct hs_session **ret_session)
+{
+    const struct hs_session_progress progress = { .start_ns = now_ns };
+    return begin(settings, &progress, sink, sink_ctx, ret_session);
+}
+
+int hs_session_resume(struct hs_session_settings *settings,
+                      const struct hs_session_progress *progress, hs_buf_sink_fn *sink,
+                      void *sink_ctx, uint64_t now_ns, struct hs_session **ret_session)
+{
+    int r = begin(settings, progress, sink, sink_ctx, ret_session);
+    if (r < 0) {
+        return r;
+    }
+    struct hs_session *session = *ret_session;
+    session->process_count = progress->process_count;
+    session->rejected_count = progress->rejected_count;
+    session->dump_count = progress->dump_count;
+    session->ended_sample_count = progress->ended_sample_count;
+    session->has_begun = progress->has_begun;
+    if (now_ns >= session->next_dump_ns) {
+        hs_session_take_due_dump(session, now_ns); /* what was missed is not made up for */
+    }
+    return 0;
+}
+
+struct hs_session_progress hs_session_progress(const struct hs_session *session)
+{
+    return (struct hs_session_progress){
+        .place = session->place,
+        .start_ns = session->start_ns,
+        .bytes = session->bytes,
+        .process_count = session->process_count,
+        .rejected_count = session->rejected_count,
+        .dump_count = session->dump_count,
+        .ended_sample_count = session->ended_sample_count,
+        .has_begun = session->has_begun,
+    };
 }
 
 struct hs_session *hs_session_free(struct hs_session *session)
@@ -167,6 +224,8 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
             session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap);
         }
     }
+    session->process_count += snap->is_final;
+    hand_out(session);
     return session->error;
 }
 
@@ -194,6 +253,7 @@ int hs_session_dump_rejected(struct hs_session *session, const struct hs_process
         session->error = hs_trace_writer_dump(session->writer, &snap);
     }
     session->rejected_count++;
+    hand_out(session);
     return session->error;
 }
 

@@ -77,13 +77,28 @@ bool hs_pid_list_has(const struct hs_pid_list *list, pid_t pid);
 /* Was it there? */
 bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid);
 
+/* How far it has come: what it takes to go on with it, and its file, after whoever ran it was killed. */
+struct hs_session_progress {
+    struct hs_trace_place place;
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t bytes;    /* of the file that are whole */
+    uint64_t process_count, rejected_count, dump_count, ended_sample_count;
+    bool has_begun;
+};
+
+struct hs_session;
+/* Something was written, and is in the sink. */
+typedef void hs_session_written_fn(void *owner, struct hs_session *session);
+
 struct hs_session {
     struct hs_session_settings settings;
     struct hs_trace_writer *writer;
     struct hs_symbol_wanted wanted; /* code addresses that will want names */
     hs_buf_sink_fn *sink;
     void *sink_ctx;
-    void *owner; /* of whoever started it */
+    void *owner;                       /* of whoever started it */
+    hs_session_written_fn *on_written; /* NULL: nobody wants to know */
+    struct hs_trace_place place;       /* of the trace, as of then */
     bool is_over;
     int error;                 /* of the trace; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -103,6 +118,11 @@ struct hs_session {
 /* Takes over the settings, and begins the trace. */
 int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
                    uint64_t now_ns, struct hs_session **ret_session);
+/* Goes on with one: the sink appends to what was whole. */
+int hs_session_resume(struct hs_session_settings *settings,
+                      const struct hs_session_progress *progress, hs_buf_sink_fn *sink,
+                      void *sink_ctx, uint64_t now_ns, struct hs_session **ret_session);
+struct hs_session_progress hs_session_progress(const struct hs_session *session);
 /* NULL is fine. Returns NULL. */
 struct hs_session *hs_session_free(struct hs_session *session);
 

@@ -97,6 +97,30 @@ static void test_who_was_there_before(void **state)
     assert_int_equal(hs_doorway_open(long_path, false, &second), -ENAMETOOLONG);
 }
 
+/* A socket that listens: a dead daemon's, whose board stays until there is something to say, or a supervisor's. */
+static void test_taken_over(void **state)
+{
+    (void)state;
+    struct hs_doorway first, second;
+    for (int is_from_supervisor = 0; is_from_supervisor < 2; is_from_supervisor++) {
+        assert_int_equal(hs_doorway_open(path, false, &first), 0);
+        assert_int_equal(hs_doorway_post(&first, 4096), 0);
+        assert_int_equal(hs_doorway_take(dup(first.fd), is_from_supervisor, &second), 0);
+        assert_string_equal(second.path, path);
+        assert_int_equal(read_board(), 4096);
+        assert_int_equal(hs_doorway_post(&second, 0), 0);
+        assert_int_equal(read_board(), 0);
+        close(first.fd);
+        int fd = hs_ctl_socket_connect(path);
+        assert_true(fd >= 0);
+        close(fd);
+        hs_doorway_close(&second);
+        assert_int_equal(access(path, F_OK) == 0, is_from_supervisor);
+        unlink(path);
+    }
+    assert_true(hs_doorway_take(open("/dev/null", O_RDONLY), false, &second) < 0);
+}
+
 static void test_where_it_is(void **state)
 {
     (void)state;
@@ -121,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_board, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_was_there_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_taken_over, set_up, tear_down),
         cmocka_unit_test(test_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,312 @@
+/*
+ * The process that outlives the daemon: see keeper.h.
+ */
+#include "daemon/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl_socket.h"
+#include "util/fd_message.h"
+
+#define HS_TEXT_MAX   (HS_STORE_NAME_MAX + 64)
+#define HS_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_KEEPER_SUFFIX))
+#define HS_GIVING_S   5
+#define HS_END        "END=1"
+
+struct keeper {
+    int daemon_sock; /* -1: it is dead */
+    int listen_sock;
+    char path[HS_PATH_BYTES];
+    struct hs_store_items items;
+    uint64_t keep_ns;
+    uint64_t end_ns; /* when nobody is going to come any more */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+static int name_path(const char *path, char *ret_path)
+{
+    int bytes = snprintf(ret_path, HS_PATH_BYTES, "%s" HS_KEEPER_SUFFIX, path);
+    return bytes > (int)HS_CTL_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* Both sides: the kernel knows who listens, and who connected. */
+static bool is_of_our_user(int sock)
+{
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+    return hs_ctl_socket_peer(sock, &pid, &uid, &gid) == 0 && uid == geteuid();
+}
+
+static void be_patient(int sock)
+{
+    const struct timeval patience = { .tv_sec = HS_GIVING_S };
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
+/* --- the next daemon --------------------------------------------------------------------------- */
+
+static int receive_items(int sock, struct hs_store_items *items)
+{
+    char text[HS_TEXT_MAX + 1], name[HS_STORE_NAME_MAX + 1];
+    int fds[HS_STORE_FDS_MAX];
+    size_t fd_count;
+    for (;;) {
+        ssize_t got =
+            hs_fd_message_receive(sock, text, HS_TEXT_MAX, fds, HS_STORE_FDS_MAX, &fd_count, 0);
+        if (got <= 0) {
+            return got == 0 || got == -ECONNRESET ? -EADDRINUSE : (int)got;
+        }
+        text[got] = '\0';
+        if (strcmp(text, HS_END) == 0) {
+            return 0;
+        }
+        if (hs_store_parse(text, name) == HS_STORE_PUT) {
+            hs_store_items_add(items, name, fds, fd_count);
+        }
+    }
+}
+
+int hs_keeper_meet(const char *path, struct hs_store *ret_store, struct hs_store_items *items)
+{
+    char keeper_path[HS_PATH_BYTES];
+    int sock = name_path(path, keeper_path);
+    sock = sock < 0 ? sock : hs_ctl_socket_connect(keeper_path);
+    if (sock < 0) {
+        return -ENOENT;
+    }
+    if (!is_of_our_user(sock)) {
+        close(sock);
+        return -ENOENT;
+    }
+    fcntl(sock, F_SETFL, 0);
+    be_patient(sock);
+    int r = receive_items(sock, items);
+    if (r < 0) {
+        hs_store_items_deinit(items);
+        close(sock);
+        return r;
+    }
+    *ret_store = (struct hs_store){ .sock = sock, .is_keeper = true };
+    return 0;
+}
+
+/* --- the keeper -------------------------------------------------------------------------------- */
+
+static int give_items(const struct keeper *keeper, int sock)
+{
+    char text[HS_TEXT_MAX];
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < keeper->items.count; i++) {
+        const struct hs_store_item *item = &keeper->items.items[i];
+        snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", item->name);
+        r = hs_fd_message_send(sock, text, strlen(text), item->fds, item->fd_count, 0);
+    }
+    return r < 0 ? r : hs_fd_message_send(sock, HS_END, strlen(HS_END), NULL, 0, 0);
+}
+
+static void __attribute__((noreturn)) leave(struct keeper *keeper)
+{
+    unlink(keeper->path);
+    hs_store_items_deinit(&keeper->items);
+    _exit(0);
+}
+
+static void lose_daemon(struct keeper *keeper)
+{
+    close(keeper->daemon_sock);
+    keeper->daemon_sock = -1;
+    keeper->end_ns = now_ns() + keeper->keep_ns;
+}
+
+/* What the daemon says, and that it is dead. False: there is nothing more. */
+static bool hear_daemon(struct keeper *keeper)
+{
+    char text[HS_TEXT_MAX + 1], name[HS_STORE_NAME_MAX + 1];
+    int fds[HS_STORE_FDS_MAX];
+    size_t fd_count;
+    ssize_t got = hs_fd_message_receive(keeper->daemon_sock, text, HS_TEXT_MAX, fds,
+                                        HS_STORE_FDS_MAX, &fd_count, MSG_DONTWAIT);
+    if (got == -EAGAIN || got == -EINTR) {
+        return false;
+    }
+    if (got <= 0) {
+        lose_daemon(keeper);
+        return false;
+    }
+    text[got] = '\0';
+    switch (hs_store_parse(text, name)) {
+    case HS_STORE_PUT:
+        hs_store_items_add(&keeper->items, name, fds, fd_count);
+        break;
+    case HS_STORE_REMOVE:
+        hs_store_items_remove(&keeper->items, name);
+        break;
+    case HS_STORE_BYE:
+        leave(keeper);
+    case HS_STORE_UNKNOWN:
+    default:
+        for (size_t i = 0; i < fd_count; i++) {
+            close(fds[i]);
+        }
+    }
+    return true;
+}
+
+static void meet_daemon(struct keeper *keeper)
+{
+    int sock = accept4(keeper->listen_sock, NULL, NULL, SOCK_CLOEXEC);
+    if (sock < 0) {
+        return;
+    }
+    /* Ours may have died since we looked. */
+    while (keeper->daemon_sock >= 0 && hear_daemon(keeper)) {
+    }
+    be_patient(sock);
+    if (keeper->daemon_sock >= 0 || !is_of_our_user(sock) || give_items(keeper, sock) < 0) {
+        close(sock);
+        return;
+    }
+    keeper->daemon_sock = sock;
+}
+
+/* Until nobody is going to come. */
+static void keep(struct keeper *keeper)
+{
+    for (;;) {
+        struct pollfd polled[2] = { { .fd = keeper->listen_sock, .events = POLLIN },
+                                    { .fd = keeper->daemon_sock, .events = POLLIN } };
+        uint64_t now = now_ns();
+        bool is_alone = keeper->daemon_sock < 0;
+        if (is_alone && now >= keeper->end_ns) {
+            return;
+        }
+        uint64_t wait_ms = is_alone ? (keeper->end_ns - now) / 1000000 + 1 : UINT64_MAX;
+        poll(polled, 2, wait_ms > INT32_MAX ? (is_alone ? INT32_MAX : -1) : (int)wait_ms);
+        if (polled[1].revents) {
+            hear_daemon(keeper);
+        }
+        if (polled[0].revents) {
+            meet_daemon(keeper);
+        }
+    }
+}
+
+/* Not the daemon, whatever is done to that: its terminal, its log, its signals and its limits. */
+static void settle(struct keeper *keeper)
+{
+    struct rlimit limit;
+    sigset_t all;
+    int kept[2] = { keeper->daemon_sock, keeper->listen_sock };
+    int low = kept[0] < kept[1] ? kept[0] : kept[1], high = kept[0] < kept[1] ? kept[1] : kept[0];
+    if (low > STDERR_FILENO + 1) {
+        close_range(STDERR_FILENO + 1, (unsigned)low - 1, 0);
+    }
+    if (high > low + 1) {
+        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
+    }
+    close_range((unsigned)high + 1, ~0U, 0);
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; nowhere >= 0 && fd <= STDERR_FILENO; fd++) {
+        dup2(nowhere, fd);
+    }
+    if (nowhere > STDERR_FILENO) {
+        close(nowhere);
+    }
+    setsid();
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    prctl(PR_SET_NAME, "heapscope-keep");
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (chdir("/") != 0) {
+        return; /* a file system stays in use, that is all */
+    }
+}
+
+static int listen_for_daemons(const char *path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    memcpy(addr.sun_path, path, strlen(path) + 1);
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (sock < 0) {
+        return -errno;
+    }
+    unlink(path); /* of a keeper that was killed, too */
+    mode_t was = umask(0177);
+    int r = bind(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(sock, 1) == 0
+                ? 0
+                : -errno;
+    umask(was);
+    if (r < 0) {
+        close(sock);
+        return r;
+    }
+    return sock;
+}
+
+int hs_keeper_start(const char *path, uint64_t keep_ns, struct hs_store *ret_store,
+                    struct hs_store_items *items)
+{
+    struct keeper keeper = { .keep_ns = keep_ns };
+    int socks[2];
+    int r = name_path(path, keeper.path);
+    keeper.listen_sock = r < 0 ? r : listen_for_daemons(keeper.path);
+    if (keeper.listen_sock < 0) {
+        return keeper.listen_sock;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) != 0) {
+        r = -errno;
+        close(keeper.listen_sock);
+        return r;
+    }
+    pid_t pid = fork();
+    if (pid == 0 && fork() != 0) {
+        _exit(0); /* nobody's child: the daemon waits for its own only */
+    }
+    if (pid == 0) {
+        keeper.daemon_sock = socks[1];
+        settle(&keeper);
+        keep(&keeper);
+        *items = keeper.items;
+        unlink(keeper.path);
+        close(keeper.listen_sock);
+        return 1;
+    }
+    r = pid < 0 ? -errno : 0;
+    close(keeper.listen_sock);
+    close(socks[1]);
+    if (r < 0) {
+        close(socks[0]);
+        return r;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    *ret_store = (struct hs_store){ .sock = socks[0], .is_keeper = true };
+    return 0;
+}

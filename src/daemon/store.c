@@ -1,0 +1,169 @@
+/*
+ * Names and descriptors, here and there: see store.h.
+ */
+#include "daemon/store.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/daemon_log.h"
+#include "daemon/supervisor.h"
+#include "util/array.h"
+#include "util/fd_message.h"
+#include "util/parse.h"
+
+#define HS_STORE_TEXT_MAX   (HS_STORE_NAME_MAX + 64)
+#define HS_STORE_PATIENCE_S 1
+
+/* --- items ------------------------------------------------------------------------------------- */
+
+struct hs_store_item *hs_store_items_find(struct hs_store_items *items, const char *name)
+{
+    for (size_t i = items->count; i > 0; i--) { /* the newest are asked for most */
+        if (strcmp(items->items[i - 1].name, name) == 0) {
+            return &items->items[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]);
+        }
+    }
+}
+
+static struct hs_store_item *make(struct hs_store_items *items, const char *name)
+{
+    if (strlen(name) > HS_STORE_NAME_MAX ||
+        hs_array_reserve(&items->items, &items->capacity, items->count + 1,
+                         sizeof(items->items[0])) < 0) {
+        return NULL;
+    }
+    struct hs_store_item *item = &items->items[items->count++];
+    *item = (struct hs_store_item){ .fds = { -1, -1 } };
+    memcpy(item->name, name, strlen(name));
+    return item;
+}
+
+void hs_store_items_add(struct hs_store_items *items, const char *name, const int *fds,
+                        size_t fd_count)
+{
+    struct hs_store_item *item = hs_store_items_find(items, name);
+    item = item ? item : make(items, name);
+    size_t taken = 0;
+    while (item && taken < fd_count && item->fd_count < HS_STORE_FDS_MAX) {
+        item->fds[item->fd_count++] = fds[taken++];
+    }
+    close_all(fds + taken, fd_count - taken);
+}
+
+void hs_store_items_remove(struct hs_store_items *items, const char *name)
+{
+    struct hs_store_item *item = hs_store_items_find(items, name);
+    if (item) {
+        close_all(item->fds, item->fd_count);
+        *item = items->items[--items->count];
+    }
+}
+
+int hs_store_item_take(struct hs_store_item *item, size_t idx)
+{
+    if (idx >= item->fd_count) {
+        return -1;
+    }
+    int fd = item->fds[idx];
+    item->fds[idx] = -1;
+    return fd;
+}
+
+void hs_store_items_deinit(struct hs_store_items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        close_all(items->items[i].fds, items->items[i].fd_count);
+    }
+    free(items->items);
+    *items = (struct hs_store_items){ 0 };
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+struct hs_store hs_store_of_supervisor(void)
+{
+    const char *room_text = getenv("FDSTORE");
+    uint64_t room = 0;
+    if (!room_text || hs_parse_number(room_text, &room) < 0 || room == 0) {
+        return HS_STORE_NONE;
+    }
+    return (struct hs_store){ .sock = hs_supervisor_connect() };
+}
+
+static void send_text(struct hs_store *store, const char *text, const int *fds, size_t fd_count)
+{
+    const struct timeval patience = { .tv_sec = HS_STORE_PATIENCE_S };
+    if (store->sock < 0) {
+        return;
+    }
+    setsockopt(store->sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    int r = hs_fd_message_send(store->sock, text, strlen(text), fds, fd_count, 0);
+    if (r < 0) {
+        hs_daemon_log("whoever keeps our descriptors is not there any more (%s): if this daemon is "
+                      "killed, what it records is lost",
+                      strerror(-r));
+        close(store->sock);
+        store->sock = -1;
+    }
+}
+
+void hs_store_put(struct hs_store *store, const char *name, const int *fds, size_t fd_count)
+{
+    char text[HS_STORE_TEXT_MAX];
+    snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+    send_text(store, text, fds, fd_count);
+}
+
+void hs_store_remove(struct hs_store *store, const char *name)
+{
+    char text[HS_STORE_TEXT_MAX];
+    snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+    send_text(store, text, NULL, 0);
+}
+
+void hs_store_close(struct hs_store *store)
+{
+    if (store->is_keeper) {
+        send_text(store, "BYE=1", NULL, 0);
+    }
+    if (store->sock >= 0) {
+        close(store->sock);
+        store->sock = -1;
+    }
+}
+
+enum hs_store_verb hs_store_parse(const char *text, char *ret_name)
+{
+    static const char *const begin[] = { "FDSTORE=1\nFDNAME=", "FDSTOREREMOVE=1\nFDNAME=" };
+    for (int verb = HS_STORE_PUT; verb <= HS_STORE_REMOVE; verb++) {
+        size_t bytes = strlen(begin[verb]);
+        if (strncmp(text, begin[verb], bytes) == 0) {
+            size_t name_bytes = strcspn(text + bytes, "\n");
+            if (name_bytes == 0 || name_bytes > HS_STORE_NAME_MAX) {
+                return HS_STORE_UNKNOWN;
+            }
+            memcpy(ret_name, text + bytes, name_bytes);
+            ret_name[name_bytes] = '\0';
+            return (enum hs_store_verb)verb;
+        }
+    }
+    return strcmp(text, "BYE=1") == 0 ? HS_STORE_BYE : HS_STORE_UNKNOWN;
+}

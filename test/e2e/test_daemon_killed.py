@@ -1,0 +1,395 @@
+"""kill -9 of heapscoped: no target is harmed, and the next daemon goes on with everything."""
+
+import array
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from daemon import Daemon, wait_until
+
+from conftest import clean_env
+from resident import Resident, need_ptrace
+from truth import Amounts, Measured, new_truth, read_sites, read_truth, truths_of_children
+
+
+@pytest.fixture
+def make_daemon(dist, heapscope, report, tmp_path):
+    made = []
+
+    def make(*options, **more):
+        folder = tmp_path / f"daemon{len(made)}"
+        folder.mkdir()
+        made.append(Daemon(dist, heapscope, report, folder, options, **more))
+        return made[-1]
+
+    yield make
+    for daemon in made:
+        daemon.stop_all()
+
+
+@pytest.fixture
+def daemon(make_daemon):
+    return make_daemon()
+
+
+def keepers(daemon):
+    """Processes that hold what the daemon has: their socket's path is in their command line's copy of ours."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as comm, open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+                if comm.read() == "heapscope-keep\n" and str(daemon.socket).encode() in cmdline.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def kill(daemon):
+    assert daemon.end(signal.SIGKILL) == -signal.SIGKILL
+
+
+def assert_exact(done, truths):
+    """All that these programs and their children say, and nothing else, with the names of all. Returns the report."""
+    report = done.report("--top", "all", "--view", "alloc_objects")
+    paths = [p for truth in truths for p in (truth, *truths_of_children(truth).values())]
+    Measured(done, report, read_truth(*paths)).assert_exact()
+    return report
+
+
+def test_a_session_goes_on(daemon, target, tmp_path):
+    """Phase 0 before, 1 without a daemon, 2 after: all of it, exactly, in one process."""
+    truth = new_truth(tmp_path)
+    name = daemon.begin("-n", "phases-*", "-i", 1, "--session", "mine", "-o", tmp_path / "mine.pftrace")
+    program = daemon.phases(target, truth)
+    program.step()
+    os.kill(daemon.pid, signal.SIGUSR1)
+    wait_until(lambda: daemon.session(name)["dump_count"] == 1)
+    before = daemon.session(name)
+    kill(daemon)
+    program.step()
+    daemon.start()
+    assert "took over 1 sessions and 1 processes" in daemon.text()
+    after = daemon.session(name)
+    assert after["state"] == "running" and after["running_count"] == 1
+    assert after["start_real_ns"] == before["start_real_ns"] and after["dump_count"] == 1
+    assert daemon.client(program.pid)["session"] == name
+    program.step()
+    done = daemon.stop(name)
+    measured = daemon.measured(done, truth)
+    measured.assert_exact()
+    assert measured.sites.keys() == {"site_phase0", "site_phase1", "site_phase2"}
+    (process,) = measured.report["processes"]
+    assert process["is_from_startup"] and process["snapshot_count"] == 2 and process["is_final"]
+    first = read_sites(done.report("--snapshot", 0, "--view", "alloc_objects", "--top", "all"))
+    assert first.keys() == {"site_phase0"}
+    program.step()
+    assert program.end() == 0
+
+
+def test_any_number_of_times(daemon, target, tmp_path):
+    """At moments that nobody chose, while dumps are written and programs come, fork and go."""
+    truths = [new_truth(tmp_path) for _ in range(9)]
+    seed = int(os.environ.get("HEAPSCOPE_TEST_SEED", random.randrange(1 << 30)))
+    print("HEAPSCOPE_TEST_SEED", seed)
+    chance = random.Random(seed)
+    daemon.begin("-n", "family-*", "-n", "phases-*", "-i", 1, "--dump-every", "20ms", "--session", "mine")
+    program = daemon.phases(target, truths[8])
+    for truth in truths[:8]:
+        family = subprocess.Popen([target("family", "-pthread")], stdout=subprocess.DEVNULL,
+                                  env=daemon.preloaded(TRUTH_FILE=truth))
+        time.sleep(chance.random() * 0.15)
+        kill(daemon)
+        time.sleep(chance.random() * 0.05)
+        daemon.start()
+        assert family.wait(60) == 0
+    for _ in range(3):
+        program.step()
+    assert_exact(daemon.stop(), truths)
+
+
+def test_who_ended_before_and_meanwhile(daemon, target, tmp_path):
+    truths = [new_truth(tmp_path) for _ in range(3)]
+    name = daemon.begin("-n", "threads-*", "-n", "phases-*", "-i", 1)
+    assert daemon.run([target("threads", "-pthread"), "storm"], env={"TRUTH_FILE": truths[0]}) == 0
+    wait_until(lambda: daemon.session(name)["process_count"] == 1)
+    meanwhile = daemon.phases(target, truths[1])
+    meanwhile.step()
+    kill(daemon)
+    meanwhile.step()
+    meanwhile.process.kill()
+    meanwhile.process.wait()
+    # One that starts without a daemon waits in the queue of its socket.
+    assert daemon.run([target("threads", "-pthread"), "churn"], env={"TRUTH_FILE": truths[2]}) == 0
+    daemon.start()
+    report = assert_exact(daemon.stop(), truths)
+    assert len(report["processes"]) == 3 and all(p["is_final"] and p["is_from_startup"] for p in report["processes"])
+
+
+def test_dormant_programs_are_known_again(daemon, target, tmp_path):
+    truth = new_truth(tmp_path)
+    program = daemon.phases(target, truth)
+    daemon.begin("-p", program.pid, "-i", 1)
+    program.step()
+    daemon.stop()
+    other = daemon.phases(target)
+    kill(daemon)
+    daemon.start()
+    assert daemon.client(program.pid)["is_dormant"] and daemon.client(other.pid)["is_dormant"]
+    daemon.begin("-p", program.pid, "-i", 1)
+    program.step()
+    measured = daemon.measured(daemon.stop(), truth)
+    assert measured.sites == {"site_phase1": measured.truth["site_phase1"]}
+
+
+def test_attached_programs_are_let_go_of_by_the_next_one(daemon, target, tmp_path):
+    need_ptrace()
+    program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
+    try:
+        program.tell("before")
+        already = read_truth(program.truth_path)
+        daemon.begin("-p", program.pid, "-i", 1)
+        wait_until(lambda: daemon.client(program.pid))
+        program.tell("work")
+        kill(daemon)
+        program.tell("work")
+        daemon.start()
+        report = daemon.stop().report("--top", "all", "--view", "alloc_objects")
+        now = read_truth(program.truth_path)
+        sites = read_sites(report)
+        assert sites == {n: now[n] - already.get(n, Amounts()) for n in sites} and sites
+        wait_until(lambda: not daemon.client(program.pid))
+        # And it can be had again.
+        daemon.begin("-p", program.pid, "-i", 1)
+        wait_until(lambda: daemon.client(program.pid))
+        daemon.stop()
+    finally:
+        program.stop()
+
+
+def test_schedules_and_durations_go_on(daemon, target):
+    program = daemon.phases(target)
+    name = daemon.begin("-p", program.pid, "-d", "3s", "--dump-every", "1s")
+    start = time.monotonic()
+    time.sleep(0.3)
+    kill(daemon)
+    time.sleep(1.2)
+    daemon.start()
+    wait_until(lambda: daemon.session(name)["state"] == "done")
+    assert 2.5 < time.monotonic() - start < 6
+    assert 2 <= daemon.session(name)["dump_count"] <= 3
+
+
+def test_commands_say_that_it_was_killed(daemon, target):
+    daemon.phases(target)
+    kill(daemon)
+    done = daemon.ask("list")
+    assert done.returncode == 1
+    assert "was killed" in done.stderr and "heapscoped &" in done.stderr
+    daemon.start()
+
+
+def test_when_nobody_comes_the_files_are_finished(make_daemon, target, tmp_path, report):
+    daemon = make_daemon("--keep", "1s")
+    name = daemon.begin("-n", "phases-*", "-i", 1, "-o", tmp_path / "x.pftrace")
+    program = daemon.phases(target)
+    program.step()
+    assert daemon.session(name)["state"] == "running" and len(keepers(daemon)) == 1
+    kill(daemon)
+    program.step()
+    wait_until((tmp_path / "x.pftrace").exists)
+    sites = read_sites(report(tmp_path / "x.pftrace", "--view", "alloc_objects", "--top", "all"))
+    assert {n: a.alloc_count for n, a in sites.items()} == {"site_phase0": 200, "site_phase1": 200}
+    wait_until(lambda: not keepers(daemon))
+    assert not list(daemon.folder.glob("sock*"))
+    program.step()
+    assert program.end() == 0
+    daemon.start()
+
+
+def test_keepers_come_and_go_with_their_daemon(make_daemon, target):
+    daemon = make_daemon()
+    (first,) = keepers(daemon)
+    daemon.phases(target)
+    kill(daemon)
+    daemon.start()
+    assert keepers(daemon) == [first]
+    assert daemon.end() == 0
+    wait_until(lambda: not keepers(daemon))
+    assert not list(daemon.folder.glob("sock*"))
+    daemon.command += ["--keep", "0s"]
+    daemon.start()
+    assert not keepers(daemon)
+
+
+def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
+    truth = new_truth(tmp_path)
+    daemon.begin("-n", "phases-*", "-i", 1)
+    (keeper,) = keepers(daemon)
+    os.kill(keeper, signal.SIGKILL)
+    program = daemon.phases(target, truth)
+    assert "what it records is lost" in daemon.text()
+    program.step()
+    daemon.measured(daemon.stop(), truth).assert_exact()
+    kill(daemon)
+    daemon.start()  # with a keeper of its own
+    assert len(keepers(daemon)) == 1
+
+
+def test_a_keeper_that_stands_still_holds_nobody_up(daemon, target):
+    (keeper,) = keepers(daemon)
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        start = time.monotonic()
+        daemon.begin("-n", "phases-*")
+        program = daemon.phases(target)
+        program.step()
+        daemon.stop()
+        assert time.monotonic() - start < 20
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+
+
+def test_two_daemons_at_one_place(daemon, target):
+    second = subprocess.run(daemon.command, env=clean_env(), capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 1
+    assert "another daemon listens" in second.stderr
+    assert daemon.answers()
+
+
+class Supervisor:
+    """What systemd does: it keeps descriptors that a service sends, and gives them to the next one."""
+
+    def __init__(self, folder):
+        self.path = str(folder / "notify")
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sock.bind(self.path)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(folder / "sock"))
+        self.listener.listen(100)
+        self.kept = []  # (name, descriptor)
+        self.texts = []
+
+    def hear(self):
+        self.sock.settimeout(0)
+        while True:
+            try:
+                data, ancillary, _, _ = self.sock.recvmsg(4096, socket.CMSG_SPACE(64))
+            except BlockingIOError:
+                return
+            fds = array.array("i")
+            for _, _, payload in ancillary:
+                fds.frombytes(payload[: len(payload) - len(payload) % 4])
+            fields = dict(line.split("=", 1) for line in data.decode().splitlines())
+            self.texts.append(data.decode())
+            if "FDSTOREREMOVE" in fields:
+                self.kept = [(name, fd) for name, fd in self.kept if name != fields["FDNAME"] or os.close(fd)]
+            elif "FDSTORE" in fields:
+                assert len(fields["FDNAME"]) < 256 and ":" not in fields["FDNAME"]
+                self.kept += [(fields["FDNAME"], fd) for fd in fds]
+            else:
+                assert not fds
+
+    def start(self, command, log):
+        self.hear()
+        passed = [("heapscope.socket", self.listener.fileno()), *self.kept]
+        names = ":".join(name for name, _ in passed)
+        # As systemd: descriptors from 3 on, then exec.
+        script = f'exec env LISTEN_PID=$$ LISTEN_FDS={len(passed)} LISTEN_FDNAMES="$0" "$@"'
+        high = [os.dup2(fd, 500 + i) for i, (_, fd) in enumerate(passed)]
+        redirect = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(high))
+        env = clean_env(NOTIFY_SOCKET=self.path, FDSTORE=512)
+        try:
+            return subprocess.Popen(["/bin/bash", "-c", f"{script} {redirect}", names, *command], env=env, stderr=log,
+                                    pass_fds=high)
+        finally:
+            for fd in high:
+                os.close(fd)
+
+
+def test_with_systemd(dist, heapscope, report, target, tmp_path):
+    supervisor = Supervisor(tmp_path)
+    log = (tmp_path / "log").open("a")
+    command = [str(dist / "bin" / "heapscoped")]
+    env = {"HEAPSCOPE_SOCKET": tmp_path / "sock"}
+    truth = new_truth(tmp_path)
+    file = tmp_path / "x.pftrace"
+    daemon = supervisor.start(command, log)
+    program = None
+    try:
+        assert heapscope("start", "-n", "phases-*", "-i", 1, "-o", file, env=env).returncode == 0
+        program = subprocess.Popen([target("phases")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                   env=clean_env(LD_PRELOAD=dist / "lib" / "libheapscope_preload.so", TRUTH_FILE=truth, **env))
+        program.stdout.readline()
+
+        def step():
+            program.stdin.write("\n")
+            program.stdin.flush()
+            program.stdout.readline()
+
+        for _ in range(3):
+            step()
+            wait_until(lambda: "phases" in heapscope("list", env=env).stdout)
+            daemon.kill()
+            daemon.wait()
+            daemon = supervisor.start(command, log)
+            wait_until(lambda: heapscope("list", env=env).returncode == 0)
+        assert not any(name.startswith("hs1-listener") for name, _ in supervisor.kept)
+        done = heapscope("stop", env=env)
+        assert done.returncode == 0, done.stderr
+        sites = read_sites(report(file, "--view", "alloc_objects", "--top", "all"))
+        assert {n: a.alloc_count for n, a in sites.items()} == {f"site_phase{i}": 200 for i in range(3)}
+        supervisor.hear()
+        assert [name.split("-")[1] for name, _ in supervisor.kept] == ["target", "target"]  # region and pidfd: dormant
+        assert any("READY=1" in text for text in supervisor.texts)
+    finally:
+        daemon.terminate()
+        daemon.wait()
+        if program:
+            program.kill()
+            program.communicate()
+        log.close()
+
+
+def catch_finisher(daemon):
+    """The process that looks up names and renames the file: stopped."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{daemon.pid}/task/{daemon.pid}/children", encoding="ascii") as children:
+                for pid in map(int, children.read().split()):
+                    links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+                    if "anon_inode:[eventpoll]" not in links:  # it has given up what is the daemon's
+                        os.kill(pid, signal.SIGSTOP)
+                        return pid
+        except OSError:
+            pass
+    raise AssertionError("it was too quick")
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["goes on", "is killed, too"])
+def test_a_file_is_finished_once(daemon, tmp_path, report, is_killed):
+    file = tmp_path / "x.pftrace"
+    daemon.begin("-n", "python3", "--no-running", "-i", 64, "-o", file)
+    daemon.run(["/usr/bin/python3", "-c", "import json, sqlite3, unittest, ssl, asyncio"])
+    with subprocess.Popen([daemon.dist / "bin" / "heapscope", "stop"], env=clean_env(**daemon.env),
+                          stderr=subprocess.DEVNULL) as stop:
+        finisher = catch_finisher(daemon)
+        kill(daemon)
+        assert stop.wait(30) == 1
+    if is_killed:
+        os.kill(finisher, signal.SIGKILL)
+    daemon.start()
+    if not is_killed:
+        assert "is about to be finished by a process of the daemon before" in daemon.text()
+        assert not file.exists()
+        os.kill(finisher, signal.SIGCONT)
+    wait_until(file.exists)
+    (process,) = report(file)["processes"]
+    assert process["is_final"] and process["alloc"]["bytes"] > 1_000_000
+    assert not list(tmp_path.glob(".*"))
+    assert "PyObject" in str(report(file)["stacks"])
