@@ -213,6 +213,9 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
                       const struct hs_target *newer, uint64_t now_ns)
 {
     if (hs_target_is_prelude(older, newer)) {
+        if (registry->config.on_skip) {
+            registry->config.on_skip(registry->config.ctx, older);
+        }
         hs_target_close(older);
     } else {
         hs_target_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
@@ -290,6 +293,9 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
     int r = hs_guest_receive(&registry->listener, connection_fd, &guest);
     switch (r) {
     case 0:
+        if (registry->config.on_guest) {
+            registry->config.on_guest(registry->config.ctx, &guest);
+        }
         hs_registry_adopt(registry, &guest, now_ns);
         return true;
     case -EAGAIN:

@@ -33,13 +33,17 @@
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
 /* A new target, which stays the registry's. It may have ended already; on_end follows then. */
 typedef void hs_registry_begin_fn(void *ctx, struct hs_target *target);
+/* A hello was received; nothing has been done about it yet. */
+typedef void hs_registry_guest_fn(void *ctx, const struct hs_guest *guest);
 /* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The descriptor is the callee's. */
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_registry_config {
     struct hs_listener listener; /* taken over; its fd -1: none, images are only adopted */
     hs_registry_end_fn *on_end;
-    hs_registry_begin_fn *on_begin; /* NULL: nobody asks */
+    hs_registry_guest_fn *on_guest; /* NULL: nobody asks */
+    hs_registry_begin_fn *on_begin; /* likewise */
+    hs_registry_begin_fn *on_skip;  /* likewise: it is closed, and had no end of its own */
     hs_registry_peer_fn *on_peer;   /* NULL: such a connection is no good */
     void *ctx;
 };

@@ -5,6 +5,7 @@
  * may have been another version, or in the middle of writing.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect/attachment.h"
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "daemon/heritage.h"
 #include "daemon/start_settings.h"
-#include "util/proc.h"
 
 #define HS_ABOUT_MAX (1U << 24)
 
@@ -42,11 +43,18 @@ static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_heritage_head *ret_head)
     return kept;
 }
 
-static bool is_being_finished(const struct hs_heritage_head *head)
+/* From now on it is ours; false: a finisher of the daemon before is at it. */
+static bool take_order(int about_fd, struct hs_heritage_head *head)
 {
-    struct hs_proc_stat stat;
-    return head->finisher_pid > 0 && hs_proc_read_stat(head->finisher_pid, &stat) == 0 &&
-           stat.start_ticks == head->finisher_start_ticks && stat.state != 'Z';
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    if (fcntl(about_fd, F_SETLK, &lock) != 0) {
+        return false;
+    }
+    head->epoch++;
+    bool is_ours = pwrite(about_fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head);
+    lock.l_type = F_UNLCK;
+    fcntl(about_fd, F_SETLK, &lock);
+    return is_ours;
 }
 
 /* The file as it was when the last dump was whole. */
@@ -131,7 +139,7 @@ static void adopt_order(struct hs_daemon *daemon, struct hs_store_items *items,
     snprintf(name, sizeof(name), HS_HERITAGE_ORDER "%s", number);
     struct hs_store_item *files = hs_store_items_find(items, name);
     Hs__Ctl__KeptOrder *kept = about->fd_count > 0 ? read_about(about->fds[0], &head) : NULL;
-    if (!files || !kept || is_being_finished(&head)) {
+    if (!files || !kept || !take_order(about->fds[0], &head)) {
         hs_daemon_log("order %s: %s", number,
                       kept && files ? "is about to be finished by a process of the daemon before"
                                     : "the daemon before left too little to go on with it");
@@ -141,6 +149,9 @@ static void adopt_order(struct hs_daemon *daemon, struct hs_store_items *items,
         return;
     }
     struct hs_order *order = make_order(kept, files, about);
+    if (order) {
+        order->epoch = head.epoch;
+    }
     int r = order ? hs_order_add(daemon, order) : -ENOMEM;
     if (r < 0) {
         hs_order_free(order);
@@ -152,8 +163,8 @@ static void adopt_order(struct hs_daemon *daemon, struct hs_store_items *items,
                           strerror(-r), order->temp_name);
             hs_heritage_drop_order(daemon, order);
             hs_order_remove(daemon, order);
-        } else if (head.finisher_pid > 0) {
-            hs_hub_stop(daemon->hub, order->session, hs_daemon_mono_ns()); /* it was over */
+        } else if (head.is_over) {
+            hs_hub_stop(daemon->hub, order->session, hs_daemon_mono_ns());
         } else {
             hs_daemon_log("session %s of user %u goes on: %s", order->name, order->uid,
                           order->path);
@@ -187,6 +198,7 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_store_item *item,
                               .pid = kept->pid,
                               .uid = kept->uid };
     struct stat st;
+    uint64_t now_ns = hs_daemon_mono_ns();
     for (size_t i = 0; i < HS_STORE_FDS_MAX; i++) {
         int fd = hs_store_item_take(item, i);
         if (fd >= 0 && guest.region_fd < 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
@@ -197,27 +209,50 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_store_item *item,
             close(fd);
         }
     }
-    int r = guest.region_fd < 0 ? -EBADF
-                                : hs_hub_inherit_target(daemon->hub, &guest,
-                                                        find_session(daemon, kept->order_number),
-                                                        &kept->state, hs_daemon_mono_ns());
+    struct hs_session *session = find_session(daemon, kept->order_number);
+    int r = -EBADF;
+    if (guest.pidfd < 0) {
+        hs_attachment_find_process(&guest); /* it was gone when it said hello, most likely */
+    }
+    if (guest.region_fd >= 0 && kept->order_number == HS_HERITAGE_UNDECIDED) {
+        r = hs_hub_adopt(daemon->hub, &guest, now_ns);
+    } else if (guest.region_fd >= 0) {
+        r = hs_hub_inherit_target(daemon->hub, &guest, session, &kept->state, now_ns);
+    }
     if (r < 0) {
         hs_daemon_log("process %d is recorded no longer: %s", (int)kept->pid, strerror(-r));
     }
     hs_store_remove(&daemon->store, item->name);
 }
 
-/* Those that belong to an order, or the others. */
-static size_t adopt_targets(struct hs_daemon *daemon, struct hs_store_items *items, bool is_owned)
+/* Under another name: of before its session began, for one. Another region of the same process is another image. */
+static bool is_there(const struct hs_daemon *daemon, const struct hs_store_item *item, pid_t pid)
+{
+    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
+    struct stat ours, its;
+    if (!target || fstat(target->region.fd, &ours) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < item->fd_count; i++) {
+        if (fstat(item->fds[i], &its) == 0 && its.st_dev == ours.st_dev &&
+            its.st_ino == ours.st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those that belong to an order, that belong to none, or that just said hello: with sessions that came first. */
+static size_t adopt_targets(struct hs_daemon *daemon, struct hs_store_items *items,
+                            uint64_t first_order, uint64_t last_order)
 {
     size_t count = 0;
     for (size_t i = 0; i < items->count; i++) {
         struct hs_heritage_target kept;
         if (hs_heritage_parse_target(items->items[i].name, &kept) &&
-            (kept.order_number != 0) == is_owned) {
-            bool is_there = hs_registry_find(&daemon->hub->registry, kept.pid) != NULL;
-            if (is_there) {
-                hs_store_remove(&daemon->store, items->items[i].name); /* as it was before */
+            kept.order_number >= first_order && kept.order_number <= last_order) {
+            if (is_there(daemon, &items->items[i], kept.pid)) {
+                hs_store_remove(&daemon->store, items->items[i].name);
             } else {
                 adopt_target(daemon, &items->items[i], &kept);
                 count++;
@@ -249,8 +284,9 @@ void hs_heritage_adopt(struct hs_daemon *daemon, struct hs_store_items *items)
             adopt_order(daemon, items, &items->items[i]);
         }
     }
-    size_t target_count = adopt_targets(daemon, items, true);
-    target_count += adopt_targets(daemon, items, false);
+    size_t target_count = adopt_targets(daemon, items, 1, HS_HERITAGE_UNDECIDED - 1);
+    target_count += adopt_targets(daemon, items, 0, 0);
+    target_count += adopt_targets(daemon, items, HS_HERITAGE_UNDECIDED, HS_HERITAGE_UNDECIDED);
     hs_hub_inherit_done(daemon->hub, hs_daemon_mono_ns());
     hs_daemon_post_board(daemon);
     hs_daemon_log("a daemon before this one was killed: took over %zu sessions and %zu processes",

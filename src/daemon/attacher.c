@@ -70,7 +70,7 @@ static void __attribute__((noreturn))
 bring(const struct hs_order *order, const struct hs_attachment_request *request, int sock)
 {
     struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
-    hs_worker_settle(sock, -1, -1);
+    hs_worker_settle(&sock, 1);
     if (hs_worker_give_up_rights(order) == 0) {
         news.is_done = hs_attachment_begin(request, &news.attachment);
     }
@@ -81,7 +81,7 @@ bring(const struct hs_order *order, const struct hs_attachment_request *request,
 static void __attribute__((noreturn)) release(const struct hs_order *order, pid_t pid, int sock)
 {
     struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
-    hs_worker_settle(sock, -1, -1);
+    hs_worker_settle(&sock, 1);
     if (hs_worker_give_up_rights(order) == 0) {
         news.is_done = hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment);
     }

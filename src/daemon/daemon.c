@@ -152,6 +152,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_over = on_over,
         .attach = hs_attacher_bring,
         .release = hs_attacher_release,
+        .on_guest = hs_heritage_keep_guest,
         .on_change = hs_heritage_keep_target,
         .on_gone = hs_heritage_drop_target,
         .ctx = daemon,

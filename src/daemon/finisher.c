@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/heritage.h"
 #include "daemon/worker.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
@@ -67,7 +68,11 @@ static int finish(struct hs_order *order)
 
 static void __attribute__((noreturn)) run(struct hs_order *order, int result_fd)
 {
-    hs_worker_settle(order->file_fd, order->folder_fd, result_fd);
+    const int kept[] = { order->file_fd, order->folder_fd, order->about_fd, result_fd };
+    hs_worker_settle(kept, HS_COUNT_OF(kept));
+    if (!hs_heritage_lock_order(order)) {
+        _exit(1); /* the daemon is gone, and another one has begun to finish it */
+    }
     struct hs_order_result result = { .error = finish(order) };
     result.file_bytes = order->session->bytes;
     int r = hs_write_all(result_fd, &result, sizeof(result));

@@ -4,6 +4,7 @@
 #include "daemon/heritage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,12 @@
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "util/array.h"
-#include "util/proc.h"
 #include "util/write_all.h"
 
 /* Which target has which name in the store. */
 struct hs_kept_target {
-    const struct hs_target *target;
+    const struct hs_target *target; /* NULL: of a hello, nothing has become of it yet */
+    pid_t pid;
     size_t fact_bytes; /* of the name: all but its serial number */
     char name[HS_STORE_NAME_MAX + 1];
 };
@@ -103,13 +104,10 @@ static struct hs_kept_target *find_kept(const struct hs_daemon *daemon,
     return NULL;
 }
 
-/* A target of this process that was closed without a word: it was only the way to another image. */
-static struct hs_kept_target *find_of_pid(const struct hs_daemon *daemon, pid_t pid)
+static struct hs_kept_target *find_guest(const struct hs_daemon *daemon, pid_t pid)
 {
-    char begin[64];
-    int bytes = snprintf(begin, sizeof(begin), TARGET_BEGIN "%d-", (int)pid);
     for (size_t i = daemon->kept_count; i > 0; i--) {
-        if (strncmp(daemon->kept[i - 1].name, begin, (size_t)bytes) == 0) {
+        if (!daemon->kept[i - 1].target && daemon->kept[i - 1].pid == pid) {
             return &daemon->kept[i - 1];
         }
     }
@@ -122,13 +120,61 @@ static void forget(struct hs_daemon *daemon, struct hs_kept_target *kept)
     *kept = daemon->kept[--daemon->kept_count];
 }
 
+/* Puts it, and remembers that; instead of `before`, if that is not NULL. */
+static void keep(struct hs_daemon *daemon, const struct hs_kept_target *kept,
+                 struct hs_kept_target *before, int region_fd, int pidfd)
+{
+    const int fds[] = { region_fd, pidfd };
+    size_t before_idx = before ? (size_t)(before - daemon->kept) : daemon->kept_count;
+    if (hs_array_reserve(&daemon->kept, &daemon->kept_capacity, daemon->kept_count + 1,
+                         sizeof(daemon->kept[0])) < 0) {
+        return;
+    }
+    /* The new one first: who finds both takes what belongs to an order. */
+    hs_store_put(&daemon->store, kept->name, fds, pidfd >= 0 ? 2 : 1);
+    if (before) {
+        hs_store_remove(&daemon->store, daemon->kept[before_idx].name);
+    } else {
+        daemon->kept_count++;
+    }
+    daemon->kept[before_idx] = *kept;
+}
+
+void hs_heritage_keep_guest(void *ctx, const struct hs_guest *guest)
+{
+    struct hs_daemon *daemon = ctx;
+    struct hs_kept_target kept = { .pid = guest->pid };
+    if (daemon->kept_count > 0 && !daemon->kept[daemon->kept_count - 1].target) {
+        forget(daemon, &daemon->kept[daemon->kept_count - 1]); /* nothing became of it */
+    }
+    if (daemon->store.sock < 0 || guest->pid <= 0) {
+        return;
+    }
+    hs_heritage_name_target(&(struct hs_heritage_target){ .pid = guest->pid,
+                                                          .uid = guest->uid,
+                                                          .hello_flags = guest->hello.flags,
+                                                          .region_bytes = guest->hello.region_bytes,
+                                                          .order_number = HS_HERITAGE_UNDECIDED },
+                            hs_daemon_real_ns(), kept.name);
+    keep(daemon, &kept, NULL, guest->region_fd, guest->pidfd);
+}
+
 void hs_heritage_keep_target(void *ctx, struct hs_target *target)
 {
     struct hs_daemon *daemon = ctx;
     const struct hs_session *session = target->owner;
     const struct hs_order *order = session ? session->owner : NULL;
-    struct hs_kept_target kept = { .target = target };
-    if (daemon->store.sock < 0 || target->has_ended) {
+    struct hs_kept_target kept = { .target = target, .pid = target->pid };
+    struct hs_kept_target *before = find_kept(daemon, target);
+    before = before ? before : find_guest(daemon, target->pid);
+    if (daemon->store.sock < 0) {
+        return;
+    }
+    if (target->has_ended) {
+        /* Kept as it came, until its dump is written. */
+        if (before) {
+            before->target = target;
+        }
         return;
     }
     hs_heritage_name_target(&(struct hs_heritage_target){ .pid = target->pid,
@@ -139,27 +185,11 @@ void hs_heritage_keep_target(void *ctx, struct hs_target *target)
                                                           .state = hs_target_state(target) },
                             hs_daemon_real_ns(), kept.name);
     kept.fact_bytes = (size_t)(strrchr(kept.name, '-') - kept.name);
-    struct hs_kept_target *before = find_kept(daemon, target);
-    before = before ? before : find_of_pid(daemon, target->pid);
-    if (before && before->target == target && before->fact_bytes == kept.fact_bytes &&
+    if (before && before->fact_bytes == kept.fact_bytes &&
         memcmp(before->name, kept.name, kept.fact_bytes) == 0) {
         return;
     }
-    size_t before_idx = before ? (size_t)(before - daemon->kept) : 0;
-    if (hs_array_reserve(&daemon->kept, &daemon->kept_capacity, daemon->kept_count + 1,
-                         sizeof(daemon->kept[0])) < 0) {
-        return;
-    }
-    before = before ? &daemon->kept[before_idx] : NULL;
-    /* The new one first: who reads both takes what belongs to an order. */
-    const int fds[] = { target->region.fd, target->pidfd };
-    hs_store_put(&daemon->store, kept.name, fds, target->pidfd >= 0 ? 2 : 1);
-    if (before) {
-        hs_store_remove(&daemon->store, before->name);
-    } else {
-        before = &daemon->kept[daemon->kept_count++];
-    }
-    *before = kept;
+    keep(daemon, &kept, before, target->region.fd, target->pidfd);
 }
 
 void hs_heritage_drop_target(void *ctx, struct hs_target *target)
@@ -251,19 +281,28 @@ void hs_heritage_resume_order(struct hs_order *order)
 void hs_heritage_update_order(struct hs_order *order)
 {
     struct hs_heritage_head head;
-    struct hs_proc_stat stat;
     if (order->about_fd < 0 || !order->session ||
         pread(order->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
         return;
     }
     head.progress = hs_session_progress(order->session);
-    if (order->finisher_pid > 0 && hs_proc_read_stat(order->finisher_pid, &stat) == 0) {
-        head.finisher_pid = order->finisher_pid;
-        head.finisher_start_ticks = stat.start_ticks;
-    }
+    head.epoch = order->epoch;
+    head.is_over = order->state != HS_ORDER_RUNNING;
     if (pwrite(order->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
         hs_daemon_log("session %s: how far it has come cannot be kept", order->name);
     }
+}
+
+bool hs_heritage_lock_order(const struct hs_order *order)
+{
+    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct hs_heritage_head head;
+    if (order->about_fd < 0) {
+        return true; /* nobody keeps it */
+    }
+    return fcntl(order->about_fd, F_SETLK, &all) == 0 &&
+           pread(order->about_fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+           head.epoch == order->epoch;
 }
 
 void hs_heritage_drop_order(struct hs_daemon *daemon, struct hs_order *order)

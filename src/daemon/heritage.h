@@ -16,8 +16,9 @@
  *     hs1-about-NUMBER                    memfd: struct hs_heritage_head, and a KeptOrder of ctl.proto
  *     hs1-target-PID-UID-FLAGS-BYTES-ORDER-BITS-SESSION_START-INTERVAL-RSS_START-SERIAL
  *
- * Holds     an order's files are finished by one process only: a daemon does not touch an order whose finisher
- *           lives.
+ * Holds     an order's file is finished by one process only. A finisher locks the memfd first (as fcntl(2) does: until
+ *           it dies), and looks whether another daemon has taken the order over since it was forked; and a
+ *           daemon does not take over what is locked.
  * Threads   one.
  * Fails     what cannot be taken over is logged, and let go of: a target goes on unrecorded, a file stays as it is
  *           under its temporary name.
@@ -27,17 +28,19 @@
 #include "daemon/order.h"
 #include "daemon/store.h"
 
-#define HS_HERITAGE_PREFIX   "hs1-"
-#define HS_HERITAGE_LISTENER "hs1-listener"
-#define HS_HERITAGE_ORDER    "hs1-order-"
-#define HS_HERITAGE_ABOUT    "hs1-about-"
+#define HS_HERITAGE_PREFIX    "hs1-"
+#define HS_HERITAGE_LISTENER  "hs1-listener"
+#define HS_HERITAGE_ORDER     "hs1-order-"
+#define HS_HERITAGE_ABOUT     "hs1-about-"
+
+#define HS_HERITAGE_UNDECIDED UINT64_MAX
 
 /* How far an order has come; rewritten with each dump. */
 struct hs_heritage_head {
     uint32_t version;
     uint32_t body_bytes; /* of the KeptOrder behind it */
-    pid_t finisher_pid;  /* 0: it runs */
-    uint64_t finisher_start_ticks;
+    uint32_t epoch;      /* times it was taken over */
+    uint32_t is_over;    /* its file is to be finished */
     struct hs_session_progress progress;
 };
 
@@ -46,7 +49,7 @@ struct hs_heritage_target {
     uid_t uid;
     uint32_t hello_flags;
     uint64_t region_bytes;
-    uint64_t order_number; /* 0: nobody's */
+    uint64_t order_number; /* 0: nobody's; HS_HERITAGE_UNDECIDED: it has just said hello */
     struct hs_target_state state;
 };
 
@@ -60,9 +63,15 @@ void hs_heritage_keep_order(struct hs_daemon *daemon, struct hs_order *order,
                             const uint8_t *request, size_t request_bytes);
 /* An order that came from there is kept as it is. */
 void hs_heritage_resume_order(struct hs_order *order);
-/* It has come further; or its finisher is at work. */
+/* It has come further; or it is over. */
 void hs_heritage_update_order(struct hs_order *order);
 void hs_heritage_drop_order(struct hs_daemon *daemon, struct hs_order *order);
+
+/* In the process that finishes it: may it? */
+bool hs_heritage_lock_order(const struct hs_order *order);
+
+/* As hs_registry_guest_fn, at once: what was received before it is kept is lost, if we are killed in between. */
+void hs_heritage_keep_guest(void *daemon, const struct hs_guest *guest);
 
 /* As hs_hub_target_fn. */
 void hs_heritage_keep_target(void *daemon, struct hs_target *target);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
+#include "daemon/worker.h"
 #include "util/fd_message.h"
 
 #define HS_TEXT_MAX   (HS_STORE_NAME_MAX + 64)
@@ -220,15 +220,8 @@ static void settle(struct keeper *keeper)
 {
     struct rlimit limit;
     sigset_t all;
-    int kept[2] = { keeper->daemon_sock, keeper->listen_sock };
-    int low = kept[0] < kept[1] ? kept[0] : kept[1], high = kept[0] < kept[1] ? kept[1] : kept[0];
-    if (low > STDERR_FILENO + 1) {
-        close_range(STDERR_FILENO + 1, (unsigned)low - 1, 0);
-    }
-    if (high > low + 1) {
-        close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-    }
-    close_range((unsigned)high + 1, ~0U, 0);
+    const int kept[] = { keeper->daemon_sock, keeper->listen_sock };
+    hs_worker_close_others(kept, HS_COUNT_OF(kept));
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; nowhere >= 0 && fd <= STDERR_FILENO; fd++) {
         dup2(nowhere, fd);

@@ -259,9 +259,9 @@ void hs_order_finish(struct hs_daemon *daemon, struct hs_order *order)
     order->sample_count = session->ended_sample_count;
     order->result.file_bytes = session->bytes;
     order->source = (struct hs_source){ on_result, order };
+    hs_heritage_update_order(order); /* before there is anybody who finishes it */
     int r = hs_finisher_start(order);
     if (r == 0) {
-        hs_heritage_update_order(order);
         r = hs_daemon_watch(daemon, order->result_fd, &order->source);
     }
     order->settings = session->settings;

@@ -42,6 +42,7 @@ struct hs_order {
     size_t group_count;
     int file_fd, folder_fd;
     int about_fd;      /* for a daemon after us, see heritage.h; -1: nobody keeps it */
+    uint32_t epoch;    /* times it was taken over */
     bool is_inherited; /* its file has a part that a daemon before us wrote */
     char *temp_name, *final_name, *path; /* in the folder; and for people */
     pid_t finisher_pid;

@@ -7,25 +7,25 @@
 #include <grp.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "rt/base.h"
 
-/* Everything but these three, and the standard ones. */
-static void close_others(int a, int b, int c)
+static int by_value(const void *a, const void *b)
 {
-    int kept[3] = { a, b, c };
-    for (int i = 0; i < 3; i++) {
-        for (int k = i + 1; k < 3; k++) {
-            if (kept[k] < kept[i]) {
-                int swap = kept[i];
-                kept[i] = kept[k];
-                kept[k] = swap;
-            }
-        }
-    }
-    unsigned from = 3;
-    for (int i = 0; i < 3; i++) {
+    return *(const int *)a - *(const int *)b;
+}
+
+void hs_worker_close_others(const int *fds, size_t count)
+{
+    int kept[HS_WORKER_FDS_MAX];
+    unsigned from = STDERR_FILENO + 1;
+    count = count < HS_WORKER_FDS_MAX ? count : HS_WORKER_FDS_MAX;
+    memcpy(kept, fds, count * sizeof(kept[0]));
+    qsort(kept, count, sizeof(kept[0]), by_value);
+    for (size_t i = 0; i < count; i++) {
         if (kept[i] > (int)from) {
             close_range(from, (unsigned)kept[i] - 1, 0);
         }
@@ -46,9 +46,9 @@ static void settle_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void hs_worker_settle(int a, int b, int c)
+void hs_worker_settle(const int *fds, size_t count)
 {
-    close_others(a, b, c);
+    hs_worker_close_others(fds, count);
     settle_signals();
 }
 

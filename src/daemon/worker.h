@@ -7,8 +7,13 @@
 
 #include "daemon/order.h"
 
-/* Keeps these descriptors (-1: none) and the standard ones, and leaves the daemon's signals alone. */
-void hs_worker_settle(int a, int b, int c);
+#define HS_WORKER_FDS_MAX 4U
+
+/* All but these (-1: none; at most HS_WORKER_FDS_MAX) and the standard ones. */
+void hs_worker_close_others(const int *fds, size_t count);
+
+/* That, and leaves the daemon's signals alone. */
+void hs_worker_settle(const int *fds, size_t count);
 
 /* The rights of the user who gave the order, for good. -errno. */
 int hs_worker_give_up_rights(const struct hs_order *order);

@@ -69,6 +69,18 @@ static void on_end(void *ctx, struct hs_target *target)
     hs_target_close(target);
 }
 
+static void on_skip(void *ctx, struct hs_target *target)
+{
+    const struct hs_hub *hub = ctx;
+    tell(hub, hub->config.on_gone, target);
+}
+
+static void on_guest(void *ctx, const struct hs_guest *guest)
+{
+    const struct hs_hub *hub = ctx;
+    hub->config.on_guest(hub->config.ctx, guest);
+}
+
 static void on_peer(void *ctx, int connection_fd)
 {
     const struct hs_hub *hub = ctx;
@@ -83,7 +95,9 @@ int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
     }
     hub->config = *config;
     const struct hs_registry_config registry = { .listener = config->listener,
+                                                 .on_guest = config->on_guest ? on_guest : NULL,
                                                  .on_begin = on_begin,
+                                                 .on_skip = on_skip,
                                                  .on_end = on_end,
                                                  .on_peer = config->on_peer ? on_peer : NULL,
                                                  .ctx = hub };

@@ -76,6 +76,7 @@ struct hs_hub_config {
     hs_hub_over_fn *on_over;
     hs_hub_attach_fn *attach;              /* NULL: nobody can */
     hs_hub_release_fn *release;            /* NULL: nobody is let go of */
+    hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
     void *ctx;
 };

@@ -3,6 +3,7 @@
 import array
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -92,24 +93,36 @@ def test_a_session_goes_on(daemon, target, tmp_path):
 
 
 def test_any_number_of_times(daemon, target, tmp_path):
-    """At moments that nobody chose, while dumps are written and programs come, fork and go."""
+    """At moments that nobody chose, while dumps are written and programs work and end.
+
+    Not while one says hello: between two system calls of the daemon that is lost with it. Under names of their own:
+    while nobody records them, any session that means them may attach to them."""
+    mine = f"killed{os.getpid()}-"
+    programs = {name: tmp_path / (mine + name) for name in ("threads", "phases")}
+    for name, path in programs.items():
+        shutil.copy(target(name, *(["-pthread"] if name == "threads" else [])), path)
     truths = [new_truth(tmp_path) for _ in range(9)]
     seed = int(os.environ.get("HEAPSCOPE_TEST_SEED", random.randrange(1 << 30)))
     print("HEAPSCOPE_TEST_SEED", seed)
     chance = random.Random(seed)
-    daemon.begin("-n", "family-*", "-n", "phases-*", "-i", 1, "--dump-every", "20ms", "--session", "mine")
-    program = daemon.phases(target, truths[8])
+    daemon.begin("-n", f"{mine}*", "-i", 1, "--dump-every", "20ms", "--session", "mine")
+    program = daemon.launch([programs["phases"]], env={"TRUTH_FILE": truths[8]})
+    program.process.stdout.readline()
     for truth in truths[:8]:
-        family = subprocess.Popen([target("family", "-pthread")], stdout=subprocess.DEVNULL,
-                                  env=daemon.preloaded(TRUTH_FILE=truth))
+        count = daemon.session("mine")["process_count"]
+        threads = subprocess.Popen([programs["threads"], "churn"], stdout=subprocess.DEVNULL,
+                                   env=daemon.preloaded(TRUTH_FILE=truth))
+        wait_until(lambda: daemon.client(threads.pid) or daemon.session("mine")["process_count"] > count)
         time.sleep(chance.random() * 0.15)
         kill(daemon)
         time.sleep(chance.random() * 0.05)
         daemon.start()
-        assert family.wait(60) == 0
+        assert threads.wait(60) == 0
     for _ in range(3):
         program.step()
-    assert_exact(daemon.stop(), truths)
+    done = daemon.stop()
+    print(daemon.text())
+    assert_exact(done, truths)
 
 
 def test_who_ended_before_and_meanwhile(daemon, target, tmp_path):
