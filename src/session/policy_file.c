@@ -1,0 +1,166 @@
+/*
+ * Reading files: see policy_file.h.
+ */
+#include "session/policy_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fmt/ctl_layout.h"
+#include "rt/base.h"
+#include "util/buf.h"
+
+#define FOLDER_BYTES 512U
+
+/* --- the policy -------------------------------------------------------------------------------- */
+
+static const char *distrust(int fd, uid_t owner)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return strerror(errno); /* NOLINT(concurrency-mt-unsafe): one thread */
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return "it is not a regular file";
+    }
+    if (st.st_uid != 0 && st.st_uid != owner) {
+        return owner == 0 ? "it belongs to a user who is not root; chown root"
+                          : "it belongs to somebody else";
+    }
+    return st.st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it; chmod go-w" : NULL;
+}
+
+static int read_all(int fd, struct hs_buf *out)
+{
+    char part[16384];
+    ssize_t got = 1;
+    while (got > 0 && out->bytes <= HS_POLICY_BYTES_MAX) {
+        got = read(fd, part, sizeof(part));
+        if (got < 0 && errno == EINTR) {
+            got = 1;
+        } else if (got > 0) {
+            hs_buf_add(out, part, (size_t)got);
+        }
+    }
+    return got < 0 ? -errno : out->err;
+}
+
+static int parse_file(int fd, const char *path, struct hs_policy **ret_policy, char *ret_words)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    struct hs_policy_error error;
+    int r = read_all(fd, &text);
+    if (r < 0) {
+        snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, strerror(-r));
+    } else {
+        r = hs_policy_parse(path, text.data, text.bytes, NULL, ret_policy, &error);
+        if (r < 0 && error.line > 0) {
+            snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s:%u: %s", path, error.line, error.text);
+        } else if (r < 0) {
+            snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, error.text);
+        }
+    }
+    hs_buf_deinit(&text);
+    return r;
+}
+
+int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
+                   char ret_words[HS_POLICY_WORDS_BYTES])
+{
+    /* Not to wait for a pipe's other end; fstat tells what it is. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        int r = -errno;
+        snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, strerror(-r));
+        return r;
+    }
+    const char *why = distrust(fd, owner);
+    int r = -EPERM;
+    if (why) {
+        snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, why);
+    } else {
+        r = parse_file(fd, path, ret_policy, ret_words);
+    }
+    close(fd);
+    return r;
+}
+
+/* --- a process --------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *value, const char *const words[4])
+{
+    for (size_t i = 0; i < 4; i++) {
+        if (strcasecmp(value, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling)
+{
+    static const char *const no[] = { "0", "no", "off", "false" };
+    static const char *const yes[] = { "1", "yes", "on", "true" };
+    char folder[FOLDER_BYTES], value[16];
+    struct hs_buf text = HS_BUF_INIT;
+    snprintf(folder, sizeof(folder), "%s/%d", proc, (int)pid);
+    int r = hs_proc_read_whole(folder, "environ", &text);
+    *ret_is_willing = *ret_is_unwilling = false;
+    if (r == 0 &&
+        hs_proc_find_env(text.data, text.bytes, HS_ENV_PROFILEABLE, value, sizeof(value))) {
+        *ret_is_willing = is_one_of(value, yes);
+        *ret_is_unwilling = is_one_of(value, no);
+    }
+    hs_buf_deinit(&text);
+    return r == 0;
+}
+
+static void read_exe(const char *folder, struct hs_policy_process *process)
+{
+    char path[FOLDER_BYTES + 8];
+    snprintf(path, sizeof(path), "%s/exe", folder);
+    ssize_t bytes = readlink(path, process->exe, sizeof(process->exe) - 1);
+    if (bytes > 0 && (size_t)bytes < sizeof(process->exe) - 1) {
+        process->exe[bytes] = '\0';
+        process->facts.exe = process->exe;
+    }
+}
+
+static void read_cgroups(const char *folder, struct hs_policy_process *process)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    if (hs_proc_read_whole(folder, "cgroup", &text) == 0 && text.bytes > 0 &&
+        text.bytes < sizeof(process->cgroups)) {
+        memcpy(process->cgroups, text.data, text.bytes);
+        process->cgroups[text.bytes] = '\0';
+        process->facts.cgroups = process->cgroups;
+    }
+    hs_buf_deinit(&text);
+}
+
+void hs_policy_process_read(const char *proc, pid_t pid, bool is_deep,
+                            struct hs_policy_process *ret_process)
+{
+    struct hs_policy_process *out = ret_process;
+    char folder[FOLDER_BYTES];
+    struct hs_buf text = HS_BUF_INIT;
+    memset(out, 0, sizeof(*out));
+    snprintf(folder, sizeof(folder), "%s/%d", proc, (int)pid);
+    if (pid > 0 && hs_proc_read_whole(folder, "status", &text) == 0 &&
+        hs_proc_parse_status(text.data, text.bytes, &out->status) == 0) {
+        out->is_status_known = out->facts.is_uid_known = true;
+        out->facts.uid = out->status.uid.effective;
+    }
+    hs_buf_deinit(&text);
+    if (is_deep && out->is_status_known) {
+        read_exe(folder, out);
+        read_cgroups(folder, out);
+        out->facts.is_wish_known =
+            hs_policy_read_wish(proc, pid, &out->facts.is_willing, &out->is_unwilling);
+    }
+}
