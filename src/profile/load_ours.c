@@ -36,7 +36,7 @@ struct hs_load_process {
     /* Of the last dump: */
     uint64_t lost_count[16], stack_end_count[16];
     uint64_t bad_count;
-    bool is_rejected;
+    uint32_t refusal;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
     uint64_t continued_ns; /* last dump of the part before; 0: there was none */
@@ -65,6 +65,15 @@ static struct hs_intern_key process_key(const struct hs_load_sequence *sequence,
                                    .lo = process_idx };
 }
 
+/* One that is newer than this program is a refusal all the same. */
+static uint8_t refusal_of(const Hs__Pb__HsDump *dump)
+{
+    if (dump->refusal == HS_REFUSAL_NONE) {
+        return dump->is_rejected ? HS_REFUSAL_CONCURRENT : HS_REFUSAL_NONE;
+    }
+    return dump->refusal < HS_REFUSAL_N ? (uint8_t)dump->refusal : HS_REFUSAL_N;
+}
+
 static void update_process(struct hs_load *load, const struct hs_load_process *process,
                            const Hs__Pb__HsDump *dump)
 {
@@ -73,6 +82,9 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
     uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;
     uint32_t malloc_path =
         dump->malloc_path ? hs_builder_string(load->builder, dump->malloc_path) : 0;
+    uint32_t why = dump->refusal_text ? hs_builder_string(load->builder, dump->refusal_text) : 0;
+    uint32_t remedy =
+        dump->refusal_remedy ? hs_builder_string(load->builder, dump->refusal_remedy) : 0;
     uint32_t name = comm ? comm : hs_load_basename(load, exe);
     struct hs_profile_process *out = hs_builder_process_at(load->builder, process->process);
     if (!out) {
@@ -82,6 +94,9 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
     out->exe = exe ? exe : out->exe;
     out->malloc_path = malloc_path ? malloc_path : out->malloc_path;
     out->has_own_malloc = dump->has_own_malloc;
+    out->refusal = refusal_of(dump);
+    out->refusal_text = why;
+    out->refusal_remedy = remedy;
     if (dump->exit_kind <= HS_EXIT_UNKNOWN) {
         out->exit_kind = (uint8_t)dump->exit_kind;
         out->exit_value = dump->exit_value;
@@ -119,7 +134,7 @@ static void set_counters(struct hs_load_process *process, const Hs__Pb__HsDump *
         process->stack_end_count[i] = dump->stack_end_count[i];
     }
     process->bad_count = dump->bad_count;
-    process->is_rejected = dump->is_rejected;
+    process->refusal = refusal_of(dump);
 }
 
 static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
@@ -353,6 +368,11 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
         load->report.format_version = packet->file->format_version;
         sequence->is_continued = packet->file->is_continuation;
     }
+    for (size_t i = 1;
+         packet->unlisted && i < packet->unlisted->n_refused_count && i <= HS_REFUSAL_N; i++) {
+        hs_loss_add(load->builder, HS_PROFILE_NO_PROCESS, hs_loss_of_refusal((uint32_t)i),
+                    packet->unlisted->refused_count[i]);
+    }
     if (packet->dump) {
         on_dump(load, sequence, packet->dump);
     }
@@ -403,8 +423,8 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     }
     hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
                 process->bad_count);
-    hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_REJECTED),
-                process->is_rejected);
+    hs_loss_add(load->builder, process->process, hs_loss_of_refusal(process->refusal),
+                process->refusal != HS_REFUSAL_NONE);
 }
 
 void hs_load_ours_finish(struct hs_load *load)

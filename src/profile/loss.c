@@ -95,6 +95,25 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                "snapshots shown without stacks: too many in one file", false },
 };
 
+static const struct hs_loss_text refusals[HS_REFUSAL_N] = {
+    [HS_REFUSAL_OTHER_USER] = { "refused_other_user",
+                                "processes not profiled: they belong to other users", true },
+    [HS_REFUSAL_POLICY] = { "refused_policy",
+                            "processes not profiled: the daemon's policy does not permit it",
+                            true },
+    [HS_REFUSAL_NOT_DUMPABLE] = { "refused_not_dumpable",
+                                  "processes not profiled: they gained rights, or forbade to look "
+                                  "into their memory",
+                                  true },
+    [HS_REFUSAL_OPTED_OUT] = { "refused_opted_out",
+                               "processes not profiled: started with HEAPSCOPE_PROFILEABLE=0",
+                               true },
+    [HS_REFUSAL_NO_CLIENT] = { "refused_no_client",
+                               "processes not profiled: the recorder could not be brought in",
+                               true },
+    [HS_REFUSAL_GONE] = { "refused_gone", "processes not profiled: they had ended", true },
+};
+
 struct hs_loss_text hs_loss_of_client(uint32_t loss)
 {
     static const struct hs_loss_text unknown = {
@@ -114,6 +133,17 @@ struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
 struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss)
 {
     return load_losses[loss];
+}
+
+struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
+{
+    static const struct hs_loss_text unknown = {
+        "refused_other", "processes not profiled: for a reason newer than this program", true
+    };
+    if (refusal == HS_REFUSAL_CONCURRENT) {
+        return load_losses[HS_LOAD_LOSS_REJECTED]; /* as of heapprofd's files */
+    }
+    return refusal > HS_REFUSAL_NONE && refusal < HS_REFUSAL_N ? refusals[refusal] : unknown;
 }
 
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,

@@ -12,6 +12,7 @@
 
 #include "fmt/region_layout.h"
 #include "profile/builder.h"
+#include "trace/refusal.h"
 
 struct hs_loss_text {
     const char *name;
@@ -49,6 +50,8 @@ struct hs_loss_text hs_loss_of_client(uint32_t loss);
 /* How a stack ended; `end` is an enum hs_stack_end other than HS_STACK_END. */
 struct hs_loss_text hs_loss_of_stack_end(uint32_t end);
 struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss);
+/* Why processes were not profiled; `refusal` is an enum hs_refusal, not HS_REFUSAL_NONE. Unknown ones have a text. */
+struct hs_loss_text hs_loss_of_refusal(uint32_t refusal);
 
 /* Adds it to the profile; nothing when count is 0. */
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,

@@ -153,6 +153,9 @@ struct hs_profile_process {
     uint8_t exit_kind; /* enum hs_exit_kind of trace/snapshot.h */
     int exit_value;
     bool is_oom_killed; /* by the kernel, for want of memory */
+    uint8_t
+        refusal; /* enum hs_refusal of trace/refusal.h: why its dump is empty; 0: it was profiled */
+    uint32_t refusal_text, refusal_remedy; /* string ids */
     uint32_t dump_count;
     uint32_t last_dump; /* index in dumps; UINT32_MAX none */
 };

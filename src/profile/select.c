@@ -61,12 +61,25 @@ static int compare_starts(const void *a, const void *b, void *ctx)
     return x->process < y->process ? -1 : x->process > y->process;
 }
 
+/* A process that was refused has nothing to add, unless it is all there is. */
+static bool has_profiled(const struct hs_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        if (profile->processes[i].refusal == 0 &&
+            find_dump(profile, i, HS_SELECT_LAST) != UINT32_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
                     struct hs_selection *ret_selection)
 {
     struct hs_selection selection = { .profile = profile };
     bool has_pid = false;
     bool has_dump = false;
+    bool is_leaving_refused = spec->pid == HS_SELECT_ANY_PID && has_profiled(profile);
     selection.dumps = calloc(profile->process_count + 1u, sizeof(*selection.dumps));
     selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
     if (!selection.dumps || !selection.has_process) {
@@ -80,6 +93,10 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
             continue;
         }
         has_pid |= is_last_there;
+        if (is_leaving_refused && profile->processes[i].refusal != 0) {
+            selection.has_process[i] = true; /* what is said of it is said */
+            continue;
+        }
         uint32_t dump = find_dump(profile, i, spec->snapshot);
         if (dump != UINT32_MAX) {
             add_dump(&selection, dump);

@@ -240,7 +240,7 @@ int hs_session_dump_rejected(struct hs_session *session, const struct hs_process
         .cmdline = (char *)(uintptr_t)facts->cmdline,
         .cmdline_bytes = (uint32_t)facts->facts.cmdline_bytes,
         .is_final = true,
-        .is_rejected = true,
+        .refusal = HS_REFUSAL_CONCURRENT,
         .start_mono_ns = now_ns,
         .time_mono_ns = now_ns,
         .interval_bytes = session->settings.interval_bytes,

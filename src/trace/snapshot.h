@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
+#include "trace/refusal.h"
 
 struct hs_estimate {
     double bytes;
@@ -82,9 +83,10 @@ struct hs_snapshot {
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */
     uint32_t cmdline_bytes;
     bool is_from_startup;
-    bool is_final;       /* the last one of this process */
-    bool is_rejected;    /* another session records the process: there is nothing in this one */
-    bool has_own_malloc; /* the executable carries its own malloc: nothing could be seen */
+    bool is_final;           /* the last one of this process */
+    bool has_own_malloc;     /* the executable carries its own malloc: nothing could be seen */
+    enum hs_refusal refusal; /* why there is nothing in this one; none: there is */
+    const struct hs_refusal_words *words; /* of a refusal, not owned; NULL: none */
     enum hs_exit_kind exit_kind;
     int exit_value;
     bool is_oom_killed; /* by the kernel, for want of memory: then by SIGKILL */

@@ -108,6 +108,9 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
  * predecessor's memory is gone. */
 int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapshot *snap);
 
+/* How many processes were refused that have no dump of their own, by reason. Once, at the end. */
+int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t counts[HS_REFUSAL_N]);
+
 /* Hands out what is buffered, so that what was written so far is a trace that can be read, and that a writer that
  * begins at `ret_place` (may be NULL) can append to. Compresses a little worse than none. */
 int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place *ret_place);

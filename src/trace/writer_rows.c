@@ -211,8 +211,15 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     SET(is_final, snap->is_final);
     SET(is_from_startup, snap->is_from_startup);
     SET(has_own_malloc, snap->has_own_malloc);
-    if (snap->is_rejected) {
+    if (snap->refusal == HS_REFUSAL_CONCURRENT) {
         SET(is_rejected, true);
+    }
+    if (snap->refusal != HS_REFUSAL_NONE) {
+        SET(refusal, (uint32_t)snap->refusal);
+    }
+    if (snap->refusal != HS_REFUSAL_NONE && snap->words) {
+        out->refusal_text = (char *)(uintptr_t)snap->words->what;
+        out->refusal_remedy = (char *)(uintptr_t)snap->words->remedy;
     }
     SET(exit_kind, (uint32_t)snap->exit_kind);
     SET(exit_value, snap->exit_value);
@@ -242,6 +249,20 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     head_deinit(head);
     free(head);
     return err;
+}
+
+int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t counts[HS_REFUSAL_N])
+{
+    if (writer->err == 0 && writer->has_begun) {
+        Hs__Pb__HsUnlisted unlisted = HS__PB__HS_UNLISTED__INIT;
+        unlisted.n_refused_count = HS_REFUSAL_N;
+        unlisted.refused_count = (uint64_t *)(uintptr_t)counts;
+        Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
+        heapscope.unlisted = &unlisted;
+        hs_writer_refresh_clocks(writer);
+        write_ours(writer, writer->clocks.monotonic_ns, &heapscope);
+    }
+    return writer->err;
 }
 
 /* --- rows --- */

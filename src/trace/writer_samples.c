@@ -121,7 +121,7 @@ static void start_header(struct chain *chain, const struct hs_snapshot *snap)
     heap->stats = &chain->stats;
     heap->has_from_startup = snap->is_from_startup;
     heap->from_startup = true;
-    heap->has_rejected_concurrent = snap->is_rejected;
+    heap->has_rejected_concurrent = snap->refusal == HS_REFUSAL_CONCURRENT;
     heap->rejected_concurrent = true;
     heap->has_disconnected = snap->is_final && snap->exit_kind != HS_EXIT_RUNNING;
     heap->disconnected = true;

@@ -56,6 +56,8 @@ static void describe_run(const struct hs_report *report, struct hs_buf *buf)
     if (s->dump_count > 1) {
         hs_buf_printf(buf, " and %u more process%s in %s", s->dump_count - 1,
                       s->dump_count == 2 ? "" : "es", duration);
+    } else if (p->processes[process].refusal != 0) {
+        hs_buf_str(buf, " was not profiled");
     } else {
         const struct hs_profile_dump *dump = first_dump(report);
         hs_buf_char(buf, ' ');

@@ -232,6 +232,7 @@ int hs_report_write_json(struct hs_report *report)
         write_process(report, &json, s->dumps[i]);
     }
     hs_json_close(&json, ']');
+    hs_report_json_refused(report, &json);
     write_losses(report, &json);
     int err;
     if (report->options->form == HS_REPORT_JSON_TREE) {

@@ -47,7 +47,7 @@ static const char *words(const struct hs_profile *p, const struct hs_profile_los
     return text[0] ? text : hs_profile_string(p, loss->name);
 }
 
-static void warn(struct hs_report *report, const char *text, uint64_t count)
+void hs_report_warn(struct hs_report *report, const char *text, uint64_t count)
 {
     char number[HS_HUMAN_BYTES];
     struct hs_buf line = HS_BUF_INIT;
@@ -73,7 +73,7 @@ static void warn_own_malloc(struct hs_report *report)
                           "%s (pid %u) carries its own malloc in the executable: what that gave "
                           "out could not be seen",
                           hs_profile_string(p, process->name), process->pid);
-            warn(report, hs_buf_text(&text), 0);
+            hs_report_warn(report, hs_buf_text(&text), 0);
             hs_buf_deinit(&text);
         }
     }
@@ -106,14 +106,22 @@ static void write_small_losses(struct hs_report *report, const struct loss_sum *
     hs_buf_deinit(&line);
 }
 
+/* Of a process that is listed by itself. */
+static bool is_refusal(const struct hs_profile *p, const struct hs_profile_loss *loss)
+{
+    return loss->process < p->process_count && p->processes[loss->process].refusal != 0;
+}
+
 void hs_report_write_losses(struct hs_report *report)
 {
     size_t count;
     struct loss_sum *sums = add_up(report, &count);
     warn_own_malloc(report);
+    bool is_refused_told = hs_report_write_refused(report);
     for (size_t i = 0; sums && i < count; i++) {
-        if (sums[i].count > 0 && sums[i].loss->is_serious) {
-            warn(report, words(report->profile, sums[i].loss), sums[i].count);
+        bool is_told = is_refused_told && is_refusal(report->profile, sums[i].loss);
+        if (sums[i].count > 0 && sums[i].loss->is_serious && !is_told) {
+            hs_report_warn(report, words(report->profile, sums[i].loss), sums[i].count);
         }
     }
     if (sums) {
@@ -209,7 +217,7 @@ void hs_report_write_health(struct hs_report *report)
         { "", HS_TABLE_LEFT },
         { "meaning", HS_TABLE_TEXT },
     };
-    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N];
+    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N];
     size_t known_count = 0;
     size_t count;
     struct loss_sum *sums = add_up(report, &count);
@@ -226,9 +234,13 @@ void hs_report_write_health(struct hs_report *report)
     for (uint32_t i = 0; i < HS_LOAD_LOSS_N; i++) {
         known[known_count++] = hs_loss_of_load((enum hs_load_loss)i);
     }
+    for (uint32_t i = HS_REFUSAL_CONCURRENT + 1; i < HS_REFUSAL_N; i++) {
+        known[known_count++] = hs_loss_of_refusal(i);
+    }
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     hs_report_heading(report, "Health", "what was lost, by reason; ! means that data is missing");
     warn_own_malloc(report);
+    hs_report_write_refused(report);
     for (int is_zero = 0; is_zero <= 1; is_zero++) {
         for (size_t i = 0; i < known_count; i++) {
             add_counter(report, rows, is_zero, &known[i], sums, sums ? count : 0);

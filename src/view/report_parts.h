@@ -40,6 +40,13 @@ void hs_report_write_processes(struct hs_report *report);
 /* report_losses.c */
 void hs_report_write_losses(struct hs_report *report);
 void hs_report_write_health(struct hs_report *report);
+/* A line that stands out; with ": COUNT" unless that is 0. */
+void hs_report_warn(struct hs_report *report, const char *text, uint64_t count);
+
+/* report_refused.c: false: there are more than were listed */
+bool hs_report_write_refused(struct hs_report *report);
+/* the field "not_profiled" of the open object */
+void hs_report_json_refused(struct hs_report *report, struct hs_json *json);
 
 /* report_answer.c */
 void hs_report_write_answer(struct hs_report *report);
