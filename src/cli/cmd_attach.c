@@ -25,6 +25,7 @@
 #include "cli/present.h"
 #include "collect/attachment.h"
 #include "collect/eligibility.h"
+#include "session/admission.h"
 #include "session/hub.h"
 #include "util/array.h"
 #include "util/human.h"
@@ -229,6 +230,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     };
     if (!hs_attachment_begin(&request, &it)) {
         hs_message("cannot attach to %d: %s", (int)pid, it.words);
+        hs_hub_refuse(a->hub, pid, it.words, now_ns());
         return -EPERM;
     }
     remember(a, pid);
@@ -242,12 +244,30 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     return 0;
 }
 
+/* The kernel knows what we may; what the process wants it does not. */
+static enum hs_refusal judge(void *ctx, const struct hs_session *session,
+                             const struct hs_process_facts *process, struct hs_target *target,
+                             struct hs_refusal_words *ret_words)
+{
+    const struct hs_admission_asker asker = { .is_any_uid = true };
+    const struct hs_admission_process what = { .pid = process->facts.pid,
+                                               .uid = process->facts.uid,
+                                               .is_attaching = target == NULL };
+    (void)ctx;
+    (void)session;
+    return hs_admission_judge(NULL, "/proc", &asker, &what, ret_words);
+}
+
 static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
 {
     struct attach *a = ctx;
     if (verdict->answer == HS_HUB_GONE) {
         a->meant_count++;
         hs_message("there is no process %d", (int)verdict->process->facts.pid);
+    } else if (verdict->answer == HS_HUB_NOT_ALLOWED && verdict->words) {
+        a->meant_count++;
+        hs_message("cannot attach to %d: %s; %s", (int)verdict->process->facts.pid,
+                   verdict->words->what, verdict->words->remedy);
     }
 }
 
@@ -340,7 +360,7 @@ static int open_hub(struct attach *a)
     a->listener.fd = -1;
     int r = a->is_following ? hs_listener_open(&a->listener) : 0;
     const struct hs_hub_config config = {
-        .listener = a->listener, .on_over = on_over, .attach = bring_in, .ctx = a
+        .listener = a->listener, .on_over = on_over, .attach = bring_in, .judge = judge, .ctx = a
     };
     return r < 0 ? r : hs_hub_new(&config, &a->hub);
 }

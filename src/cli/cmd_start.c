@@ -198,7 +198,7 @@ static const char *const answer_words[HS_HUB_ANSWER_N] = {
     [HS_HUB_ATTACHING] = "about to be recorded",
     [HS_HUB_REJECTED] = "not recorded: another session has it",
     [HS_HUB_NO_CLIENT] = "not recorded: another attempt to attach to it is under way; try again",
-    [HS_HUB_NOT_ALLOWED] = "not recorded: it belongs to another user",
+    [HS_HUB_NOT_ALLOWED] = "not recorded: it may not be",
     [HS_HUB_GONE] = "there is no such process",
 };
 
@@ -206,9 +206,13 @@ static void say_verdict(const Hs__Ctl__Verdict *verdict)
 {
     const char *words = verdict->answer < HS_HUB_ANSWER_N ? answer_words[verdict->answer]
                                                           : "unknown to this version";
+    const char *why = verdict->why;
     hs_message_info("  %u %s: %s%s%s", verdict->pid,
                     verdict->process && verdict->answer != HS_HUB_GONE ? verdict->process : "",
-                    words, verdict->holder ? ", " : "", verdict->holder ? verdict->holder : "");
+                    why ? "not recorded: " : words, verdict->holder ? ", " : "",
+                    why               ? why
+                    : verdict->holder ? verdict->holder
+                                      : "");
 }
 
 /* Of all processes, those without the recorder are most, and no news one by one. */
@@ -255,6 +259,9 @@ static int say_started(const struct start *s, const Hs__Ctl__Started *started)
     say_verdicts(s, started);
     if (is_empty) {
         hs_message("nothing is left for it to record, and it is over");
+        if (count_of(started, HS_HUB_NOT_ALLOWED) + count_of(started, HS_HUB_REJECTED) > 0) {
+            hs_message("why is in %s as well: heapscope report %s", s->output, s->output);
+        }
         return HS_EXIT_STATUS_FAILED;
     }
     hs_message_info("It goes to %s when it is over: heapscope stop %s", s->output, session);

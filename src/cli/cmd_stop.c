@@ -26,7 +26,13 @@ static int say_stopped(const Hs__Ctl__Stopped *stopped)
     }
     if (stopped->process_count == 0) {
         hs_message("session %s recorded no process%s", session,
-                   stopped->rejected_count ? ": other sessions had those that it means" : "");
+                   stopped->rejected_count ? ": those that it means could not be had" : "");
+    }
+    if (stopped->note) {
+        hs_message("%s", stopped->note);
+    } else if (stopped->rejected_count > 0) {
+        hs_message("%" PRIu64 " process%s could not be profiled; the report says why",
+                   stopped->rejected_count, stopped->rejected_count == 1 ? "" : "es");
     }
     hs_message_info("session %s: %" PRIu64 " process%s, %" PRIu64 " dump%s, %s\n"
                     "Next: heapscope report %s",

@@ -11,6 +11,9 @@ bool hs_caller_find(const struct hs_env *env, struct hs_caller *ret_caller)
 {
     ret_caller->sock = -1;
     ret_caller->is_late = false;
+    if (!env->is_profileable) {
+        return false;
+    }
     if (env->collector) {
         ret_caller->name = env->collector;
         ret_caller->interval_bytes = env->interval_bytes;

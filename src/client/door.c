@@ -86,9 +86,6 @@ static bool try_door(const char *path, struct hs_door *ret_door)
 bool hs_door_find(const struct hs_env *env, struct hs_door *ret_door)
 {
     char path[HS_CTL_PATH_MAX + 1];
-    if (!env->is_profileable) {
-        return false;
-    }
     /* What runs with other rights than those of who started it does not believe its environment. */
     if (getauxval(AT_SECURE) == 0) {
         if (env->socket) {

@@ -52,12 +52,30 @@ static bool parse(const char *text, uint64_t *ret_value)
     return true;
 }
 
+/* Without regard to capitals. The list ends with NULL. */
+static bool is_one_of(const char *value, const char *const *words)
+{
+    for (; *words; words++) {
+        const char *word = *words, *at = value;
+        while (*word && (*at | 0x20) == (*word | 0x20)) {
+            word++;
+            at++;
+        }
+        if (*word == '\0' && *at == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 void hs_env_read(struct hs_env *ret_env)
 {
     struct hs_env env = { .exec_path = (const char *)getauxval(AT_EXECFN), .is_profileable = true };
     char *const *argv = initial_stack(&env.argc);
     char *const *envp = argv ? argv + env.argc + 1 : environ;
     env.argv = argv;
+    static const char *const no[] = { "0", "no", "off", "false", NULL };
+    static const char *const yes[] = { "1", "yes", "on", "true", NULL };
     bool is_following = true;
     uint64_t follow_pid = 0;
     for (; envp && *envp; envp++) {
@@ -72,7 +90,8 @@ void hs_env_read(struct hs_env *ret_env)
         } else if ((value = value_of(*envp, HS_ENV_RUNTIME_FOLDER)) != NULL) {
             env.runtime_folder = value;
         } else if ((value = value_of(*envp, HS_ENV_PROFILEABLE)) != NULL) {
-            env.is_profileable = value[0] != '0';
+            env.is_profileable = !is_one_of(value, no);
+            env.is_willing = is_one_of(value, yes);
         } else if ((value = value_of(*envp, HS_ENV_INTERVAL)) != NULL) {
             parse(value, &env.interval_bytes);
         } else if ((value = value_of(*envp, HS_ENV_SEED)) != NULL) {

@@ -15,7 +15,8 @@ struct hs_env {
     const char *collector;      /* NULL: none */
     const char *socket;         /* path of a daemon's socket; NULL: none named */
     const char *runtime_folder; /* of the user; NULL: unknown */
-    bool is_profileable;        /* may a daemon know of it? */
+    bool is_profileable;        /* not: nothing is recorded, and nobody knows of it */
+    bool is_willing;            /* it said that it may be */
     uint64_t interval_bytes;    /* 0: none, or not a number */
     uint64_t seed;
     bool has_seed;

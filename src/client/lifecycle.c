@@ -4,6 +4,7 @@
 #include "client/lifecycle.h"
 
 #include <errno.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "client/caller.h"
@@ -196,6 +197,10 @@ static int start_by_environment(void)
     if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
         !hs_caller_find(&env, &caller)) {
         return -ENOENT;
+    }
+    /* What runs with other rights than those of who started it does not believe its environment. */
+    if (env.is_willing && getauxval(AT_SECURE) == 0) {
+        hs_register_set_willing();
     }
     int err = start_with(&env, &caller);
     hs_caller_leave(&caller);

@@ -60,10 +60,17 @@ int hs_register_connect(const char *name, unsigned tries)
     return fd;
 }
 
+static bool is_willing;
+
+void hs_register_set_willing(void)
+{
+    is_willing = true;
+}
+
 uint32_t hs_register_flags(void)
 {
     return (hs_real.has_own_malloc ? HS_HELLO_OWN_MALLOC : 0U) |
-           (hs_real.is_preloaded ? 0U : HS_HELLO_LATE);
+           (hs_real.is_preloaded ? 0U : HS_HELLO_LATE) | (is_willing ? HS_HELLO_WILLING : 0U);
 }
 
 int hs_register_send(int sock, int fd, uint32_t flags)

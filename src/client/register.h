@@ -17,6 +17,8 @@ int hs_register_send(int sock, int fd, uint32_t flags);
 
 /* enum hs_hello_flag of this process, as far as they do not depend on who asks. */
 uint32_t hs_register_flags(void);
+/* It agrees to be profiled: every hello says so. */
+void hs_register_set_willing(void);
 
 /* Both, to the collector at `name`. `fd` stays the caller's. */
 int hs_register(const char *name, int fd, uint32_t flags);

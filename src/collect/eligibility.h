@@ -146,6 +146,9 @@ struct hs_eligibility_words {
 
 void hs_eligibility_check(pid_t pid, struct hs_eligibility *ret_it);
 
+/* A value of HEAPSCOPE_PROFILEABLE. Unknown: it is none. */
+enum hs_answer hs_eligibility_parse_wish(const char *value);
+
 /* The same in a folder that stands for /proc. */
 void hs_eligibility_check_in(const char *proc, pid_t pid, struct hs_eligibility *ret_it);
 

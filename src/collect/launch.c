@@ -36,8 +36,9 @@ static bool is_variable(const char *var, const char *name)
 
 static bool is_replaced(const char *var)
 {
-    static const char *const names[] = { HS_ENV_PRELOAD, HS_ENV_COLLECTOR,  HS_ENV_INTERVAL,
-                                         HS_ENV_FOLLOW,  HS_ENV_FOLLOW_PID, HS_ENV_ASAN };
+    static const char *const names[] = { HS_ENV_PRELOAD,    HS_ENV_COLLECTOR,  HS_ENV_INTERVAL,
+                                         HS_ENV_FOLLOW,     HS_ENV_FOLLOW_PID, HS_ENV_ASAN,
+                                         HS_ENV_PROFILEABLE };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (is_variable(var, names[i])) {
             return true;

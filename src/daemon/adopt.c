@@ -84,7 +84,7 @@ static int begin_again(struct hs_daemon *daemon, struct hs_order *order,
     }
     memcpy(settings.name, order->name, sizeof(order->name));
     settings.uid = daemon->is_system ? order->uid : daemon->uid;
-    settings.is_any_uid = settings.uid == 0;
+    settings.is_any_uid = hs_warden_is_any_uid(&daemon->warden, settings.uid);
     r = cut_file(order->file_fd, head->progress.bytes);
     if (r == 0) {
         r = hs_session_resume(&settings, &head->progress, hs_trace_write_fd,

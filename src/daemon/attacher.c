@@ -66,23 +66,31 @@ static void send_news(int sock, const struct news *news)
     hs_fd_message_send(sock, news, sizeof(*news), &fd, fd >= 0, 0);
 }
 
-static void __attribute__((noreturn))
-bring(const struct hs_order *order, const struct hs_attachment_request *request, int sock)
+/* A process of somebody else is one that the policy gave the order: it is his rights that the kernel asks for. */
+static int take_rights(const struct hs_order *order, pid_t pid, uid_t uid)
+{
+    return order->uid == 0 || order->uid == uid ? hs_worker_give_up_rights(order)
+                                                : hs_worker_take_rights_of(pid, uid);
+}
+
+static void __attribute__((noreturn)) bring(const struct hs_order *order, uid_t uid,
+                                            const struct hs_attachment_request *request, int sock)
 {
     struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
     hs_worker_settle(&sock, 1);
-    if (hs_worker_give_up_rights(order) == 0) {
+    if (take_rights(order, request->pid, uid) == 0) {
         news.is_done = hs_attachment_begin(request, &news.attachment);
     }
     send_news(sock, &news);
     _exit(0);
 }
 
-static void __attribute__((noreturn)) release(const struct hs_order *order, pid_t pid, int sock)
+static void __attribute__((noreturn))
+release(const struct hs_order *order, pid_t pid, uid_t uid, int sock)
 {
     struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
     hs_worker_settle(&sock, 1);
-    if (hs_worker_give_up_rights(order) == 0) {
+    if (take_rights(order, pid, uid) == 0) {
         news.is_done = hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment);
     }
     send_news(sock, &news);
@@ -127,13 +135,16 @@ static bool receive(const struct hs_attacher *attacher, struct news *ret_news)
 }
 
 static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *attacher,
-                         const struct news *news)
+                         const struct news *news, uint64_t now_ns)
 {
     char words[sizeof(news->attachment.words)];
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
              news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
     hs_daemon_log("process %d cannot be %s: %s", (int)attacher->pid,
                   attacher->is_ending ? "let go of" : "attached to", words);
+    if (!attacher->is_ending) {
+        hs_hub_refuse(daemon->hub, attacher->pid, words, now_ns);
+    }
     for (size_t i = 0; !attacher->is_ending && i < daemon->order_count; i++) {
         struct hs_order *order = daemon->orders[i];
         if (order->number == attacher->order_no) {
@@ -149,7 +160,7 @@ static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
     struct news news = { .is_done = false };
     bool is_ok = receive(attacher, &news);
     if (!is_ok) {
-        note_failure(daemon, attacher, &news);
+        note_failure(daemon, attacher, &news, now_ns);
     }
     if (!is_ok && !attacher->is_ending) {
         hs_hub_give_up(daemon->hub, attacher->pid);
@@ -221,7 +232,7 @@ int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_pro
     };
     r = begin(daemon, order, pid, &attacher, &sock);
     if (r == 0 && attacher->worker_pid == 0) {
-        bring(order, &request, sock);
+        bring(order, process->facts.uid, &request, sock);
     }
     if (r == 0) {
         attacher->uid = process->facts.uid;
@@ -235,12 +246,13 @@ int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
     const struct hs_order *order = session->owner;
     struct hs_attacher *attacher;
     int sock;
+    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
     if (find(daemon, pid)) {
         return -EBUSY;
     }
     int r = begin(daemon, order, pid, &attacher, &sock);
     if (r == 0 && attacher->worker_pid == 0) {
-        release(order, pid, sock);
+        release(order, pid, target ? target->uid : order->uid, sock);
     }
     if (r == 0) {
         attacher->is_ending = true;

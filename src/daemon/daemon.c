@@ -98,6 +98,8 @@ static void on_signal(struct hs_daemon *daemon, void *of, uint64_t now_ns)
     while (read(daemon->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGUSR1) {
             hs_hub_dump_all(daemon->hub, now_ns);
+        } else if (info.ssi_signo == SIGHUP && daemon->warden.path) {
+            hs_warden_reload(daemon, now_ns);
         } else {
             begin_to_stop(daemon, now_ns);
         }
@@ -155,6 +157,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_guest = hs_heritage_keep_guest,
         .on_change = hs_heritage_keep_target,
         .on_gone = hs_heritage_drop_target,
+        .judge = hs_warden_judge,
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);
@@ -178,20 +181,22 @@ static int open_signals(struct hs_daemon *daemon)
     return hs_daemon_watch(daemon, daemon->signal_fd, &daemon->signal_source);
 }
 
-int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store, bool is_system,
-                   struct hs_daemon *ret_daemon)
+int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store,
+                   struct hs_warden *warden, bool is_system, struct hs_daemon *ret_daemon)
 {
     struct hs_daemon *daemon = ret_daemon;
     *daemon = (struct hs_daemon){ .is_system = is_system,
                                   .uid = geteuid(),
                                   .doorway = *doorway,
                                   .store = *store,
+                                  .warden = *warden,
                                   .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                   .signal_fd = -1,
                                   .start_real_ns = hs_daemon_real_ns(),
                                   .next_order = 1 };
     doorway->fd = -1;
     doorway->path[0] = '\0';
+    *warden = (struct hs_warden){ 0 };
     int r = daemon->epoll_fd >= 0 ? 0 : -errno;
     if (r == 0) {
         r = open_hub(daemon);
@@ -216,6 +221,7 @@ void hs_daemon_close(struct hs_daemon *daemon)
     hs_doorway_close(&daemon->doorway);
     hs_store_close(&daemon->store);
     hs_heritage_deinit(daemon);
+    hs_warden_close(&daemon->warden);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }

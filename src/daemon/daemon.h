@@ -11,6 +11,7 @@
  *     finisher.c     the process that looks up names and gives the file its name
  *     attacher.c     processes that bring clients into running programs, and out again
  *     worker.c       what such a process does first
+ *     warden.c       who may have which process: users, and the policy
  *     supervisor.c   systemd
  *     store.c        descriptors that outlive us, held by systemd or by keeper.c, a process of ours
  *     heritage.c     what goes there; adopt.c: and comes back, after a daemon was killed
@@ -20,7 +21,7 @@
  *
  * Rights. The user's daemon serves its user, and root. The machine's (`is_system`, run by root) serves
  * everybody: root may have all processes, others their own, as the kernel says whose a process was when it
- * connected. It opens no path that it is given: files come as descriptors that the user could open.
+ * connected, and what a policy gives them (warden.h). It opens no path that it is given: files come as descriptors that the user could open.
  *
  * Threads   one.
  */
@@ -32,6 +33,7 @@
 
 #include "daemon/doorway.h"
 #include "daemon/store.h"
+#include "daemon/warden.h"
 #include "session/hub.h"
 
 struct hs_daemon;
@@ -55,6 +57,7 @@ struct hs_daemon {
     bool is_stopping; /* no more sessions; it ends when all files are finished */
     uid_t uid;
     struct hs_doorway doorway;
+    struct hs_warden warden;
     struct hs_hub *hub;
     int epoll_fd;
     int signal_fd;
@@ -73,9 +76,9 @@ struct hs_daemon {
     uint64_t next_order; /* number of the next session without a name */
 };
 
-/* Signals must be blocked: hs_daemon_block_signals(). Takes over doorway and store. */
-int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store, bool is_system,
-                   struct hs_daemon *ret_daemon);
+/* Signals must be blocked: hs_daemon_block_signals(). Takes over doorway, store and warden. */
+int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store,
+                   struct hs_warden *warden, bool is_system, struct hs_daemon *ret_daemon);
 /* As a signal would end it. */
 void hs_daemon_stop(struct hs_daemon *daemon);
 /* Until a signal ends it, and all files are finished. */

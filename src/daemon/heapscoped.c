@@ -19,6 +19,7 @@
 #include "daemon/heritage.h"
 #include "daemon/keeper.h"
 #include "daemon/supervisor.h"
+#include "session/policy_file.h"
 #include "util/opts.h"
 
 #define HS_HELP_COLUMNS 80
@@ -26,7 +27,7 @@
 #define HS_KEEP_MAX_NS  (UINT64_C(1) << 60)
 
 struct options {
-    const char *socket;
+    const char *socket, *policy;
     bool is_system;
     bool is_version_wanted;
     uint64_t keep_ns;
@@ -44,6 +45,9 @@ static int parse(int argc, char **argv, struct options *options)
         HS_OPT_DURATION(0, "keep", "DURATION", &options->keep_ns, 0, HS_KEEP_MAX_NS,
                         "if it is killed, how long what it records is kept for the\n"
                         "next one, before it is finished without (default 10m; 0s: not)"),
+        HS_OPT_STRING(0, "policy", "FILE", &options->policy,
+                      "who may profile what: see heapscope-policy(5) (default with "
+                      "--system\n" HS_POLICY_SYSTEM_PATH ", if it is there; else none)"),
         HS_OPT_FLAG('V', "version", &options->is_version_wanted, "print the version"),
     };
     const struct hs_opts_spec spec = {
@@ -51,6 +55,7 @@ static int parse(int argc, char **argv, struct options *options)
         .summary = "profile running programs, and such that start, on demand",
         .operands_usage = "",
         .footer = "Stays in the foreground. SIGUSR1: a dump of all profiled processes.\n"
+                  "SIGHUP: reads the policy again.\n"
                   "SIGTERM, SIGINT: ends all sessions, and finishes their files.\n"
                   "Then 'heapscope start', 'stop', 'list' and 'snapshot' talk to it.",
         .options = list,
@@ -162,6 +167,7 @@ int main(int argc, char **argv)
 {
     struct options options = { .keep_ns = HS_KEEP_NS };
     struct inheritance got = { .store = HS_STORE_NONE };
+    struct hs_warden warden;
     struct hs_daemon daemon;
     int status = parse(argc, argv, &options);
     if (status >= 0) {
@@ -178,12 +184,17 @@ int main(int argc, char **argv)
     }
     umask(022);
     hs_daemon_block_signals();
+    if (hs_warden_open(options.policy, options.is_system, &warden) < 0) {
+        hs_daemon_log("cannot start without the policy");
+        return 1;
+    }
     int r = find_place(&options, path, &got);
     if (r < 0) {
+        hs_warden_close(&warden);
         return say_why_not(path, r);
     }
     find_keeper(&options, &got);
-    r = hs_daemon_open(&got.doorway, &got.store, options.is_system, &daemon);
+    r = hs_daemon_open(&got.doorway, &got.store, &warden, options.is_system, &daemon);
     if (r < 0) {
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;

@@ -37,6 +37,7 @@ struct hs_order *hs_order_new(uid_t uid, gid_t gid, const gid_t *groups, size_t 
         return hs_order_free(order);
     }
     memcpy(order->groups, groups, group_count * sizeof(gid_t));
+    order->groups[group_count] = gid;
     order->group_count = group_count;
     order->start_real_ns = hs_daemon_real_ns();
     return order;
@@ -182,6 +183,14 @@ size_t hs_orders_finishing(const struct hs_daemon *daemon)
     return count;
 }
 
+bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer,
+                      const struct hs_target *target)
+{
+    const struct hs_session *session = hs_hub_session_of(target);
+    const struct hs_order *order = session ? session->owner : NULL;
+    return hs_peer_may(daemon, peer, target->uid) || (order && order->uid == peer->uid);
+}
+
 /* --- the end ----------------------------------------------------------------------------------- */
 
 const char *hs_order_why(const struct hs_order *order)
@@ -205,6 +214,7 @@ int hs_order_tell(struct hs_peer *peer, const struct hs_order *order)
     stopped.dump_count = order->dump_count;
     stopped.rejected_count = order->rejected_count;
     stopped.error = (char *)(uintptr_t)hs_order_why(order);
+    stopped.note = order->note[0] ? (char *)(uintptr_t)order->note : NULL;
     return hs_peer_reply(peer, HS_CTL_STOPPED, &stopped.base, NULL, 0);
 }
 

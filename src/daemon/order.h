@@ -38,7 +38,7 @@ struct hs_order {
     char note[512]; /* why a process could not be had; "" */
     uid_t uid;      /* whose it is, and with whose rights it is finished */
     gid_t gid;
-    gid_t *groups;
+    gid_t *groups; /* one more than their count: the last is `gid` */
     size_t group_count;
     int file_fd, folder_fd;
     int about_fd;      /* for a daemon after us, see heritage.h; -1: nobody keeps it */
@@ -70,6 +70,10 @@ void hs_order_finish(struct hs_daemon *daemon, struct hs_order *order);
 
 /* Why there is no file, in words; NULL: there is. */
 const char *hs_order_why(const struct hs_order *order);
+
+/* May this peer see a process: his own, or one that his own session records? */
+bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer,
+                      const struct hs_target *target);
 
 /* Tells a peer what became of one that is done. */
 int hs_order_tell(struct hs_peer *peer, const struct hs_order *order);

@@ -142,7 +142,7 @@ int hs_request_list(struct hs_daemon *daemon, struct hs_peer *peer)
     } else {
         add_daemon(listing, daemon);
         for (size_t i = 0; i < registry->target_count; i++) {
-            if (hs_peer_may(daemon, peer, registry->targets[i]->uid)) {
+            if (hs_order_may_see(daemon, peer, registry->targets[i])) {
                 add_client(listing, registry->targets[i]);
             }
         }

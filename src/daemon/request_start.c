@@ -76,6 +76,7 @@ struct telling {
     Hs__Ctl__Verdict *pointers[HS_VERDICTS_TOLD];
     char names[HS_VERDICTS_TOLD][64];
     char holders[HS_VERDICTS_TOLD][HS_SESSION_NAME_MAX + 1];
+    char reasons[HS_VERDICTS_TOLD][sizeof(((struct hs_refusal_words *)NULL)->what)];
 };
 
 static void say(void *ctx, const struct hs_hub_verdict *verdict)
@@ -95,6 +96,10 @@ static void say(void *ctx, const struct hs_hub_verdict *verdict)
     out->process = telling->names[i];
     out->answer = verdict->answer;
     out->is_named = verdict->is_named;
+    if (verdict->words) {
+        snprintf(telling->reasons[i], sizeof(telling->reasons[i]), "%s", verdict->words->what);
+        out->why = telling->reasons[i];
+    }
     if (verdict->holder) {
         snprintf(telling->holders[i], sizeof(telling->holders[i]), "%s",
                  verdict->holder->settings.name);
@@ -185,7 +190,7 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
         return hs_peer_refuse(peer, "the session cannot begin: %s", why ? why : strerror(-r));
     }
     settings.uid = daemon->is_system ? peer->uid : daemon->uid;
-    settings.is_any_uid = settings.uid == 0;
+    settings.is_any_uid = hs_warden_is_any_uid(&daemon->warden, settings.uid);
     struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
     why = order ? take_file(daemon, request, message, order) : "out of memory";
     if (why) {

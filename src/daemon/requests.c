@@ -87,7 +87,7 @@ static void consider(struct hs_daemon *daemon, const struct hs_peer *peer,
 {
     struct hs_process_facts facts;
     bool by_pid = request->has_pid && request->pid != 0;
-    if (target->has_ended || !hs_peer_may(daemon, peer, target->uid) ||
+    if (target->has_ended || !hs_order_may_see(daemon, peer, target) ||
         (by_pid && target->pid != (pid_t)request->pid)) {
         return;
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "util/proc.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -52,15 +53,29 @@ void hs_worker_settle(const int *fds, size_t count)
     settle_signals();
 }
 
+static int become(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count)
+{
+    if (setgroups(group_count, groups) != 0 || setresgid(gid, gid, gid) != 0 ||
+        setresuid(uid, uid, uid) != 0) {
+        return -errno;
+    }
+    return setuid(0) == 0 ? -EPERM : 0;
+}
+
 int hs_worker_give_up_rights(const struct hs_order *order)
 {
     if (geteuid() != 0 || order->uid == 0) {
         return 0;
     }
-    if (setgroups(order->group_count, order->groups) != 0 ||
-        setresgid(order->gid, order->gid, order->gid) != 0 ||
-        setresuid(order->uid, order->uid, order->uid) != 0) {
-        return -errno;
+    return become(order->uid, order->gid, order->groups, order->group_count);
+}
+
+int hs_worker_take_rights_of(pid_t pid, uid_t uid)
+{
+    struct hs_proc_status status;
+    if (geteuid() != 0) {
+        return 0;
     }
-    return setuid(0) == 0 ? -EPERM : 0;
+    int r = uid == 0 ? -EPERM : hs_proc_read_status(pid, &status);
+    return r < 0 ? r : become(uid, status.gid.real, NULL, 0);
 }

@@ -17,3 +17,6 @@ void hs_worker_settle(const int *fds, size_t count);
 
 /* The rights of the user who gave the order, for good. -errno. */
 int hs_worker_give_up_rights(const struct hs_order *order);
+
+/* The rights of the user whose process it is, for an order that the policy gave it to. Never root's. */
+int hs_worker_take_rights_of(pid_t pid, uid_t uid);

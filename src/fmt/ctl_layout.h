@@ -41,7 +41,9 @@
 #define HS_CTL_SOCKET_NAME    "heapscope.sock"
 #define HS_CTL_SYSTEM_SOCKET  "/run/heapscope/heapscope.sock"
 #define HS_CTL_PATH_MAX       107U /* bytes of a path, which begins with '/'; abstract names do not */
-/* "0": this process never announces itself to a daemon. */
+/* "0" (no, off, false): this process does not announce itself, and is not attached to; "1" (yes, on, true): it agrees
+ * to be profiled by its user though it is not dumpable. Not believed of what runs with more rights than who started
+ * it. `heapscope run` takes the variable away from the program that it is told to start. */
 #define HS_ENV_PROFILEABLE "HEAPSCOPE_PROFILEABLE"
 
 #define HS_CTL_NAME_MAX    64U /* bytes of an abstract name, without its leading NUL */
@@ -58,6 +60,8 @@ enum hs_hello_flag {
     HS_HELLO_DORMANT = 1U << 1,
     /* The client was loaded into a process that ran already: it can be let go of. */
     HS_HELLO_LATE = 1U << 2,
+    /* HS_ENV_PROFILEABLE is "1": it agrees, also where its user alone would not be enough. */
+    HS_HELLO_WILLING = 1U << 3,
 };
 
 struct hs_hello_v1 {

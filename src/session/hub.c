@@ -236,17 +236,23 @@ static void let_go(struct hs_hub *hub, struct hs_session *session, struct hs_tar
     }
 }
 
+void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
+{
+    struct hs_session *session = target->owner;
+    session->ended_sample_count += hs_target_sample_count(target);
+    hs_hub_dump(hub, target, now_ns, true);
+    hs_target_end_session(target);
+    target->owner = NULL;
+    tell(hub, hub->config.on_change, target);
+    let_go(hub, session, target);
+}
+
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
     for (size_t i = hub->registry.target_count; i > 0; i--) {
         struct hs_target *target = hub->registry.targets[i - 1];
         if (target->owner == session) {
-            session->ended_sample_count += hs_target_sample_count(target);
-            hs_hub_dump(hub, target, now_ns, true);
-            hs_target_end_session(target);
-            target->owner = NULL;
-            tell(hub, hub->config.on_change, target);
-            let_go(hub, session, target);
+            hs_hub_part(hub, target, now_ns);
         }
     }
     for (size_t i = 0; i < hub->session_count; i++) {

@@ -18,8 +18,9 @@
  *     hs_hub_stop(hub, session, now);               config.on_over has been called: hs_session_finish()
  *     hs_hub_free(hub);
  *
- * Holds     a process has at most one session, that with which it began; a session has only processes of
- *           the users it may have. A target's `owner` is its session.
+ * Holds     a process has at most one session, that with which it began; a session has only processes that
+ *           the judge lets it have, and what it means and may not have is told in its trace. A target's `owner` is
+ *           its session.
  * Threads   one; never waits.
  * Fails     a process that cannot be read is left out and counted; a session whose trace cannot be written
  *           is over.
@@ -40,7 +41,7 @@ enum hs_hub_answer {
     HS_HUB_ATTACHING,   /* soon: it has no client yet, or one that is to begin anew */
     HS_HUB_REJECTED,    /* another session records it */
     HS_HUB_NO_CLIENT,   /* it has none, and none could be brought in */
-    HS_HUB_NOT_ALLOWED, /* it belongs to another user */
+    HS_HUB_NOT_ALLOWED, /* it may not have it: of another user, against a policy, against its wish */
     HS_HUB_GONE,        /* there is no such process */
     HS_HUB_ANSWER_N,
 };
@@ -48,8 +49,9 @@ enum hs_hub_answer {
 struct hs_hub_verdict {
     const struct hs_process_facts *process; /* of HS_HUB_GONE only its pid is known */
     enum hs_hub_answer answer;
-    const struct hs_session *holder; /* of HS_HUB_REJECTED: who has it */
-    bool is_named;                   /* the session names it by pid */
+    const struct hs_session *holder;      /* of HS_HUB_REJECTED: who has it */
+    bool is_named;                        /* the session names it by pid */
+    const struct hs_refusal_words *words; /* why it is not recorded; NULL: it is, or nobody knows */
 };
 
 typedef void hs_hub_say_fn(void *ctx, const struct hs_hub_verdict *verdict);
@@ -61,6 +63,13 @@ typedef void hs_hub_over_fn(void *ctx, struct hs_session *session);
  * adopted, or announce itself; then it belongs to this session. Else -errno. */
 typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
                              const struct hs_process_facts *process);
+
+/* May a session have a process? `target` is NULL for one that would be attached to. HS_REFUSAL_NONE: yes; else why
+ * not, with words. */
+typedef enum hs_refusal hs_hub_judge_fn(void *ctx, const struct hs_session *session,
+                                        const struct hs_process_facts *process,
+                                        struct hs_target *target,
+                                        struct hs_refusal_words *ret_words);
 
 /* A process whose client was brought in is recorded no longer: the client may go. 0: it is going to, and the hub
  * forgets the process. Else -errno: it stays, dormant. */
@@ -78,6 +87,7 @@ struct hs_hub_config {
     hs_hub_release_fn *release;            /* NULL: nobody is let go of */
     hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
+    hs_hub_judge_fn *judge;                /* NULL: a process's user decides alone */
     void *ctx;
 };
 
@@ -123,6 +133,12 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 /* When all targets are there: what was about to get a client when the hub before went is asked for again. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
+/* Sessions that wait for its client are told why there will be none: "what is in the way; what to do". Before
+ * hs_hub_give_up(). */
+void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_ns);
+
+/* The judge may have changed his mind: processes that are not their sessions' any more have their last dump. */
+void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
 /* It is not going to get a client after all. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);

@@ -9,10 +9,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "rt/base.h"
 #include "util/proc.h"
 
 #define HS_RSS_PERIOD_SESSION_NS UINT64_C(2000000000)
@@ -68,40 +71,102 @@ static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
     return true;
 }
 
-/* Was it forked from a process of this session? */
-static bool is_heir(const struct hs_session *session, struct hs_target *target,
-                    const pid_t parents[2])
+/* --- may it? ----------------------------------------------------------------------------------- */
+
+static enum hs_refusal judge(const struct hs_hub *hub, const struct hs_session *session,
+                             const struct hs_process_facts *facts, struct hs_target *target,
+                             struct hs_refusal_words *ret_words)
 {
-    if (!hs_session_is_allowed(session, target->uid) ||
-        (!hs_pid_list_has(&session->seen, parents[0]) &&
-         !hs_pid_list_has(&session->seen, parents[1]))) {
-        return false;
+    uid_t uid = facts->facts.uid;
+    if (hub->config.judge) {
+        return hub->config.judge(hub->config.ctx, session, facts, target, ret_words);
     }
-    target->is_late =
-        hs_pid_list_has(&session->late, parents[0]) || hs_pid_list_has(&session->late, parents[1]);
-    return true;
+    if (hs_session_is_allowed(session, uid)) {
+        return HS_REFUSAL_NONE;
+    }
+    *ret_words = (struct hs_refusal_words){ 0 };
+    snprintf(ret_words->what, sizeof(ret_words->what), "it belongs to user %u", uid);
+    return HS_REFUSAL_OTHER_USER;
 }
 
-static struct hs_session *session_of_parent(const struct hs_hub *hub, struct hs_target *target)
+/* To ask for all is to ask for all that one may have. */
+static bool is_silent(const struct hs_session *session, enum hs_refusal refusal, pid_t pid)
 {
+    return refusal == HS_REFUSAL_OTHER_USER && session->settings.is_all &&
+           !hs_session_names(session, pid);
+}
+
+/* May it, of those that it means? If not, that is told. */
+static bool may_have(const struct hs_hub *hub, struct hs_session *session,
+                     const struct hs_process_facts *facts, struct hs_target *target,
+                     uint64_t now_ns)
+{
+    struct hs_refusal_words words;
+    enum hs_refusal refusal = judge(hub, session, facts, target, &words);
+    if (refusal != HS_REFUSAL_NONE && !is_silent(session, refusal, facts->facts.pid)) {
+        hs_session_refuse(session, facts, refusal, &words, now_ns);
+    }
+    return refusal == HS_REFUSAL_NONE;
+}
+
+static void reject(struct hs_session *session, const struct hs_session *holder,
+                   const struct hs_process_facts *facts, uint64_t now_ns)
+{
+    struct hs_refusal_words words;
+    snprintf(words.what, sizeof(words.what), "another session records it, %s",
+             holder->settings.name[0] ? holder->settings.name : "which has no name");
+    snprintf(words.remedy, sizeof(words.remedy), "wait for its end, or have it stopped");
+    hs_session_refuse(session, facts, HS_REFUSAL_CONCURRENT, &words, now_ns);
+}
+
+/* --- images that begin: whose are they? -------------------------------------------------------- */
+
+/* What there is to go by. */
+struct arrival {
+    const struct hs_target *target;
+    const struct hs_process_facts *facts;
+    bool is_forked;
     pid_t parents[2];
-    bool is_forked = find_parents(target, parents);
-    for (size_t i = 0; is_forked && i < hub->session_count; i++) {
-        if (is_heir(hub->sessions[i], target, parents)) {
-            return hub->sessions[i];
-        }
-    }
-    return NULL;
+};
+
+typedef bool means_fn(const struct hs_session *session, const struct arrival *arrival);
+
+/* It was to get a client. */
+static bool is_expected(const struct hs_session *session, const struct arrival *arrival)
+{
+    return hs_pid_list_has(&session->expected, arrival->target->pid);
 }
 
-/* For a process that was to get a client: the session that asked for it. */
-static struct hs_session *session_that_expects(const struct hs_hub *hub,
-                                               const struct hs_target *target)
+/* It was forked from a process of this session. */
+static bool is_heir(const struct hs_session *session, const struct arrival *arrival)
 {
-    for (size_t i = 0; i < hub->session_count; i++) {
-        if (hs_pid_list_has(&hub->sessions[i]->expected, target->pid) &&
-            hs_session_is_allowed(hub->sessions[i], target->uid)) {
-            return hub->sessions[i];
+    return arrival->is_forked && (hs_pid_list_has(&session->seen, arrival->parents[0]) ||
+                                  hs_pid_list_has(&session->seen, arrival->parents[1]));
+}
+
+static bool is_late_heir(const struct hs_session *session, const struct arrival *arrival)
+{
+    return hs_pid_list_has(&session->late, arrival->parents[0]) ||
+           hs_pid_list_has(&session->late, arrival->parents[1]);
+}
+
+static bool is_meant(const struct hs_session *session, const struct arrival *arrival)
+{
+    return hs_session_means_starting(session, &arrival->facts->facts);
+}
+
+static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target *target,
+                                      const struct arrival *arrival, uint64_t now_ns)
+{
+    static means_fn *const ways[] = { is_expected, is_heir, is_meant };
+    for (size_t way = 0; way < HS_COUNT_OF(ways); way++) {
+        for (size_t i = 0; i < hub->session_count; i++) {
+            struct hs_session *session = hub->sessions[i];
+            if (ways[way](session, arrival) &&
+                may_have(hub, session, arrival->facts, target, now_ns)) {
+                target->is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
+                return session;
+            }
         }
     }
     return NULL;
@@ -114,14 +179,12 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     if (target->is_dormant && (target->has_ended || hub->session_count == 0)) {
         return; /* there is nothing in it, and nothing to come, or nobody wants it */
     }
-    struct hs_session *holder = session_that_expects(hub, target);
-    if (!holder) {
-        holder = session_of_parent(hub, target);
-    }
     hs_process_facts_of_target(target, &facts);
-    for (size_t i = 0; !holder && i < hub->session_count; i++) {
-        holder =
-            hs_session_covers_starting(hub->sessions[i], &facts.facts) ? hub->sessions[i] : NULL;
+    struct arrival arrival = { .target = target, .facts = &facts };
+    arrival.is_forked = find_parents(target, arrival.parents);
+    struct hs_session *holder = find_holder(hub, target, &arrival, now_ns);
+    if (!holder) {
+        hs_hub_give_up(hub, target->pid); /* who waited for it may not have it */
     }
     if (!holder || give(target, holder, now_ns) != HS_HUB_RECORDED) {
         hs_target_end_session(target);
@@ -129,8 +192,9 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     }
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *other = hub->sessions[i];
-        if (other != holder && hs_session_covers_starting(other, &facts.facts)) {
-            hs_session_dump_rejected(other, &facts, now_ns);
+        if (other != holder && is_meant(other, &arrival) &&
+            may_have(hub, other, &facts, target, now_ns)) {
+            reject(other, holder, &facts, now_ns);
         }
     }
 }
@@ -145,24 +209,17 @@ struct taking {
     void *say_ctx;
 };
 
-static bool is_named(const struct taking *taking, pid_t pid)
-{
-    const struct hs_session_settings *settings = &taking->session->settings;
-    for (size_t i = 0; i < settings->pid_count; i++) {
-        if (settings->pids[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void answer(const struct taking *taking, const struct hs_process_facts *process,
-                   enum hs_hub_answer what, const struct hs_session *holder)
+                   enum hs_hub_answer what, const struct hs_session *holder,
+                   const struct hs_refusal_words *words)
 {
-    const struct hs_hub_verdict verdict = { .process = process,
-                                            .answer = what,
-                                            .holder = holder,
-                                            .is_named = is_named(taking, process->facts.pid) };
+    const struct hs_hub_verdict verdict = {
+        .process = process,
+        .answer = what,
+        .holder = holder,
+        .is_named = hs_session_names(taking->session, process->facts.pid),
+        .words = words,
+    };
     if (taking->say) {
         taking->say(taking->say_ctx, &verdict);
     }
@@ -177,34 +234,60 @@ static void take_target(const struct taking *taking, struct hs_target *target,
         return;
     }
     if (holder) {
-        hs_session_dump_rejected(taking->session, facts, taking->now_ns);
-        answer(taking, facts, HS_HUB_REJECTED, holder);
+        reject(taking->session, holder, facts, taking->now_ns);
+        answer(taking, facts, HS_HUB_REJECTED, holder, NULL);
         return;
     }
-    answer(taking, facts, give(target, taking->session, taking->now_ns), NULL);
+    answer(taking, facts, give(target, taking->session, taking->now_ns), NULL, NULL);
     if (taking->hub->config.on_change) {
         taking->hub->config.on_change(taking->hub->config.ctx, target);
     }
+}
+
+static void refuse_client(const struct taking *taking, const struct hs_process_facts *facts, int r)
+{
+    struct hs_refusal_words words = { 0 };
+    snprintf(words.what, sizeof(words.what),
+             "the recorder is not in it, and cannot be brought in: %s",
+             r == -EBUSY ? "another attempt is under way" : strerror(-r));
+    snprintf(words.remedy, sizeof(words.remedy), "%s",
+             r == -EBUSY ? "try again" : "start it with libheapscope_preload.so in LD_PRELOAD");
+    hs_session_refuse(taking->session, facts, HS_REFUSAL_NO_CLIENT, &words, taking->now_ns);
+    answer(taking, facts, HS_HUB_NO_CLIENT, NULL, &words);
 }
 
 /* One that did not. */
 static void attach(const struct taking *taking, const struct hs_process_facts *facts)
 {
     struct hs_hub *hub = taking->hub;
+    int r = -ENOSYS;
     /* Before the call: it may adopt the process at once. */
     hs_pid_list_add(&taking->session->expected, facts->facts.pid);
-    if (!hub->config.attach || hub->config.attach(hub->config.ctx, taking->session, facts) < 0) {
+    if (hub->config.attach) {
+        r = hub->config.attach(hub->config.ctx, taking->session, facts);
+    }
+    if (r < 0) {
         hs_pid_list_drop(&taking->session->expected, facts->facts.pid);
-        answer(taking, facts, HS_HUB_NO_CLIENT, NULL);
+        refuse_client(taking, facts, r);
         return;
     }
     bool is_there = hs_pid_list_has(&taking->session->seen, facts->facts.pid);
-    answer(taking, facts, is_there ? HS_HUB_RECORDED : HS_HUB_ATTACHING, NULL);
+    answer(taking, facts, is_there ? HS_HUB_RECORDED : HS_HUB_ATTACHING, NULL, NULL);
+}
+
+/* A kernel thread, a zombie, or gone. */
+static void refuse_gone(const struct taking *taking, pid_t pid)
+{
+    static const struct hs_refusal_words words = { .what = "there is no such process" };
+    struct hs_process_facts facts = { .facts.pid = pid };
+    hs_session_refuse(taking->session, &facts, HS_REFUSAL_GONE, &words, taking->now_ns);
+    answer(taking, &facts, HS_HUB_GONE, NULL, NULL);
 }
 
 static void take_pid(const struct taking *taking, pid_t pid)
 {
     struct hs_process_facts facts;
+    struct hs_refusal_words words;
     struct hs_target *target = hs_registry_find(&taking->hub->registry, pid);
     if (pid == getpid()) {
         return; /* nobody profiles himself this way */
@@ -212,21 +295,22 @@ static void take_pid(const struct taking *taking, pid_t pid)
     if (target) {
         hs_process_facts_of_target(target, &facts);
     } else if (hs_process_facts_read(pid, &facts) < 0 || facts.facts.cmdline_bytes == 0) {
-        /* A kernel thread, a zombie, or gone. */
-        if (is_named(taking, pid)) {
-            facts = (struct hs_process_facts){ .facts.pid = pid };
-            answer(taking, &facts, HS_HUB_GONE, NULL);
+        if (hs_session_names(taking->session, pid)) {
+            refuse_gone(taking, pid);
         }
         return;
     }
-    if (hs_session_covers_running(taking->session, &facts.facts)) {
-        if (target) {
-            take_target(taking, target, &facts);
-        } else {
-            attach(taking, &facts);
-        }
-    } else if (is_named(taking, pid) && !hs_session_is_allowed(taking->session, facts.facts.uid)) {
-        answer(taking, &facts, HS_HUB_NOT_ALLOWED, NULL);
+    if (!hs_session_means_running(taking->session, &facts.facts)) {
+        return;
+    }
+    enum hs_refusal refusal = judge(taking->hub, taking->session, &facts, target, &words);
+    if (refusal == HS_REFUSAL_NONE && target) {
+        take_target(taking, target, &facts);
+    } else if (refusal == HS_REFUSAL_NONE) {
+        attach(taking, &facts);
+    } else if (!is_silent(taking->session, refusal, pid)) {
+        hs_session_refuse(taking->session, &facts, refusal, &words, taking->now_ns);
+        answer(taking, &facts, HS_HUB_NOT_ALLOWED, NULL, &words);
     }
 }
 
@@ -238,13 +322,20 @@ static void take_all(const struct taking *taking)
     while (proc && (entry = readdir(proc)) != NULL) {
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
-        if (pid > 0 && pid <= INT32_MAX && *end == '\0' && !is_named(taking, (pid_t)pid)) {
+        if (pid > 0 && pid <= INT32_MAX && *end == '\0' &&
+            !hs_session_names(taking->session, (pid_t)pid)) {
             take_pid(taking, (pid_t)pid);
         }
     }
     if (proc) {
         closedir(proc);
     }
+}
+
+static bool find_heritage(const struct hs_session *session, struct arrival *arrival)
+{
+    arrival->is_forked = find_parents(arrival->target, arrival->parents);
+    return is_heir(session, arrival);
 }
 
 /* Children of what it has by now, and theirs: those that have not announced themselves yet come with their
@@ -258,10 +349,14 @@ static void take_heirs(const struct taking *taking)
         for (size_t i = 0; i < registry->target_count; i++) {
             struct hs_target *target = registry->targets[i];
             struct hs_process_facts facts;
-            pid_t parents[2];
-            if (!target->owner && !target->has_ended && !target->has_recorded &&
-                find_parents(target, parents) && is_heir(taking->session, target, parents)) {
-                hs_process_facts_of_target(target, &facts);
+            struct arrival arrival = { .target = target, .facts = &facts };
+            if (target->owner || target->has_ended || target->has_recorded ||
+                !find_heritage(taking->session, &arrival)) {
+                continue;
+            }
+            hs_process_facts_of_target(target, &facts);
+            if (may_have(taking->hub, taking->session, &facts, target, taking->now_ns)) {
+                target->is_late = is_late_heir(taking->session, &arrival);
                 take_target(taking, target, &facts);
                 is_changed |= target->owner != NULL;
             }
@@ -295,8 +390,10 @@ struct hs_hub_heir {
 void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
 {
     struct hs_session *session = hub->heir->session;
+    struct hs_process_facts facts;
     hs_target_restore(target, hub->heir->state);
-    if (session && !target->is_dormant && hs_session_is_allowed(session, target->uid)) {
+    hs_process_facts_of_target(target, &facts);
+    if (session && !target->is_dormant && may_have(hub, session, &facts, target, clock_ns())) {
         own(target, session);
     } else {
         hs_target_end_session(target); /* its session was over: nobody had told it yet */
@@ -347,5 +444,42 @@ void hs_hub_give_up(struct hs_hub *hub, pid_t pid)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
         hs_pid_list_drop(&hub->sessions[i]->expected, pid);
+    }
+}
+
+void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_ns)
+{
+    struct hs_process_facts facts;
+    struct hs_refusal_words words = { 0 };
+    const char *remedy = strstr(why, "; ");
+    size_t bytes = remedy ? (size_t)(remedy - why) : strlen(why);
+    snprintf(words.what, sizeof(words.what), "%.*s", (int)bytes, why);
+    snprintf(words.remedy, sizeof(words.remedy), "%s", remedy ? remedy + 2 : "");
+    if (hs_process_facts_read(pid, &facts) < 0) {
+        facts = (struct hs_process_facts){ .facts.pid = pid };
+    }
+    for (size_t i = 0; i < hub->session_count; i++) {
+        if (hs_pid_list_has(&hub->sessions[i]->expected, pid)) {
+            hs_session_refuse(hub->sessions[i], &facts, HS_REFUSAL_NO_CLIENT, &words, now_ns);
+        }
+    }
+}
+
+void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
+{
+    for (size_t i = hub->registry.target_count; i > 0; i--) {
+        struct hs_target *target = hub->registry.targets[i - 1];
+        struct hs_session *session = target->owner;
+        struct hs_process_facts facts;
+        struct hs_refusal_words words;
+        if (!session) {
+            continue;
+        }
+        hs_process_facts_of_target(target, &facts);
+        enum hs_refusal refusal = judge(hub, session, &facts, target, &words);
+        if (refusal != HS_REFUSAL_NONE) {
+            hs_hub_part(hub, target, now_ns);
+            hs_session_refuse(session, &facts, refusal, &words, now_ns);
+        }
     }
 }

@@ -17,5 +17,8 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target);
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx);
 
+/* hub.c: its last dump; its session has it no more. */
+void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
+
 /* A dump of a target for its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);

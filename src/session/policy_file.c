@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect/eligibility.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
 #include "util/buf.h"
@@ -92,20 +92,8 @@ int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
 
 /* --- a process --------------------------------------------------------------------------------- */
 
-static bool is_one_of(const char *value, const char *const words[4])
-{
-    for (size_t i = 0; i < 4; i++) {
-        if (strcasecmp(value, words[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling)
 {
-    static const char *const no[] = { "0", "no", "off", "false" };
-    static const char *const yes[] = { "1", "yes", "on", "true" };
     char folder[FOLDER_BYTES], value[16];
     struct hs_buf text = HS_BUF_INIT;
     snprintf(folder, sizeof(folder), "%s/%d", proc, (int)pid);
@@ -113,8 +101,9 @@ bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool
     *ret_is_willing = *ret_is_unwilling = false;
     if (r == 0 &&
         hs_proc_find_env(text.data, text.bytes, HS_ENV_PROFILEABLE, value, sizeof(value))) {
-        *ret_is_willing = is_one_of(value, yes);
-        *ret_is_unwilling = is_one_of(value, no);
+        enum hs_answer wish = hs_eligibility_parse_wish(value);
+        *ret_is_willing = wish == HS_ANSWER_YES;
+        *ret_is_unwilling = wish == HS_ANSWER_NO;
     }
     hs_buf_deinit(&text);
     return r == 0;

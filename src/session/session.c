@@ -11,6 +11,9 @@
 #include "session/trace_names.h"
 #include "util/array.h"
 
+/* Of a name that a thousand processes have, the first ones will do. */
+#define HS_REFUSED_LISTED_MAX 32U
+
 static int count_out(void *ctx, const void *data, size_t bytes)
 {
     struct hs_session *session = ctx;
@@ -123,6 +126,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
         free(session->seen.pids);
         free(session->late.pids);
         free(session->expected.pids);
+        free(session->refused.pids);
         free(session);
     }
     return NULL;
@@ -146,8 +150,17 @@ bool hs_session_is_allowed(const struct hs_session *session, uid_t uid)
     return session->settings.is_any_uid || session->settings.uid == uid;
 }
 
-bool hs_session_covers_starting(const struct hs_session *session,
-                                const struct hs_match_facts *facts)
+bool hs_session_names(const struct hs_session *session, pid_t pid)
+{
+    for (size_t i = 0; i < session->settings.pid_count; i++) {
+        if (session->settings.pids[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool hs_session_means_starting(const struct hs_session *session, const struct hs_match_facts *facts)
 {
     struct hs_match match = match_of(session);
     if (!session->settings.is_taking_startup) {
@@ -155,15 +168,14 @@ bool hs_session_covers_starting(const struct hs_session *session,
         match.name_count = 0;
         match.is_all = false;
     }
-    return !session->is_over && hs_session_is_allowed(session, facts->uid) &&
-           hs_match_starting(&match, facts);
+    return !session->is_over && hs_match_starting(&match, facts);
 }
 
-bool hs_session_covers_running(const struct hs_session *session, const struct hs_match_facts *facts)
+bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts)
 {
     struct hs_match match = match_of(session);
     return !session->is_over && session->settings.is_taking_running &&
-           hs_session_is_allowed(session, facts->uid) && hs_match_running(&match, facts);
+           hs_match_running(&match, facts);
 }
 
 bool hs_session_waits(const struct hs_session *session)
@@ -229,18 +241,22 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
     return session->error;
 }
 
-int hs_session_dump_rejected(struct hs_session *session, const struct hs_process_facts *facts,
-                             uint64_t now_ns)
+static int write_refusal(struct hs_session *session, const struct hs_process_facts *facts,
+                         enum hs_refusal refusal, const struct hs_refusal_words *words,
+                         uint64_t now_ns)
 {
     char exe[1] = "";
     struct hs_snap_heap heap = { .name = "libc.malloc" };
+    /* What another user's program was given as arguments is none of this one's business. */
+    bool is_telling = refusal != HS_REFUSAL_OTHER_USER;
     struct hs_snapshot snap = {
         .pid = (uint32_t)facts->facts.pid,
         .exe = exe,
-        .cmdline = (char *)(uintptr_t)facts->cmdline,
-        .cmdline_bytes = (uint32_t)facts->facts.cmdline_bytes,
+        .cmdline = is_telling ? (char *)(uintptr_t)facts->cmdline : NULL,
+        .cmdline_bytes = is_telling ? (uint32_t)facts->facts.cmdline_bytes : 0,
         .is_final = true,
-        .refusal = HS_REFUSAL_CONCURRENT,
+        .refusal = refusal,
+        .words = words,
         .start_mono_ns = now_ns,
         .time_mono_ns = now_ns,
         .interval_bytes = session->settings.interval_bytes,
@@ -252,9 +268,37 @@ int hs_session_dump_rejected(struct hs_session *session, const struct hs_process
     if (session->error == 0) {
         session->error = hs_trace_writer_dump(session->writer, &snap);
     }
-    session->rejected_count++;
     hand_out(session);
     return session->error;
+}
+
+int hs_session_refuse(struct hs_session *session, const struct hs_process_facts *facts,
+                      enum hs_refusal refusal, const struct hs_refusal_words *words,
+                      uint64_t now_ns)
+{
+    pid_t pid = facts->facts.pid;
+    bool is_named = hs_session_names(session, pid);
+    if (hs_pid_list_has(&session->refused, pid)) {
+        return session->error;
+    }
+    hs_pid_list_add(&session->refused, pid);
+    /* One that is not there is no reason for a file. */
+    session->rejected_count += refusal != HS_REFUSAL_GONE;
+    if (!is_named && session->refused_listed == HS_REFUSED_LISTED_MAX) {
+        session->refused_unlisted[refusal]++;
+        return session->error;
+    }
+    session->refused_listed += !is_named;
+    return write_refusal(session, facts, refusal, words, now_ns);
+}
+
+static int write_unlisted(struct hs_session *session)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < HS_REFUSAL_N; i++) {
+        count += session->refused_unlisted[i];
+    }
+    return count > 0 ? hs_trace_writer_unlisted(session->writer, session->refused_unlisted) : 0;
 }
 
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
@@ -270,6 +314,9 @@ bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
 int hs_session_finish(struct hs_session *session)
 {
     bool is_interrupted = false;
+    if (session->error == 0) {
+        session->error = write_unlisted(session);
+    }
     if (session->error == 0 && session->settings.is_symbolizing) {
         /* A trace without names is still one; an error of the writer comes back at the end. */
         hs_trace_names_append(session->writer, &session->wanted, &is_interrupted);

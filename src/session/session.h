@@ -107,12 +107,15 @@ struct hs_session {
     uint64_t bytes;            /* handed to the sink */
     bool has_begun;            /* it got a process */
     uint64_t process_count;    /* process images that had their last dump */
-    uint64_t rejected_count;   /* and those that another session had */
+    uint64_t rejected_count;   /* and those that it could not have */
     uint64_t dump_count;
     uint64_t ended_sample_count; /* of images that ended */
     struct hs_pid_list seen;     /* processes it has, or had: their forked children are its, too */
     struct hs_pid_list late;     /* of these, those that were not recorded from their start */
     struct hs_pid_list expected; /* running ones that are about to get a client for it */
+    struct hs_pid_list refused;  /* told of already */
+    unsigned refused_listed;     /* of those not named by pid, with a dump */
+    uint64_t refused_unlisted[HS_REFUSAL_N];
 };
 
 /* Takes over the settings, and begins the trace. */
@@ -126,20 +129,23 @@ struct hs_session_progress hs_session_progress(const struct hs_session *session)
 /* NULL is fine. Returns NULL. */
 struct hs_session *hs_session_free(struct hs_session *session);
 
-/* Does it mean this process, and may it have it? */
-bool hs_session_covers_starting(const struct hs_session *session,
-                                const struct hs_match_facts *facts);
-bool hs_session_covers_running(const struct hs_session *session,
+/* Does it mean this process? Whether it may have it is the hub's affair. */
+bool hs_session_means_starting(const struct hs_session *session,
                                const struct hs_match_facts *facts);
+bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts);
+bool hs_session_names(const struct hs_session *session, pid_t pid);
+/* By its user alone. */
 bool hs_session_is_allowed(const struct hs_session *session, uid_t uid);
 
 /* May a process come that is not there yet? */
 bool hs_session_waits(const struct hs_session *session);
 
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
-/* An empty dump of a process that another session records. */
-int hs_session_dump_rejected(struct hs_session *session, const struct hs_process_facts *facts,
-                             uint64_t now_ns);
+/* A process that it means is not profiled: an empty dump that says why, or, when there were many that it does not
+ * name by pid, only a count at the end. `words` may be NULL. */
+int hs_session_refuse(struct hs_session *session, const struct hs_process_facts *facts,
+                      enum hs_refusal refusal, const struct hs_refusal_words *words,
+                      uint64_t now_ns);
 
 /* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);

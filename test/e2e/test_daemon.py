@@ -258,10 +258,12 @@ def test_a_process_that_cannot_be_attached_to(daemon, target, tmp_path):
         os.kill(program.pid, signal.SIGSTOP)
         time.sleep(0.1)
         daemon.begin("-p", program.pid)
-        wait_until(lambda: daemon.list()["sessions"][-1]["state"] == "failed")
-        done = daemon.ask("stop", daemon.list()["sessions"][-1]["session"])
-        assert done.returncode == 1
+        wait_until(lambda: daemon.list()["sessions"][-1]["state"] == "done")
+        done = daemon.stop(daemon.list()["sessions"][-1]["session"])
         assert f"process {program.pid} cannot be attached to" in done.stderr and "stopped" in done.stderr
+        refused = done.report()["not_profiled"]
+        assert [(r["pid"], r["reason"]) for r in refused] == [(program.pid, "refused_no_client")]
+        assert "stopped" in refused[0]["text"] and "kill -CONT" in refused[0]["remedy"]
     finally:
         program.stop()
 

@@ -250,7 +250,7 @@ def test_a_user_of_the_machines_daemon(make, folder):
         assert daemon.client(users.pid)["session"] == "users"
         assert daemon.client(roots.pid)["is_dormant"]
         done = daemon.ask("start", "-p", roots.pid, "-o", folder / "x", **AS_NOBODY)
-        assert done.returncode == 1 and "another user" in done.stderr
+        assert done.returncode == 1 and "it belongs to user 0" in done.stderr
         daemon.begin("-p", roots.pid, "--session", "roots")
         for command in (["stop", "roots"], ["snapshot", "-p", roots.pid]):
             done = daemon.ask(*command, "-q", **AS_NOBODY)

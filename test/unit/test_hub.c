@@ -348,8 +348,11 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     announce_as(world.hub, &stranger, 12345);
     assert_int_equal(stranger.w.control->interval_bytes, HS_INTERVAL_OFF);
     hs_hub_stop(world.hub, session, now_ns());
-    assert_int_equal(trace.profile->process_count, 3);
-    for (uint32_t i = 0; i < 3; i++) {
+    assert_int_equal(trace.profile->process_count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct hs_profile_process *it = &trace.profile->processes[i];
+        bool is_stranger = it->pid == (uint32_t)stranger.pid;
+        assert_int_equal(it->refusal, is_stranger ? HS_REFUSAL_OTHER_USER : HS_REFUSAL_NONE);
         assert_false(trace.profile->processes[i].is_from_startup); /* as the parent was not */
     }
     process_deinit(&before);
