@@ -57,7 +57,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
             return
             ;;
-        *:--output-file)
+        *:--output-file | doctor:--policy)
             _filedir
             return
             ;;
@@ -99,7 +99,7 @@ _heapscope()
             options+=' --format --output --view --snapshot --pid --quiet'
             ;;
         doctor)
-            options+=' --json'
+            options+=' --policy --json'
             ;;
     esac
     if [[ $cur == -* ]]; then

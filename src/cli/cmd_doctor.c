@@ -42,18 +42,23 @@ static int write_findings(const struct hs_findings *findings, bool is_json)
     return hs_args_finish_output();
 }
 
-static int examine(const struct hs_opts_spec *spec, const char *operand,
+static int examine(const struct hs_opts_spec *spec, const char *operand, const char *policy,
                    struct hs_findings *findings)
 {
     uint64_t pid;
     if (!operand) {
-        hs_doctor_machine(findings);
+        if (!policy) {
+            hs_doctor_machine(findings);
+        }
+        hs_doctor_policy(policy, findings);
+    } else if (!is_number(operand) && policy) {
+        return hs_args_fail(spec, "--policy goes with a PID, or alone");
     } else if (!is_number(operand)) {
         hs_doctor_program(operand, findings);
     } else if (hs_parse_number(operand, &pid) < 0 || pid == 0 || pid > INT_MAX) {
         return hs_args_fail(spec, "'%s' is no process", operand);
     } else {
-        hs_doctor_process((pid_t)pid, findings);
+        hs_doctor_process((pid_t)pid, policy, findings);
     }
     return HS_ARGS_GO_ON;
 }
@@ -61,7 +66,11 @@ static int examine(const struct hs_opts_spec *spec, const char *operand,
 int hs_cmd_doctor(int argc, char **argv)
 {
     bool is_json = false;
+    const char *policy = NULL;
     const struct hs_opt options[] = {
+        HS_OPT_STRING(0, "policy", "FILE", &policy,
+                      "the daemon's policy (default /etc/heapscope/policy.conf); without PID:\n"
+                      "only whether it can be used"),
         HS_OPT_FLAG(0, "json", &is_json, "for programs: a list of check, state, detail and remedy"),
     };
     const struct hs_opts_spec spec = {
@@ -78,7 +87,8 @@ int hs_cmd_doctor(int argc, char **argv)
     struct hs_findings findings = { 0 };
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
-        status = examine(&spec, args.operand_count > 0 ? args.operands[0] : NULL, &findings);
+        status =
+            examine(&spec, args.operand_count > 0 ? args.operands[0] : NULL, policy, &findings);
     }
     if (status == HS_ARGS_GO_ON) {
         status = write_findings(&findings, is_json);

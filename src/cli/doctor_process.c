@@ -12,6 +12,7 @@
 #include "cli/doctor_jit.h"
 #include "cli/doctor_modules.h"
 #include "collect/eligibility.h"
+#include "fmt/ctl_layout.h"
 #include "rt/base.h"
 #include "rt/text.h"
 #include "util/buf.h"
@@ -190,7 +191,27 @@ static void check_modules(const struct hs_eligibility *it, struct hs_findings *f
     hs_buf_deinit(&text);
 }
 
-void hs_doctor_process(pid_t pid, struct hs_findings *findings)
+/* What the process has said, and what it is, that counts when a daemon is asked. */
+static void say_consent(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    bool is_willing = it->is_profileable == HS_ANSWER_YES;
+    if (it->is_dumpable == HS_ANSWER_NO && it->verdict <= HS_ELIGIBLE_FOR_DAEMON) {
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "consent",
+            is_willing ? NULL
+                       : "start it with " HS_ENV_PROFILEABLE "=1 and the recorder preloaded, "
+                         "for its user to profile it",
+            is_willing
+                ? "it is not dumpable, but agrees to be profiled by its user (" HS_ENV_PROFILEABLE
+                  "=1) if it brings the recorder itself"
+                : "it is not dumpable: only root may profile it");
+    } else if (is_willing) {
+        hs_findings_add(findings, HS_FINDING_OK, "consent", NULL,
+                        "it agrees to be profiled (" HS_ENV_PROFILEABLE "=1)");
+    }
+}
+
+void hs_doctor_process(pid_t pid, const char *policy, struct hs_findings *findings)
 {
     struct hs_eligibility it;
     hs_eligibility_check(pid, &it);
@@ -198,6 +219,8 @@ void hs_doctor_process(pid_t pid, struct hs_findings *findings)
     if (it.verdict >= HS_INELIGIBLE_GONE && it.verdict <= HS_INELIGIBLE_SELF) {
         return;
     }
+    say_consent(&it, findings);
+    hs_doctor_policy_of(policy, pid, findings);
     say_allocator(&it, findings);
     say_memory(&it, findings);
     say_surroundings(&it, findings);

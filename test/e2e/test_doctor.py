@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -427,6 +428,54 @@ def test_process_that_opted_out(doctor, value):
 def test_process_that_opted_in(doctor):
     with python("", env={"HEAPSCOPE_PROFILEABLE": "1"}) as process:
         assert doctor(process.pid)[0] == 0
+
+
+def policy_of(findings):
+    return [(f["state"], f["detail"]) for f in findings if f["check"] == "policy"]
+
+
+def test_policy(doctor, tmp_path):
+    policy = tmp_path / "policy.conf"
+    rules = {"never exe=/no-such": ("ok", "no rule of"), f"never user={os.geteuid()}": ("problem", ":1 forbids the daemon"),
+             "profileable exe=/usr/bin/python3*": ("note", ":1 lets the daemon profile it when it brings"),
+             "debuggable * by=*": ("ok", ":1 lets the daemon profile it (debuggable * by=*)"),
+             "profileable willing": ("ok", "no rule of"), "never cgroup=/": ("problem", ":1 forbids")}
+    with python("") as process:
+        for rule, (state, detail) in rules.items():
+            policy.write_text(rule + "\n")
+            policy.chmod(0o644)
+            status, findings = doctor("--policy", policy, process.pid)
+            (answer,) = policy_of(findings)
+            assert answer[0] == state and detail in answer[1] and str(policy) in answer[1], (rule, answer)
+            assert status == (state == "problem")
+    assert policy_of(doctor("--policy", policy)[1]) == [("ok", f"{policy}: 1 rule")]
+    policy.write_text("never *\nnever again\n")
+    assert_problem(doctor("--policy", policy), "policy", f"{policy}:2: 'again' is no condition")
+    assert_problem(doctor("--policy", tmp_path / "none"), "policy", "No such file")
+
+
+def test_policy_goes_with_a_process(heapscope, tmp_path):
+    assert heapscope("doctor", "--policy", tmp_path, TRUE).returncode == 2
+
+
+@needs_root
+def test_policy_of_what_cannot_be_seen(doctor):
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", prefix="heapscope-policy-") as policy, python("") as process:
+        policy.write("never exe=/no-such\n")
+        policy.flush()
+        os.chmod(policy.name, 0o644)
+        _, findings = doctor("--policy", policy.name, process.pid, **nobody)
+        assert "can be seen" in policy_of(findings)[0][1]
+
+
+@needs_root
+def test_process_that_is_not_dumpable(doctor):
+    with python("", becomes=65534) as process:
+        status, findings = doctor(process.pid)
+        assert status == 0 and "only root may profile it" in of(findings, "consent")[1]
+    with python("", becomes=65534, env={"HEAPSCOPE_PROFILEABLE": "1"}) as process:
+        assert "agrees" in of(doctor(process.pid)[1], "consent")[1]
 
 
 @needs_root
