@@ -109,6 +109,7 @@ struct world {
     unsigned answers[HS_HUB_ANSWER_N];
     int attach_result;
     pid_t attach_pid;
+    uid_t forbidden_uid; /* see judge() */
 };
 
 struct trace {
@@ -305,6 +306,119 @@ static void test_users(void **state)
     session = start(&world, &trace, &settings, NULL, p.pid);
     assert_int_equal(world.answers[HS_HUB_NOT_ALLOWED], 1);
     hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
+/* Nobody may have processes of user 12345; the words are the judge's. */
+static enum hs_refusal judge(void *ctx, const struct hs_session *session,
+                             const struct hs_process_facts *process, struct hs_target *target,
+                             struct hs_refusal_words *ret_words)
+{
+    const struct world *world = ctx;
+    (void)session;
+    (void)target;
+    if (process->facts.uid != world->forbidden_uid) {
+        return HS_REFUSAL_NONE;
+    }
+    *ret_words = (struct hs_refusal_words){ .what = "so it is", .remedy = "bear it" };
+    return HS_REFUSAL_POLICY;
+}
+
+static void test_what_the_judge_says(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process may, may_not, late;
+    struct trace trace;
+    world_init(&world);
+    world.hub->config.judge = judge;
+    world.forbidden_uid = 5;
+    process_init(&may, "hs-judged", 0);
+    process_init(&may_not, "hs-judged", 0);
+    announce_as(world.hub, &may, 4);
+    announce_as(world.hub, &may_not, 5);
+    struct hs_session *session = start(&world, &trace, &everything, "hs-judged", 0);
+    assert_int_equal(world.answers[HS_HUB_RECORDED], 1);
+    assert_int_equal(world.answers[HS_HUB_NOT_ALLOWED], 1);
+    process_init(&late, "hs-judged", 4096);
+    announce_as(world.hub, &late, 5);
+    assert_int_equal(late.w.control->interval_bytes, HS_INTERVAL_OFF);
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    /* And then it says something else. */
+    hs_hub_review(world.hub, now_ns());
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    world.forbidden_uid = 4;
+    hs_hub_review(world.hub, now_ns());
+    assert_int_equal(hs_hub_target_count(world.hub, session), 0);
+    assert_int_equal(may.w.control->interval_bytes, HS_INTERVAL_OFF);
+    assert_int_equal(session->rejected_count, 3);
+    assert_int_equal(session->process_count, 1);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->process_count, 4); /* one of them twice */
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct hs_profile_process *it = &trace.profile->processes[i];
+        if (it->pid == (uint32_t)may_not.pid) {
+            assert_int_equal(it->refusal, HS_REFUSAL_POLICY);
+            assert_string_equal(hs_profile_string(trace.profile, it->refusal_text), "so it is");
+        }
+    }
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&may);
+    process_deinit(&may_not);
+    process_deinit(&late);
+}
+
+static void test_many_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    struct trace trace;
+    world_init(&world);
+    struct hs_session *session = start(&world, &trace, &everything, "hs-none", 0);
+    struct hs_process_facts facts = { 0 };
+    for (pid_t pid = 1; pid <= 40; pid++) {
+        facts.facts.pid = pid;
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(hs_session_refuse(session, &facts, HS_REFUSAL_POLICY, NULL, now_ns()),
+                             0);
+        }
+    }
+    facts.facts.pid = 41;
+    hs_session_refuse(session, &facts, HS_REFUSAL_GONE, NULL, now_ns());
+    assert_int_equal(session->rejected_count, 40);
+    hs_hub_stop(world.hub, session, now_ns());
+    assert_int_equal(trace.profile->process_count, 32);
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < trace.profile->loss_count; i++) {
+        count += trace.profile->losses[i].count;
+    }
+    assert_int_equal(count, 41);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+}
+
+static void test_no_client_can_be_brought_in(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    world.attach_result = 0;
+    process_init(&p, "hs-bare", 0);
+    struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
+    assert_int_equal(world.attach_pid, p.pid);
+    hs_hub_refuse(world.hub, p.pid, "it is stopped; let it go on", now_ns());
+    hs_hub_give_up(world.hub, p.pid);
+    assert_int_equal(session->rejected_count, 1);
+    hs_hub_stop(world.hub, session, now_ns());
+    const struct hs_profile_process *it = &trace.profile->processes[0];
+    assert_int_equal(it->refusal, HS_REFUSAL_NO_CLIENT);
+    assert_string_equal(hs_profile_string(trace.profile, it->refusal_text), "it is stopped");
+    assert_string_equal(hs_profile_string(trace.profile, it->refusal_remedy), "let it go on");
     trace_deinit(&trace);
     hs_hub_free(world.hub);
     process_deinit(&p);
@@ -556,6 +670,9 @@ int main(void)
         cmocka_unit_test(test_startup),
         cmocka_unit_test(test_the_first_session_keeps_it),
         cmocka_unit_test(test_users),
+        cmocka_unit_test(test_what_the_judge_says),
+        cmocka_unit_test(test_many_refused),
+        cmocka_unit_test(test_no_client_can_be_brought_in),
         cmocka_unit_test(test_a_forked_child_goes_with_its_parent),
         cmocka_unit_test(test_a_process_that_executes_another_program),
         cmocka_unit_test(test_ends),
