@@ -71,44 +71,6 @@ static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
     return true;
 }
 
-/* --- may it? ----------------------------------------------------------------------------------- */
-
-static enum hs_refusal judge(const struct hs_hub *hub, const struct hs_session *session,
-                             const struct hs_process_facts *facts, struct hs_target *target,
-                             struct hs_refusal_words *ret_words)
-{
-    uid_t uid = facts->facts.uid;
-    if (hub->config.judge) {
-        return hub->config.judge(hub->config.ctx, session, facts, target, ret_words);
-    }
-    if (hs_session_is_allowed(session, uid)) {
-        return HS_REFUSAL_NONE;
-    }
-    *ret_words = (struct hs_refusal_words){ 0 };
-    snprintf(ret_words->what, sizeof(ret_words->what), "it belongs to user %u", uid);
-    return HS_REFUSAL_OTHER_USER;
-}
-
-/* To ask for all is to ask for all that one may have. */
-static bool is_silent(const struct hs_session *session, enum hs_refusal refusal, pid_t pid)
-{
-    return refusal == HS_REFUSAL_OTHER_USER && session->settings.is_all &&
-           !hs_session_names(session, pid);
-}
-
-/* May it, of those that it means? If not, that is told. */
-static bool may_have(const struct hs_hub *hub, struct hs_session *session,
-                     const struct hs_process_facts *facts, struct hs_target *target,
-                     uint64_t now_ns)
-{
-    struct hs_refusal_words words;
-    enum hs_refusal refusal = judge(hub, session, facts, target, &words);
-    if (refusal != HS_REFUSAL_NONE && !is_silent(session, refusal, facts->facts.pid)) {
-        hs_session_refuse(session, facts, refusal, &words, now_ns);
-    }
-    return refusal == HS_REFUSAL_NONE;
-}
-
 static void reject(struct hs_session *session, const struct hs_session *holder,
                    const struct hs_process_facts *facts, uint64_t now_ns)
 {
@@ -163,7 +125,7 @@ static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target
         for (size_t i = 0; i < hub->session_count; i++) {
             struct hs_session *session = hub->sessions[i];
             if (ways[way](session, arrival) &&
-                may_have(hub, session, arrival->facts, target, now_ns)) {
+                hs_hub_may_have(hub, session, arrival->facts, target, now_ns)) {
                 target->is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
                 return session;
             }
@@ -193,7 +155,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *other = hub->sessions[i];
         if (other != holder && is_meant(other, &arrival) &&
-            may_have(hub, other, &facts, target, now_ns)) {
+            hs_hub_may_have(hub, other, &facts, target, now_ns)) {
             reject(other, holder, &facts, now_ns);
         }
     }
@@ -303,12 +265,12 @@ static void take_pid(const struct taking *taking, pid_t pid)
     if (!hs_session_means_running(taking->session, &facts.facts)) {
         return;
     }
-    enum hs_refusal refusal = judge(taking->hub, taking->session, &facts, target, &words);
+    enum hs_refusal refusal = hs_hub_judge(taking->hub, taking->session, &facts, target, &words);
     if (refusal == HS_REFUSAL_NONE && target) {
         take_target(taking, target, &facts);
     } else if (refusal == HS_REFUSAL_NONE) {
         attach(taking, &facts);
-    } else if (!is_silent(taking->session, refusal, pid)) {
+    } else if (!hs_hub_is_silent(taking->session, refusal, pid)) {
         hs_session_refuse(taking->session, &facts, refusal, &words, taking->now_ns);
         answer(taking, &facts, HS_HUB_NOT_ALLOWED, NULL, &words);
     }
@@ -355,7 +317,7 @@ static void take_heirs(const struct taking *taking)
                 continue;
             }
             hs_process_facts_of_target(target, &facts);
-            if (may_have(taking->hub, taking->session, &facts, target, taking->now_ns)) {
+            if (hs_hub_may_have(taking->hub, taking->session, &facts, target, taking->now_ns)) {
                 target->is_late = is_late_heir(taking->session, &arrival);
                 take_target(taking, target, &facts);
                 is_changed |= target->owner != NULL;
@@ -393,7 +355,8 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
     struct hs_process_facts facts;
     hs_target_restore(target, hub->heir->state);
     hs_process_facts_of_target(target, &facts);
-    if (session && !target->is_dormant && may_have(hub, session, &facts, target, clock_ns())) {
+    if (session && !target->is_dormant &&
+        hs_hub_may_have(hub, session, &facts, target, clock_ns())) {
         own(target, session);
     } else {
         hs_target_end_session(target); /* its session was over: nobody had told it yet */
@@ -444,42 +407,5 @@ void hs_hub_give_up(struct hs_hub *hub, pid_t pid)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
         hs_pid_list_drop(&hub->sessions[i]->expected, pid);
-    }
-}
-
-void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_ns)
-{
-    struct hs_process_facts facts;
-    struct hs_refusal_words words = { 0 };
-    const char *remedy = strstr(why, "; ");
-    size_t bytes = remedy ? (size_t)(remedy - why) : strlen(why);
-    snprintf(words.what, sizeof(words.what), "%.*s", (int)bytes, why);
-    snprintf(words.remedy, sizeof(words.remedy), "%s", remedy ? remedy + 2 : "");
-    if (hs_process_facts_read(pid, &facts) < 0) {
-        facts = (struct hs_process_facts){ .facts.pid = pid };
-    }
-    for (size_t i = 0; i < hub->session_count; i++) {
-        if (hs_pid_list_has(&hub->sessions[i]->expected, pid)) {
-            hs_session_refuse(hub->sessions[i], &facts, HS_REFUSAL_NO_CLIENT, &words, now_ns);
-        }
-    }
-}
-
-void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
-{
-    for (size_t i = hub->registry.target_count; i > 0; i--) {
-        struct hs_target *target = hub->registry.targets[i - 1];
-        struct hs_session *session = target->owner;
-        struct hs_process_facts facts;
-        struct hs_refusal_words words;
-        if (!session) {
-            continue;
-        }
-        hs_process_facts_of_target(target, &facts);
-        enum hs_refusal refusal = judge(hub, session, &facts, target, &words);
-        if (refusal != HS_REFUSAL_NONE) {
-            hs_hub_part(hub, target, now_ns);
-            hs_session_refuse(session, &facts, refusal, &words, now_ns);
-        }
     }
 }

@@ -240,6 +240,24 @@ def test_a_new_policy_counts_at_once(world, agent):
     assert world.refused("-p", process.pid)[0][1] == "refused_policy"
 
 
+@needs_root
+def test_the_next_daemon_has_its_own_policy(world, agent):
+    """After kill -9: what was given stays given, what is forbidden by now is over."""
+    world.start(f"profileable exe={agent} by={OTHER}")
+    given = world.program([agent, "60"], **AS_NOBODY)
+    name = world.daemon.begin("-p", given.pid, "-o", world.folder / "x.pftrace", **AS_OTHER)
+    world.daemon.end(signal.SIGKILL)
+    world.daemon.start()
+    wait_until(lambda: (world.daemon.client(given.pid) or {}).get("session") == name)
+    world.daemon.end(signal.SIGKILL)
+    world.rules("never *")
+    world.daemon.start()
+    wait_until(lambda: world.daemon.client(given.pid) and world.daemon.client(given.pid)["is_dormant"])
+    wait_until((world.folder / "x.pftrace").exists)
+    seen = world._report(world.folder / "x.pftrace")["not_profiled"]
+    assert [(r["pid"], r["reason"]) for r in seen] == [(given.pid, "refused_policy")]
+
+
 def test_a_daemon_does_not_start_without_its_policy(dist, folder):
     policy = folder / "p"
 
