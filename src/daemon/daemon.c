@@ -158,6 +158,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_change = hs_heritage_keep_target,
         .on_gone = hs_heritage_drop_target,
         .judge = hs_warden_judge,
+        .is_hiding_others = hs_warden_is_hiding_others(),
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <mntent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,6 +75,25 @@ void hs_warden_reload(struct hs_daemon *daemon, uint64_t now_ns)
     hs_daemon_log("policy %s: %zu rule%s", warden->path, policy ? policy->rule_count : 0,
                   policy && policy->rule_count == 1 ? "" : "s");
     hs_hub_review(daemon->hub, now_ns);
+}
+
+bool hs_warden_is_hiding_others(void)
+{
+    FILE *mounts = setmntent("/proc/self/mounts", "re");
+    const struct mntent *mount;
+    bool is_hiding = false;
+    /* The last one at a place is the one that is seen. */
+    while (mounts && (mount = getmntent(mounts)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        if (strcmp(mount->mnt_dir, "/proc") == 0) {
+            const char *option = hasmntopt(mount, "hidepid");
+            is_hiding = option && strncmp(option, "hidepid=0", 9) != 0 &&
+                        strncmp(option, "hidepid=off", 11) != 0;
+        }
+    }
+    if (mounts) {
+        endmntent(mounts);
+    }
+    return is_hiding;
 }
 
 /* --- what it says ------------------------------------------------------------------------------ */

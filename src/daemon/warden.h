@@ -35,6 +35,9 @@ struct hs_warden {
 int hs_warden_open(const char *path, bool is_system, struct hs_warden *ret_warden);
 void hs_warden_close(struct hs_warden *warden);
 
+/* Does /proc hide processes of other users from everybody (hidepid)? Then so do we. */
+bool hs_warden_is_hiding_others(void);
+
 /* The file is read again. */
 void hs_warden_reload(struct hs_daemon *daemon, uint64_t now_ns);
 

@@ -88,6 +88,7 @@ struct hs_hub_config {
     hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
     hs_hub_judge_fn *judge;                /* NULL: a process's user decides alone */
+    bool is_hiding_others; /* processes of other users are as if they were not there */
     void *ctx;
 };
 

@@ -25,10 +25,11 @@ enum hs_refusal hs_hub_judge(const struct hs_hub *hub, const struct hs_session *
     return HS_REFUSAL_OTHER_USER;
 }
 
-bool hs_hub_is_silent(const struct hs_session *session, enum hs_refusal refusal, pid_t pid)
+bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
+                      enum hs_refusal refusal, pid_t pid)
 {
-    return refusal == HS_REFUSAL_OTHER_USER && session->settings.is_all &&
-           !hs_session_names(session, pid);
+    bool is_asked_for = !session->settings.is_all || hs_session_names(session, pid);
+    return refusal == HS_REFUSAL_OTHER_USER && (hub->config.is_hiding_others || !is_asked_for);
 }
 
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
@@ -37,7 +38,7 @@ bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
 {
     struct hs_refusal_words words;
     enum hs_refusal refusal = hs_hub_judge(hub, session, facts, target, &words);
-    if (refusal != HS_REFUSAL_NONE && !hs_hub_is_silent(session, refusal, facts->facts.pid)) {
+    if (refusal != HS_REFUSAL_NONE && !hs_hub_is_silent(hub, session, refusal, facts->facts.pid)) {
         hs_session_refuse(session, facts, refusal, &words, now_ns);
     }
     return refusal == HS_REFUSAL_NONE;

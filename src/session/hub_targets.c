@@ -270,9 +270,11 @@ static void take_pid(const struct taking *taking, pid_t pid)
         take_target(taking, target, &facts);
     } else if (refusal == HS_REFUSAL_NONE) {
         attach(taking, &facts);
-    } else if (!hs_hub_is_silent(taking->session, refusal, pid)) {
+    } else if (!hs_hub_is_silent(taking->hub, taking->session, refusal, pid)) {
         hs_session_refuse(taking->session, &facts, refusal, &words, taking->now_ns);
         answer(taking, &facts, HS_HUB_NOT_ALLOWED, NULL, &words);
+    } else if (hs_session_names(taking->session, pid)) {
+        refuse_gone(taking, pid);
     }
 }
 

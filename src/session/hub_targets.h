@@ -22,7 +22,8 @@ enum hs_refusal hs_hub_judge(const struct hs_hub *hub, const struct hs_session *
                              const struct hs_process_facts *facts, struct hs_target *target,
                              struct hs_refusal_words *ret_words);
 /* To ask for all is to ask for all that one may have: then nothing is said of others'. */
-bool hs_hub_is_silent(const struct hs_session *session, enum hs_refusal refusal, pid_t pid);
+bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
+                      enum hs_refusal refusal, pid_t pid);
 /* May it, of those that it means? If not, that is told. */
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,

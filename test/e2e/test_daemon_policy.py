@@ -392,6 +392,19 @@ def test_many_are_counted(world, agent):
     assert done.returncode == 1 and "no process was recorded" in done.stderr
 
 
+@needs_root
+def test_what_proc_hides_the_daemon_hides(world, agent):
+    hide = ["unshare", "-m", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc"]
+    if subprocess.run(hide, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        pytest.skip("nothing may be mounted here")
+    world.start("# nothing", shell="exec unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec \"$@\"' sh \"$@\"")
+    roots, theirs = world.program([agent, "60"]), world.program([agent, "60"], **AS_NOBODY)
+    assert world.recorded("-n", agent.name, **AS_NOBODY) == [theirs.pid]
+    done = world.daemon.ask("start", "-p", roots.pid, "-o", world.folder / "x", **AS_NOBODY)
+    assert done.returncode == 1 and "there is no such process" in done.stderr and agent.name not in done.stderr
+    assert world.recorded("-p", roots.pid) == [roots.pid]
+
+
 def test_a_process_that_is_not_there_is_no_reason_for_a_file(dist, heapscope, report, tmp_path):
     daemon = Daemon(dist, heapscope, report, tmp_path)
     try:
