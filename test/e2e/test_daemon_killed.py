@@ -244,6 +244,7 @@ def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
     daemon.begin("-n", "phases-*", "-i", 1)
     (keeper,) = keepers(daemon)
     os.kill(keeper, signal.SIGKILL)
+    wait_until(lambda: not keepers(daemon))
     program = daemon.phases(target, truth)
     assert "what it records is lost" in daemon.text()
     program.step()
