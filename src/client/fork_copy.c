@@ -219,6 +219,9 @@ static bool write_head(const struct copy *c)
     control->interval_bytes = hs_load_relaxed(&old->interval_bytes);
     control->floor_bytes = hs_load_relaxed(&old->floor_bytes);
     control->generation = hs_load_relaxed(&old->generation) + 1;
+    /* Until its own collector has looked. */
+    control->flags = hs_load_relaxed(&old->flags);
+    control->region_limit_bytes = hs_load_relaxed(&old->region_limit_bytes);
     control->session = hs_region.session;
     control->epoch = c->moment->epoch + 2;
     struct hs_region_header_v1 *header = (void *)(part + HS_REGION_HEADER_OFF);

@@ -138,6 +138,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     if (walk->end == HS_UNWIND_NO_INFO && is_at_entry(walk)) {
         walk->end = HS_UNWIND_END;
     }
+    if (hs_unlikely(walk->end == HS_UNWIND_NO_MODULE) && hs_load_relaxed(&hs_region.is_at_limit)) {
+        return HS_ID_NONE; /* a frame more likely had no place than no module */
+    }
     thread->block->walk_count++;
     thread->block->stack_end_count[walk->end]++;
     if (walk->frame_count == 0) {
@@ -145,6 +148,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     }
     if (walk->cut_idx != 0 || walk->end != HS_UNWIND_END) {
         mark_gaps(walk);
+        if (hs_unlikely(walk->frames[walk->frame_count - 1] == HS_ID_NONE)) {
+            return HS_ID_NONE; /* nor had its marker a place */
+        }
     }
     struct hs_stack_key key = {
         .frame_ids = walk->frames,
@@ -204,13 +210,32 @@ static inline uint32_t find_stack(struct hs_thread *thread, const struct hs_regs
  * us now and then, leaves the time here. */
 #define CLOCK_SAMPLES 16U
 
-/* Milliseconds since recording began; the coarse clock is a read of the vdso page. */
-static __attribute__((noinline)) void look_at_clock(struct hs_thread *thread)
+/* The same samples are timed while a collector wants to know what they cost. Not the thread's own clock: that is a
+ * system call. */
+static HS_COLD uint64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static HS_COLD void count_time(struct hs_thread *thread, uint64_t begin_ns)
+{
+    uint64_t took_ns = clock_ns() - begin_ns;
+    thread->block->timed_ns += took_ns < HS_TIMED_MAX_NS ? took_ns : HS_TIMED_MAX_NS;
+    thread->block->timed_count++;
+}
+
+/* Milliseconds since recording began; the coarse clock is a read of the vdso page. Returns when the sample
+ * begins that is to be timed, or 0. */
+static __attribute__((noinline)) uint64_t look_at_clock(struct hs_thread *thread)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     int64_t ms = now.tv_sec * 1000 + (int64_t)((uint32_t)now.tv_nsec / 1000000) - start_ms;
     thread->clock_ms = ms > 0 ? (uint32_t)ms : 0;
+    uint32_t flags = hs_load_relaxed(&hs_control_page.control.flags);
+    return hs_likely(!(flags & HS_CONTROL_TIMED)) ? 0 : clock_ns();
 }
 
 static inline uint32_t now_ms(const struct hs_thread *thread)
@@ -219,11 +244,19 @@ static inline uint32_t now_ms(const struct hs_thread *thread)
     return thread->clock_ms > told_ms ? thread->clock_ms : told_ms;
 }
 
+/* A table without room may be one that may not grow. */
+static HS_COLD enum hs_loss reason_of(enum hs_loss loss)
+{
+    return loss == HS_LOSS_TABLE_FULL && hs_load_relaxed(&hs_region.is_at_limit) ? HS_LOSS_LIMIT
+                                                                                 : loss;
+}
+
 static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, size_t size_bytes,
                                   const struct hs_sample *sample, const struct hs_regs *regs)
 {
+    uint64_t begin_ns = 0;
     if (hs_unlikely(--thread->name_countdown % CLOCK_SAMPLES == 0)) {
-        look_at_clock(thread);
+        begin_ns = look_at_clock(thread);
         if (thread->name_countdown == 0) {
             hs_thread_refresh_name(thread);
         }
@@ -242,16 +275,19 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     };
     struct hs_totals_v1 *totals = hs_stack_totals(block.stack_id, block.epoch);
     if (hs_unlikely(!totals)) {
-        return HS_LOSS_TABLE_FULL;
+        return reason_of(HS_LOSS_TABLE_FULL);
     }
     __builtin_prefetch(totals, 1);
     enum hs_loss loss = hs_live_insert_at(thread, spot, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        return loss;
+        return reason_of(loss);
     }
     hs_stack_add(totals, size_bytes, sample->hits, sample->interval_bytes);
     thread->block->sample_count++;
     thread->block->alloc_bytes += block.weight_bytes;
+    if (hs_unlikely(begin_ns != 0)) {
+        count_time(thread, begin_ns);
+    }
     return HS_LOSS_N;
 }
 
@@ -345,7 +381,7 @@ void hs_record_put_back(const struct hs_live_block *removed)
         /* ORDER cut: as in record(). */
         block.epoch = hs_load_acquire(&hs_control_page.control.epoch);
         if (is_still_on()) {
-            loss = thread ? insert_again(thread, &block) : HS_LOSS_NO_THREAD_BLOCK;
+            loss = thread ? reason_of(insert_again(thread, &block)) : HS_LOSS_NO_THREAD_BLOCK;
             if (thread) {
                 thread->block->free_count--; /* it was not one */
             }

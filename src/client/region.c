@@ -20,11 +20,7 @@ union hs_control_page hs_control_page __attribute__((aligned(HS_CONTROL_PAGE_BYT
 /* First views are small; each later one is eight times as long. */
 #define VIEW_GROWTH_SHIFT 3
 
-#define HEADER_BYTES      hs_align_up(sizeof(struct hs_region_header_v1), 4096)
-
-/* Sections in use get their pages so many bytes at a time. */
-#define SMALL_BATCH UINT64_C(16384)
-#define LARGE_BATCH UINT64_C(65536)
+#define HEADER_BYTES      HS_REGION_HEADER_PAGES_BYTES
 
 struct section_plan {
     uint64_t max_count;
@@ -79,12 +75,6 @@ static uint64_t lay_out_within_limit(struct hs_section_v1 *sections)
     return 0;
 }
 
-static uint64_t view_bytes(enum hs_section_id section, unsigned view_no)
-{
-    return hs_align_up(hs_region.views[section][view_no].count * hs_region_elem_bytes(section),
-                       4096);
-}
-
 static int make_file(uint64_t bytes, int *ret_fd)
 {
     int fd = (int)hs_sys_memfd_create("heapscope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -122,7 +112,7 @@ static int map_sections(int fd, const struct hs_section_v1 *sections)
             uint64_t count = (uint64_t)plans[i].first_count << (VIEW_GROWTH_SHIFT * v);
             views[v].count = count < sections[i].max_count ? count : sections[i].max_count;
         }
-        long va = map_file(NULL, view_bytes(i, 0), fd, sections[i].file_off);
+        long va = map_file(NULL, hs_region_view_bytes(i, 0), fd, sections[i].file_off);
         if (is_error(va)) {
             return (int)va;
         }
@@ -243,12 +233,14 @@ static void populate_used(enum hs_section_id section)
 
 int hs_region_replace(int fd)
 {
+    hs_store_relaxed(&hs_region.is_at_limit, false);
     /* The control page last: it tells threads that there is something new. */
     const struct hs_section_v1 *sections = hs_region.layout;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
             uint8_t *base = hs_load_relaxed(&hs_region.views[i][v].base);
-            long va = base ? map_file(base, view_bytes(i, v), fd, sections[i].file_off) : 0;
+            long va =
+                base ? map_file(base, hs_region_view_bytes(i, v), fd, sections[i].file_off) : 0;
             if (is_error(va)) {
                 return (int)va;
             }
@@ -288,7 +280,7 @@ void hs_region_abandon(void)
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
             uint8_t *base = hs_load_relaxed(&hs_region.views[i][v].base);
             if (base) {
-                map_nothing(base, view_bytes(i, v));
+                map_nothing(base, hs_region_view_bytes(i, v));
             }
         }
     }
@@ -303,7 +295,7 @@ static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
     if (base) {
         return base;
     }
-    uint64_t bytes = view_bytes(section, view_no);
+    uint64_t bytes = hs_region_view_bytes(section, view_no);
     long va = hs_sys_mremap(hs_region.views[section][0].base, 0, bytes, MREMAP_MAYMOVE);
     if (is_error(va)) {
         return NULL;
@@ -340,55 +332,6 @@ HS_COLD void *hs_region_extend(enum hs_section_id section, uint64_t id)
         }
     }
     return base + id * hs_region_elem_bytes(section);
-}
-
-/* A section that ends at `end_off` grows by so many bytes at once: at most a quarter of what it has. */
-static uint64_t batch_bytes(uint64_t end_off)
-{
-    return end_off >= 4 * LARGE_BATCH ? LARGE_BATCH : SMALL_BATCH;
-}
-
-/* A new view has no pages yet where the one before had them. All at once they would be a pause of some
- * milliseconds; so each batch that is new brings one that is old along. */
-static void carry_over(enum hs_section_id section, uint64_t batch)
-{
-    const struct hs_region_view *view = hs_load_relaxed(&hs_region.current[section]);
-    uint64_t view_no = (uint64_t)(view - hs_region.views[section]);
-    uint64_t off = hs_load_relaxed(&hs_region.carried_bytes[section]);
-    if (view_no > 0 && off < view_bytes(section, (unsigned)view_no - 1)) {
-        off = hs_add_relaxed(&hs_region.carried_bytes[section], batch);
-        hs_pages_populate(hs_load_relaxed(&view->base) + off, batch);
-    }
-}
-
-/* Elements from from_off to end_off were taken: if they begin a new batch, the rest of it will be, too. */
-static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off)
-{
-    uint64_t batch = batch_bytes(end_off), start = end_off & ~(batch - 1);
-    uint32_t elem_bytes = hs_region_elem_bytes(section);
-    uint64_t last = (start + batch - 1) / elem_bytes;
-    if (end_off < 4 * SMALL_BATCH || from_off >= start ||
-        last >= hs_region.header->sections[section].max_count) {
-        return;
-    }
-    uint8_t *elem = hs_region_at(section, last);
-    if (elem) {
-        hs_pages_populate(elem - last * elem_bytes + start, batch);
-        carry_over(section, batch);
-    }
-}
-
-uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
-{
-    struct hs_section_v1 *info = &hs_region.header->sections[section];
-    uint64_t first = hs_add_relaxed(&info->count, count);
-    if (hs_unlikely(first + count > info->max_count)) {
-        hs_sub_relaxed(&info->count, count);
-        return UINT64_MAX;
-    }
-    grow(section, first * hs_region_elem_bytes(section),
-         (first + count) * hs_region_elem_bytes(section));
-    return first;
 }
 
 HS_COLD uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record)

@@ -33,6 +33,7 @@ struct hs_region {
     struct hs_region_view views[HS_SECTION_N][HS_REGION_VIEWS];
     /* Of the part that the view before reached: how much has its pages in the current one. */
     uint64_t carried_bytes[HS_SECTION_N];
+    bool is_at_limit; /* a table of samples did not grow because of control.region_limit_bytes */
     uint64_t file_bytes;
     struct hs_section_v1 layout[HS_SECTION_N]; /* of each file: nothing handed out */
     /* The highest of the control pages that hs_region_forget took away. */
@@ -76,7 +77,7 @@ void hs_region_abandon(void);
 /* Makes element `id` of a section reachable. Cold half of hs_region_at. */
 void *hs_region_extend(enum hs_section_id section, uint64_t id);
 
-/* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full. */
+/* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full, or may not grow: growth.c. */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
 /* Cold half of hs_region_record_id. */
@@ -106,6 +107,15 @@ static inline uint32_t hs_region_elem_bytes(enum hs_section_id section)
         [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
     };
     return bytes[section];
+}
+
+/* The header's pages in the file. */
+#define HS_REGION_HEADER_PAGES_BYTES hs_align_up(sizeof(struct hs_region_header_v1), 4096)
+
+static inline uint64_t hs_region_view_bytes(enum hs_section_id section, unsigned view_no)
+{
+    return hs_align_up(hs_region.views[section][view_no].count * hs_region_elem_bytes(section),
+                       4096);
 }
 
 /* Element `id`, or NULL when it cannot be mapped. `section` is a constant at every call. */

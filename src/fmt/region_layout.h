@@ -80,6 +80,7 @@ enum hs_loss {
     HS_LOSS_TABLE_FULL,      /* a section reached its last element */
     HS_LOSS_DUPLICATE,       /* an address was recorded twice without a free (implicit free) */
     HS_LOSS_INHERITED,       /* a forked child's block, whose record the parent had used again */
+    HS_LOSS_LIMIT, /* the region has the size that it may have: control.region_limit_bytes */
     HS_LOSS_N,
 };
 
@@ -95,6 +96,13 @@ enum hs_stack_end {
     HS_STACK_END_N,
 };
 
+enum hs_control_flag {
+    HS_CONTROL_TIMED = 1U << 0, /* a share of the samples is timed: hs_thread_block_v1.timed_ns */
+};
+
+/* Of a timed sample's time, more than this is not ours: the thread was not running. */
+#define HS_TIMED_MAX_NS UINT64_C(50000)
+
 /* One 4 KiB page. Mapped writable by the collector too. */
 struct hs_region_control_v1 {
     uint64_t magic;
@@ -103,7 +111,7 @@ struct hs_region_control_v1 {
     uint64_t floor_bytes;
     uint64_t interval_bytes; /* wanted mean distance of samples; HS_INTERVAL_OFF: record nothing */
     uint32_t generation;     /* +1 whenever a setting changes */
-    uint32_t flags;
+    uint32_t flags;          /* enum hs_control_flag */
     uint32_t
         collector_ms; /* since start_mono_ns, when the collector looked last; it may lag behind */
     /* A region serves one session. A collector that wants to begin another one changes this, with the
@@ -113,7 +121,8 @@ struct hs_region_control_v1 {
     uint32_t collector_pid; /* as it sees itself */
     uint32_t reserved0;
     uint64_t collector_start_ticks; /* of that process: field 22 of its /proc/PID/stat */
-    uint32_t reserved_settings[2];
+    /* Tables of samples do not grow when the region then had pages for more than this. 0: no limit. */
+    uint64_t region_limit_bytes;
 
     uint64_t epoch;          /* see "Cuts"; starts at 2 */
     uint64_t snapshot_epoch; /* cut of the open snapshot; 0: none is open */
@@ -176,7 +185,9 @@ struct hs_thread_block_v1 {
     uint64_t replay_count; /* stacks found by replay of a known path */
     uint64_t walk_count;   /* stacks walked frame by frame */
     uint64_t alloc_bytes;  /* weight recorded, all heaps */
-    uint64_t reserved[9];
+    uint64_t timed_count;  /* samples that were timed, while HS_CONTROL_TIMED was set, */
+    uint64_t timed_ns;     /* and how long they took, each HS_TIMED_MAX_NS at most */
+    uint64_t reserved[7];
     uint64_t lost_count[16];      /* by enum hs_loss */
     uint64_t stack_end_count[16]; /* by enum hs_stack_end */
 };

@@ -29,6 +29,9 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                             "allocations not recorded: inherited by a forked child whose parent "
                             "freed them before the child began",
                             true },
+    [HS_LOSS_LIMIT] = { "memory_limit",
+                        "allocations not recorded: the recorder's memory had reached --max-memory",
+                        true },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks taken as freed: their address was allocated again, and no "
                             "free had been seen",

@@ -82,11 +82,79 @@ static void test_births(void **state)
     assert_true(birth_ms > 1 && birth_ms <= age_ms());
 }
 
+static uint64_t sum_of(size_t field_off)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < hs_region.header->sections[HS_SECTION_BLOCKS].count; i++) {
+        const char *block = hs_region_at(HS_SECTION_BLOCKS, i);
+        sum += *(const uint64_t *)(const void *)(block + field_off);
+    }
+    return sum;
+}
+
+#define SUM_OF(field) sum_of(offsetof(struct hs_thread_block_v1, field))
+
+/* One sample of 16, and only when somebody wants to know. */
+static void test_a_share_is_timed(void **state)
+{
+    (void)state;
+    uint64_t before = SUM_OF(timed_count);
+    for (unsigned i = 0; i < 320; i++) {
+        record(0x10000, 1);
+    }
+    assert_int_equal(SUM_OF(timed_count), before);
+    hs_control_page.control.flags = HS_CONTROL_TIMED;
+    uint64_t before_ns = SUM_OF(timed_ns);
+    for (unsigned i = 0; i < 3200; i++) {
+        record(0x10000, 1);
+    }
+    hs_control_page.control.flags = 0;
+    uint64_t count = SUM_OF(timed_count) - before;
+    uint64_t took_ns = SUM_OF(timed_ns) - before_ns;
+    assert_true(count >= 199 && count <= 201);
+    assert_true(took_ns > count * 5 && took_ns <= count * HS_TIMED_MAX_NS);
+}
+
+/* Where tables may not grow a sample is lost for that reason, and its block is nobody's. */
+static void test_a_limit_is_counted(void **state)
+{
+    (void)state;
+    const struct hs_sample exact = { .interval_bytes = 1 };
+    uint64_t lost = SUM_OF(lost_count[HS_LOSS_LIMIT]), samples = SUM_OF(sample_count);
+    uint64_t others =
+        SUM_OF(lost_count[HS_LOSS_TABLE_FULL]) + SUM_OF(lost_count[HS_LOSS_NO_MEMORY]);
+    unsigned kept = 0;
+    hs_control_page.control.region_limit_bytes = UINT64_C(1) << 20;
+    for (unsigned i = 0; i < 60000; i++) {
+        struct hs_regs regs;
+        hs_regs_capture(&regs);
+        hs_record_alloc((void *)(uintptr_t)(0x40000000 + i * 16), 16, &exact, &regs);
+    }
+    lost = SUM_OF(lost_count[HS_LOSS_LIMIT]) - lost;
+    samples = SUM_OF(sample_count) - samples;
+    assert_true(lost > 20000 && samples > 10000);
+    assert_int_equal(lost + samples, 60000);
+    assert_int_equal(SUM_OF(lost_count[HS_LOSS_TABLE_FULL]) + SUM_OF(lost_count[HS_LOSS_NO_MEMORY]),
+                     others);
+    for (unsigned i = 0; i < 60000; i++) {
+        struct hs_live_block block;
+        kept += hs_record_free((void *)(uintptr_t)(0x40000000 + i * 16), &block);
+    }
+    assert_int_equal(kept, samples);
+    /* Their records are free for others. */
+    lost = SUM_OF(lost_count[HS_LOSS_LIMIT]);
+    record(0x10000, 5);
+    assert_int_equal(SUM_OF(lost_count[HS_LOSS_LIMIT]), lost);
+    hs_control_page.control.region_limit_bytes = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_recorded),
         cmocka_unit_test(test_births),
+        cmocka_unit_test(test_a_share_is_timed),
+        cmocka_unit_test(test_a_limit_is_counted),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

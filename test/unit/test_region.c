@@ -112,12 +112,115 @@ static void test_threads_make_it_grow(void **state)
                      RECORDS / BATCH / THREADS * THREADS * BATCH);
 }
 
+/* Of a limited region: takes until it is refused. What was handed out is not taken back. */
+static uint64_t fill(enum hs_section_id section, uint64_t count)
+{
+    uint64_t all = 0;
+    uint64_t first;
+    while ((first = hs_region_take(section, count)) != UINT64_MAX) {
+        /* As its user does: pages come where they are not there yet. */
+        *(volatile char *)hs_region_at(section, first + count - 1) = 1;
+        all += count;
+        assert_true(all < UINT64_C(1) << 26);
+    }
+    return all;
+}
+
+static uint64_t file_pages_bytes(void)
+{
+    struct stat st;
+    assert_int_equal(fstat(region_fd, &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+/* The other tests have views to the end of their sections: what was touched there has pages. */
+static void test_a_limit_holds(void **state)
+{
+    (void)state;
+    static const uint64_t limits[] = { UINT64_C(1) << 20, UINT64_C(5) << 20,
+                                       (UINT64_C(24) << 20) + 1234 };
+    for (unsigned i = 0; i < 3; i++) {
+        int fd;
+        assert_int_equal(hs_region_renew(&fd), 0);
+        close(region_fd);
+        region_fd = fd;
+        assert_false(hs_region.is_at_limit);
+        uint64_t before_bytes = file_pages_bytes();
+        assert_true(before_bytes < limits[0]);
+        hs_control_page.control.region_limit_bytes = limits[i];
+        /* Each table has had its turn when another one takes the rest. */
+        for (unsigned k = 0; k < 2000; k++) {
+            hs_region_take(HS_SECTION_FRAMES, 3);
+            hs_region_take(HS_SECTION_STACKS, 1);
+            hs_region_take(HS_SECTION_FRAME_IDS, 7);
+        }
+        uint64_t count = fill(HS_SECTION_RECORDS, 64);
+        assert_true(hs_region.is_at_limit);
+        assert_true(file_pages_bytes() <= limits[i]);
+        assert_true(file_pages_bytes() > limits[i] - limits[i] / 4);
+        assert_int_equal(count, hs_region.header->sections[HS_SECTION_RECORDS].count);
+        fill(HS_SECTION_STACKS, 1);
+        fill(HS_SECTION_FRAMES, 1);
+        fill(HS_SECTION_FRAME_IDS, 9);
+        assert_true(file_pages_bytes() <= limits[i]);
+        /* Threads and modules are no samples. */
+        assert_int_not_equal(hs_region_take(HS_SECTION_MODULES, 1), UINT64_MAX);
+        assert_int_not_equal(hs_region_take(HS_SECTION_BLOCKS, 1), UINT64_MAX);
+        /* Without the limit it goes on. */
+        hs_control_page.control.region_limit_bytes = 0;
+        assert_int_not_equal(hs_region_take(HS_SECTION_RECORDS, 64), UINT64_MAX);
+    }
+}
+
+#define GREEDY_MAX 70000U
+
+/* Every other one wants so much that it is refused soon. The others take one by one until that is refused as well. */
+static void *take_greedily(void *arg)
+{
+    uint32_t mine = (uint32_t)(uintptr_t)arg + 1, refused = 0, bad = 0;
+    static uint32_t ids[THREADS][GREEDY_MAX];
+    uint32_t n = 0;
+    while (refused < (mine & 1 ? 1000 : 100000) && n < GREEDY_MAX) {
+        uint32_t count = mine & 1 ? 1 : 4096;
+        uint64_t first = hs_region_take(HS_SECTION_RECORDS, count);
+        refused += first == UINT64_MAX;
+        for (uint64_t id = first; first != UINT64_MAX && id < first + count && n < GREEDY_MAX;
+             id++) {
+            struct hs_record_v1 *record = hs_region_record((uint32_t)id);
+            bad += !record || record->stack_id != 0; /* nobody else has it */
+            record->stack_id = mine;
+            ids[mine - 1][n++] = (uint32_t)id;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bad += hs_region_record(ids[mine - 1][i])->stack_id != mine;
+    }
+    hs_add_relaxed(&errors, bad + (refused == 0));
+    return NULL;
+}
+
+/* Who is refused takes nothing away from who is not. */
+static void test_threads_at_the_limit(void **state)
+{
+    (void)state;
+    int fd;
+    assert_int_equal(hs_region_renew(&fd), 0);
+    close(region_fd);
+    region_fd = fd;
+    hs_control_page.control.region_limit_bytes = UINT64_C(2) << 20;
+    errors = 0;
+    fixture_threads(THREADS, take_greedily);
+    assert_int_equal(errors, 0);
+    assert_true(file_pages_bytes() <= UINT64_C(2) << 20);
+    hs_control_page.control.region_limit_bytes = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_cannot_shrink),
-        cmocka_unit_test(test_old_pointers_stay_good),
-        cmocka_unit_test(test_threads_make_it_grow),
+        cmocka_unit_test(test_it_cannot_shrink),     cmocka_unit_test(test_old_pointers_stay_good),
+        cmocka_unit_test(test_threads_make_it_grow), cmocka_unit_test(test_a_limit_holds),
+        cmocka_unit_test(test_threads_at_the_limit),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
