@@ -78,6 +78,7 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
                              struct hs_profile_sample *samples, size_t count);
 
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
+void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change);
 /* Does nothing when count is 0. */
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious);

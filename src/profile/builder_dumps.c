@@ -116,6 +116,15 @@ void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_threa
     }
 }
 
+void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->changes, &builder->change_capacity,
+                        (uint64_t)p->change_count + 1, sizeof(p->changes[0]))) {
+        p->changes[p->change_count++] = *change;
+    }
+}
+
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious)
 {

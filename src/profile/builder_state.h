@@ -24,7 +24,7 @@ struct hs_builder {
     size_t symbol_capacity;
     size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
     size_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
-    size_t thread_capacity, loss_capacity;
+    size_t thread_capacity, loss_capacity, change_capacity;
 };
 
 /* Room for `count` elements, as hs_array_reserve(). False after a failure, which is kept. */

@@ -22,5 +22,11 @@ bool hs_describe_has_signal(const struct hs_profile_process *process);
 /* Did it end by itself, with status 0? */
 bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process);
 
+/* "interval raised from 4.00 KiB to 16.0 KiB after 12.0 s: memory budget of 64.0 MiB". */
+void hs_describe_change(const struct hs_profile *profile, const struct hs_profile_change *change,
+                        struct hs_buf *buf);
+/* "memory", "overhead", "collector_cpu", "eased", "unknown". */
+const char *hs_describe_change_reason(const struct hs_profile_change *change);
+
 /* The file name of a module, "" when it is unknown or there is none (any index is fine). */
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);

@@ -41,6 +41,8 @@ struct hs_load_process {
     uint32_t thread_count;
     uint64_t continued_ns; /* last dump of the part before; 0: there was none */
     bool is_superseded;    /* a later part of the file goes on with it, and counts anew */
+    struct hs_profile_change *changes;
+    uint32_t change_count;
 };
 
 static struct hs_amount get_amount(const Hs__Pb__HsAmount *from, uint64_t interval_bytes)
@@ -119,6 +121,29 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
             .name = from->name ? hs_builder_string(load->builder, from->name) : 0,
             .start_ns = dump->start_mono_ns + from->start_ms * UINT64_C(1000000),
             .live = get_amount(from->live, dump->interval_bytes),
+        };
+    }
+}
+
+/* A client that means well has a hundred at most. */
+#define CHANGES_MAX 1024U
+
+static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
+{
+    size_t count = dump->n_changes < CHANGES_MAX ? dump->n_changes : CHANGES_MAX;
+    free(process->changes);
+    process->changes = calloc(count + 1, sizeof(process->changes[0]));
+    process->change_count = 0;
+    for (size_t i = 0; process->changes && i < count; i++) {
+        const Hs__Pb__HsChange *from = dump->changes[i];
+        process->changes[process->change_count++] = (struct hs_profile_change){
+            .process = process->process,
+            .time_ns = from->time_ns,
+            .from_bytes = from->from_interval_bytes,
+            .to_bytes = from->to_interval_bytes,
+            .limit = from->limit,
+            .rarity = from->has_rarity ? from->rarity : 1,
+            .reason = from->reason < HS_CHANGE_N ? (uint8_t)from->reason : HS_CHANGE_UNKNOWN,
         };
     }
 }
@@ -353,6 +378,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     update_process(load, process, dump);
     set_head(process, dump);
     set_counters(process, dump);
+    set_changes(process, dump);
     set_threads(load, process, dump);
     for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
         process->heaps[process->heap_count++] = hs_builder_heap(load->builder, dump->heap_names[i]);
@@ -414,6 +440,9 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     for (uint32_t i = 0; i < process->thread_count; i++) {
         hs_builder_thread(load->builder, &process->threads[i]);
     }
+    for (uint32_t i = 0; i < process->change_count; i++) {
+        hs_builder_change(load->builder, &process->changes[i]);
+    }
     for (uint32_t i = 0; i < 16; i++) {
         hs_loss_add(load->builder, process->process, hs_loss_of_client(i), process->lost_count[i]);
     }
@@ -440,6 +469,7 @@ void hs_load_ours_deinit(struct hs_load *load)
         hs_load_ids_deinit(&load->processes[i].row_ids);
         free(load->processes[i].rows);
         free(load->processes[i].threads);
+        free(load->processes[i].changes);
     }
     hs_load_ids_deinit(&load->process_ids);
     hs_load_ids_deinit(&load->image_ids);

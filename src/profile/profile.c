@@ -24,5 +24,6 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->samples);
     free(profile->threads);
     free(profile->losses);
+    free(profile->changes);
     free(profile);
 }

@@ -129,6 +129,16 @@ struct hs_profile_thread {
     struct hs_amount live; /* what it allocated and nobody freed */
 };
 
+/* A change of the sampling interval while it was recorded, because of a budget. */
+struct hs_profile_change {
+    uint32_t process;
+    uint64_t time_ns;
+    uint64_t from_bytes, to_bytes; /* the same: only dumps have changed */
+    uint64_t limit;                /* by reason: bytes, millionths of the CPU time, nanoseconds */
+    uint32_t rarity; /* scheduled dumps come so many times more rarely than asked; 0: no more */
+    uint8_t reason;  /* enum hs_change_reason of trace/snapshot.h */
+};
+
 /* A counter that says what is missing, in words fit for a user. */
 struct hs_profile_loss {
     uint32_t process; /* HS_PROFILE_NO_PROCESS: damage of the file */
@@ -183,6 +193,8 @@ struct hs_profile {
     uint32_t thread_count;
     struct hs_profile_loss *losses;
     uint32_t loss_count;
+    struct hs_profile_change *changes; /* by process, then by time */
+    uint32_t change_count;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
 

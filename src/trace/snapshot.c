@@ -15,6 +15,7 @@ void hs_snapshot_free(struct hs_snapshot *snap)
     }
     free(snap->exe);
     free(snap->cmdline);
+    free(snap->changes);
     free(snap->heaps);
     free(snap->modules);
     free(snap->frames);

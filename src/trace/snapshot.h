@@ -66,6 +66,24 @@ struct hs_snap_heap {
     char name[64];
 };
 
+/* Why the interval of a running session changed. */
+enum hs_change_reason {
+    HS_CHANGE_UNKNOWN,
+    HS_CHANGE_MEMORY,   /* the region comes close to `limit` bytes */
+    HS_CHANGE_OVERHEAD, /* recording took more than `limit` millionths of the process's CPU time */
+    HS_CHANGE_COLLECTOR_CPU, /* the collector uses up its `limit` nanoseconds of CPU time */
+    HS_CHANGE_EASED,         /* recording has long taken far less than `limit` millionths */
+    HS_CHANGE_N,
+};
+
+struct hs_snap_change {
+    uint64_t time_mono_ns;
+    uint64_t from_bytes, to_bytes; /* intervals; the same: only dumps have changed */
+    uint64_t limit;                /* by reason */
+    uint32_t reason;               /* enum hs_change_reason */
+    uint32_t rarity; /* scheduled dumps come so many times more rarely than asked; 0: no more */
+};
+
 /* How the process ended, as far as it is known when the snapshot was taken. */
 enum hs_exit_kind {
     HS_EXIT_RUNNING,
@@ -102,6 +120,9 @@ struct hs_snapshot {
         rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
     uint64_t region_bytes; /* memory the client's region takes */
     char malloc_path[256]; /* the library that serves malloc; "" unknown */
+
+    struct hs_snap_change *changes; /* of the interval, oldest first */
+    uint32_t change_count;
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps */
 

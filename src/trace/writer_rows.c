@@ -68,6 +68,8 @@ struct head {
     Hs__Pb__HsThread *threads;
     Hs__Pb__HsThread **thread_pointers;
     Hs__Pb__HsAmount *thread_live;
+    Hs__Pb__HsChange *changes;
+    Hs__Pb__HsChange **change_pointers;
     char *heap_names[HS_REGION_HEAPS * 2];
 };
 
@@ -78,6 +80,8 @@ static void head_deinit(struct head *head)
     free(head->threads);
     free(head->thread_pointers);
     free(head->thread_live);
+    free(head->changes);
+    free(head->change_pointers);
 }
 
 static int fill_modules(struct head *head, const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
@@ -191,6 +195,32 @@ static void fill_counters(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
     out->stack_end_count = (uint64_t *)(uintptr_t)snap->stack_end_count;
 }
 
+static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    size_t count = snap->change_count;
+    head->changes = calloc(count + 1, sizeof(head->changes[0]));
+    head->change_pointers = calloc(count + 1, sizeof(head->change_pointers[0]));
+    if (!head->changes || !head->change_pointers) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_snap_change *from = &snap->changes[i];
+        Hs__Pb__HsChange *change = head->change_pointers[i] = &head->changes[i];
+        hs__pb__hs_change__init(change);
+        change->has_time_ns = change->has_from_interval_bytes = change->has_to_interval_bytes =
+            change->has_reason = change->has_limit = change->has_rarity = true;
+        change->time_ns = from->time_mono_ns;
+        change->from_interval_bytes = from->from_bytes;
+        change->to_interval_bytes = from->to_bytes;
+        change->reason = from->reason;
+        change->limit = from->limit;
+        change->rarity = from->rarity;
+    }
+    out->n_changes = count;
+    out->changes = head->change_pointers;
+    return 0;
+}
+
 static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
 {
     const struct hs_snapshot *snap = dump->snap;
@@ -240,6 +270,9 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     int err = fill_modules(head, dump, out);
     if (err == 0) {
         err = fill_threads(head, snap, out);
+    }
+    if (err == 0) {
+        err = fill_changes(head, snap, out);
     }
     if (err == 0) {
         Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;

@@ -317,5 +317,6 @@ void hs_report_write_head(struct hs_report *report)
     write_before(report);
     write_share(report);
     write_sampling(report);
+    hs_report_write_changes(report);
     write_forks(report);
 }

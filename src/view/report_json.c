@@ -97,8 +97,15 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
         hs_json_kv_double(json, "peak_at_seconds", seconds(process->start_ns, dump->peak_time_ns));
     }
     hs_json_kv_uint(json, "interval_bytes", dump->interval_bytes);
+    if (dump->orig_interval_bytes != 0) {
+        hs_json_kv_uint(json, "asked_interval_bytes", dump->orig_interval_bytes);
+    }
+    hs_report_json_changes(report, json, dump);
     hs_json_kv_uint(json, "sample_count", dump->sample_count);
     hs_json_kv_bool(json, "has_scaled_counts", dump->has_scaled_counts);
+    if (dump->region_bytes != 0) {
+        hs_json_kv_uint(json, "recorder_bytes", dump->region_bytes);
+    }
     if (dump->rss_bytes != 0) {
         hs_json_kv_uint(json, "rss_bytes", dump->rss_bytes);
     }

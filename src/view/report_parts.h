@@ -51,6 +51,11 @@ void hs_report_json_refused(struct hs_report *report, struct hs_json *json);
 /* report_answer.c */
 void hs_report_write_answer(struct hs_report *report);
 
+/* report_changes.c: nothing when the interval stayed as it was */
+void hs_report_write_changes(struct hs_report *report);
+void hs_report_json_changes(const struct hs_report *report, struct hs_json *json,
+                            const struct hs_profile_dump *dump);
+
 /* report_tables.c */
 void hs_report_write_functions(struct hs_report *report);
 int hs_report_write_stacks(struct hs_report *report);

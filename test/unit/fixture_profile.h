@@ -211,4 +211,5 @@ FIXTURE void fixture_deinit(struct fixture *fx)
     free(p->dumps);
     free(p->samples);
     free(p->losses);
+    free(p->changes);
 }

@@ -12,6 +12,7 @@
 
 #include "fixture_profile.h"
 #include "profile/loss.h"
+#include "trace/snapshot.h"
 #include "util/buf.h"
 #include "util/utf8.h"
 #include "view/report.h"
@@ -89,6 +90,58 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "Where did the memory go?   (view peak, as little is still live at the end)\n"                 \
     "  8.00 MiB were live at the peak. 75.0 % of it was allocated by Table::parse and 25.0 % by "  \
     "init.\n"
+
+static void add_change(struct fixture *fx, double after_s, struct hs_profile_change change)
+{
+    struct hs_profile *p = &fx->p;
+    p->changes = fixture_grow(p->changes, p->change_count, sizeof(*p->changes));
+    change.time_ns = p->processes[0].start_ns + (uint64_t)(after_s * 1e9);
+    p->changes[p->change_count++] = change;
+}
+
+/* Budgets: each reason in its own words; of many changes the first ones and the last; none from after the snapshot. */
+static void changes_of_the_interval(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    struct hs_report_options health = plain;
+    health.form = HS_REPORT_HEALTH;
+    struct hs_buf buf = HS_BUF_INIT;
+    add_change(
+        &fx, 1,
+        (struct hs_profile_change){ 0, 0, 4096, 16384, UINT64_C(64) << 20, 1, HS_CHANGE_MEMORY });
+    add_change(&fx, 2,
+               (struct hs_profile_change){ 0, 0, 16384, 32768, 5000, 1, HS_CHANGE_OVERHEAD });
+    add_change(&fx, 3, (struct hs_profile_change){ 0, 0, 32768, 16384, 5000, 1, HS_CHANGE_EASED });
+    add_change(
+        &fx, 4,
+        (struct hs_profile_change){ 0, 0, 16384, 32768, 2000000000, 4, HS_CHANGE_COLLECTOR_CPU });
+    add_change(&fx, 9, (struct hs_profile_change){ 0, 0, 1, 2, 0, 1, HS_CHANGE_MEMORY });
+    assert_int_equal(hs_report_write(&fx.p, &health, &buf), 0);
+    const char *text = strstr(hs_buf_text(&buf), "  interval raised");
+    assert_non_null(text);
+    static const char want[] =
+        "  interval raised from 4.00 KiB to 16.0 KiB after 1.00 s: memory budget of 64.0 MiB\n"
+        "  interval raised from 16.0 KiB to 32.0 KiB after 2.00 s: overhead budget of 0.5 %\n"
+        "  interval lowered from 32.0 KiB to 16.0 KiB after 3.00 s: far below the overhead budget "
+        "of "
+        "0.5 %\n"
+        "  interval raised from 16.0 KiB to 32.0 KiB, snapshots 4 times rarer than asked after "
+        "4.00 s: the\n"
+        "  collector's CPU budget of 2.00 s\n";
+    assert_memory_equal(text, want, sizeof(want) - 1);
+    assert_null(strstr(text, "from 1 B to 2 B"));
+    fx.p.changes[4].time_ns = fx.p.changes[3].time_ns;
+    fx.p.changes[4].reason = HS_CHANGE_COLLECTOR_CPU;
+    fx.p.changes[4].rarity = 0;
+    fx.p.changes[4].to_bytes = 1;
+    hs_buf_clear(&buf);
+    assert_int_equal(hs_report_write(&fx.p, &health, &buf), 0);
+    assert_non_null(strstr(hs_buf_text(&buf), "  (1 more in between: --json tells all)\n"
+                                              "  no more scheduled snapshots after 4.00 s"));
+    hs_buf_deinit(&buf);
+    fixture_deinit(&fx);
+}
 
 static void whole_report(void **state)
 {
@@ -404,6 +457,7 @@ static void long_stacks_are_cut_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_of_the_interval),
         cmocka_unit_test(whole_report),
         cmocka_unit_test(tree),
         cmocka_unit_test(health),
