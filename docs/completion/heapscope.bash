@@ -61,10 +61,14 @@ _heapscope()
             _filedir
             return
             ;;
+        *:--max-overhead)
+            mapfile -t COMPREPLY < <(compgen -W '0.5% 1% 2% 5%' -- "$cur")
+            return
+            ;;
         start:--min-memory | start:--dump-phase | start:--session)
             return
             ;;
-        *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
+        *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
             return
             ;;
     esac
@@ -74,14 +78,17 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --no-compress --top --'
+            options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-above --dump-at-max --no-follow'
             options+=' --no-symbolize --no-compress --top'
+            options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
             options+=' --dump-at-max --dump-above --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         stop)
             options+=' --quiet'

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/present.h"
@@ -97,6 +98,7 @@ static int take_operands(struct attach *a, const struct hs_opts_spec *spec,
 static int parse(struct attach *a, int argc, char **argv)
 {
     struct hs_session_settings *s = &a->settings;
+    struct hs_budget_opts budget = { 0 };
     const struct hs_opt options[] = {
         HS_OPT_LIST('n', "name", "NAME", &a->names,
                     "processes of this name, or glob; may be given more than once"),
@@ -115,6 +117,7 @@ static int parse(struct attach *a, int argc, char **argv)
         HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following, "leave alone the children they fork"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
+        HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &a->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
     };
@@ -132,6 +135,9 @@ static int parse(struct attach *a, int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
         hs_message_set_quiet(a->is_quiet);
+        status = hs_budget_opts_take(&spec, &budget, &s->limits);
+    }
+    if (status == HS_ARGS_GO_ON) {
         status = take_operands(a, &spec, &args);
     }
     hs_opt_list_deinit(&a->names);

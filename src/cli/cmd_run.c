@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
@@ -42,6 +43,7 @@ struct run {
     uint64_t interval_bytes;
     uint64_t dump_every_ns;
     uint64_t stack_count;
+    struct hs_budget_limits limits;
     const char *output;
     bool is_quiet;
     bool is_following;
@@ -60,6 +62,7 @@ struct run {
 
 static int parse(struct run *run, int argc, char **argv)
 {
+    struct hs_budget_opts budget = { 0 };
     const struct hs_opt options[] = {
         HS_OPT_SIZE('i', "interval", "BYTES", &run->interval_bytes, 1, HS_INTERVAL_MAX,
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
@@ -72,6 +75,7 @@ static int parse(struct run *run, int argc, char **argv)
                         "leave alone the programs that the program starts"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->is_symbolizing, "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &run->is_compressing, "write the file as it is"),
+        HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
     };
@@ -94,6 +98,7 @@ static int parse(struct run *run, int argc, char **argv)
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
         hs_message_set_quiet(run->is_quiet);
+        status = hs_budget_opts_take(&spec, &budget, &run->limits);
     }
     return status;
 }
@@ -219,6 +224,7 @@ static int record(struct run *run)
         .preload_path = run->preload_path,
         .interval_bytes = run->interval_bytes,
         .dump_every_ns = run->dump_every_ns,
+        .limits = run->limits,
         .is_following = run->is_following,
         .sink = take_snapshot,
         .sink_ctx = run,

@@ -18,6 +18,7 @@
 
 #include "cli/args.h"
 #include "cli/ask_daemon.h"
+#include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
@@ -42,6 +43,8 @@ struct start {
     bool is_dumping_at_peak;
     uint64_t interval_bytes, min_anon_bytes, dump_above_bytes;
     uint64_t dump_every_ns, dump_phase_ns, duration_ns;
+    struct hs_budget_opts budget;
+    struct hs_budget_limits limits;
     char default_path[160];
     struct hs_outfile file;
     int folder_fd;
@@ -51,7 +54,7 @@ struct start {
 
 static const struct hs_opts_spec *make_spec(struct start *s)
 {
-    static struct hs_opt options[16];
+    static struct hs_opt options[16 + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST('n', "name", "NAME", &s->names,
@@ -77,6 +80,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         HS_OPT_FLAG_OFF(0, "no-running", &s->is_taking_running, "leave alone what runs already"),
         HS_OPT_FLAG_OFF(0, "no-startup", &s->is_taking_startup, "leave alone what starts later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
+        HS_BUDGET_OPTIONS(&s->budget),
         HS_OPT_STRING(0, "session", "NAME", &s->session,
                       "what to call the session (default: a number)"),
         HS_OPT_FLAG('q', "quiet", &s->is_quiet, "print nothing but errors"),
@@ -124,6 +128,10 @@ static int parse(struct start *s, int argc, char **argv)
         return status;
     }
     hs_message_set_quiet(s->is_quiet);
+    status = hs_budget_opts_take(spec, &s->budget, &s->limits);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
     if (s->names.count == 0 && s->pid_texts.count == 0 && !s->is_all) {
         return hs_args_fail(spec, "nothing to profile was named: -n NAME, -p PID, or --all");
     }
@@ -293,6 +301,10 @@ static void fill_request(const struct start *s, const char *path, Hs__Ctl__Start
     request->dump_every_ns = s->dump_every_ns;
     request->dump_phase_ns = s->dump_phase_ns;
     request->duration_ns = s->duration_ns;
+    request->has_max_memory_bytes = request->has_max_overhead_ppm = request->has_max_cpu_ns = true;
+    request->max_memory_bytes = s->limits.memory_bytes;
+    request->max_overhead_ppm = s->limits.overhead_ppm;
+    request->max_cpu_ns = s->limits.cpu_ns;
     request->session = (char *)(uintptr_t)s->session;
     request->temp_name = (char *)(uintptr_t)hs_text_base_name(s->file.temp_path);
     request->final_name = (char *)(uintptr_t)hs_text_base_name(s->file.path);

@@ -13,6 +13,7 @@
 #include "collect/launch.h"
 #include "collect/registry.h"
 #include "collect/relay.h"
+#include "collect/target_budget.h"
 
 #define HS_TURN_MAX_NS UINT64_C(1000000000)
 /* For children that are about to end with the program, e.g. the other end of its pipe. */
@@ -35,15 +36,22 @@ struct hs_collector {
     bool has_root_image;
     int sink_error;
     uint64_t next_dump_ns;
+    struct hs_cpu_budget cpu;
+    uint64_t cpu_start_ns;
     uint64_t bad_count;
     const char *bad_why;
 };
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void fail_sink(struct hs_collector *c, int error)
@@ -185,25 +193,60 @@ static void wait_for_program(struct hs_collector *c)
     }
 }
 
-/* Scheduled dumps and RSS; returns when to come back. */
+/* Our own CPU time: it is the targets that pay for it. */
+static void keep_cpu_budget(struct hs_collector *c, uint64_t now)
+{
+    uint64_t used_ns = c->cpu.limit_ns ? clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;
+    if (!hs_cpu_budget_decide(&c->cpu, used_ns)) {
+        return;
+    }
+    for (size_t i = 0; i < c->registry.target_count; i++) {
+        hs_target_spare_collector(c->registry.targets[i], &c->cpu, now);
+    }
+    if (c->config.dump_every_ns > 0) {
+        uint64_t every_ns = hs_cpu_budget_stretch_ns(&c->cpu, c->config.dump_every_ns);
+        c->next_dump_ns = every_ns ? now + every_ns : UINT64_MAX;
+    }
+}
+
+/* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
+static bool take_due_dump(struct hs_collector *c, uint64_t now)
+{
+    uint64_t every_ns = hs_cpu_budget_stretch_ns(&c->cpu, c->config.dump_every_ns);
+    if (every_ns == 0 || now < c->next_dump_ns) {
+        return false;
+    }
+    c->next_dump_ns += (1 + (now - c->next_dump_ns) / every_ns) * every_ns;
+    return true;
+}
+
+static uint64_t keep_budget(const struct hs_collector *c, struct hs_target *target, uint64_t now)
+{
+    const struct hs_budget_limits *limits = &c->config.limits;
+    if (limits->memory_bytes == 0 && limits->overhead_ppm == 0 && limits->cpu_ns == 0) {
+        return UINT64_MAX;
+    }
+    hs_target_set_budget(target, limits, c->config.interval_bytes);
+    return hs_target_keep_budget(target, now);
+}
+
+/* Scheduled dumps, RSS and budgets; returns when to come back. */
 static uint64_t keep_time(struct hs_collector *c, uint64_t now)
 {
     uint64_t next = now + HS_TURN_MAX_NS;
-    bool is_dump_due = c->config.dump_every_ns > 0 && now >= c->next_dump_ns;
+    bool is_dump_due = take_due_dump(c, now);
     for (size_t i = 0; i < c->registry.target_count; i++) {
         struct hs_target *target = c->registry.targets[i];
+        uint64_t budget_next = keep_budget(c, target, now);
         if (is_dump_due) {
             dump(c, target, false);
         } else {
             hs_target_look(target, now);
         }
         next = target->rss_next_ns < next ? target->rss_next_ns : next;
+        next = budget_next < next ? budget_next : next;
     }
-    if (is_dump_due) {
-        /* Missed ones are not made up for. */
-        c->next_dump_ns +=
-            (1 + (now - c->next_dump_ns) / c->config.dump_every_ns) * c->config.dump_every_ns;
-    }
+    keep_cpu_budget(c, now);
     if (c->config.dump_every_ns > 0 && c->next_dump_ns < next) {
         next = c->next_dump_ns;
     }
@@ -289,6 +332,8 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
     }
     raise_limits();
     c->next_dump_ns = now_ns() + c->config.dump_every_ns;
+    c->cpu_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    hs_cpu_budget_init(&c->cpu, c->config.limits.cpu_ns);
     r = hs_launch_go(&c->launch);
     if (r < 0) {
         return r;

@@ -14,6 +14,9 @@
  * What happens to the profile never changes what happens to the program: if the sink fails, it
  * isn't called again, recording is switched off, and the program runs on to its own exit status.
  *
+ * With limits, processes are sampled less when they come close to one, and when the collector's own CPU time does,
+ * scheduled dumps become rarer: see budget.h.
+ *
  * When the program has ended, children that still run get a moment to end too; then their heap is
  * taken as it is, and they go on unrecorded.
  *
@@ -28,6 +31,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/budget.h"
 #include "trace/snapshot.h"
 
 /* 0, or -errno: then it isn't called again. The snapshot is not the sink's. */
@@ -39,6 +43,7 @@ struct hs_collector_config {
     const char *preload_path;
     uint64_t interval_bytes;
     uint64_t dump_every_ns; /* 0: only at the end */
+    struct hs_budget_limits limits;
     bool is_following;
     hs_collector_sink_fn *sink;
     void *sink_ctx;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/capture.h"
@@ -90,6 +91,7 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
 struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
+        free(target->changes);
         hs_process_names_deinit(&target->names);
         hs_region_close(&target->region);
         if (target->pidfd >= 0) {
@@ -151,7 +153,7 @@ void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind 
     }
 }
 
-static void change_interval(struct hs_target *target, uint64_t interval_bytes)
+void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes)
 {
     struct hs_region_control_v1 *control = target->region.control;
     hs_store_relaxed(&control->interval_bytes, interval_bytes);
@@ -178,7 +180,7 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
         target->rss_start_bytes = target->rss_bytes;
     }
     if (was_bytes != interval_bytes && !target->has_ended) {
-        change_interval(target, interval_bytes);
+        hs_target_set_interval(target, interval_bytes);
     }
     return 0;
 }
@@ -189,7 +191,7 @@ void hs_target_renew(struct hs_target *target, uint64_t interval_bytes)
     hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER session: its interval before it. A thread may see it before the new generation. */
     hs_store_release(&control->session, hs_load_relaxed(&control->session) + 1);
-    change_interval(target, interval_bytes);
+    hs_target_set_interval(target, interval_bytes);
 }
 
 void hs_target_end_session(struct hs_target *target)
@@ -198,7 +200,7 @@ void hs_target_end_session(struct hs_target *target)
         target->is_dormant = true;
         target->has_recorded = true;
         /* Of one that is gone as well: forked children that have not begun look there. */
-        change_interval(target, HS_INTERVAL_OFF);
+        hs_target_set_interval(target, HS_INTERVAL_OFF);
     }
 }
 
@@ -252,6 +254,10 @@ static void shorten(const struct hs_target *target, struct hs_snapshot *snap)
     if (target->session_interval_bytes != 0) {
         snap->interval_bytes = snap->orig_interval_bytes = target->session_interval_bytes;
     }
+    if (target->has_budget) {
+        snap->interval_bytes = target->budget.interval_bytes;
+        snap->orig_interval_bytes = target->budget.asked_bytes;
+    }
     if (target->session_start_ns <= snap->start_mono_ns) {
         return;
     }
@@ -262,6 +268,20 @@ static void shorten(const struct hs_target *target, struct hs_snapshot *snap)
     }
     snap->start_mono_ns = target->session_start_ns;
     snap->is_from_startup = false;
+}
+
+static int copy_changes(const struct hs_target *target, struct hs_snapshot *snap)
+{
+    if (target->change_count == 0) {
+        return 0;
+    }
+    snap->changes = calloc(target->change_count, sizeof(snap->changes[0]));
+    if (!snap->changes) {
+        return -ENOMEM;
+    }
+    memcpy(snap->changes, target->changes, target->change_count * sizeof(snap->changes[0]));
+    snap->change_count = (uint32_t)target->change_count;
+    return 0;
 }
 
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
@@ -275,6 +295,11 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
     }
     int r = hs_capture(&target->region, target->has_ended, time_ns, &snap);
     if (r < 0) {
+        return r;
+    }
+    r = copy_changes(target, snap);
+    if (r < 0) {
+        hs_snapshot_free(snap);
         return r;
     }
     /* In a pid namespace the process knows another pid: everybody else sees ours. */

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/budget.h"
 #include "collect/exit_cause.h"
 #include "collect/listen.h"
 #include "collect/process_names.h"
@@ -55,6 +56,11 @@ struct hs_target {
     /* Set when a session began after the process did: what was before is not in it. */
     uint64_t session_start_ns;       /* CLOCK_MONOTONIC; 0: since the process began to record */
     uint64_t session_interval_bytes; /* 0: as the region says */
+    struct hs_budget budget;         /* see target_budget.h */
+    bool has_budget;
+    uint32_t dump_rarity;           /* of its session's dumps, as of its latest change */
+    struct hs_snap_change *changes; /* of its interval */
+    size_t change_count, change_capacity;
 };
 
 /* What only its collector knows of a target: for one that goes on after it. */
@@ -92,6 +98,8 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
 /* Has the client make another region, with its next allocation: a hello of the same process will bring it,
  * and this target ends. Nothing comes of it below a seccomp filter. */
 void hs_target_renew(struct hs_target *target, uint64_t interval_bytes);
+/* Another interval for the session that runs. */
+void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes);
 /* No more samples: it goes on without us. */
 void hs_target_end_session(struct hs_target *target);
 

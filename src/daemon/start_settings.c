@@ -70,6 +70,9 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
         .dump_every_ns = request->dump_every_ns,
         .dump_phase_ns = request->dump_phase_ns,
         .duration_ns = request->duration_ns,
+        .limits = { .memory_bytes = request->max_memory_bytes,
+                    .overhead_ppm = request->max_overhead_ppm,
+                    .cpu_ns = request->max_cpu_ns },
     };
     int r = 0;
     const char *why = NULL;

@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "collect/target_budget.h"
 #include "rt/atomic.h"
 #include "session/hub_targets.h"
 #include "util/array.h"
@@ -25,6 +27,14 @@
 #define HS_PEAK_STEP_SHIFT 4 /* 1/16 */
 #define HS_PEAK_STEP_BYTES (1 << 16)
 #define HS_PEAK_PAUSE_NS   UINT64_C(1000000000)
+
+/* Our own time, where a session has a budget of it. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
 
 /* --- the registry's news ----------------------------------------------------------------------- */
 
@@ -129,6 +139,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     if (!session || session->error != 0) {
         return;
     }
+    uint64_t begin_ns = cpu_ns();
     if (hs_target_capture(target, now_ns, is_final, &snap) < 0) {
         hub->unreadable_count += !target->has_failed;
         target->has_failed = true;
@@ -136,6 +147,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     }
     hs_session_dump(session, snap);
     hs_snapshot_free(snap);
+    session->cpu_used_ns += cpu_ns() - begin_ns;
 }
 
 static void dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
@@ -331,20 +343,44 @@ static bool wants_dump(struct hs_target *target, uint64_t now_ns)
         /* Armed again when it has come down clearly. */
         target->is_above = is_above || (target->is_above && (uint64_t)live > limit - limit / 8);
     }
+    uint32_t rarity = ((struct hs_session *)target->owner)->cpu.rarity;
     if (settings->is_dumping_at_peak && now_ns >= target->peak_next_ns && peak > 0) {
         int64_t known = target->peak_known_bytes;
         if (peak - known > (known >> HS_PEAK_STEP_SHIFT) + HS_PEAK_STEP_BYTES) {
             target->peak_known_bytes = peak;
-            target->peak_next_ns = now_ns + HS_PEAK_PAUSE_NS;
+            target->peak_next_ns = now_ns + rarity * HS_PEAK_PAUSE_NS;
             is_wanted = true;
         }
     }
-    return is_wanted;
+    return is_wanted && rarity != 0;
 }
 
 static bool has_limits(const struct hs_session *session)
 {
     return session->settings.dump_above_bytes > 0 || session->settings.is_dumping_at_peak;
+}
+
+/* At one; returns when to look again. */
+static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
+{
+    struct hs_session *session = target->owner;
+    uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
+    uint64_t begin_ns = session->cpu.limit_ns ? cpu_ns() : 0;
+    hs_target_look(target, now_ns);
+    next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
+    uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
+    next_ns = next_ns < least_ns ? least_ns : next_ns;
+    uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
+    next_ns = budget_ns < next_ns ? budget_ns : next_ns;
+    session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
+    if (has_limits(session)) {
+        uint64_t limit_ns = now_ns + HS_LOOK_LIMIT_NS;
+        next_ns = limit_ns < next_ns ? limit_ns : next_ns;
+        if (wants_dump(target, now_ns)) {
+            hs_hub_dump(hub, target, now_ns, false);
+        }
+    }
+    return next_ns;
 }
 
 /* At recorded processes; returns when to look again. */
@@ -353,23 +389,26 @@ static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
-        if (!target->owner) {
-            continue;
+        if (target->owner) {
+            uint64_t at_ns = look_at(hub, target, now_ns);
+            next_ns = at_ns < next_ns ? at_ns : next_ns;
         }
-        next_ns = next_ns < now_ns + HS_LOOK_MAX_NS ? next_ns : now_ns + HS_LOOK_MAX_NS;
-        hs_target_look(target, now_ns);
-        next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
-        if (has_limits(target->owner)) {
-            uint64_t limit_ns = now_ns + HS_LOOK_LIMIT_NS;
-            next_ns = limit_ns < next_ns ? limit_ns : next_ns;
-            if (wants_dump(target, now_ns)) {
-                hs_hub_dump(hub, target, now_ns, false);
+    }
+    return next_ns;
+}
+
+/* What recording has cost us until now: sessions dump more rarely when it comes to their budget. */
+static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->session_count; i++) {
+        struct hs_session *session = hub->sessions[i];
+        bool is_changed = hs_session_keep_cpu_budget(session, now_ns);
+        for (size_t t = 0; is_changed && t < hub->registry.target_count; t++) {
+            if (hub->registry.targets[t]->owner == session) {
+                hs_target_spare_collector(hub->registry.targets[t], &session->cpu, now_ns);
             }
         }
     }
-    /* Many at once rather than one after the other: we need not be punctual. */
-    uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
-    return next_ns < least_ns ? least_ns : next_ns;
 }
 
 /* Schedules, and sessions that end; returns when the next thing is due. */
@@ -388,6 +427,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     if (hub->session_count > 0 && now_ns >= hub->look_ns) {
         hub->look_ns = look(hub, now_ns);
     }
+    keep_cpu_budgets(hub, now_ns);
     for (size_t i = 0; i < hub->session_count; i++) {
         const struct hs_session *session = hub->sessions[i];
         next_ns = session->end_ns < next_ns ? session->end_ns : next_ns;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/target_budget.h"
 #include "rt/base.h"
 #include "util/proc.h"
 
@@ -29,9 +30,24 @@ static uint64_t clock_ns(void)
 
 /* --- giving ------------------------------------------------------------------------------------ */
 
+static bool has_budget(const struct hs_session *session)
+{
+    const struct hs_budget_limits *limits = &session->settings.limits;
+    return limits->memory_bytes != 0 || limits->overhead_ppm != 0 || limits->cpu_ns != 0;
+}
+
+static void set_budget(const struct hs_session *session, struct hs_target *target)
+{
+    if (has_budget(session)) {
+        hs_target_set_budget(target, &session->settings.limits, session->settings.interval_bytes);
+        target->dump_rarity = session->cpu.rarity;
+    }
+}
+
 static void own(struct hs_target *target, struct hs_session *session)
 {
     target->owner = session;
+    set_budget(session, target);
     target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
     session->has_begun = true;
     hs_pid_list_add(&session->seen, target->pid);
@@ -45,6 +61,9 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
                                uint64_t now_ns)
 {
     uint64_t interval_bytes = session->settings.interval_bytes;
+    if (has_budget(session)) {
+        interval_bytes = hs_target_inherited_interval(target, interval_bytes);
+    }
     if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
         /* Its next region is this session's. */
         hs_pid_list_add(&session->expected, target->pid);
@@ -151,6 +170,9 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     if (!holder || give(target, holder, now_ns) != HS_HUB_RECORDED) {
         hs_target_end_session(target);
         return;
+    }
+    if (target->has_budget) {
+        hub->look_ns = now_ns;
     }
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *other = hub->sessions[i];

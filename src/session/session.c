@@ -71,6 +71,7 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
     }
     session->settings = *settings;
     *settings = (struct hs_session_settings){ 0 };
+    hs_cpu_budget_init(&session->cpu, session->settings.limits.cpu_ns);
     schedule(session, progress->start_ns);
     *ret_session = session;
     return 0;
@@ -303,11 +304,21 @@ static int write_unlisted(struct hs_session *session)
 
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
 {
-    uint64_t every_ns = session->settings.dump_every_ns;
+    uint64_t every_ns = hs_cpu_budget_stretch_ns(&session->cpu, session->settings.dump_every_ns);
     if (every_ns == 0 || now_ns < session->next_dump_ns) {
         return false;
     }
     session->next_dump_ns += (1 + (now_ns - session->next_dump_ns) / every_ns) * every_ns;
+    return true;
+}
+
+bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)
+{
+    if (!hs_cpu_budget_decide(&session->cpu, session->cpu_used_ns)) {
+        return false;
+    }
+    uint64_t every_ns = hs_cpu_budget_stretch_ns(&session->cpu, session->settings.dump_every_ns);
+    session->next_dump_ns = every_ns ? now_ns + every_ns : UINT64_MAX;
     return true;
 }
 

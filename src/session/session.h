@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/budget.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "symbol/symbol_wanted.h"
@@ -51,6 +52,7 @@ struct hs_session_settings {
     uint64_t dump_every_ns;    /* 0: only at the end */
     uint64_t dump_phase_ns;    /* before the first scheduled dump; 0: dump_every_ns */
     uint64_t duration_ns;      /* 0: until it is stopped */
+    struct hs_budget_limits limits;
 };
 
 /* Adds a pid, or a name or glob. -ENOMEM; -E2BIG: too many. */
@@ -104,6 +106,8 @@ struct hs_session {
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
     uint64_t idle_ns;          /* since when it has nobody left to record; 0: it has */
+    struct hs_cpu_budget cpu;  /* of us, for its sake: */
+    uint64_t cpu_used_ns;      /* dumps, and looking at its processes */
     uint64_t bytes;            /* handed to the sink */
     bool has_begun;            /* it got a process */
     uint64_t process_count;    /* process images that had their last dump */
@@ -149,6 +153,9 @@ int hs_session_refuse(struct hs_session *session, const struct hs_process_facts 
 
 /* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);
+
+/* After cpu_used_ns has grown. True: its dumps are rarer from now on. */
+bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns);
 
 /* The end of the trace: names, if they are wanted, and what is still buffered. Takes long. */
 int hs_session_finish(struct hs_session *session);

@@ -82,6 +82,15 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
             return "a name of a process is not empty";
         }
     }
+    if (settings->limits.memory_bytes > 0 && settings->limits.memory_bytes < HS_BUDGET_MEMORY_MIN) {
+        return "the memory budget must be at least 1M";
+    }
+    if (settings->limits.overhead_ppm > HS_BUDGET_OVERHEAD_MAX) {
+        return "the overhead budget must be at most 100%";
+    }
+    if (settings->limits.cpu_ns > HS_BUDGET_CPU_MAX_NS) {
+        return "the CPU budget must be at most a thousand days";
+    }
     if (settings->dump_phase_ns > 0 && settings->dump_every_ns == 0) {
         return "a phase belongs to dumps at intervals";
     }

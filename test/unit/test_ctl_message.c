@@ -225,6 +225,9 @@ static void test_requests(void **state)
     good.is_without_startup = true;
     good.dump_every_ns = 1000000000;
     good.session = (char *)"mine";
+    good.max_memory_bytes = UINT64_C(64) << 20;
+    good.max_overhead_ppm = 10000;
+    good.max_cpu_ns = 3000000000;
     struct hs_session_settings settings;
     const char *why;
     assert_int_equal(hs_start_settings(&good, &settings, &why), 0);
@@ -233,12 +236,14 @@ static void test_requests(void **state)
     assert_true(settings.is_taking_running && !settings.is_taking_startup &&
                 settings.is_symbolizing && settings.is_compressing);
     assert_string_equal(settings.name, "mine");
+    assert_true(settings.limits.memory_bytes == UINT64_C(64) << 20 &&
+                settings.limits.overhead_ppm == 10000 && settings.limits.cpu_ns == 3000000000);
     hs_session_settings_deinit(&settings);
 
     memset(long_name, 'x', sizeof(long_name) - 1);
     long_name[sizeof(long_name) - 1] = '\0';
-    Hs__Ctl__Start bad[9];
-    for (size_t i = 0; i < 9; i++) {
+    Hs__Ctl__Start bad[12];
+    for (size_t i = 0; i < 12; i++) {
         bad[i] = good;
     }
     bad[0].interval_bytes = 0;
@@ -252,7 +257,10 @@ static void test_requests(void **state)
     bad[7].is_without_running = true;
     uint32_t huge = UINT32_MAX;
     bad[8].pid = &huge;
-    for (size_t i = 0; i < 9; i++) {
+    bad[9].max_memory_bytes = 4096;
+    bad[10].max_overhead_ppm = 1000001;
+    bad[11].max_cpu_ns = UINT64_MAX;
+    for (size_t i = 0; i < 12; i++) {
         if (!why_not(&bad[i])) {
             fail_msg("request %zu", i);
         }

@@ -1,0 +1,194 @@
+/*
+ * Programs that cost a profiler much.
+ *
+ *   budget grow COUNT     a heap that only grows: COUNT blocks of 16 to 400 bytes, one of 16 of them freed at once
+ *   budget steps COUNT    the same in ten steps, each begun by a line on standard input
+ *   budget forks COUNT    the same, half of it in a forked child
+ *   budget busy SECONDS WORK [THREADS]   allocates and frees at two depths, with WORK rounds of arithmetic between,
+ *                         in turns through malloc and through libc's own function, which no profiler sees. Prints for
+ *                         each half second how much longer the first takes than the second, in percent of it
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "truth.h"
+
+SITE(site_small, malloc(n))
+SITE(site_medium, malloc(n))
+SITE(site_freed, malloc(n))
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void keep(void *p)
+{
+    __asm__ volatile("" : : "r"(p) : "memory");
+}
+
+static void grow(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t r = next_random(&random_state);
+        size_t n = 16 + r % 112;
+        if (i % 16 == 0) {
+            n = 16 + r % 384;
+            SITE_FREE(site_freed, site_freed(n), n);
+        } else if (i % 4 == 0) {
+            keep(site_medium(200 + r % 200));
+        } else {
+            keep(site_small(n));
+        }
+    }
+}
+
+static int grow_in_two(unsigned count)
+{
+    int status = 0;
+    grow(count / 2);
+    pid_t pid = truth_fork();
+    if (pid == 0) {
+        grow(count / 2);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    return status != 0;
+}
+
+/* --- busy -------------------------------------------------------------------------------------- */
+
+#define TURN_OPS 2000
+#define HELD     64
+
+void *__libc_malloc(size_t n);
+void __libc_free(void *p);
+
+struct allocator {
+    void *(*allocate)(size_t n);
+    void (*release)(void *p);
+};
+
+struct busy {
+    unsigned seconds, work;
+    int is_telling;
+};
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static __attribute__((noinline)) void *shallow(const struct allocator *a, size_t n)
+{
+    void *p = a->allocate(n);
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
+static __attribute__((noinline)) void *deep(const struct allocator *a, size_t n, unsigned depth)
+{
+    void *p = depth ? deep(a, n, depth - 1) : shallow(a, n);
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
+static __attribute__((noinline)) uint64_t turn(const struct allocator *a, uint64_t *state,
+                                               void **held, unsigned work)
+{
+    uint64_t begin = cpu_ns();
+    for (unsigned i = 0; i < TURN_OPS; i++) {
+        uint64_t r = next_random(state);
+        size_t n = 32 + r % 992;
+        void **slot = &held[(r >> 32) % HELD];
+        a->release(*slot);
+        *slot = r & 1 << 20 ? shallow(a, n) : deep(a, n, r >> 21 & 15);
+        for (unsigned k = 0; k < work; k++) {
+            next_random(state);
+        }
+    }
+    return cpu_ns() - begin;
+}
+
+static void *be_busy(void *arg)
+{
+    const struct busy *busy = arg;
+    const struct allocator seen = { malloc, free }, unseen = { __libc_malloc, __libc_free };
+    void *held_seen[HELD] = { 0 }, *held_unseen[HELD] = { 0 };
+    uint64_t state = 88172645463325252ULL + (uintptr_t)&state;
+    for (unsigned half = 0; half < 2 * busy->seconds; half++) {
+        uint64_t seen_ns = 0, unseen_ns = 0, turns = 0;
+        while (seen_ns + unseen_ns < 500000000) {
+            /* Who comes first changes, as does what the caches know. */
+            if (turns++ & 1) {
+                seen_ns += turn(&seen, &state, held_seen, busy->work);
+                unseen_ns += turn(&unseen, &state, held_unseen, busy->work);
+            } else {
+                unseen_ns += turn(&unseen, &state, held_unseen, busy->work);
+                seen_ns += turn(&seen, &state, held_seen, busy->work);
+            }
+        }
+        if (busy->is_telling) {
+            printf("%.3f %.0f\n", ((double)seen_ns / (double)unseen_ns - 1) * 100,
+                   (double)unseen_ns / (double)(turns * TURN_OPS));
+            fflush(stdout);
+        }
+    }
+    for (unsigned i = 0; i < HELD; i++) {
+        free(held_seen[i]);
+        __libc_free(held_unseen[i]);
+    }
+    return NULL;
+}
+
+static int run_busy(unsigned seconds, unsigned work, unsigned threads)
+{
+    struct busy quiet = { seconds, work, 0 }, telling = { seconds, work, 1 };
+    pthread_t ids[64];
+    for (unsigned i = 1; i < threads && i < 64; i++) {
+        pthread_create(&ids[i], NULL, be_busy, &quiet);
+    }
+    be_busy(&telling);
+    for (unsigned i = 1; i < threads && i < 64; i++) {
+        pthread_join(ids[i], NULL);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char line[64];
+    static char out[64];
+    if (argc > 3 && strcmp(argv[1], "busy") == 0) {
+        return run_busy((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
+                        argc > 4 ? (unsigned)atoi(argv[4]) : 1);
+    }
+    if (argc < 3) {
+        return 2;
+    }
+    if (strcmp(argv[1], "forks") == 0) {
+        return grow_in_two((unsigned)atoi(argv[2]));
+    }
+    if (strcmp(argv[1], "steps") == 0) {
+        setvbuf(stdin, line, _IOFBF, sizeof(line));
+        setvbuf(stdout, out, _IOFBF, sizeof(out));
+        for (unsigned i = 0; i < 10 && fgetc(stdin) != EOF; i++) {
+            grow((unsigned)atoi(argv[2]) / 10);
+            puts("done");
+            fflush(stdout);
+        }
+    } else {
+        grow((unsigned)atoi(argv[2]));
+    }
+    return 0;
+}
