@@ -209,17 +209,18 @@ def test_a_quiet_program_keeps_its_interval(run, program):
 
 @pytest.mark.slow
 def test_overhead_ends_near_its_budget(run, program):
-    """Half of the program's time goes through malloc, so that 1 % of all of it are 2 % of that."""
+    """Half of the program's time goes through malloc, so that 1 % of all of it are 2 % of that. What a few samples cost no
+    interval can lower."""
     lost = {}
-    for round_ in range(3):
-        for name, options in {"none": ["-i", "1T"], "all": [], "some": ["--max-overhead", "1%"]}.items():
+    for _ in range(3):
+        for name, options in {"few": ["-i", "64M"], "all": [], "some": ["--max-overhead", "1%"]}.items():
             done = run([program, "busy", 4, 60], *options)
             assert done.status == 0
             lost.setdefault(name, []).append(slower_by(done.stdout))
     found = {name: statistics.median(shares) for name, shares in lost.items()}
     print(found)
-    assert found["all"] - found["none"] > 6, "too little to be saved"
-    assert found["some"] - found["none"] < 3, found
+    assert found["all"] - found["few"] > 6, "too little to be saved"
+    assert found["some"] - found["few"] < 2.7, found
 
 
 # --- the collector's own time ---------------------------------------------------------------------
