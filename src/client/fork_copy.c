@@ -213,7 +213,7 @@ static bool write_head(const struct copy *c)
     if (!part) {
         return false;
     }
-    struct hs_region_control_v1 *control = (struct hs_region_control_v1 *)part;
+    struct hs_region_control_v1 *control = (void *)part;
     const struct hs_region_control_v1 *old = &hs_control_page.control;
     control->magic = HS_REGION_MAGIC;
     control->interval_bytes = hs_load_relaxed(&old->interval_bytes);
