@@ -425,6 +425,9 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     if (process->has_head) {
         close_dump(load, process, false);
     }
+    for (uint32_t i = 0; i < process->change_count; i++) {
+        hs_builder_change(load->builder, &process->changes[i]);
+    }
     if (process->is_superseded) {
         return;
     }
@@ -439,9 +442,6 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     }
     for (uint32_t i = 0; i < process->thread_count; i++) {
         hs_builder_thread(load->builder, &process->threads[i]);
-    }
-    for (uint32_t i = 0; i < process->change_count; i++) {
-        hs_builder_change(load->builder, &process->changes[i]);
     }
     for (uint32_t i = 0; i < 16; i++) {
         hs_loss_add(load->builder, process->process, hs_loss_of_client(i), process->lost_count[i]);
