@@ -141,6 +141,10 @@ int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const 
         r = wait_for_answer(sock, patience, &answer);
     }
     close(sock);
+    if (r == -ETIMEDOUT) {
+        hs_message("the daemon does not answer; its log may say why");
+        return HS_EXIT_STATUS_FAILED;
+    }
     if (r < 0) {
         hs_message("the daemon %s: %s",
                    r == -ECONNRESET ? "hung up" : "does not answer as it should", strerror(-r));

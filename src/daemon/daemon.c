@@ -22,6 +22,8 @@
 #define HS_TURN_EVENTS_MAX 64
 /* Names of functions take at most two minutes. */
 #define HS_STOP_MAX_NS UINT64_C(150000000000)
+/* Not to fill the log with one complaint. */
+#define HS_COMPLAINT_NS UINT64_C(60000000000)
 
 static uint64_t read_clock(clockid_t id)
 {
@@ -116,6 +118,20 @@ void hs_daemon_post_board(struct hs_daemon *daemon)
     }
 }
 
+/* Programs that come now wait until others are gone, and so do commands, which would only see a daemon that does not
+ * answer. */
+static void complain(struct hs_daemon *daemon, uint64_t now_ns)
+{
+    struct rlimit limit = { 0 };
+    if (hs_hub_is_deaf(daemon->hub) && now_ns >= daemon->complaint_ns) {
+        daemon->complaint_ns = now_ns + HS_COMPLAINT_NS;
+        getrlimit(RLIMIT_NOFILE, &limit);
+        hs_daemon_log("no descriptor is left of %llu: who connects now has to wait until programs "
+                      "end; start the daemon with a higher limit (ulimit -Hn, LimitNOFILE=)",
+                      (unsigned long long)limit.rlim_cur);
+    }
+}
+
 /* --- life -------------------------------------------------------------------------------------- */
 
 static void signals(sigset_t *ret_set)
@@ -136,7 +152,7 @@ void hs_daemon_block_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error of writing */
 }
 
-/* Two descriptors a process that announced itself. */
+/* Two descriptors a process that announced itself, three a session. */
 static void raise_limits(void)
 {
     struct rlimit limit;
@@ -262,6 +278,7 @@ int hs_daemon_run(struct hs_daemon *daemon)
     for (;;) {
         uint64_t now_ns = hs_daemon_mono_ns();
         uint64_t until_ns = hs_hub_turn(daemon->hub, now_ns);
+        complain(daemon, now_ns);
         uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
         if (daemon->is_stopping) {

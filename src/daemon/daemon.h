@@ -49,8 +49,8 @@ struct hs_order;
 struct hs_attacher;
 struct hs_kept_target;
 
-#define HS_PEERS_MAX  128
-#define HS_ORDERS_MAX 128
+#define HS_PEERS_MAX  512
+#define HS_ORDERS_MAX 512
 
 struct hs_daemon {
     bool is_system;
@@ -62,7 +62,8 @@ struct hs_daemon {
     int epoll_fd;
     int signal_fd;
     uint64_t start_real_ns;
-    uint64_t stop_ns; /* when it is over at the latest; only while it is stopping */
+    uint64_t stop_ns;      /* when it is over at the latest; only while it is stopping */
+    uint64_t complaint_ns; /* when it may say again that it has no descriptors */
     struct hs_source hub_source, signal_source;
     struct hs_peer *peers[HS_PEERS_MAX];
     size_t peer_count;

@@ -18,7 +18,7 @@
 #include "daemon/peer.h"
 #include "daemon/start_settings.h"
 
-#define HS_ORDERS_OF_USER_MAX 32 /* not done */
+#define HS_ORDERS_OF_USER_MAX 128 /* not done */
 #define HS_ORDERS_DONE_MAX    16
 
 /* --- life -------------------------------------------------------------------------------------- */

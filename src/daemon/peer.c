@@ -14,7 +14,7 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/requests.h"
 
-#define HS_PEERS_OF_USER_MAX 16
+#define HS_PEERS_OF_USER_MAX 144 /* as many as may wait for sessions to end, and some */
 #define HS_SILENCE_MAX_NS    UINT64_C(10000000000)
 #define HS_TEXT_BYTES        4096
 

@@ -444,6 +444,5 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
 {
     hs_registry_turn(&hub->registry, now_ns);
     uint64_t next_ns = keep_time(hub, now_ns);
-    bool is_deaf = hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
-    return is_deaf && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
+    return hs_hub_is_deaf(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
 }

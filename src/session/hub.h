@@ -114,6 +114,12 @@ static inline int hs_hub_fd(const struct hs_hub *hub)
     return hs_registry_fd(&hub->registry);
 }
 
+/* Has it no descriptors for those who come? They wait until others are gone. */
+static inline bool hs_hub_is_deaf(const struct hs_hub *hub)
+{
+    return hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
+}
+
 /* Does what there is to do, without waiting; returns when to come back at the latest (CLOCK_MONOTONIC;
  * UINT64_MAX: when there is news). */
 uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns);
