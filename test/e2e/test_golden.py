@@ -1,0 +1,175 @@
+"""Clients of older installations with today's daemon: test/golden/README.md says what is kept."""
+
+import lzma
+import pathlib
+import platform
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, clean_env
+from daemon import Daemon, wait_until
+from truth import new_truth
+
+GOLDEN = ROOT / "test" / "golden"
+CLIENTS = sorted(GOLDEN.glob(f"client-v*-{platform.machine()}.so.xz"))
+REGIONS = sorted(GOLDEN.glob("region-v*.xz"))
+
+
+class OldClients(Daemon):
+    """Today's daemon, whose programs were started with another client."""
+
+    library = None
+
+    def preloaded(self, **env):
+        return clean_env(LD_PRELOAD=self.library, **self.env, **env)
+
+
+@pytest.fixture
+def daemon(dist, heapscope, report, tmp_path):
+    folder = tmp_path / "daemon"
+    folder.mkdir()
+    daemon = OldClients(dist, heapscope, report, folder)
+    yield daemon
+    daemon.stop_all()
+
+
+@pytest.fixture(params=CLIENTS or [None], ids=lambda path: path.name if path else "none")
+def old(request, daemon, tmp_path):
+    if not request.param:
+        pytest.skip(f"no client was kept for {platform.machine()}")
+    daemon.library = tmp_path / "client.so"
+    daemon.library.write_bytes(lzma.open(request.param).read())
+    return daemon
+
+
+def test_there_are_some():
+    assert REGIONS and list(GOLDEN.glob("client-v*"))
+
+
+# --- clients ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", [["threads", "churn"], ["family"], ["processes", "fork"]], ids=" ".join)
+def test_from_the_first_allocation(old, target, tmp_path, program):
+    truth = new_truth(tmp_path)
+    old.begin("-n", f"{program[0]}-*", "-i", 1)
+    assert old.run([target(program[0], "-pthread"), *program[1:]], env={"TRUTH_FILE": truth}) == 0
+    old.measured(old.stop(), truth).assert_exact()
+
+
+def test_sessions_one_after_the_other(old, target, tmp_path, report):
+    """Begun on a program that runs, ended, begun anew; with a snapshot on the way."""
+    truth = new_truth(tmp_path)
+    program = old.phases(target, truth)
+    for phase in range(3):
+        old.begin("-p", program.pid, "-i", 1)
+        program.step()
+        done = old.ask("snapshot", "-q", "-p", program.pid, "-o", tmp_path / "now.pftrace")
+        assert done.returncode == 0, done.stderr
+        measured = old.measured(old.stop(), truth)
+        site = f"site_phase{phase}"
+        assert measured.sites == {site: measured.truth[site]} and not measured.losses
+        assert report(tmp_path / "now.pftrace")["totals"]["live"] == measured.report["totals"]["live"]
+    program.step()
+    assert program.end() == 0
+
+
+def test_a_daemon_that_was_there_before(old, target):
+    """It is killed in the midst of a session, and the program goes on."""
+    program = old.phases(target)
+    old.begin("-p", program.pid, "-i", 1)
+    program.step()
+    old.end(by=9)
+    program.step()
+    old.start()
+    program.step()
+    assert program.end() == 0
+
+
+# --- regions ------------------------------------------------------------------------------------
+
+PEER = """
+import array, fcntl, lzma, os, socket, struct, sys, time
+data = lzma.open(sys.argv[1]).read()
+hello, at = data[:64], 64
+fd = os.memfd_create("region", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+os.ftruncate(fd, struct.unpack_from("<Q", hello, 24)[0])
+while at < len(data):
+    off, size = struct.unpack_from("<QQ", data, at)
+    os.pwrite(fd, data[at + 16:at + 16 + size], off)
+    at += 16 + size
+# The header, behind the control page: it began just now.
+clocks = [time.clock_gettime_ns(c) for c in (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
+os.pwrite(fd, struct.pack("<QQQ", *clocks), 4096 + 24)
+version = struct.unpack("<I", os.pread(fd, 4, 4096 + 8))[0]
+os.pwrite(fd, struct.pack("<I", version + int(sys.argv[3])), 4096 + 8)
+fcntl.fcntl(fd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+    sock.connect(sys.argv[2])
+    sock.sendmsg([hello], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+os.close(fd)
+print("said", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=REGIONS, ids=lambda path: path.name)
+def replay(request, daemon):
+    """replay(HOW_MUCH_NEWER): a process that hands over a region as if it had written it."""
+    script = daemon.folder / "golden-peer.py"
+    script.write_text(PEER)
+    started = []
+
+    def call(newer=0):
+        command = [sys.executable, script, request.param, daemon.socket, str(newer)]
+        process = subprocess.Popen(list(map(str, command)), env=clean_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        started.append(process)
+        assert process.stdout.readline() == "said\n"
+        return process
+
+    yield call
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def phases_of(report):
+    """What is known of phases.c: (allocated bytes, count, live bytes, count) of its sites, without their names."""
+    assert report["losses"] == []
+    return sorted((s["alloc"]["bytes"], s["alloc"]["count"], s["live"]["bytes"], s["live"]["count"])
+                  for s in report["stacks"] if s["alloc"]["count"] == 200)
+
+
+KNOWN = [(20000, 200, 0, 0), (20200, 200, 0, 0), (20400, 200, 10200, 100)]
+
+
+def test_a_region_is_read(daemon, replay, report, tmp_path):
+    name = daemon.begin("-n", "golden-peer.py", "--no-running", "-i", 1)
+    process = replay()
+    wait_until(lambda: daemon.session(name)["running_count"] == 1)
+    assert daemon.session(name)["sample_count"] >= 600
+    done = daemon.ask("snapshot", "-q", "-p", process.pid, "-o", tmp_path / "now.pftrace")
+    assert done.returncode == 0, done.stderr
+    process.kill()
+    process.wait()
+    wait_until(lambda: daemon.session(name)["running_count"] == 0)
+    last = daemon.stop(name).report("--top", "all", "--view", "alloc_objects")
+    now = report(tmp_path / "now.pftrace", "--top", "all", "--view", "alloc_objects")
+    assert phases_of(last) == phases_of(now) == KNOWN
+    assert pathlib.Path(last["processes"][0]["cmdline"]).name == "phases" and last["processes"][0]["is_from_startup"]
+
+
+def test_a_region_of_a_version_to_come(daemon, replay):
+    """It cannot be read, and does no harm."""
+    name = daemon.begin("-n", "golden-peer.py", "--no-running", "-i", 1)
+    process = replay(newer=1)
+    other = replay()
+    wait_until(lambda: daemon.session(name)["process_count"] == 1)
+    assert process.poll() is None
+    for one in (process, other):
+        one.kill()
+        one.wait()
+    wait_until(lambda: daemon.session(name)["running_count"] == 0)
+    assert [p["pid"] for p in daemon.stop(name).report()["processes"]] == [other.pid]
