@@ -1,10 +1,8 @@
 """heapscoped among peers that mean harm, and among users: who may have what, decided by the kernel's word."""
 
-import array
 import os
 import random
 import shutil
-import socket
 import struct
 import subprocess
 import tempfile
@@ -12,14 +10,13 @@ import pathlib
 
 import pytest
 from daemon import Daemon, wait_until
+from daemon_peer import ERROR, LIST, SNAPSHOT, START, STOP, answer, connect, field, head, send
 
 from conftest import clean_env
 
 NOBODY = 65534
 OTHER = 1
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-START, STOP, LIST, SNAPSHOT = 2, 4, 6, 8
-ERROR = 0
 
 
 @pytest.fixture
@@ -47,45 +44,6 @@ def make(dist, heapscope, report, folder):
     yield call
     for daemon in made:
         daemon.stop_all()
-
-
-def connect(daemon):
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    sock.settimeout(10)
-    sock.connect(str(daemon.socket))
-    return sock
-
-
-def head(kind, body=b"", magic=0x31304C5443534548, version=1, length=None, flags=0):
-    return struct.pack("<QIIII", magic, version, kind, len(body) if length is None else length, flags) + body
-
-
-def send(sock, data, fds=()):
-    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    sock.sendmsg([data], rights)
-
-
-def answer(sock):
-    """The kind and body of what comes back; None: it hung up."""
-    try:
-        data = sock.recv(65536)
-    except ConnectionResetError:
-        return None
-    return (struct.unpack_from("<I", data, 12)[0], data[24:]) if data else None
-
-
-def varint(n):
-    out = b""
-    while n >= 0x80:
-        out, n = out + bytes([n & 0x7F | 0x80]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    """A protobuf field: a number, or text."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def sleeper(daemon, **who):

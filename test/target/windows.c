@@ -3,18 +3,24 @@
  * block n of a thread is n bytes long. So at any moment the blocks of a thread are WINDOW or WINDOW + 1
  * neighbours in size, from whatever side one looks, and a snapshot that mixes two moments shows.
  *
- *     windows SECONDS [THREADS] [causal | moves]
+ *     windows SECONDS [THREADS] [causal | moves | hangs]
  *
  * Each thread allocates at a site of its own: site_0 .. site_3. With `causal` the thread of site_1 allocates
  * block n only when that of site_0 has got its block n. With `moves` each thread has WINDOW blocks of 64
  * bytes, and, once all threads have theirs, again and again frees one and allocates it at another site.
+ *
+ * With `hangs` the thread that gets SIGUSR1 stands still for ever where it is, perhaps in the midst of malloc, whose lock
+ * it then keeps from all others; with SIGUSR2 it runs in circles there. All signals are blocked meanwhile.
  */
+#include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WINDOW  3000
 #define THREADS 4
@@ -86,6 +92,24 @@ static void *play(void *arg)
     return NULL;
 }
 
+static void hang(int sig)
+{
+    for (;;) {
+        if (sig == SIGUSR1) {
+            pause();
+        }
+    }
+}
+
+static void prepare_to_hang(void)
+{
+    struct sigaction action = { .sa_handler = hang };
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
+    mallopt(M_ARENA_MAX, 1); /* and so one lock for all threads */
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
@@ -98,6 +122,9 @@ int main(int argc, char **argv)
     is_moving = argc > 3 && strcmp(argv[3], "moves") == 0;
     if (count > THREADS || count == 0) {
         return 2;
+    }
+    if (argc > 3 && strcmp(argv[3], "hangs") == 0) {
+        prepare_to_hang();
     }
     pthread_barrier_init(&filled, NULL, (unsigned)count);
     for (uintptr_t i = 1; i < count; i++) {

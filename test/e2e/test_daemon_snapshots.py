@@ -1,0 +1,206 @@
+"""Snapshots through the daemon of processes that cannot help: stopped, hung, dying. Each is an instant.
+
+test/target/windows.c holds a window of blocks whose sizes are neighbours (see test_run_snapshots.py). Whatever became of
+the program, and wherever its threads stand, the blocks of each in a snapshot are such a window. Two forms of
+each test: of a program with the library preloaded, and of one that was attached to while it ran.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import clean_env
+from daemon import Daemon, wait_until
+from daemon_peer import connect, take_snapshot
+from resident import need_ptrace
+from test_run_snapshots import CYCLE, WINDOW, read_sites
+
+COUNTS = [20, pytest.param(1000, marks=pytest.mark.slow)]
+
+
+def is_window(count, total):
+    """Are there `count` neighbours among 1 .. CYCLE, 1 .. CYCLE, ... of that sum?"""
+    plain = total - count * (count + 1) // 2
+    if count == 0 or (plain % count == 0 and 0 <= plain // count <= CYCLE - count):
+        return total == 0 or count > 0
+    # The last j of a cycle, and the first ones of the next.
+    return any(j * (2 * CYCLE - j + 1) // 2 + (count - j) * (count - j + 1) // 2 == total for j in range(1, count))
+
+
+def bad_windows(report):
+    """What is in it that no instant can have: {site: (live, alloc)}. A block of a thread may be on its way."""
+    bad = {}
+    for site, (live, alloc) in read_sites(report).items():
+        count = round(live["count"])
+        is_full = count in (WINDOW, WINDOW + 1) or (alloc["count"] <= WINDOW + 2 and count >= alloc["count"] - 2)
+        if not is_full or not is_window(count, round(live["bytes"])):
+            bad[site] = (live, alloc)
+    return bad
+
+
+def figures(report):
+    return sorted((s["live"]["bytes"], s["live"]["count"], s["alloc"]["count"]) for s in report["stacks"])
+
+
+@pytest.fixture
+def daemon(dist, heapscope, report, tmp_path):
+    folder = tmp_path / "daemon"
+    folder.mkdir()
+    daemon = Daemon(dist, heapscope, report, folder)
+    yield daemon
+    daemon.stop_all()
+
+
+class Looker:
+    """Takes snapshots of a process: most by the protocol, every tenth by the command."""
+
+    def __init__(self, daemon, report, folder):
+        self.daemon, self.report, self.folder = daemon, report, folder
+        self.sock = connect(daemon)
+        self.count = self.longest_s = 0
+
+    def take(self, pid):
+        """A report; None: the process is gone."""
+        file = self.folder / "now.pftrace"
+        self.count += 1
+        start_s = time.monotonic()
+        if self.count % 10 == 0:
+            done = self.daemon.ask("snapshot", "-q", "-p", pid, "-o", file)
+            trace = done.stderr if done.returncode else None
+        else:
+            trace = take_snapshot(self.sock, pid)
+            self.longest_s = max(self.longest_s, time.monotonic() - start_s)
+            if isinstance(trace, bytes):
+                file.write_bytes(trace)
+        if isinstance(trace, str):
+            assert "not announced itself" in trace or "not recorded by any session" in trace, trace
+            self.count -= 1
+            return None
+        return self.report(file, "--top", "all", "--view", "alloc_objects")
+
+    def check(self, report, threads):
+        """One instant, of all threads, with nothing lost."""
+        assert bad_windows(report) == {}, self.count
+        assert len(read_sites(report)) == threads
+        assert report["losses"] == []
+
+
+@pytest.fixture
+def looker(daemon, report, tmp_path):
+    looker = Looker(daemon, report, tmp_path)
+    yield looker
+    looker.sock.close()
+
+
+@pytest.fixture(params=["preloaded", "attached"])
+def start(request, daemon, looker, target):
+    """start(THREADS): windows.c, recorded in a session of its own; its process and the session's name. It hangs when it
+    is told."""
+    started = []
+
+    def call(threads):
+        command = [target("windows", "-pthread", "-O2"), "3600", str(threads), "hangs"]
+        if request.param == "preloaded":
+            name = daemon.begin("-n", "windows-*", "--no-running", "-i", 1)
+            process = subprocess.Popen(command, env=daemon.preloaded())
+            started.append(process)
+        else:
+            process = subprocess.Popen(command, env=clean_env())
+            started.append(process)
+            time.sleep(0.05)
+            name = daemon.begin("-p", process.pid, "-i", 1)
+        wait_until(lambda: daemon.client(process.pid))
+        wait_until(lambda: len(read_sites(looker.take(process.pid))) == threads, "not all threads begin")
+        return process, name
+
+    if request.param == "attached":
+        need_ptrace()
+    yield call
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def end(daemon, process, name, report):
+    """The process is killed; the session's last dump is an instant, too."""
+    process.kill()
+    process.wait()
+    wait_until(lambda: daemon.client(process.pid) is None)
+    if daemon.session(name)["state"] == "running":
+        daemon.ask("stop", name)
+    wait_until(lambda: daemon.session(name)["state"] == "done")
+    data = report(daemon.session(name)["path"], "--top", "all", "--view", "alloc_objects")
+    assert bad_windows(data) == {}
+    assert [(p["pid"], p["exit_signal"]) for p in data["processes"]] == [(process.pid, signal.SIGKILL)]
+
+
+def stop_signal(pid):
+    os.kill(pid, signal.SIGSTOP)
+    stat = f"/proc/{pid}/stat"
+    wait_until(lambda: open(stat).read().rpartition(")")[2].split()[0] == "T")
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_stopped(start, daemon, looker, report, count):
+    process, name = start(3)
+    last = None
+    while looker.count < count:
+        time.sleep(random.random() / 50)
+        stop_signal(process.pid)
+        seen = [looker.take(process.pid) for _ in range(8)]
+        for one in seen:
+            looker.check(one, 3)
+        assert all(figures(one) == figures(seen[0]) for one in seen)
+        assert figures(seen[0]) != last  # it had gone on
+        last = figures(seen[0])
+        os.kill(process.pid, signal.SIGCONT)
+    print(f"\n{looker.count} snapshots, the longest {looker.longest_s * 1000:.1f} ms")
+    end(daemon, process, name, report)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("how", ["deadlock", "circles"])
+def test_hung(start, daemon, looker, report, how, count):
+    """One thread hangs for ever, with all signals blocked, wherever it was; in half of the cases with malloc's lock."""
+    deadlocks = 0
+    while looker.count < count or (count >= 1000 and not deadlocks):
+        process, name = start(3)
+        time.sleep(random.random() / 50)
+        os.kill(process.pid, signal.SIGUSR1 if how == "deadlock" else signal.SIGUSR2)
+        time.sleep(0.05)
+        seen = []
+        for _ in range(20):
+            seen.append(looker.take(process.pid))
+            looker.check(seen[-1], 3)
+        deadlocks += figures(seen[0]) == figures(seen[-1])
+        if looker.count % 40 == 20:
+            # It cannot be asked, and need not be.
+            done = daemon.stop(name)
+            assert bad_windows(done.report("--top", "all", "--view", "alloc_objects")) == {}
+            process.kill()
+            process.wait()
+        else:
+            end(daemon, process, name, report)
+    print(f"\n{looker.count} snapshots, {deadlocks} deadlocks, the longest {looker.longest_s * 1000:.1f} ms")
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_dying(start, daemon, looker, report, count):
+    """Snapshots without a pause, and SIGKILL in the midst of them."""
+    died = 0
+    while looker.count < count:
+        process, name = start(1 + died % 4)
+        killer = threading.Timer(random.random() / 5, process.kill)
+        killer.start()
+        while (seen := looker.take(process.pid)) is not None:
+            looker.check(seen, 1 + died % 4)
+        killer.join()
+        process.wait()
+        died += 1
+        end(daemon, process, name, report)
+    print(f"\n{looker.count} snapshots of {died} processes, the longest {looker.longest_s * 1000:.1f} ms")
