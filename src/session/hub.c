@@ -411,6 +411,13 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
     }
 }
 
+/* Nobody was there so far, perhaps. */
+void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns)
+{
+    uint64_t soon_ns = now_ns + HS_LOOK_MIN_NS;
+    hub->look_ns = hub->look_ns < soon_ns ? hub->look_ns : soon_ns;
+}
+
 /* Schedules, and sessions that end; returns when the next thing is due. */
 static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
 {

@@ -171,9 +171,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
         hs_target_end_session(target);
         return;
     }
-    if (target->has_budget) {
-        hub->look_ns = now_ns;
-    }
+    hs_hub_look_soon(hub, now_ns);
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *other = hub->sessions[i];
         if (other != holder && is_meant(other, &arrival) &&

@@ -34,3 +34,6 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
 /* A dump of a target for its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);
+
+/* There is somebody to be looked at. */
+void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns);

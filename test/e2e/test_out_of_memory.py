@@ -7,6 +7,7 @@ import time
 
 import pytest
 from conftest import clean_env
+from daemon import Daemon, wait_until
 from resident import Attached, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
 
@@ -83,3 +84,28 @@ def test_attached(cgroup, dist, report, target, tmp_path):
         program.kill()
         program.wait()
     assert_last_profile(report(tmp_path / "x.pftrace", "--top", "all", "--view", "alloc_objects"), truth)
+
+
+@pytest.mark.parametrize("how", ["preloaded", "attached"])
+def test_session(cgroup, dist, heapscope, report, target, tmp_path, how):
+    """By a daemon, which is in another cgroup."""
+    truth, file = new_truth(tmp_path), tmp_path / "x.pftrace"
+    if how == "attached":
+        need_ptrace()
+    daemon = Daemon(dist, heapscope, report, tmp_path)
+    env = daemon.preloaded(TRUTH_FILE=truth) if how == "preloaded" else clean_env(TRUTH_FILE=truth)
+    program = subprocess.Popen([target("hungry")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        program.stdout.readline()
+        (cgroup / "cgroup.procs").write_text(str(program.pid))
+        name = daemon.begin("-p", program.pid, "-i", 1, "-o", file)
+        wait_until(lambda: daemon.session(name)["running_count"] == 1)
+        time.sleep(0.5)
+        program.stdin.write("go\n")
+        program.stdin.flush()
+        wait_until(lambda: daemon.session(name)["state"] == "done")
+    finally:
+        program.kill()
+        program.communicate()
+        daemon.stop_all()
+    assert_last_profile(report(file, "--top", "all", "--view", "alloc_objects"), truth)

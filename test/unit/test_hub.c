@@ -633,6 +633,32 @@ static void test_dumps_at_limits(void **state)
     process_deinit(&p);
 }
 
+/* Of a session that had nobody to look at when it began. */
+static void test_a_process_that_comes_later_is_looked_at(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    struct hs_session_settings settings = everything;
+    settings.dump_above_bytes = 1 << 20;
+    struct hs_session *session = start(&world, &trace, &settings, "hs-later", 0);
+    assert_true(hs_hub_turn(world.hub, now_ns()) == UINT64_MAX);
+    process_init(&p, "hs-later", 4096);
+    announce(world.hub, &p);
+    uint64_t t = now_ns();
+    assert_true(hs_hub_turn(world.hub, t) <= t + SECOND / 4);
+    p.w.control->live_bytes = 2 << 20;
+    hs_hub_turn(world.hub, t + SECOND);
+    assert_int_equal(session->dump_count, 1);
+    assert_true(p.w.control->collector_ms > 0);
+    hs_hub_stop(world.hub, session, now_ns());
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
 static void test_settings_that_make_no_sense(void **state)
 {
     (void)state;
@@ -678,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_processes_without_a_client),
         cmocka_unit_test(test_dumps_at_limits),
+        cmocka_unit_test(test_a_process_that_comes_later_is_looked_at),
         cmocka_unit_test(test_settings_that_make_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
