@@ -1,0 +1,198 @@
+"""Sessions of servers that fork their workers: each process's profile adds up, with what it inherited.
+
+Another library counts the blocks of each process (test/target/heap_witness.c), and must come to the same sums, bytes and
+blocks, live and allocated, where inherited blocks count as allocated in the child.
+"""
+
+import pathlib
+import shutil
+import tempfile
+import threading
+import time
+
+import pytest
+from daemon import Daemon, wait_until
+from fork_servers import NOBODY, SERVERS, Nginx, Postgres, Prefork, Sums, Witness
+from resident import need_ptrace
+
+
+@pytest.fixture
+def folder():
+    """With a short path, as sockets need it, and open to other users."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def daemon(dist, heapscope, report, folder):
+    place = folder / "daemon"
+    place.mkdir()
+    place.chmod(0o777)
+    daemon = Daemon(dist, heapscope, report, place, user=NOBODY.get("user"))
+    yield daemon
+    daemon.stop_all()
+
+
+@pytest.fixture
+def server(request, folder):
+    place = folder / "server"
+    place.mkdir()
+    place.chmod(0o777)
+    return request.param(place)
+
+
+def begin(daemon, *args):
+    return daemon.begin(*args, **NOBODY)
+
+
+def of_report(report):
+    """All that a report of one process has."""
+    totals = report["totals"]
+    return Sums(*(round(totals[k][q]) for k in ("live", "alloc") for q in ("bytes", "count")))
+
+
+class Judge:
+    """Holds what the session says of each process against the witness."""
+
+    def __init__(self, daemon, witness, report, folder):
+        self.daemon, self.witness, self.report, self.folder = daemon, witness, report, folder
+
+    def look(self, pid, options):
+        """Of one process, at a moment in which it does nothing: the report, and the witness's sums."""
+        file = self.folder / "now.pftrace"
+        for _ in range(100):
+            before = self.witness.sums(pid)
+            done = self.daemon.ask("snapshot", "-q", "--no-symbolize", "-p", pid, "-o", file)
+            assert done.returncode == 0, done.stderr
+            if self.witness.sums(pid) == before:
+                return self.report(file, *options), before
+            time.sleep(0.02)
+        raise AssertionError(f"process {pid} is never idle")
+
+    def check(self, pids, *options):
+        reports = {}
+        for pid in pids:
+            report, told = self.look(pid, options)
+            assert report["losses"] == [], pid
+            assert of_report(report) == told, (pid, report["processes"])
+            reports[pid] = report
+        return reports
+
+
+def by_stack(report, what):
+    """{stack: (bytes, count)}, of frames as they are named."""
+    found = {}
+    for stack in report["stacks"]:
+        key = tuple(f["function"] for f in stack["frames"])
+        amounts = stack[what]
+        had = found.get(key, (0, 0))
+        found[key] = (had[0] + amounts["bytes"], had[1] + amounts["count"])
+    return {key: amounts for key, amounts in found.items() if any(amounts)}
+
+
+def check_inherited(master, worker):
+    """Of each stack from before the fork the worker has what the master still has: it has done nothing since."""
+    told, has = by_stack(worker, "alloc"), by_stack(master, "live")
+    of_master = by_stack(master, "alloc").keys()
+    inherited = {stack: amounts for stack, amounts in told.items() if stack in of_master}
+    assert inherited == has
+    assert len(inherited) > 20 and len(told) > len(inherited)
+
+
+def few_or_many(few, many):
+    """Each server, some times with the quick tests, more often with the slow ones."""
+    return [pytest.param(kind, times, id=f"{kind.name}-{times}", marks=[pytest.mark.slow] if times == many or kind is Postgres
+                         else []) for kind in SERVERS for times in (few, many)]
+
+
+# Quick ones, one of each way; and the others.
+QUICK = [(Nginx, "startup"), (Prefork, "dormant")]
+WAYS = [pytest.param(kind, how, id=f"{kind.name}-{how}", marks=[] if (kind, how) in QUICK else [pytest.mark.slow])
+        for kind in SERVERS for how in ("startup", "dormant", "attached")]
+
+
+@pytest.mark.parametrize("server, how", WAYS, indirect=["server"])
+def test_each_process_adds_up(daemon, server, how, target, report, folder):
+    witness = Witness(target("heap_witness", "-shared", "-fPIC"), server.folder / "witness")
+    client = str(daemon.dist / "lib" / "libheapscope_preload.so")
+    if how == "attached":
+        need_ptrace()
+    if how == "startup":
+        name = begin(daemon, "-n", server.name, "-i", 1, "--no-running")
+    preload = witness.library if how == "attached" else f"{client}:{witness.library}"
+    server.begin(LD_PRELOAD=preload, HEAP_WITNESS=witness.place, **daemon.env)
+    judge = Judge(daemon, witness, report, folder)
+    with server:
+        processes = [server.pid, *server.workers()]
+        if how != "startup":
+            server.load(1)
+            time.sleep(0.2)
+            name = begin(daemon, "-p", server.pid, "-i", 1)
+            wait_until(lambda: daemon.client(server.pid) and daemon.client(server.pid).get("session") == name)
+            time.sleep(0.3)
+            witness.begin([server.pid, *server.workers()])
+            # What a process does while its client is brought in only the witness may have seen, or the other way round.
+            processes, older = [], set(server.workers())
+            server.renew()
+        server.load(1)
+        time.sleep(0.3)
+        reports = judge.check(processes, "--top", "all", "--view", "alloc_objects")
+        if how == "startup" and server.has_idle_master:
+            for worker in server.workers():
+                check_inherited(reports[server.pid], reports[worker])
+        server.renew()
+        server.load(1)
+        time.sleep(0.3)
+        recorded = [server.pid, *(p for p in server.workers() if how != "attached" or p not in older)]
+        reports = judge.check(recorded)
+        done = daemon.stop(name)
+        for pid in recorded:
+            assert of_report(done.report("--pid", pid)) == of_report(reports[pid])
+    server.end()
+
+
+@pytest.mark.parametrize("how", ["preloaded", "attached"])
+@pytest.mark.parametrize("server, times", few_or_many(6, 200), indirect=["server"])
+def test_sessions_come_and_go_under_load(daemon, server, how, times):
+    """No request fails, no process dies, and the last session is as good as the first."""
+    client = str(daemon.dist / "lib" / "libheapscope_preload.so")
+    if how == "attached":
+        need_ptrace()
+    server.begin(**({"LD_PRELOAD": client, **daemon.env} if how == "preloaded" else {}))
+    failed, counts = [], []
+
+    def load():
+        try:
+            server.load(max(2, times // 4))
+        except BaseException as error:  # noqa: B902: told below
+            failed.append(error)
+
+    with server:
+        before = server.workers()
+        loader = threading.Thread(target=load)
+        loader.start()
+        # Of postgres those that serve now, which end with the load.
+        while loader.is_alive() and len(counts) < times:
+            pids = [w for p in [server.pid, *server.workers()] for w in ("-p", p)]
+            done = daemon.ask("start", *pids, "-i", 4096, "-o", daemon.folder / f"{len(counts)}.pftrace", **NOBODY)
+            if done.returncode != 0:
+                # Those of the last session are still let go of.
+                assert "another attempt to attach" in done.stderr or "records 0 processes" in done.stderr, done.stderr
+                time.sleep(0.05)
+                continue
+            name = done.stdout.strip()
+            time.sleep(0.05)
+            session = daemon.session(name)
+            done = daemon.ask("stop", "-q", name)
+            assert done.returncode == 0 or "no process was recorded" in done.stderr, done.stderr
+            counts.append(session["sample_count"])
+        loader.join()
+        assert not failed, failed
+        assert set(before) <= set(server.workers()), "a worker died"
+        print(f"\n{len(counts)} sessions, {sum(counts)} samples")
+        # Some while the load had not begun yet, or was over.
+        later = counts[len(counts) // 2:]
+        assert len(counts) >= 4 and sum(n > 0 for n in later) >= len(later) // 2, counts
+    server.end()
