@@ -20,8 +20,10 @@ KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.ts
 CLIENT = variants.DIST / "lib" / "libheapscope_preload.so"
 FEW, MANY = 500, 2500
 
-# name: interval, depth of the stack, function that is counted
+# name: interval (None: it announced itself to a daemon, and nobody profiles it), depth of the stack, function that is counted
 OPERATIONS = {
+    "malloc, dormant": (None, 10, "counted_malloc"),
+    "free, dormant": (None, 10, "counted_free"),
     "malloc, not sampled": (1 << 40, 10, "counted_malloc"),
     "free, not sampled": (1 << 40, 10, "counted_free"),
     "malloc, sampled, depth 10": (1, 10, "counted_malloc"),
@@ -56,15 +58,21 @@ def run(program, work, interval, depth, function, count):
     out = os.path.join(work, "callgrind.out")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         name = "heapscope-instructions-%d" % os.getpid()
-        listener.bind("\0" + name)
+        path = os.path.join(work, "sock")
+        listener.bind("\0" + name if interval else path)
         listener.listen(8)
-        env = dict(os.environ, LD_PRELOAD=str(CLIENT), HEAPSCOPE_COLLECTOR=name,
-                   HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1", HEAPSCOPE_SEED="1")
+        env = dict(os.environ, LD_PRELOAD=str(CLIENT), HEAPSCOPE_SEED="1")
+        if interval:
+            env.update(HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1")
+        else:
+            env.update(HEAPSCOPE_SOCKET=path)
         subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
                         "--toggle-collect=" + function, program, str(depth), str(count)], env=env,
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         listener.setblocking(False)
         listener.accept()[0].close()  # raises when the client never came
+    if not interval:
+        os.unlink(path)
     return own_cost(out, CLIENT.name)
 
 
