@@ -65,7 +65,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '0.5% 1% 2% 5%' -- "$cur")
             return
             ;;
-        start:--min-memory | start:--dump-phase | start:--session)
+        start:--min-memory | *:--dump-phase | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -77,12 +77,13 @@ _heapscope()
     local options='--help'
     case $command in
         run)
-            options+=' --interval --output --quiet --dump-every --no-follow --no-symbolize --no-compress --top --'
+            options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
+            options+=' --no-follow --no-symbolize --no-compress --top --'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
-            options+=' --name --interval --output --duration --quiet --dump-every --dump-above --dump-at-max --no-follow'
-            options+=' --no-symbolize --no-compress --top'
+            options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
+            options+=' --dump-above --no-follow --no-symbolize --no-compress --top'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         start)

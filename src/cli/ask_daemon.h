@@ -24,3 +24,10 @@ enum hs_ask_patience {
 int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
                   size_t fd_count, enum hs_ask_patience patience,
                   struct hs_ctl_message *ret_answer);
+
+/* What others that ask have to say as well: that the environment names no socket; that nobody answers at a path;
+ * and what became of asking `who`, 0 or -errno. Each returns the exit status. */
+int hs_ask_say_bad_socket(void);
+int hs_ask_say_nobody(const char *path, int error);
+int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *who,
+                struct hs_ctl_message *ret_answer);

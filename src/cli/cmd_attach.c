@@ -22,24 +22,25 @@
 #include "cli/args.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
+#include "cli/dump_options.h"
 #include "cli/message.h"
 #include "cli/present.h"
 #include "collect/attachment.h"
 #include "collect/eligibility.h"
 #include "session/admission.h"
+#include "session/desk.h"
 #include "session/hub.h"
 #include "util/array.h"
 #include "util/human.h"
 #include "util/parse.h"
 #include "util/selfpath.h"
 
-#define HS_PRELOAD_NAME      "libheapscope_preload.so"
-#define HS_INTERVAL_DEFAULT  4096
-#define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
-#define HS_DURATION_MIN_NS   UINT64_C(1000000)
-#define HS_TIME_MAX_NS       (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
-#define HS_PATIENCE_NS       UINT64_C(10000000000)
-#define HS_PATIENCE_END_NS   UINT64_C(10000000000)
+#define HS_PRELOAD_NAME     "libheapscope_preload.so"
+#define HS_INTERVAL_DEFAULT 4096
+#define HS_DURATION_MIN_NS  UINT64_C(1000000)
+#define HS_TIME_MAX_NS      (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
+#define HS_PATIENCE_NS      UINT64_C(10000000000)
+#define HS_PATIENCE_END_NS  UINT64_C(10000000000)
 
 struct attach {
     struct hs_session_settings settings;
@@ -52,6 +53,7 @@ struct attach {
     const char *path;
     struct hs_run_file file;
     struct hs_listener listener;
+    struct hs_desk desk;
     struct hs_hub *hub;
     struct hs_session *session;
     bool is_over;
@@ -109,11 +111,7 @@ static int parse(struct attach *a, int argc, char **argv)
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
                         HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
         HS_OPT_FLAG('q', "quiet", &a->is_quiet, "no summary; errors are still printed"),
-        HS_OPT_DURATION(0, "dump-every", "DURATION", &s->dump_every_ns, HS_DUMP_EVERY_MIN_NS,
-                        HS_TIME_MAX_NS, "also record the state at these intervals"),
-        HS_OPT_SIZE(0, "dump-above", "SIZE", &s->dump_above_bytes, 1, UINT64_C(1) << 62,
-                    "also when the live heap of a process grows beyond this"),
-        HS_OPT_FLAG(0, "dump-at-max", &s->is_dumping_at_peak, "also when it is larger than ever"),
+        HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following, "leave alone the children they fork"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
@@ -314,6 +312,12 @@ static void remember_all(struct attach *a)
     }
 }
 
+static void end_early(struct attach *a)
+{
+    remember_all(a);
+    hs_hub_stop(a->hub, a->session, now_ns());
+}
+
 static void take_signal(struct attach *a, int signal_fd)
 {
     struct signalfd_siginfo info;
@@ -321,8 +325,7 @@ static void take_signal(struct attach *a, int signal_fd)
         if (info.ssi_signo == SIGUSR1) {
             hs_hub_dump_all(a->hub, now_ns());
         } else {
-            remember_all(a);
-            hs_hub_stop(a->hub, a->session, now_ns());
+            end_early(a);
         }
     }
 }
@@ -333,6 +336,9 @@ static void record(struct attach *a, int signal_fd)
         uint64_t now = now_ns();
         remember_all(a);
         uint64_t until = hs_hub_turn(a->hub, now);
+        if (a->desk.is_stop_asked && !a->is_over) {
+            end_early(a);
+        }
         if (a->is_over) {
             break;
         }
@@ -361,13 +367,50 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static bool has_target(const void *ctx, const struct hs_target *target)
+{
+    const struct attach *a = ctx;
+    return target->owner == a->session && !target->has_ended;
+}
+
+static void look(const void *ctx, struct hs_desk_figures *ret_figures)
+{
+    const struct hs_session *session = ((const struct attach *)ctx)->session;
+    *ret_figures = (struct hs_desk_figures){ .ended_process_count = session->process_count,
+                                             .ended_sample_count = session->ended_sample_count,
+                                             .dump_count = session->dump_count,
+                                             .file_bytes = session->bytes };
+}
+
+static void on_peer(void *ctx, int connection_fd)
+{
+    struct attach *a = ctx;
+    hs_desk_serve(&a->desk, connection_fd, now_ns());
+}
+
+static void open_desk(struct attach *a)
+{
+    a->desk = (struct hs_desk){ .command = "attach",
+                                .registry = &a->hub->registry,
+                                .settings = &a->session->settings,
+                                .path = a->path,
+                                .has = has_target,
+                                .look = look,
+                                .ctx = a,
+                                .can_stop = true };
+    hs_desk_open(&a->desk);
+}
+
 static int open_hub(struct attach *a)
 {
     a->listener.fd = -1;
-    int r = a->is_following ? hs_listener_open(&a->listener) : 0;
-    const struct hs_hub_config config = {
-        .listener = a->listener, .on_over = on_over, .attach = bring_in, .judge = judge, .ctx = a
-    };
+    int r = hs_listener_open(&a->listener);
+    const struct hs_hub_config config = { .listener = a->listener,
+                                          .on_peer = on_peer,
+                                          .on_over = on_over,
+                                          .attach = bring_in,
+                                          .judge = judge,
+                                          .ctx = a };
     return r < 0 ? r : hs_hub_new(&config, &a->hub);
 }
 
@@ -384,6 +427,8 @@ static int open_all(struct attach *a)
     }
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
+    } else {
+        open_desk(a);
     }
     return r;
 }
@@ -416,8 +461,12 @@ static int finish(struct attach *a)
                                         .lost = "the profile is lost",
                                         .stack_count = (uint32_t)a->stack_count,
                                         .is_quiet = a->is_quiet };
-    return hs_present_file(&present, hs_session_finish(a->session)) < 0 ? HS_EXIT_STATUS_FAILED
-                                                                        : HS_EXIT_STATUS_DONE;
+    int r = hs_present_file(&present, hs_session_finish(a->session));
+    hs_desk_close(&a->desk, &(struct hs_desk_outcome){ .error = r < 0 ? strerror(-r) : NULL,
+                                                       .file_bytes = a->session->bytes,
+                                                       .process_count = a->session->process_count,
+                                                       .dump_count = a->session->dump_count });
+    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
 }
 
 static int profile(struct attach *a)
@@ -426,6 +475,7 @@ static int profile(struct attach *a)
     int status = HS_EXIT_STATUS_FAILED;
     if (open_all(a) == 0 && start(a) == 0) {
         record(a, signal_fd);
+        a->hub = hs_hub_free(a->hub); /* nobody is answered while names are looked up */
         let_go(a);
         status = finish(a);
     } else {
@@ -459,6 +509,7 @@ int hs_cmd_attach(int argc, char **argv)
             status = profile(&a);
         }
     }
+    hs_desk_close(&a.desk, &(struct hs_desk_outcome){ .error = "it could not begin" });
     hs_session_free(a.session);
     hs_hub_free(a.hub);
     hs_run_file_abort(&a.file);

@@ -14,11 +14,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
+#include "cli/dump_options.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/present.h"
@@ -29,26 +31,22 @@
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
 #include "rt/text.h"
+#include "session/desk.h"
 #include "session/trace_names.h"
 #include "trace/trace_writer.h"
 #include "util/selfpath.h"
 
-#define HS_PRELOAD_NAME      "libheapscope_preload.so"
-#define HS_INTERVAL_DEFAULT  4096
-#define HS_INTERVAL_MAX      (UINT64_C(1) << 40)
-#define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
-#define HS_DUMP_EVERY_MAX_NS (UINT64_C(1000) * 3600 * UINT64_C(1000000000))
+#define HS_PRELOAD_NAME     "libheapscope_preload.so"
+#define HS_INTERVAL_DEFAULT 4096
 
 struct run {
-    uint64_t interval_bytes;
-    uint64_t dump_every_ns;
+    struct hs_session_settings settings; /* what of them a program's own run knows */
     uint64_t stack_count;
     struct hs_budget_limits limits;
     const char *output;
     bool is_quiet;
     bool is_following;
-    bool is_symbolizing;
-    bool is_compressing;
+    bool is_dumping_at_usr1;
     char **program; /* and its arguments */
     struct hs_preflight preflight;
     char preload_path[PATH_MAX];
@@ -57,6 +55,9 @@ struct run {
     struct hs_run_file file;
     struct hs_trace_writer *writer;
     struct hs_symbol_wanted wanted;
+    struct hs_collector *collector;
+    struct hs_desk desk;
+    struct hs_desk_figures figures;
     struct hs_collector_result result;
 };
 
@@ -64,17 +65,20 @@ static int parse(struct run *run, int argc, char **argv)
 {
     struct hs_budget_opts budget = { 0 };
     const struct hs_opt options[] = {
-        HS_OPT_SIZE('i', "interval", "BYTES", &run->interval_bytes, 1, HS_INTERVAL_MAX,
+        HS_OPT_SIZE('i', "interval", "BYTES", &run->settings.interval_bytes, 1,
+                    HS_SESSION_INTERVAL_MAX,
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "where the trace goes (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
-        HS_OPT_DURATION(0, "dump-every", "DURATION", &run->dump_every_ns, HS_DUMP_EVERY_MIN_NS,
-                        HS_DUMP_EVERY_MAX_NS, "also record the state at these intervals"),
+        HS_OPTS_DUMPS(&run->settings.dumps),
+        HS_OPT_FLAG(0, "dump-on-usr1", &run->is_dumping_at_usr1,
+                    "also at SIGUSR1 to heapscope, which is not passed on then"),
         HS_OPT_FLAG_OFF(0, "no-follow", &run->is_following,
                         "leave alone the programs that the program starts"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &run->is_symbolizing, "leave names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &run->is_compressing, "write the file as it is"),
+        HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
+                        "leave names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing, "write the file as it is"),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
@@ -97,8 +101,10 @@ static int parse(struct run *run, int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
+        const char *wrong = hs_dump_wishes_check(&run->settings.dumps);
         hs_message_set_quiet(run->is_quiet);
-        status = hs_budget_opts_take(&spec, &budget, &run->limits);
+        status = wrong ? hs_args_fail(&spec, "%s", wrong)
+                       : hs_budget_opts_take(&spec, &budget, &run->limits);
     }
     return status;
 }
@@ -134,7 +140,7 @@ static int start_file(struct run *run, pid_t pid)
     }
     const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
                                                    .sink_ctx = &run->file,
-                                                   .is_compressing = run->is_compressing };
+                                                   .is_compressing = run->settings.is_compressing };
     r = hs_trace_writer_new(&config, &run->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(run->writer);
@@ -150,7 +156,9 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 {
     struct run *run = ctx;
     int r = hs_trace_writer_dump(run->writer, snap);
-    if (r == 0 && run->is_symbolizing) {
+    run->figures.dump_count++;
+    run->figures.ended_process_count += snap->is_final;
+    if (r == 0 && run->settings.is_symbolizing) {
         r = hs_symbol_packets_add_snapshot(&run->wanted, snap);
     }
     return r;
@@ -187,7 +195,7 @@ static void finish_file(struct run *run)
         .is_quiet = run->is_quiet,
     };
     int r = run->result.sink_error;
-    if (r == 0 && run->is_symbolizing) {
+    if (r == 0 && run->settings.is_symbolizing) {
         add_names(run);
     }
     if (r == 0) {
@@ -216,35 +224,79 @@ static void outlive_signals(void)
     }
 }
 
+/* --- what others ask --------------------------------------------------------------------------- */
+
+static bool has_target(const void *ctx, const struct hs_target *target)
+{
+    (void)ctx;
+    return !target->has_ended;
+}
+
+static void look(const void *ctx, struct hs_desk_figures *ret_figures)
+{
+    const struct run *run = ctx;
+    *ret_figures = run->figures;
+    ret_figures->file_bytes = run->file.bytes;
+    ret_figures->ended_sample_count = hs_collector_ended_sample_count(run->collector);
+}
+
+static void on_peer(void *ctx, int connection_fd)
+{
+    struct run *run = ctx;
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    hs_desk_serve(&run->desk, connection_fd,
+                  (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec);
+}
+
+static void open_desk(struct run *run)
+{
+    /* Whom it is about, as `list` tells it. */
+    hs_session_settings_add_name(&run->settings, hs_text_base_name(run->program[0]));
+    run->desk = (struct hs_desk){ .command = "run",
+                                  .registry = hs_collector_registry(run->collector),
+                                  .settings = &run->settings,
+                                  .path = run->file_path,
+                                  .has = has_target,
+                                  .look = look,
+                                  .ctx = run };
+    hs_desk_open(&run->desk);
+}
+
+/* --- all --------------------------------------------------------------------------------------- */
+
 static int record(struct run *run)
 {
     const struct hs_collector_config config = {
         .path = run->preflight.path,
         .argv = run->program,
         .preload_path = run->preload_path,
-        .interval_bytes = run->interval_bytes,
-        .dump_every_ns = run->dump_every_ns,
+        .interval_bytes = run->settings.interval_bytes,
+        .dumps = run->settings.dumps,
+        .is_dumping_at_usr1 = run->is_dumping_at_usr1,
         .limits = run->limits,
         .is_following = run->is_following,
         .sink = take_snapshot,
         .sink_ctx = run,
+        .on_peer = on_peer,
+        .peer_ctx = run,
     };
-    struct hs_collector *collector;
     int status = HS_EXIT_STATUS_FAILED;
-    int r = hs_collector_new(&config, &collector);
+    int r = hs_collector_new(&config, &run->collector);
     if (r < 0) {
         hs_message("cannot start %s: %s", run->program[0], strerror(-r));
         return status;
     }
-    if (start_file(run, hs_collector_pid(collector)) == 0) {
-        r = hs_collector_run(collector, &run->result);
+    if (start_file(run, hs_collector_pid(run->collector)) == 0) {
+        open_desk(run);
+        r = hs_collector_run(run->collector, &run->result);
         if (r < 0) {
             status = say_not_started(run, -r);
         } else {
             outlive_signals();
             status = status_of(&run->result);
         }
-        collector = hs_collector_free(collector);
+        run->collector = hs_collector_free(run->collector);
         signal(SIGPIPE, SIG_IGN); /* who reads our messages may have gone; freeing gave it back */
         if (r == 0) {
             hs_run_words_gaps(run->program[0], &run->result, run->preflight.defines_malloc);
@@ -253,17 +305,17 @@ static int record(struct run *run)
             }
         }
     }
-    hs_collector_free(collector);
+    hs_collector_free(run->collector);
     return status;
 }
 
 int hs_cmd_run(int argc, char **argv)
 {
-    struct run run = { .interval_bytes = HS_INTERVAL_DEFAULT,
+    struct run run = { .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
+                                     .is_symbolizing = true,
+                                     .is_compressing = true },
                        .stack_count = 3,
                        .is_following = true,
-                       .is_symbolizing = true,
-                       .is_compressing = true,
                        .file = { .out.fd = -1, .spool_fd = -1 } };
     reserve_standard_fds();
     int status = parse(&run, argc, argv);
@@ -288,6 +340,8 @@ int hs_cmd_run(int argc, char **argv)
     status = record(&run);
     hs_trace_writer_free(run.writer);
     hs_symbol_wanted_deinit(&run.wanted);
+    hs_session_settings_deinit(&run.settings);
+    hs_desk_close(&run.desk, &(struct hs_desk_outcome){ .error = NULL });
     hs_run_file_abort(&run.file);
     return status;
 }

@@ -1,11 +1,12 @@
 /*
  * heapscope snapshot: the live heap of a recorded process as it is now.
  *
- * The daemon answers with a trace in memory, without names, and its session goes on as if nothing had happened.
+ * Whoever records it (a daemon, run, attach) answers with a trace in memory, without names, and goes on as if nothing
+ * had happened.
  * Names are looked up here, with the user's own rights; then it is a trace, or a profile of pprof's kind, by the
  * name of the file.
  *
- * See       daemon/requests.c, docs/man/heapscope-snapshot.1
+ * See       session/answers.h, cli/recorded.h, docs/man/heapscope-snapshot.1
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/recorded.h"
 #include "ctl/ctl.pb-c.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
@@ -168,8 +170,7 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
         r = hs_profile_load_memory(s->trace, s->trace_bytes, &profile, NULL);
     }
     if (r != 0) {
-        hs_message("what the daemon sent is no snapshot%s%s", r < 0 ? ": " : "",
-                   r < 0 ? strerror(-r) : "");
+        hs_message("what came is no snapshot%s%s", r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
         return HS_EXIT_STATUS_FAILED;
     }
     if (!s->output) {
@@ -188,10 +189,14 @@ static int ask(struct snapshot *s)
 {
     Hs__Ctl__Snapshot request = HS__CTL__SNAPSHOT__INIT;
     struct hs_ctl_message answer = { 0 };
-    request.has_pid = s->pid != 0;
-    request.pid = (uint32_t)s->pid;
-    request.name = (char *)(uintptr_t)s->name;
-    int status = hs_ask_daemon(HS_CTL_SNAPSHOT, &request.base, NULL, 0, HS_ASK_SOON, &answer);
+    struct hs_place place;
+    int status = hs_recorded_find((uint32_t)s->pid, s->name, &place, &request.pid);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    request.has_pid = true;
+    int r = hs_place_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
+    status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "who records it", &answer);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
@@ -229,8 +234,10 @@ int hs_cmd_snapshot(int argc, char **argv)
         .summary = "write the live heap of a recorded process as it is now",
         .operands_usage = "",
         .footer =
-            "The process must be in a session ('heapscope start'), which goes on undisturbed.\n"
-            "Neither -p nor -n is needed when just one process is recorded.",
+            "The process must be recorded: by 'heapscope run', by 'heapscope attach', or by a\n"
+            "session of the daemon ('heapscope start'). That goes on undisturbed.\n"
+            "Neither -p nor -n is needed when just one process is recorded.\n"
+            "HEAPSCOPE_SOCKET: without -p, only the daemon at this socket is asked.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

@@ -20,6 +20,7 @@
 #include "cli/ask_daemon.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
+#include "cli/dump_options.h"
 #include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"
@@ -40,11 +41,10 @@ struct start {
     const char *session;
     bool is_all, is_quiet;
     bool is_taking_startup, is_taking_running, is_symbolizing, is_compressing;
-    bool is_dumping_at_peak;
-    uint64_t interval_bytes, min_anon_bytes, dump_above_bytes;
-    uint64_t dump_every_ns, dump_phase_ns, duration_ns;
     struct hs_budget_opts budget;
     struct hs_budget_limits limits;
+    uint64_t interval_bytes, min_anon_bytes, duration_ns;
+    struct hs_dump_wishes dumps;
     char default_path[160];
     struct hs_outfile file;
     int folder_fd;
@@ -69,14 +69,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
                       "where the trace goes (default heapscope.NAME.DATE-TIME.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_TIME_MIN_NS,
                         HS_TIME_MAX_NS, "how long (default: until 'heapscope stop')"),
-        HS_OPT_DURATION(0, "dump-every", "DURATION", &s->dump_every_ns, HS_TIME_MIN_NS,
-                        HS_TIME_MAX_NS, "also record the state at these intervals"),
-        HS_OPT_DURATION(0, "dump-phase", "DURATION", &s->dump_phase_ns, HS_TIME_MIN_NS,
-                        HS_TIME_MAX_NS, "the first of these dumps after so long"),
-        HS_OPT_FLAG(0, "dump-at-max", &s->is_dumping_at_peak,
-                    "also record the state when a process's memory reaches a new peak"),
-        HS_OPT_SIZE(0, "dump-above", "SIZE", &s->dump_above_bytes, 1, UINT64_MAX,
-                    "also record the state when a process's memory passes this"),
+        HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG_OFF(0, "no-running", &s->is_taking_running, "leave alone what runs already"),
         HS_OPT_FLAG_OFF(0, "no-startup", &s->is_taking_startup, "leave alone what starts later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
@@ -138,8 +131,9 @@ static int parse(struct start *s, int argc, char **argv)
     if (!s->is_taking_running && !s->is_taking_startup) {
         return hs_args_fail(spec, "--no-running and --no-startup leave nothing to profile");
     }
-    if (s->dump_phase_ns > 0 && s->dump_every_ns == 0) {
-        return hs_args_fail(spec, "--dump-phase goes with --dump-every");
+    const char *wrong = hs_dump_wishes_check(&s->dumps);
+    if (wrong) {
+        return hs_args_fail(spec, "%s", wrong);
     }
     if (s->session && !hs_session_is_name(s->session)) {
         return hs_args_fail(spec, "--session: a name is at most 63 letters, digits, '.', '_', '-'");
@@ -294,12 +288,12 @@ static void fill_request(const struct start *s, const char *path, Hs__Ctl__Start
     request->is_without_startup = !s->is_taking_startup;
     request->is_without_running = !s->is_taking_running;
     request->is_without_names = !s->is_symbolizing;
-    request->is_dumping_at_peak = s->is_dumping_at_peak;
+    request->is_dumping_at_peak = s->dumps.is_at_peak;
     request->has_dump_above_bytes = request->has_dump_every_ns = request->has_dump_phase_ns =
         request->has_duration_ns = true;
-    request->dump_above_bytes = s->dump_above_bytes;
-    request->dump_every_ns = s->dump_every_ns;
-    request->dump_phase_ns = s->dump_phase_ns;
+    request->dump_above_bytes = s->dumps.above_bytes;
+    request->dump_every_ns = s->dumps.every_ns;
+    request->dump_phase_ns = s->dumps.phase_ns;
     request->duration_ns = s->duration_ns;
     request->has_max_memory_bytes = request->has_max_overhead_ppm = request->has_max_cpu_ns = true;
     request->max_memory_bytes = s->limits.memory_bytes;

@@ -1,16 +1,17 @@
 /*
- * heapscope stop: ends a session of the daemon, and waits until its file is whole.
+ * heapscope stop: ends a session of the daemon, or an attach of another terminal, and waits until its file is whole.
  *
- * See       daemon/requests.c, docs/man/heapscope-stop.1
+ * See       daemon/requests.c, session/desk.h, docs/man/heapscope-stop.1
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/ask_daemon.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/places.h"
 #include "cli/progress.h"
 #include "ctl/ctl.pb-c.h"
 #include "util/human.h"
@@ -43,6 +44,46 @@ static int say_stopped(const Hs__Ctl__Stopped *stopped)
     return hs_args_finish_output();
 }
 
+static bool has_session(struct hs_place *place, const char *session)
+{
+    Hs__Ctl__List request = HS__CTL__LIST__INIT;
+    struct hs_ctl_message answer = { 0 };
+    bool is_found = false;
+    if (place->is_daemon ||
+        hs_place_ask(place, HS_CTL_LIST, &request.base, HS_PATIENCE_SHORT_MS, &answer) < 0) {
+        return false;
+    }
+    Hs__Ctl__Listed *listed = hs__ctl__listed__unpack(
+        NULL, answer.kind == HS_CTL_LISTED ? answer.body_bytes : 0, answer.body);
+    for (size_t i = 0; listed && i < listed->n_sessions; i++) {
+        const char *name = listed->sessions[i]->session;
+        is_found |= name && strcmp(name, session) == 0;
+    }
+    hs__ctl__listed__free_unpacked(listed, NULL);
+    hs_ctl_message_deinit(&answer);
+    return is_found;
+}
+
+/* attach.PID, as 'heapscope list' calls it: asks that process. False: there is no such one that records. */
+static bool stop_recording(const Hs__Ctl__Stop *request, struct hs_ctl_message *answer,
+                           int *ret_status)
+{
+    static struct hs_places places;
+    const char *session = request->session;
+    if (!session || !strchr(session, '.') || hs_places_find(true, &places) < 0) {
+        return false;
+    }
+    for (size_t i = 0; i < places.count; i++) {
+        if (has_session(&places.items[i], session)) {
+            int r = hs_place_ask(&places.items[i], HS_CTL_STOP, &request->base,
+                                 HS_PATIENCE_FOREVER_MS, answer);
+            *ret_status = hs_ask_take(r, HS_CTL_STOP, answer, session, answer);
+            return true;
+        }
+    }
+    return false;
+}
+
 int hs_cmd_stop(int argc, char **argv)
 {
     bool is_quiet = false;
@@ -53,7 +94,8 @@ int hs_cmd_stop(int argc, char **argv)
         .command = "stop",
         .summary = "end a session, and wait until its file is whole",
         .operands_usage = "[SESSION]",
-        .footer = "SESSION may be left out when there is just one. Prints the file's name.",
+        .footer = "SESSION may be left out when the daemon has just one. Prints the file's name.\n"
+                  "attach.PID is a 'heapscope attach' in another terminal.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
         .operands_max = 1,
@@ -70,7 +112,9 @@ int hs_cmd_stop(int argc, char **argv)
     if (!is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);
     }
-    status = hs_ask_daemon(HS_CTL_STOP, &request.base, NULL, 0, HS_ASK_FOREVER, &answer);
+    if (!stop_recording(&request, &answer, &status)) {
+        status = hs_ask_daemon(HS_CTL_STOP, &request.base, NULL, 0, HS_ASK_FOREVER, &answer);
+    }
     hs_progress_over();
     if (status != HS_EXIT_STATUS_DONE) {
         return status;

@@ -37,7 +37,7 @@ static const struct command record_commands[] = {
 static const struct command daemon_commands[] = {
     { "start", hs_cmd_start, "begin to profile processes, by name or pid" },
     { "stop", hs_cmd_stop, "end a session, and wait until its file is whole" },
-    { "list", hs_cmd_list, "show sessions, and programs that can be profiled" },
+    { "list", hs_cmd_list, "show what is recorded, by whom, and what it costs now" },
     { "snapshot", hs_cmd_snapshot, "write the live heap of a recorded process as it is now" },
 };
 

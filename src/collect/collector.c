@@ -35,9 +35,10 @@ struct hs_collector {
         *root_last; /* the program's newest image that has ended; the last one, perhaps */
     bool has_root_image;
     int sink_error;
-    uint64_t next_dump_ns;
+    uint64_t next_dump_ns; /* UINT64_MAX: none is scheduled */
     struct hs_cpu_budget cpu;
     uint64_t cpu_start_ns;
+    uint64_t ended_sample_count;
     uint64_t bad_count;
     const char *bad_why;
 };
@@ -86,6 +87,7 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
 static void finish_target(struct hs_collector *c, struct hs_target *target)
 {
     dump(c, target, true);
+    c->ended_sample_count += hs_target_sample_count(target);
     hs_target_close(target);
 }
 
@@ -113,6 +115,12 @@ static void on_end(void *ctx, struct hs_target *target)
     }
 }
 
+static void on_peer(void *ctx, int connection_fd)
+{
+    const struct hs_collector *c = ctx;
+    c->config.on_peer(c->config.peer_ctx, connection_fd);
+}
+
 int hs_collector_new(const struct hs_collector_config *config, struct hs_collector **ret_collector)
 {
     struct hs_collector *c = calloc(1, sizeof(*c));
@@ -123,7 +131,13 @@ int hs_collector_new(const struct hs_collector_config *config, struct hs_collect
     c->relay.fd = -1;
     c->registry.epoll_fd = -1;
     c->registry.listener.fd = -1;
-    int r = hs_registry_open(&c->registry, on_end, c);
+    struct hs_registry_config registry = { .on_end = on_end,
+                                           .on_peer = config->on_peer ? on_peer : NULL,
+                                           .ctx = c };
+    int r = hs_listener_open(&registry.listener);
+    if (r == 0) {
+        r = hs_registry_open_with(&c->registry, &registry);
+    }
     if (r == 0) {
         const struct hs_launch_spec spec = { .path = config->path,
                                              .argv = config->argv,
@@ -145,6 +159,16 @@ int hs_collector_new(const struct hs_collector_config *config, struct hs_collect
 pid_t hs_collector_pid(const struct hs_collector *collector)
 {
     return collector->pid;
+}
+
+struct hs_registry *hs_collector_registry(struct hs_collector *collector)
+{
+    return &collector->registry;
+}
+
+uint64_t hs_collector_ended_sample_count(const struct hs_collector *collector)
+{
+    return collector->ended_sample_count;
 }
 
 struct hs_collector *hs_collector_free(struct hs_collector *collector)
@@ -203,21 +227,10 @@ static void keep_cpu_budget(struct hs_collector *c, uint64_t now)
     for (size_t i = 0; i < c->registry.target_count; i++) {
         hs_target_spare_collector(c->registry.targets[i], &c->cpu, now);
     }
-    if (c->config.dump_every_ns > 0) {
-        uint64_t every_ns = hs_cpu_budget_stretch_ns(&c->cpu, c->config.dump_every_ns);
+    if (c->config.dumps.every_ns > 0) {
+        uint64_t every_ns = hs_cpu_budget_stretch_ns(&c->cpu, c->config.dumps.every_ns);
         c->next_dump_ns = every_ns ? now + every_ns : UINT64_MAX;
     }
-}
-
-/* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
-static bool take_due_dump(struct hs_collector *c, uint64_t now)
-{
-    uint64_t every_ns = hs_cpu_budget_stretch_ns(&c->cpu, c->config.dump_every_ns);
-    if (every_ns == 0 || now < c->next_dump_ns) {
-        return false;
-    }
-    c->next_dump_ns += (1 + (now - c->next_dump_ns) / every_ns) * every_ns;
-    return true;
 }
 
 static uint64_t keep_budget(const struct hs_collector *c, struct hs_target *target, uint64_t now)
@@ -230,15 +243,20 @@ static uint64_t keep_budget(const struct hs_collector *c, struct hs_target *targ
     return hs_target_keep_budget(target, now);
 }
 
-/* Scheduled dumps, RSS and budgets; returns when to come back. */
+/* Dumps, RSS and budgets; returns when to come back. */
 static uint64_t keep_time(struct hs_collector *c, uint64_t now)
 {
-    uint64_t next = now + HS_TURN_MAX_NS;
-    bool is_dump_due = take_due_dump(c, now);
+    struct hs_dump_wishes wishes = c->config.dumps;
+    wishes.every_ns = hs_cpu_budget_stretch_ns(&c->cpu, wishes.every_ns);
+    uint64_t next = now + (hs_dump_has_limits(&wishes) ? HS_DUMP_LOOK_NS : HS_TURN_MAX_NS);
+    bool is_dump_due = hs_dump_take_due(&wishes, now, &c->next_dump_ns) || c->relay.is_dump_asked;
+    c->relay.is_dump_asked = false;
     for (size_t i = 0; i < c->registry.target_count; i++) {
         struct hs_target *target = c->registry.targets[i];
         uint64_t budget_next = keep_budget(c, target, now);
-        if (is_dump_due) {
+        /* Asked in any case: one dump serves all occasions. */
+        bool is_called_for = hs_dump_is_called_for(&wishes, target, c->cpu.rarity, now);
+        if (is_dump_due || is_called_for) {
             dump(c, target, false);
         } else {
             hs_target_look(target, now);
@@ -247,10 +265,7 @@ static uint64_t keep_time(struct hs_collector *c, uint64_t now)
         next = budget_next < next ? budget_next : next;
     }
     keep_cpu_budget(c, now);
-    if (c->config.dump_every_ns > 0 && c->next_dump_ns < next) {
-        next = c->next_dump_ns;
-    }
-    return next;
+    return c->next_dump_ns < next ? c->next_dump_ns : next;
 }
 
 static void wait_for_news(const struct hs_collector *c, uint64_t until_ns)
@@ -289,6 +304,7 @@ static uint64_t leave_running(struct hs_collector *c)
     while (c->registry.target_count > 0) {
         struct hs_target *target = c->registry.targets[--c->registry.target_count];
         dump(c, target, true);
+        c->ended_sample_count += hs_target_sample_count(target);
         hs_target_end_session(target);
         hs_target_close(target);
         count++;
@@ -331,7 +347,8 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
         return r;
     }
     raise_limits();
-    c->next_dump_ns = now_ns() + c->config.dump_every_ns;
+    c->relay.is_usr1_ours = c->config.is_dumping_at_usr1;
+    c->next_dump_ns = hs_dump_first_ns(&c->config.dumps, now_ns());
     c->cpu_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     hs_cpu_budget_init(&c->cpu, c->config.limits.cpu_ns);
     r = hs_launch_go(&c->launch);

@@ -7,7 +7,7 @@
  *     hs_collector_run(collector, &result);       runs it to its end
  *     hs_collector_free(collector);
  *
- * One loop waits for everything: hellos, ends of processes, signals, the next scheduled dump. Its
+ * One loop waits for everything: hellos, ends of processes, signals, the next dump. Its
  * snapshots go to a sink, one at a time, and are freed behind it: memory does not grow with the
  * number of processes.
  *
@@ -32,6 +32,8 @@
 #include <sys/types.h>
 
 #include "collect/budget.h"
+#include "collect/dump_wishes.h"
+#include "collect/registry.h"
 #include "trace/snapshot.h"
 
 /* 0, or -errno: then it isn't called again. The snapshot is not the sink's. */
@@ -42,11 +44,14 @@ struct hs_collector_config {
     char *const *argv;
     const char *preload_path;
     uint64_t interval_bytes;
-    uint64_t dump_every_ns; /* 0: only at the end */
+    struct hs_dump_wishes dumps; /* besides that at the end */
+    bool is_dumping_at_usr1;     /* SIGUSR1 to us asks for a dump, and is not passed on */
     struct hs_budget_limits limits;
     bool is_following;
     hs_collector_sink_fn *sink;
     void *sink_ctx;
+    hs_registry_peer_fn *on_peer; /* connections of commands; NULL: such are no good */
+    void *peer_ctx;
 };
 
 struct hs_collector_result {
@@ -67,6 +72,10 @@ struct hs_collector;
 
 int hs_collector_new(const struct hs_collector_config *config, struct hs_collector **ret_collector);
 pid_t hs_collector_pid(const struct hs_collector *collector);
+
+/* Whom it records now, while it runs; and how many samples those had that have ended. */
+struct hs_registry *hs_collector_registry(struct hs_collector *collector);
+uint64_t hs_collector_ended_sample_count(const struct hs_collector *collector);
 
 /* -errno of execve(2): then nothing ran. 0: it ran, and the result is filled in. */
 int hs_collector_run(struct hs_collector *collector, struct hs_collector_result *ret_result);

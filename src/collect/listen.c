@@ -29,8 +29,9 @@ int hs_listener_open(struct hs_listener *ret_listener)
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
         return -errno;
     }
-    int len = snprintf(listener.name, sizeof(listener.name), "heapscope-%016llx%016llx",
-                       (unsigned long long)random[0], (unsigned long long)random[1]);
+    int len =
+        snprintf(listener.name, sizeof(listener.name), HS_CTL_COLLECTOR_PREFIX "%016llx%016llx",
+                 (unsigned long long)random[0], (unsigned long long)random[1]);
     memcpy(addr.sun_path + 1, listener.name, (size_t)len);
     socklen_t addr_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -145,6 +145,8 @@ bool hs_relay_read(struct hs_relay *relay, pid_t pid)
     while (read(relay->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if ((int)info.ssi_signo == SIGCHLD) {
             is_child_news = true;
+        } else if ((int)info.ssi_signo == SIGUSR1 && relay->is_usr1_ours) {
+            relay->is_dump_asked = true;
         } else {
             pass_on(relay, &info, pid);
         }

@@ -19,6 +19,8 @@
  * All signals are blocked and read from a descriptor, so nothing ever interrupts us. Blocked, not
  * ignored or handled: nothing to undo in the program, which was forked before.
  *
+ * One of them may be meant for us, if the user said so: SIGUSR1, which asks for a dump.
+ *
  * Threads   one; to be started after hs_launch_fork().
  * See       signalfd(2), tcsetpgrp(3)
  */
@@ -32,6 +34,8 @@ struct hs_relay {
     int fd; /* readable when a signal waits; -1: not started */
     pid_t canary_pid;
     bool has_terminal;
+    bool is_usr1_ours;  /* SIGUSR1 is not passed on, but */
+    bool is_dump_asked; /* told here, until somebody takes it back */
     sigset_t old_mask;
     struct sigaction old_child, old_pipe;
 };

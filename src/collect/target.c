@@ -231,21 +231,34 @@ void hs_target_restore(struct hs_target *target, const struct hs_target_state *s
     }
 }
 
-uint64_t hs_target_sample_count(struct hs_target *target)
+void hs_target_count_samples(struct hs_target *target, struct hs_sample_counts *ret_counts)
 {
     struct hs_thread_block_v1 block;
-    uint64_t sum = 0;
+    *ret_counts = (struct hs_sample_counts){ 0 };
     if (hs_region_refresh(&target->region) < 0) {
-        return 0;
+        return;
     }
     uint64_t count = hs_region_count(&target->region, HS_SECTION_BLOCKS);
     count = count < HS_BLOCKS_ASKED_MAX ? count : HS_BLOCKS_ASKED_MAX;
     for (uint64_t i = 0; i < count; i++) {
         if (hs_region_read(&target->region, HS_SECTION_BLOCKS, i, 1, &block) == 0) {
-            sum += block.sample_count;
+            ret_counts->sample_count += block.sample_count;
+            ret_counts->walk_count += block.walk_count;
         }
     }
-    return sum;
+}
+
+uint64_t hs_target_sample_count(struct hs_target *target)
+{
+    struct hs_sample_counts counts;
+    hs_target_count_samples(target, &counts);
+    return counts.sample_count;
+}
+
+uint64_t hs_target_interval_bytes(const struct hs_target *target)
+{
+    uint64_t interval_bytes = hs_load_relaxed(&target->region.control->interval_bytes);
+    return interval_bytes == HS_INTERVAL_OFF ? 0 : interval_bytes;
 }
 
 /* What a session that began later can say of a process. */

@@ -115,8 +115,16 @@ struct hs_target_state hs_target_state(const struct hs_target *target);
  * was about to do, it is dormant. */
 void hs_target_restore(struct hs_target *target, const struct hs_target_state *state);
 
-/* Allocations recorded so far. 0 when that cannot be read. */
+/* Allocations recorded so far, and those of them whose stack was walked frame by frame. 0 when that cannot be read. */
+struct hs_sample_counts {
+    uint64_t sample_count, walk_count;
+};
+
+void hs_target_count_samples(struct hs_target *target, struct hs_sample_counts *ret_counts);
 uint64_t hs_target_sample_count(struct hs_target *target);
+
+/* The mean distance of samples that it has now; 0: it records nothing. */
+uint64_t hs_target_interval_bytes(const struct hs_target *target);
 
 /* `is_final`: no other will follow. */
 int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,

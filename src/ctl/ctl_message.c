@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,10 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/ctl.pb-c.h"
 #include "util/fd_message.h"
 #include "util/write_all.h"
 
 #define HS_DATAGRAM_MAX (sizeof(struct hs_ctl_head_v1) + HS_CTL_BODY_MAX)
+#define HS_TEXT_BYTES   4096
 
 int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head)
 {
@@ -95,6 +98,24 @@ int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, c
         close(file_fd);
     }
     free(datagram);
+    return r;
+}
+
+int hs_ctl_refuse_args(int sock, const char *format, va_list args)
+{
+    char text[HS_TEXT_BYTES];
+    Hs__Ctl__Error error = HS__CTL__ERROR__INIT;
+    vsnprintf(text, sizeof(text), format, args);
+    error.text = text;
+    return hs_ctl_send(sock, HS_CTL_ERROR, &error.base, NULL, 0);
+}
+
+int hs_ctl_refuse(int sock, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int r = hs_ctl_refuse_args(sock, format, args);
+    va_end(args);
     return r;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Messages between commands and a daemon: one datagram each, see fmt/ctl_layout.h and ctl.proto.
+ * Messages between commands and whoever records processes: one datagram each, see fmt/ctl_layout.h and ctl.proto.
  *
  * Neither side waits for the other here: what cannot be sent at once is an error. A long answer does not fit
  * a socket's buffer, and whoever has to be waited for can stop a daemon; so such a body goes into a memfd,
@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "fmt/ctl_layout.h"
+#include "rt/base.h"
 
 #define HS_CTL_FDS_MAX 3U
 
@@ -37,6 +39,10 @@ int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head
 /* `fds` stay the caller's. */
 int hs_ctl_send(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *body, const int *fds,
                 size_t fd_count);
+
+/* An error, in words for people. */
+int hs_ctl_refuse(int sock, const char *format, ...) HS_PRINTF(2, 3);
+int hs_ctl_refuse_args(int sock, const char *format, va_list args);
 
 /* `may_wait`: blocks as the socket does. */
 int hs_ctl_receive(int sock, bool may_wait, struct hs_ctl_message *ret_message);

@@ -5,18 +5,15 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_socket.h"
 #include "daemon/requests.h"
 
 #define HS_PEERS_OF_USER_MAX 144 /* as many as may wait for sessions to end, and some */
 #define HS_SILENCE_MAX_NS    UINT64_C(10000000000)
-#define HS_TEXT_BYTES        4096
 
 /* --- who it is --------------------------------------------------------------------------------- */
 
@@ -192,12 +189,9 @@ int hs_peer_reply(struct hs_peer *peer, enum hs_ctl_kind kind, const ProtobufCMe
 
 int hs_peer_refuse(struct hs_peer *peer, const char *format, ...)
 {
-    char text[HS_TEXT_BYTES];
-    Hs__Ctl__Error error = HS__CTL__ERROR__INIT;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    int r = hs_ctl_refuse_args(peer->fd, format, args);
     va_end(args);
-    error.text = text;
-    return hs_peer_reply(peer, HS_CTL_ERROR, &error.base, NULL, 0);
+    return r;
 }

@@ -5,14 +5,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/order.h"
 #include "util/buf.h"
-
-#define HS_CANDIDATES_TOLD 20
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
@@ -73,101 +69,25 @@ static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__S
 
 /* --- snapshot ---------------------------------------------------------------------------------- */
 
-struct choice {
-    struct hs_target *target; /* the last that fits */
-    char process[64];
-    size_t count;
-    bool has_client; /* of the pid that was named: it is there, but not recorded */
-    struct hs_buf candidates;
-};
-
-static void consider(struct hs_daemon *daemon, const struct hs_peer *peer,
-                     const Hs__Ctl__Snapshot *request, struct hs_target *target,
-                     struct choice *choice)
+const char *hs_request_session_of(const void *ctx, const struct hs_target *target)
 {
-    struct hs_process_facts facts;
-    bool by_pid = request->has_pid && request->pid != 0;
-    if (target->has_ended || !hs_order_may_see(daemon, peer, target) ||
-        (by_pid && target->pid != (pid_t)request->pid)) {
-        return;
-    }
-    choice->has_client = true;
-    if (!target->owner) {
-        return;
-    }
-    hs_process_facts_of_target(target, &facts);
-    if (request->name && !hs_match_name(request->name, &facts.facts)) {
-        return;
-    }
-    choice->target = target;
-    hs_match_display(&facts.facts, choice->process, sizeof(choice->process));
-    if (choice->count++ < HS_CANDIDATES_TOLD) {
-        hs_buf_printf(&choice->candidates, "\n  %d %s", (int)target->pid, choice->process);
-    }
+    const struct hs_session *session = hs_hub_session_of(target);
+    (void)ctx;
+    return session ? session->settings.name : NULL;
 }
 
-static int refuse_choice(struct hs_peer *peer, const Hs__Ctl__Snapshot *request,
-                         struct choice *choice)
+bool hs_request_may_see(const void *ctx, const struct hs_target *target)
 {
-    bool by_pid = request->has_pid && request->pid != 0;
-    if (choice->count > 1) {
-        return hs_peer_refuse(peer, "%zu processes are recorded; name one with -p PID:%s%s",
-                              choice->count, hs_buf_text(&choice->candidates),
-                              choice->count > HS_CANDIDATES_TOLD ? "\n  ..." : "");
-    }
-    if (by_pid) {
-        return hs_peer_refuse(peer,
-                              choice->has_client
-                                  ? "process %u is not recorded by any session; begin one with "
-                                    "'heapscope start -p %u'"
-                                  : "process %u has not announced itself to the daemon; "
-                                    "'heapscope list' shows those that have",
-                              request->pid, request->pid);
-    }
-    if (request->name) {
-        return hs_peer_refuse(peer, "no process named '%.200s' is recorded by a session",
-                              request->name);
-    }
-    return hs_peer_refuse(peer, "no process is recorded; begin a session with 'heapscope start'");
-}
-
-static int send_snapshot(struct hs_daemon *daemon, struct hs_peer *peer, struct choice *choice)
-{
-    Hs__Ctl__Snapped snapped = HS__CTL__SNAPPED__INIT;
-    struct hs_session *session = hs_hub_session_of(choice->target);
-    int fd = memfd_create("heapscope-snapshot", MFD_CLOEXEC);
-    int r = fd >= 0 ? 0 : -errno;
-    if (r == 0) {
-        r = hs_hub_snapshot(daemon->hub, choice->target, hs_daemon_mono_ns(), hs_trace_write_fd,
-                            (void *)(intptr_t)fd);
-    }
-    if (r < 0) {
-        r = hs_peer_refuse(peer, "process %d (%s) could not be read: %s", (int)choice->target->pid,
-                           choice->process, strerror(-r));
-    } else {
-        snapped.has_pid = true;
-        snapped.pid = (uint32_t)choice->target->pid;
-        snapped.process = choice->process;
-        snapped.session = session->settings.name;
-        r = hs_peer_reply(peer, HS_CTL_SNAPPED, &snapped.base, &fd, 1);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return r;
+    const struct hs_asking *asking = ctx;
+    return hs_order_may_see(asking->daemon, asking->peer, target);
 }
 
 static int snapshot(struct hs_daemon *daemon, struct hs_peer *peer,
                     const Hs__Ctl__Snapshot *request)
 {
-    struct choice choice = { 0 };
-    for (size_t i = 0; i < daemon->hub->registry.target_count; i++) {
-        consider(daemon, peer, request, daemon->hub->registry.targets[i], &choice);
-    }
-    int r = choice.count == 1 ? send_snapshot(daemon, peer, &choice)
-                              : refuse_choice(peer, request, &choice);
-    hs_buf_deinit(&choice.candidates);
-    return r;
+    const struct hs_asking asking = { daemon, peer };
+    const struct hs_recorded recorded = HS_RECORDED_OF(&asking);
+    return hs_answer_snapshot(&recorded, peer->fd, request, hs_daemon_mono_ns());
 }
 
 /* --- all --------------------------------------------------------------------------------------- */

@@ -10,6 +10,22 @@
 #pragma once
 
 #include "daemon/peer.h"
+#include "session/answers.h"
+
+/* Who asks whom, and what of the registry he is told. */
+struct hs_asking {
+    struct hs_daemon *daemon;
+    const struct hs_peer *peer;
+};
+
+const char *hs_request_session_of(const void *ctx, const struct hs_target *target);
+bool hs_request_may_see(const void *ctx, const struct hs_target *target);
+
+#define HS_RECORDED_OF(asking)                                                                     \
+    {                                                                                              \
+        .registry = &(asking)->daemon->hub->registry, .session_of = hs_request_session_of,         \
+        .may_see = hs_request_may_see, .ctx = (asking)                                             \
+    }
 
 int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
                       struct hs_ctl_message *message);

@@ -11,7 +11,6 @@
 #define HS_PATTERN_MAX 4095U
 /* A schedule so long that adding it to a clock cannot pass its end. */
 #define HS_TIME_MAX_NS (UINT64_C(1) << 60)
-#define HS_DUMP_MIN_NS UINT64_C(10000000)
 
 bool hs_start_is_file_name(const char *name)
 {
@@ -44,11 +43,11 @@ static const char *add_processes(const Hs__Ctl__Start *request,
 
 static const char *check_times(const struct hs_session_settings *settings)
 {
-    if (settings->dump_every_ns > HS_TIME_MAX_NS || settings->dump_phase_ns > HS_TIME_MAX_NS ||
+    if (settings->dumps.every_ns > HS_TIME_MAX_NS || settings->dumps.phase_ns > HS_TIME_MAX_NS ||
         settings->duration_ns > HS_TIME_MAX_NS) {
         return "a duration is too long";
     }
-    if (settings->dump_every_ns > 0 && settings->dump_every_ns < HS_DUMP_MIN_NS) {
+    if (settings->dumps.every_ns > 0 && settings->dumps.every_ns < HS_DUMP_EVERY_MIN_NS) {
         return "dumps are at least 10ms apart";
     }
     return NULL;
@@ -65,10 +64,10 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
         .is_taking_running = !request->is_without_running,
         .is_symbolizing = !request->is_without_names,
         .is_compressing = !request->is_uncompressed,
-        .is_dumping_at_peak = request->is_dumping_at_peak,
-        .dump_above_bytes = request->dump_above_bytes,
-        .dump_every_ns = request->dump_every_ns,
-        .dump_phase_ns = request->dump_phase_ns,
+        .dumps = { .every_ns = request->dump_every_ns,
+                   .phase_ns = request->dump_phase_ns,
+                   .is_at_peak = request->is_dumping_at_peak,
+                   .above_bytes = request->dump_above_bytes },
         .duration_ns = request->duration_ns,
         .limits = { .memory_bytes = request->max_memory_bytes,
                     .overhead_ppm = request->max_overhead_ppm,

@@ -46,12 +46,14 @@
  * it. `heapscope run` takes the variable away from the program that it is told to start. */
 #define HS_ENV_PROFILEABLE "HEAPSCOPE_PROFILEABLE"
 
-#define HS_CTL_NAME_MAX    64U /* bytes of an abstract name, without its leading NUL */
-#define HS_CTL_CONNECT_MAX 64U /* tries of a client to connect while the queue is full */
-#define HS_CTL_HELLO_FDS   1U  /* descriptors that come with a hello: the region */
+/* Names of sockets of collectors that are no daemon, and behind it 32 hexadecimal digits. */
+#define HS_CTL_COLLECTOR_PREFIX "heapscope-"
+#define HS_CTL_NAME_MAX         64U /* bytes of an abstract name, without its leading NUL */
+#define HS_CTL_CONNECT_MAX      64U /* tries of a client to connect while the queue is full */
+#define HS_CTL_HELLO_FDS        1U  /* descriptors that come with a hello: the region */
 
-#define HS_HELLO_MAGIC     UINT64_C(0x31304f4c4c454853) /* "SHELLO01" read as little-endian */
-#define HS_HELLO_VERSION   1U
+#define HS_HELLO_MAGIC          UINT64_C(0x31304f4c4c454853) /* "SHELLO01" read as little-endian */
+#define HS_HELLO_VERSION        1U
 
 enum hs_hello_flag {
     /* The executable itself defines malloc: its allocations don't pass through the client. */

@@ -10,23 +10,17 @@
 #include <time.h>
 
 #include "collect/target_budget.h"
-#include "rt/atomic.h"
 #include "session/hub_targets.h"
 #include "util/array.h"
 
 /* Sizes of recorded processes, and whether they reach a limit. */
-#define HS_LOOK_MIN_NS   UINT64_C(20000000)
-#define HS_LOOK_MAX_NS   UINT64_C(250000000) /* they learn the time from us */
-#define HS_LOOK_LIMIT_NS UINT64_C(200000000)
+#define HS_LOOK_MIN_NS UINT64_C(20000000)
+#define HS_LOOK_MAX_NS UINT64_C(250000000) /* they learn the time from us */
 /* A session without processes, that none can join: is its time over? */
 #define HS_LOOK_ENDS_NS UINT64_C(250000000)
 #define HS_GRACE_NS     UINT64_C(500000000)
 /* A registry that waits for descriptors asks again. */
 #define HS_ROOM_NS UINT64_C(1000000000)
-/* A new peak is worth a dump when it is so much higher than the last one, and some time has passed. */
-#define HS_PEAK_STEP_SHIFT 4 /* 1/16 */
-#define HS_PEAK_STEP_BYTES (1 << 16)
-#define HS_PEAK_PAUSE_NS   UINT64_C(1000000000)
 
 /* Our own time, where a session has a budget of it. */
 static uint64_t cpu_ns(void)
@@ -165,33 +159,6 @@ void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns)
     dump_session(hub, NULL, now_ns);
 }
 
-int hs_hub_snapshot(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns,
-                    hs_buf_sink_fn *sink, void *sink_ctx)
-{
-    const struct hs_trace_writer_config config = { .sink = sink, .sink_ctx = sink_ctx };
-    struct hs_trace_writer *writer = NULL;
-    struct hs_snapshot *snap = NULL;
-    int r = hs_target_capture(target, now_ns, false, &snap);
-    if (r < 0) {
-        hub->unreadable_count += !target->has_failed;
-        target->has_failed = true;
-        return r;
-    }
-    r = hs_trace_writer_new(&config, &writer);
-    if (r == 0) {
-        r = hs_trace_writer_begin(writer);
-    }
-    if (r == 0) {
-        r = hs_trace_writer_dump(writer, snap);
-    }
-    if (r == 0) {
-        r = hs_trace_writer_finish(writer);
-    }
-    hs_trace_writer_free(writer);
-    hs_snapshot_free(snap);
-    return r;
-}
-
 /* --- sessions ---------------------------------------------------------------------------------- */
 
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session)
@@ -328,42 +295,11 @@ static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
 
 /* --- time -------------------------------------------------------------------------------------- */
 
-/* A dump because of what the process's live memory has come to? */
-static bool wants_dump(struct hs_target *target, uint64_t now_ns)
-{
-    const struct hs_session_settings *settings = &((struct hs_session *)target->owner)->settings;
-    const struct hs_region_control_v1 *control = target->region.control;
-    int64_t live = hs_load_relaxed(&control->live_bytes);
-    int64_t peak = hs_load_relaxed(&control->peak_bytes);
-    uint64_t limit = settings->dump_above_bytes;
-    bool is_wanted = false;
-    if (limit > 0) {
-        bool is_above = live > 0 && (uint64_t)live > limit;
-        is_wanted = is_above && !target->is_above;
-        /* Armed again when it has come down clearly. */
-        target->is_above = is_above || (target->is_above && (uint64_t)live > limit - limit / 8);
-    }
-    uint32_t rarity = ((struct hs_session *)target->owner)->cpu.rarity;
-    if (settings->is_dumping_at_peak && now_ns >= target->peak_next_ns && peak > 0) {
-        int64_t known = target->peak_known_bytes;
-        if (peak - known > (known >> HS_PEAK_STEP_SHIFT) + HS_PEAK_STEP_BYTES) {
-            target->peak_known_bytes = peak;
-            target->peak_next_ns = now_ns + rarity * HS_PEAK_PAUSE_NS;
-            is_wanted = true;
-        }
-    }
-    return is_wanted && rarity != 0;
-}
-
-static bool has_limits(const struct hs_session *session)
-{
-    return session->settings.dump_above_bytes > 0 || session->settings.is_dumping_at_peak;
-}
-
 /* At one; returns when to look again. */
 static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->owner;
+    const struct hs_dump_wishes *wishes = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
     uint64_t begin_ns = session->cpu.limit_ns ? cpu_ns() : 0;
     hs_target_look(target, now_ns);
@@ -373,10 +309,10 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
     session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
-    if (has_limits(session)) {
-        uint64_t limit_ns = now_ns + HS_LOOK_LIMIT_NS;
+    if (hs_dump_has_limits(wishes)) {
+        uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
         next_ns = limit_ns < next_ns ? limit_ns : next_ns;
-        if (wants_dump(target, now_ns)) {
+        if (hs_dump_is_called_for(wishes, target, session->cpu.rarity, now_ns)) {
             hs_hub_dump(hub, target, now_ns, false);
         }
     }

@@ -162,10 +162,5 @@ static inline struct hs_session *hs_hub_session_of(const struct hs_target *targe
 /* Running processes that this session records. */
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session);
 
-/* The heap of a recorded process as it is now, as a trace of its own, without names. The session is not
- * disturbed. -errno. */
-int hs_hub_snapshot(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns,
-                    hs_buf_sink_fn *sink, void *sink_ctx);
-
 /* The smallest interval of all sessions that wait for programs to start; 0: none does. */
 uint64_t hs_hub_startup_interval(const struct hs_hub *hub);

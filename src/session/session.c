@@ -27,10 +27,9 @@ static int count_out(void *ctx, const void *data, size_t bytes)
 static void schedule(struct hs_session *session, uint64_t start_ns)
 {
     const struct hs_session_settings *settings = &session->settings;
-    uint64_t first_ns = settings->dump_phase_ns ? settings->dump_phase_ns : settings->dump_every_ns;
     session->start_ns = start_ns;
     session->end_ns = settings->duration_ns ? start_ns + settings->duration_ns : UINT64_MAX;
-    session->next_dump_ns = settings->dump_every_ns ? start_ns + first_ns : UINT64_MAX;
+    session->next_dump_ns = hs_dump_first_ns(&settings->dumps, start_ns);
 }
 
 /* So that it is in the file, whatever becomes of us. */
@@ -304,12 +303,9 @@ static int write_unlisted(struct hs_session *session)
 
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
 {
-    uint64_t every_ns = hs_cpu_budget_stretch_ns(&session->cpu, session->settings.dump_every_ns);
-    if (every_ns == 0 || now_ns < session->next_dump_ns) {
-        return false;
-    }
-    session->next_dump_ns += (1 + (now_ns - session->next_dump_ns) / every_ns) * every_ns;
-    return true;
+    struct hs_dump_wishes wishes = session->settings.dumps;
+    wishes.every_ns = hs_cpu_budget_stretch_ns(&session->cpu, wishes.every_ns);
+    return hs_dump_take_due(&wishes, now_ns, &session->next_dump_ns);
 }
 
 bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)
@@ -317,7 +313,7 @@ bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)
     if (!hs_cpu_budget_decide(&session->cpu, session->cpu_used_ns)) {
         return false;
     }
-    uint64_t every_ns = hs_cpu_budget_stretch_ns(&session->cpu, session->settings.dump_every_ns);
+    uint64_t every_ns = hs_cpu_budget_stretch_ns(&session->cpu, session->settings.dumps.every_ns);
     session->next_dump_ns = every_ns ? now_ns + every_ns : UINT64_MAX;
     return true;
 }

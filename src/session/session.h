@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "collect/budget.h"
+#include "collect/dump_wishes.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "symbol/symbol_wanted.h"
@@ -47,11 +48,8 @@ struct hs_session_settings {
     bool is_taking_running; /* processes that run when it starts */
     bool is_symbolizing;
     bool is_compressing;
-    bool is_dumping_at_peak;
-    uint64_t dump_above_bytes; /* 0: at no limit */
-    uint64_t dump_every_ns;    /* 0: only at the end */
-    uint64_t dump_phase_ns;    /* before the first scheduled dump; 0: dump_every_ns */
-    uint64_t duration_ns;      /* 0: until it is stopped */
+    struct hs_dump_wishes dumps; /* besides that at the end */
+    uint64_t duration_ns;        /* 0: until it is stopped */
     struct hs_budget_limits limits;
 };
 

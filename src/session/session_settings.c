@@ -91,8 +91,5 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
     if (settings->limits.cpu_ns > HS_BUDGET_CPU_MAX_NS) {
         return "the CPU budget must be at most a thousand days";
     }
-    if (settings->dump_phase_ns > 0 && settings->dump_every_ns == 0) {
-        return "a phase belongs to dumps at intervals";
-    }
-    return NULL;
+    return hs_dump_wishes_check(&settings->dumps);
 }

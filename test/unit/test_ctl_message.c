@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "ctl/ctl.pb-c.h"
+#include "ctl/ctl_collectors.h"
 #include "ctl/ctl_message.h"
 #include "daemon/start_settings.h"
 
@@ -271,6 +272,39 @@ static void test_requests(void **state)
                  hs_start_is_file_name(long_name));
 }
 
+/* --- sockets of collectors -------------------------------------------------------------------- */
+
+#define HEX32 "0123456789abcdef0123456789abcdef"
+
+static void test_collectors_in_the_kernels_list(void **state)
+{
+    (void)state;
+    char name[HS_CTL_NAME_MAX + 1] = "";
+    static const char good[] =
+        "0000000000000000: 00000002 00000000 00010000 0005 01 86613 @heapscope-" HEX32 "\n";
+    static const char *const bad[] = {
+        "Num       RefCount Protocol Flags    Type St Inode Path\n",
+        "",
+        "\n",
+        "0: 2 0 10000 0005 01 1\n",
+        "0: 2 0 10000 0005 01 1 \n",
+        "0: 2 0 10000 0005 01 1 @\n",
+        "0: 2 0 10000 0005 01 1 heapscope-" HEX32 "\n",   /* a path */
+        "0: 2 0 00000 0005 03 1 @heapscope-" HEX32 "\n",  /* a connection */
+        "0: 2 0 10000 0001 01 1 @heapscope-" HEX32 "\n",  /* a stream */
+        "0: 2 0 10000 0005 01 1 @heapscope-" HEX32 "x\n", /* no digit */
+        "0: 2 0 10000 0005 01 1 @heapscope-" HEX32 HEX32 "\n",
+        "0: 2 0 10000 0005 01 1 @other-" HEX32 "\n",
+    };
+    assert_true(hs_ctl_collector_parse(good, name));
+    assert_string_equal(name, "heapscope-" HEX32);
+    for (size_t i = 0; i < HS_COUNT_OF(bad); i++) {
+        if (hs_ctl_collector_parse(bad[i], name)) {
+            fail_msg("taken: %s", bad[i]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_a_body_in_what_is_no_file),
         cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_collectors_in_the_kernels_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -523,8 +523,8 @@ static void test_ends(void **state)
     start(&world, &by_pid, &everything, NULL, p.pid);
     struct hs_session_settings settings = everything;
     settings.duration_ns = 10 * SECOND;
-    settings.dump_every_ns = 2 * SECOND;
-    settings.dump_phase_ns = SECOND;
+    settings.dumps.every_ns = 2 * SECOND;
+    settings.dumps.phase_ns = SECOND;
     start(&world, &timed, &settings, "hs-q", 0);
     uint64_t begin = now_ns();
     assert_true(hs_hub_turn(world.hub, begin) <= begin + SECOND);
@@ -603,7 +603,7 @@ static void test_dumps_at_limits(void **state)
     process_init(&p, "hs-grows", 0);
     announce(world.hub, &p);
     struct hs_session_settings settings = everything;
-    settings.dump_above_bytes = 1 << 20;
+    settings.dumps.above_bytes = 1 << 20;
     struct hs_session *session = start(&world, &trace, &settings, "hs-grows", 0);
     uint64_t t = now_ns();
     const struct {
@@ -616,8 +616,8 @@ static void test_dumps_at_limits(void **state)
         hs_hub_turn(world.hub, t += SECOND);
         assert_int_equal(session->dump_count, steps[i].dumps);
     }
-    session->settings.dump_above_bytes = 0;
-    session->settings.is_dumping_at_peak = true;
+    session->settings.dumps.above_bytes = 0;
+    session->settings.dumps.is_at_peak = true;
     p.w.control->peak_bytes = 5 << 20;
     hs_hub_turn(world.hub, t += SECOND);
     assert_int_equal(session->dump_count, 3);
@@ -627,6 +627,10 @@ static void test_dumps_at_limits(void **state)
     p.w.control->peak_bytes = 6 << 20;
     hs_hub_turn(world.hub, t += 2 * SECOND);
     assert_int_equal(session->dump_count, 4);
+    p.w.control->live_bytes =
+        9 << 20; /* it grows, and has not fallen yet: the client tells of no peak */
+    hs_hub_turn(world.hub, t += 2 * SECOND);
+    assert_int_equal(session->dump_count, 5);
     hs_hub_stop(world.hub, session, now_ns());
     trace_deinit(&trace);
     hs_hub_free(world.hub);
@@ -642,7 +646,7 @@ static void test_a_process_that_comes_later_is_looked_at(void **state)
     struct trace trace;
     world_init(&world);
     struct hs_session_settings settings = everything;
-    settings.dump_above_bytes = 1 << 20;
+    settings.dumps.above_bytes = 1 << 20;
     struct hs_session *session = start(&world, &trace, &settings, "hs-later", 0);
     assert_true(hs_hub_turn(world.hub, now_ns()) == UINT64_MAX);
     process_init(&p, "hs-later", 4096);
@@ -679,7 +683,7 @@ static void test_settings_that_make_no_sense(void **state)
     strcpy(s.name, "a/b");
     assert_non_null(hs_session_settings_check(&s));
     s = good;
-    s.dump_phase_ns = 5;
+    s.dumps.phase_ns = 5;
     assert_non_null(hs_session_settings_check(&s));
     s = good;
     hs_session_settings_add_pid(&s, -1);

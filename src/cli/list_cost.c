@@ -1,0 +1,67 @@
+/*
+ * What recording costs now: see listed.h.
+ *
+ * The process does the recording itself, between two of its own instructions, and nobody measures it there: a clock
+ * would cost more than a sample. So it is estimated from how many samples it took meanwhile, and how many of their
+ * stacks had to be walked, by what those cost on our own machine (docs/PERFORMANCE.md, "What a sample costs").
+ */
+#include <string.h>
+
+#include "cli/listed.h"
+
+#define HS_SAMPLE_NS 150.0
+#define HS_WALK_NS   600.0
+
+static double seconds_between(const struct hs_listed *listed)
+{
+    const Hs__Ctl__Listed *before = listed->before, *now = listed->now;
+    return now->mono_ns > before->mono_ns ? (double)(now->mono_ns - before->mono_ns) / 1e9 : 0;
+}
+
+/* Counters grow; one that does not is another process's. */
+static double growth(uint64_t before, uint64_t now)
+{
+    return now > before ? (double)(now - before) : 0;
+}
+
+void hs_cost_of_place(const struct hs_listed *listed, struct hs_cost *ret_cost)
+{
+    double seconds = seconds_between(listed);
+    *ret_cost = (struct hs_cost){ .is_known = seconds > 0 };
+    if (seconds > 0) {
+        ret_cost->cpu_share = growth(listed->before->cpu_ns, listed->now->cpu_ns) / 1e9 / seconds;
+    }
+}
+
+static const Hs__Ctl__Client *find_before(const struct hs_listed *listed,
+                                          const Hs__Ctl__Client *client)
+{
+    for (size_t i = 0; i < listed->before->n_clients; i++) {
+        const Hs__Ctl__Client *it = listed->before->clients[i];
+        if (it->pid == client->pid && it->start_real_ns == client->start_real_ns && it->session) {
+            return it;
+        }
+    }
+    return NULL;
+}
+
+void hs_cost_of_client(const struct hs_listed *listed, size_t idx, struct hs_cost *ret_cost)
+{
+    const Hs__Ctl__Client *client = listed->now->clients[idx];
+    const Hs__Ctl__Client *before = find_before(listed, client);
+    double seconds = seconds_between(listed);
+    *ret_cost = (struct hs_cost){ .is_known = false };
+    if (!before || !client->session || seconds <= 0) {
+        return;
+    }
+    ret_cost->is_known = true;
+    double samples = growth(before->sample_count, client->sample_count);
+    double walks = growth(before->walk_count, client->walk_count);
+    double cpu_ns = growth(before->cpu_ns, client->cpu_ns);
+    double cost_ns = samples * HS_SAMPLE_NS + walks * HS_WALK_NS;
+    ret_cost->samples_a_second = samples / seconds;
+    ret_cost->cpu_share = cpu_ns / 1e9 / seconds;
+    if (cpu_ns > 0) {
+        ret_cost->overhead_share = cost_ns < cpu_ns ? cost_ns / cpu_ns : 1;
+    }
+}

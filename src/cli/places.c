@@ -1,0 +1,125 @@
+/*
+ * Daemons and collectors: see places.h.
+ */
+#include "cli/places.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl.pb-c.h"
+#include "ctl/ctl_socket.h"
+
+#define HS_RETRIES  50
+#define HS_RETRY_MS 20
+
+bool hs_places_is_one_named(void)
+{
+    return getenv(HS_ENV_SOCKET) != NULL;
+}
+
+int hs_places_find(bool is_with_collectors, struct hs_places *ret_places)
+{
+    char paths[2][HS_CTL_PATH_MAX + 1];
+    static char names[HS_CTL_COLLECTORS_MAX][HS_CTL_NAME_MAX + 1];
+    int path_count = hs_ctl_socket_paths(paths);
+    ret_places->count = 0;
+    if (path_count < 0) {
+        return path_count;
+    }
+    for (int i = 0; i < path_count; i++) {
+        struct hs_place *place = &ret_places->items[ret_places->count++];
+        *place = (struct hs_place){ .is_daemon = true };
+        memcpy(place->name, paths[i], sizeof(paths[i]));
+    }
+    int name_count = is_with_collectors ? hs_ctl_collectors_find(names) : 0;
+    for (int i = 0; i < name_count; i++) {
+        struct hs_place *place = &ret_places->items[ret_places->count++];
+        *place = (struct hs_place){ .is_daemon = false };
+        memcpy(place->name, names[i], sizeof(names[i]));
+    }
+    return 0;
+}
+
+static bool is_trusted(int sock, pid_t *ret_pid)
+{
+    uid_t uid;
+    gid_t gid;
+    return hs_ctl_socket_peer(sock, ret_pid, &uid, &gid) == 0 &&
+           (uid == 0 || uid == geteuid() || geteuid() == 0);
+}
+
+/* A daemon that was killed leaves its socket open, for the next one: what is asked waits there until that comes. */
+static bool is_alive(pid_t pid)
+{
+    return pid <= 0 || kill(pid, 0) == 0 || errno == EPERM;
+}
+
+int hs_place_connect(struct hs_place *place)
+{
+    int fd = -EAGAIN;
+    for (int i = 0; i < HS_RETRIES && fd == -EAGAIN; i++) {
+        if (i > 0) {
+            poll(NULL, 0, HS_RETRY_MS); /* its queue is full */
+        }
+        fd = place->is_daemon ? hs_ctl_socket_connect(place->name)
+                              : hs_ctl_collector_connect(place->name);
+    }
+    if (fd >= 0 && !is_trusted(fd, &place->pid)) {
+        /* Who connects and says nothing is taken for a process that wanted to be recorded. */
+        Hs__Ctl__List request = HS__CTL__LIST__INIT;
+        hs_ctl_send(fd, HS_CTL_LIST, &request.base, NULL, 0);
+        close(fd);
+        fd = -EACCES;
+    }
+    if (fd >= 0 && place->is_daemon && !is_alive(place->pid)) {
+        close(fd);
+        fd = -EHOSTDOWN;
+    }
+    return fd;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int wait_for_answer(int sock, int patience_ms, struct hs_ctl_message *ret_answer)
+{
+    struct pollfd fd = { .fd = sock, .events = POLLIN };
+    int64_t until_ms = now_ms() + patience_ms;
+    int r = 0;
+    do {
+        int64_t left_ms = patience_ms < 0 ? -1 : until_ms - now_ms();
+        if (patience_ms >= 0 && left_ms <= 0) {
+            return -ETIMEDOUT;
+        }
+        int ready = poll(&fd, 1, (int)left_ms);
+        r = ready <= 0 ? -EAGAIN : hs_ctl_receive(sock, false, ret_answer);
+    } while (r == -EAGAIN);
+    return r;
+}
+
+int hs_place_talk(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
+                  size_t fd_count, int patience_ms, struct hs_ctl_message *ret_answer)
+{
+    int r = hs_ctl_send(sock, kind, request, fds, fd_count);
+    if (r == 0) {
+        r = wait_for_answer(sock, patience_ms, ret_answer);
+    }
+    close(sock);
+    return r;
+}
+
+int hs_place_ask(struct hs_place *place, enum hs_ctl_kind kind, const ProtobufCMessage *request,
+                 int patience_ms, struct hs_ctl_message *ret_answer)
+{
+    int sock = hs_place_connect(place);
+    return sock < 0 ? sock : hs_place_talk(sock, kind, request, NULL, 0, patience_ms, ret_answer);
+}
