@@ -2,15 +2,19 @@
  * What recording costs now: see listed.h.
  *
  * The process does the recording itself, between two of its own instructions, and nobody measures it there: a clock
- * would cost more than a sample. So it is estimated from how many samples it took meanwhile, and how many of their
- * stacks had to be walked, by what those cost on our own machine (docs/PERFORMANCE.md, "What a sample costs").
+ * would cost as much as a sample. So it is estimated from how many samples it took meanwhile, and how many of their
+ * stacks had to be walked. A rare sample finds our code and tables out of the processor's caches, and costs a microsecond;
+ * in a storm of them they stay there, and it costs some ten nanoseconds (docs/PERFORMANCE.md, "What list says").
  */
 #include <string.h>
 
 #include "cli/listed.h"
 
-#define HS_SAMPLE_NS 150.0
-#define HS_WALK_NS   600.0
+#define HS_COLD_NS 1000.0
+#define HS_WARM_NS 30.0
+#define HS_WARM_RATE                                                                               \
+    3e5 /* samples in a second of CPU time with which half of the caches' misses are gone */
+#define HS_WALK_NS 300.0
 
 static double seconds_between(const struct hs_listed *listed)
 {
@@ -58,7 +62,9 @@ void hs_cost_of_client(const struct hs_listed *listed, size_t idx, struct hs_cos
     double samples = growth(before->sample_count, client->sample_count);
     double walks = growth(before->walk_count, client->walk_count);
     double cpu_ns = growth(before->cpu_ns, client->cpu_ns);
-    double cost_ns = samples * HS_SAMPLE_NS + walks * HS_WALK_NS;
+    double rate = cpu_ns > 0 ? samples / cpu_ns * 1e9 : 0;
+    double sample_ns = HS_WARM_NS + HS_COLD_NS / (1 + rate / HS_WARM_RATE);
+    double cost_ns = samples * sample_ns + walks * HS_WALK_NS;
     ret_cost->samples_a_second = samples / seconds;
     ret_cost->cpu_share = cpu_ns / 1e9 / seconds;
     if (cpu_ns > 0) {
