@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/attached.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/dump_options.h"
@@ -30,7 +31,6 @@
 #include "session/admission.h"
 #include "session/desk.h"
 #include "session/hub.h"
-#include "util/array.h"
 #include "util/human.h"
 #include "util/parse.h"
 #include "util/selfpath.h"
@@ -40,7 +40,6 @@
 #define HS_DURATION_MIN_NS  UINT64_C(1000000)
 #define HS_TIME_MAX_NS      (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
 #define HS_PATIENCE_NS      UINT64_C(10000000000)
-#define HS_PATIENCE_END_NS  UINT64_C(10000000000)
 
 struct attach {
     struct hs_session_settings settings;
@@ -59,8 +58,7 @@ struct attach {
     bool is_over;
     bool is_leaving; /* nobody is asked any more */
     size_t meant_count, attached_count;
-    pid_t *pids; /* to be let go of at the end */
-    size_t pid_count, pid_capacity;
+    struct hs_attached attached; /* to be let go of at the end */
 };
 
 static uint64_t now_ns(void)
@@ -190,18 +188,6 @@ static void name_file(struct attach *a)
 
 /* --- attaching --------------------------------------------------------------------------------------- */
 
-static void remember(struct attach *a, pid_t pid)
-{
-    for (size_t i = 0; i < a->pid_count; i++) {
-        if (a->pids[i] == pid) {
-            return;
-        }
-    }
-    if (hs_array_reserve(&a->pids, &a->pid_capacity, a->pid_count + 1, sizeof(*a->pids)) == 0) {
-        a->pids[a->pid_count++] = pid;
-    }
-}
-
 static void say_attached(const struct hs_process_facts *process, const struct hs_attachment *it)
 {
     char name[64];
@@ -237,7 +223,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         hs_hub_refuse(a->hub, pid, it.words, now_ns());
         return -EPERM;
     }
-    remember(a, pid);
+    hs_attached_add(&a->attached, pid);
     int r = hs_hub_adopt(a->hub, &it.guest, now_ns());
     if (r < 0) {
         hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
@@ -275,23 +261,6 @@ static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
     }
 }
 
-/* Calls lead where they did, in forked children too. */
-static void let_go(struct attach *a)
-{
-    for (size_t i = 0; i < a->pid_count; i++) {
-        struct hs_attachment it;
-        struct hs_proc_stat stat;
-        pid_t pid = a->pids[i];
-        bool is_there = hs_proc_read_stat(pid, &stat) == 0 && stat.state != 'Z' && !stat.is_exiting;
-        if (is_there && !hs_attachment_end(pid, HS_PATIENCE_END_NS, &it) && kill(pid, 0) == 0) {
-            hs_message("cannot let go of %d: %s\nIt runs on and records nothing; its calls still "
-                       "go through "
-                       "heapscope's library. Try 'heapscope detach %d'.",
-                       (int)pid, it.words, (int)pid);
-        }
-    }
-}
-
 /* --- while it lasts ---------------------------------------------------------------------------------- */
 
 static void on_over(void *ctx, struct hs_session *session)
@@ -301,20 +270,9 @@ static void on_over(void *ctx, struct hs_session *session)
     a->is_over = true;
 }
 
-/* Forked children are let go of, too. */
-static void remember_all(struct attach *a)
-{
-    for (size_t i = 0; i < a->hub->registry.target_count; i++) {
-        const struct hs_target *target = a->hub->registry.targets[i];
-        if (target->owner && target->pid > 0 && target->region.header.forked_from_pid != 0) {
-            remember(a, target->pid);
-        }
-    }
-}
-
 static void end_early(struct attach *a)
 {
-    remember_all(a);
+    hs_attached_add_children(&a->attached, &a->hub->registry);
     hs_hub_stop(a->hub, a->session, now_ns());
 }
 
@@ -334,7 +292,7 @@ static void record(struct attach *a, int signal_fd)
 {
     while (!a->is_over) {
         uint64_t now = now_ns();
-        remember_all(a);
+        hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
         if (a->desk.is_stop_asked && !a->is_over) {
             end_early(a);
@@ -476,10 +434,10 @@ static int profile(struct attach *a)
     if (open_all(a) == 0 && start(a) == 0) {
         record(a, signal_fd);
         a->hub = hs_hub_free(a->hub); /* nobody is answered while names are looked up */
-        let_go(a);
+        hs_attached_let_go(&a->attached);
         status = finish(a);
     } else {
-        let_go(a);
+        hs_attached_let_go(&a->attached);
     }
     close(signal_fd);
     return status;
@@ -514,6 +472,6 @@ int hs_cmd_attach(int argc, char **argv)
     hs_hub_free(a.hub);
     hs_run_file_abort(&a.file);
     hs_session_settings_deinit(&a.settings);
-    free(a.pids);
+    hs_attached_deinit(&a.attached);
     return status;
 }
