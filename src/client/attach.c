@@ -10,6 +10,7 @@
  * Fails     -errno; nothing has changed then.
  */
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "client/env.h"
 #include "client/lifecycle.h"
@@ -26,10 +27,37 @@ int heapscope_attach_v1(void *arg);
 int heapscope_detach_v1(void *arg);
 int heapscope_refresh_v1(void *arg);
 
+/* The region's descriptor as it was handed over. Who takes it closes it here, unless he is killed before he can. */
+static struct {
+    int fd;
+    uint64_t inode; /* 0: none */
+} handed;
+
+static uint64_t inode_of(int fd)
+{
+    struct stat st = { .st_ino = 0 };
+    return hs_sys_fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+static void note_handed(int fd)
+{
+    handed.fd = fd;
+    handed.inode = inode_of(fd);
+}
+
+static void close_if_left(void)
+{
+    if (handed.inode != 0 && inode_of(handed.fd) == handed.inode) {
+        hs_sys_close(handed.fd);
+    }
+    handed.inode = 0;
+}
+
 static int detach(struct hs_detach_v1 *args)
 {
     struct hs_patch_counts counts = { 0, 0 };
     bool was_quiet = false;
+    close_if_left();
     if (!hs_real.is_preloaded) {
         hs_patch_undo(&counts);
     }
@@ -58,9 +86,10 @@ static int attach(struct hs_attach_v1 *args)
     if (args->flags & HS_ATTACH_SANDBOX) {
         hs_store_relaxed(&hs_sandbox_is_in, true);
     }
+    close_if_left();
     int err = hs_lifecycle_attach(&env, !(args->flags & HS_ATTACH_IMPATIENT), &fd);
+    struct hs_region_control_v1 *control = &hs_control_page.control;
     if (err) {
-        const struct hs_region_control_v1 *control = &hs_control_page.control;
         args->collector_pid = hs_load_relaxed(&control->collector_pid);
         args->collector_start_ticks = hs_load_relaxed(&control->collector_start_ticks);
         return err;
@@ -68,6 +97,10 @@ static int attach(struct hs_attach_v1 *args)
     if (!hs_real.is_preloaded) {
         hs_patch_apply(&counts);
     }
+    /* Who attaches may die before he can say it himself. */
+    hs_store_relaxed(&control->collector_start_ticks, args->collector_start_ticks);
+    hs_store_relaxed(&control->collector_pid, args->collector_pid);
+    note_handed(fd);
     args->region_fd = fd;
     args->region_bytes = hs_region.file_bytes;
     args->hello_flags = hs_register_flags();

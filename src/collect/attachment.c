@@ -97,12 +97,23 @@ static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v
     return fail(attachment, words, "");
 }
 
+/* So that others can tell whether we are still there. */
+static void introduce(pid_t own_pid, struct hs_attach_v1 *args)
+{
+    struct hs_proc_stat stat;
+    if (hs_proc_read_stat(own_pid, &stat) == 0) {
+        args->collector_pid = (uint32_t)own_pid;
+        args->collector_start_ticks = stat.start_ticks;
+    }
+}
+
 static bool prepare(const struct hs_attachment_request *request, struct hs_attach_v1 *ret_args)
 {
     *ret_args = (struct hs_attach_v1){ .attach_bytes = sizeof(*ret_args),
                                        .interval_bytes = request->interval_bytes,
                                        .seed = request->seed,
                                        .region_fd = -1 };
+    introduce(request->own_pid, ret_args);
     if (request->collector) {
         size_t bytes = strlen(request->collector) + 1;
         if (bytes > sizeof(ret_args->collector)) {
@@ -167,6 +178,7 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
         if (value == -EBUSY && !(args.flags & HS_ATTACH_TAKE_OVER) &&
             !is_there(&args, request->own_pid)) {
             args.flags |= HS_ATTACH_TAKE_OVER;
+            introduce(request->own_pid, &args); /* the answer has replaced it */
             value = -EAGAIN;
         }
     }

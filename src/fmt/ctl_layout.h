@@ -109,7 +109,7 @@ struct hs_attach_v1 {
     uint32_t hello_flags; /* enum hs_hello_flag */
     uint32_t slot_count;  /* pointers that lead to the client now; 0: it was preloaded */
     uint32_t left_count;  /* that would not be changed: they lead elsewhere */
-    /* With -EBUSY: who records it, as the control page says; 0: unknown. */
+    /* Who attaches, as it sees itself. With -EBUSY, who records it, as the control page says; 0: unknown. */
     uint32_t collector_pid;
     uint64_t collector_start_ticks;
     uint32_t reserved[6];

@@ -86,9 +86,11 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     char text[PATH_BYTES];
     snprintf(text, sizeof(text), "%.200s", name);
     int r = put(s, text, strlen(text) + 1, &name_va);
+    hs_way_back_await_fd(&s->tracee.way);
     if (r == HS_INJECT_DONE) {
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
     }
+    hs_way_back_set_fd(&s->tracee.way, r == HS_INJECT_DONE ? (int)value : -1);
     if (r == HS_INJECT_DONE && (int64_t)value < 0) {
         if (hs_remote_memory_read(&s->memory, s->errno_va, &error, sizeof(error)) == 0) {
             hs_inject_session_say(s, "%s", strerror(error));
@@ -183,6 +185,7 @@ static int load(struct hs_inject_session *s)
     if (r == HS_INJECT_CRASHED || r == HS_INJECT_HUNG || r == HS_INJECT_DIED) {
         return r;
     }
+    hs_way_back_set_fd(&s->tracee.way, -1);
     int r2 = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
     r = r == HS_INJECT_DONE ? r2 : r;
     return r == HS_INJECT_DONE ? find_function(s, map_va) : r;
@@ -211,10 +214,12 @@ static int fetch(struct hs_inject_session *s, const uint8_t *arg)
     if (remote_fd < 0) {
         return HS_INJECT_DONE;
     }
+    hs_way_back_set_fd(&s->tracee.way, remote_fd);
     int fd = open_remote(s, remote_fd);
     if (fd < 0) {
         hs_inject_session_say(s, "descriptor %d: %s", (int)remote_fd, strerror(errno));
     }
+    hs_way_back_set_fd(&s->tracee.way, -1);
     int r = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
     if (fd >= 0 && r != HS_INJECT_DONE) {
         close(fd);
@@ -260,6 +265,7 @@ int hs_borrowed_run(struct hs_inject_session *s)
     if (hs_remote_memory_read(&s->memory, s->errno_va, &old_errno, sizeof(old_errno)) < 0) {
         return HS_INJECT_BAD_MEMORY;
     }
+    hs_way_back_set_errno(&s->tracee.way, s->errno_va, old_errno);
     r = s->function_va == 0 ? load(s) : HS_INJECT_DONE;
     r = r == HS_INJECT_DONE ? call_function(s) : r;
     if (r != HS_INJECT_DIED) {

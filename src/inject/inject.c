@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/return_frame.h"
 #include "inject/inject_check.h"
 #include "inject/inject_session.h"
 #include "rt/sys.h"
@@ -116,44 +117,20 @@ static int find_symbols(struct hs_inject_session *s)
                                                                  : HS_INJECT_BAD_MEMORY;
 }
 
-/* A byte of libc's code that is a breakpoint if jumped to; 0: none. */
-static uint64_t find_break_byte(const struct hs_inject_session *s)
+/* The code that brings a thread back from a call. */
+static int find_way_back(struct hs_inject_session *s)
 {
-    static const size_t window_bytes = 65536;
-    uint8_t *bytes = malloc(window_bytes);
-    uint64_t found = 0;
+    struct hs_way_back *way = &s->tracee.way;
     const struct hs_remote_map *map = hs_remote_maps_find(&s->maps, s->syscall_va);
-    if (bytes && map && map->is_executable) {
-        ssize_t got = hs_remote_memory_read_some(&s->memory, map->start_va, bytes, window_bytes);
-        const uint8_t *at = got > 0 ? memchr(bytes, HS_REMOTE_BREAK_BYTE, (size_t)got) : NULL;
-        found = at ? map->start_va + (uint64_t)(at - bytes) : 0;
+    way->syscall_va = s->syscall_va;
+    way->copy_va = find_in_libc(s, "wmemcpy");
+    if (way->gadget_va != 0) {
+        return HS_INJECT_DONE; /* libc stays where it is */
     }
-    free(bytes);
-    return found;
-}
-
-/* How a call comes back to us. A signal that the program ignores would lose that disposition. */
-static int choose_trap(struct hs_inject_session *s)
-{
-    char status[8192];
-    size_t bytes = 0;
-    if (hs_proc_read(s->view_tid, "status", status, sizeof(status) - 1, &bytes) < 0) {
-        return HS_INJECT_DYING;
-    }
-    status[bytes] = '\0';
-    const char *line = strstr(status, "\nSigIgn:");
-    uint64_t ignored = line ? strtoull(line + 8, NULL, 16) : 0;
-    bool is_page_0_there = s->maps.count > 0 && s->maps.items[0].start_va == 0;
-    s->tracee.trap_va = 0;
-    s->tracee.trap_signal = SIGSEGV;
-    if (ignored >> (SIGSEGV - 1) & 1 || is_page_0_there) {
-        s->tracee.trap_va = find_break_byte(s);
-        s->tracee.trap_signal = SIGTRAP;
-        if (ignored >> (SIGTRAP - 1) & 1 || s->tracee.trap_va == 0) {
-            return HS_INJECT_IGNORES_FAULTS;
-        }
-    }
-    return HS_INJECT_DONE;
+    return map && hs_way_back_find(way, &s->memory, map->start_va, map->end_va,
+                                   find_in_libc(s, HS_RETURN_KEEPER), find_in_libc(s, "setcontext"))
+               ? HS_INJECT_DONE
+               : HS_INJECT_NO_WAY_BACK;
 }
 
 /* Has it executed another program since we opened its memory? */
@@ -186,7 +163,7 @@ static int prepare(struct hs_inject_session *s)
         return HS_INJECT_BAD_MEMORY;
     }
     r = find_symbols(s);
-    r = r == HS_INJECT_DONE ? choose_trap(s) : r;
+    r = r == HS_INJECT_DONE ? find_way_back(s) : r;
     if (r != HS_INJECT_DONE || s->function_va != 0 || s->library.bytes) {
         return r;
     }
@@ -200,17 +177,24 @@ static int prepare(struct hs_inject_session *s)
 
 /* --- finding a thread -------------------------------------------------------------------------- */
 
-/* Is it where a stop in vain is all that we would get? */
+/* Is it where a stop in vain is all that we would get? If not, notes what it takes for its way back. */
 static bool is_hopeless(struct hs_inject_session *s, pid_t tid)
 {
     struct hs_proc_stat stat;
     if (hs_proc_read_stat(tid, &stat) < 0) {
         return true;
     }
-    if (hs_inject_check_is_filtered(tid)) {
+    struct hs_inject_thread thread;
+    if (!hs_inject_check_thread(tid, &thread)) {
+        return true;
+    }
+    if (thread.is_filtered) {
         hs_inject_session_say(s, "thread %d has a seccomp filter", (int)tid);
         return true;
     }
+    s->tracee.way.own_pid = thread.own_pid;
+    s->tracee.way.own_tid = thread.own_tid;
+    s->tracee.way.bell_signal = hs_way_back_choose_bell(thread.ignored, thread.caught);
     if (stat.state == 'D') {
         hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",
                               (int)tid);
@@ -344,9 +328,10 @@ static int attempt(struct hs_inject_session *s, const struct hs_candidate *candi
     case HS_TRACEE_REFUSED:
         return hs_inject_check_refusal(s->request->pid, s->tracee.error, s->result->detail);
     }
-    hs_wait_clock_confirm(&s->clock, s->request->pid, candidate->tid);
     struct hs_wait wait = look_again(s, candidate);
     s->tracee.may_restart = hs_wait_is_restartable(wait.number);
+    hs_tracee_keep_wait(&s->tracee);
+    hs_wait_clock_confirm(&s->clock, s->request->pid, candidate->tid);
     if (is_safe(s, &wait)) {
         return borrow(s, &wait);
     }

@@ -23,7 +23,8 @@
  *           it would get what the kernel has to tell of the target.
  * Fails     enum hs_inject_error. The target goes on as before after all of them but
  *           HS_INJECT_CRASHED, HS_INJECT_HUNG (the call was given up in its midst), HS_INJECT_DIED.
- *           If we are killed with SIGKILL while the thread is borrowed, the target dies too.
+ *           If we are killed while the thread is borrowed, it ends the call that it is in, and puts itself back
+ *           (way_back.h); what has been loaded stays, and of the function's own descriptor nobody knows.
  * See       docs/INJECTION.md
  */
 #pragma once
@@ -43,12 +44,12 @@ enum hs_inject_error {
     HS_INJECT_KERNEL_THREAD,
     HS_INJECT_32BIT,
     HS_INJECT_OTHER_MACHINE,
-    HS_INJECT_STATIC,         /* no dynamic loader */
-    HS_INJECT_OTHER_LIBC,     /* detail: its loader */
-    HS_INJECT_SECCOMP,        /* a filter may kill it for what we would have it do */
-    HS_INJECT_SHADOW_STACK,   /* a return address that was not pushed by a call is an error there */
-    HS_INJECT_NO_PROC,        /* no /proc in its root, which dlopen needs */
-    HS_INJECT_IGNORES_FAULTS, /* both signals that a call can end with are ignored */
+    HS_INJECT_STATIC,       /* no dynamic loader */
+    HS_INJECT_OTHER_LIBC,   /* detail: its loader */
+    HS_INJECT_SECCOMP,      /* a filter may kill it for what we would have it do */
+    HS_INJECT_SHADOW_STACK, /* a return address that was not pushed by a call is an error there */
+    HS_INJECT_NO_PROC,      /* no /proc in its root, which dlopen needs */
+    HS_INJECT_NO_WAY_BACK,  /* from a call, if we are killed meanwhile */
     /* We may not. */
     HS_INJECT_OTHER_USER,
     HS_INJECT_NOT_DUMPABLE,

@@ -223,10 +223,29 @@ int hs_inject_check_proc(pid_t view_tid)
                                                                    : HS_INJECT_NO_PROC;
 }
 
-bool hs_inject_check_is_filtered(pid_t tid)
+/* The last number of a line: as the process itself has it, whatever namespaces lie between us. */
+static int32_t find_last(const char *text, const char *key)
+{
+    const char *at = find_line(text, key);
+    size_t bytes = at ? strcspn(at, "\n") : 0;
+    while (bytes > 0 && at[bytes - 1] >= '0' && at[bytes - 1] <= '9') {
+        bytes--;
+    }
+    return at ? (int32_t)strtol(at + bytes, NULL, 10) : 0;
+}
+
+bool hs_inject_check_thread(pid_t tid, struct hs_inject_thread *ret_thread)
 {
     char status[STATUS_BYTES];
-    return read_status(tid, status) && find_number(status, "Seccomp", 10) != 0;
+    if (!read_status(tid, status)) {
+        return false;
+    }
+    *ret_thread = (struct hs_inject_thread){ .is_filtered = find_number(status, "Seccomp", 10) != 0,
+                                             .own_pid = find_last(status, "NStgid"),
+                                             .own_tid = find_last(status, "NSpid"),
+                                             .ignored = find_number(status, "SigIgn", 16),
+                                             .caught = find_number(status, "SigCgt", 16) };
+    return ret_thread->own_pid > 0 && ret_thread->own_tid > 0;
 }
 
 /* --- why not? ---------------------------------------------------------------------------------- */

@@ -8,14 +8,24 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* One thread. */
+struct hs_inject_thread {
+    bool is_filtered; /* by seccomp */
+    int32_t own_pid;  /* as it sees itself */
+    int32_t own_tid;
+    uint64_t ignored; /* its process's signals */
+    uint64_t caught;
+};
 
 /* HS_INJECT_DONE: nothing is known against it. *ret_view_tid: a living thread, by whose number /proc shows what all
  * have in common (of the first one it shows nothing after that has ended). */
 int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail);
 
-/* Is this one thread under a filter of its own? */
-bool hs_inject_check_is_filtered(pid_t tid);
+/* False: it is gone. */
+bool hs_inject_check_thread(pid_t tid, struct hs_inject_thread *ret_thread);
 
 /* Why the kernel may have said `error` (an errno) to our wish to trace it. */
 int hs_inject_check_refusal(pid_t pid, int error, char *detail);

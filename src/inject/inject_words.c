@@ -20,9 +20,9 @@ static const char *const words[HS_INJECT_ERROR_N] = {
         "start it with our library instead of attaching",
     [HS_INJECT_NO_PROC] = "there is no /proc in its root folder, which loading a library from a "
                           "descriptor needs; mount one there",
-    [HS_INJECT_IGNORES_FAULTS] =
-        "it ignores both SIGSEGV and SIGTRAP, one of which attaching needs; "
-        "start it with our library instead of attaching",
+    [HS_INJECT_NO_WAY_BACK] =
+        "its C library lacks the code that brings an interrupted thread back "
+        "whatever happens to us; start it with our library instead of attaching",
     [HS_INJECT_OTHER_USER] = "it belongs to another user; attach as that user, or as root",
     [HS_INJECT_NOT_DUMPABLE] = "it does not let itself be looked into (it is set-user-id, or not "
                                "dumpable); attach as root",

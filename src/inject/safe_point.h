@@ -26,9 +26,9 @@
 #include "inject/remote_stack.h"
 #include "inject/wait_kind.h"
 
-/* Free stack that a call needs: of dlopen, and of a function that was written for it. */
-#define HS_SAFE_POINT_LOAD_BYTES (48U * 1024)
-#define HS_SAFE_POINT_CALL_BYTES (16U * 1024)
+/* Free stack that a call needs: of dlopen, and of a function that was written for it; with the way back. */
+#define HS_SAFE_POINT_LOAD_BYTES (56U * 1024)
+#define HS_SAFE_POINT_CALL_BYTES (24U * 1024)
 #define HS_SAFE_POINT_WHY_BYTES  120U
 
 enum hs_object_role {

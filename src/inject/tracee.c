@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -107,6 +108,7 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
     tracee->held_count = 0;
     tracee->is_at_signal = false;
     tracee->is_borrowed = false;
+    tracee->is_in_call = false;
     tracee->is_stopped = false;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         return refused(tracee);
@@ -140,6 +142,15 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
     return HS_TRACEE_STOPPED;
 }
 
+void hs_tracee_keep_wait(const struct hs_tracee *tracee)
+{
+    struct hs_remote_regs regs = tracee->start;
+    if (hs_remote_has_eintr(&regs) && tracee->may_restart) {
+        hs_remote_restart(&regs);
+        set_regs(tracee, &regs);
+    }
+}
+
 bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
 {
     /* What PTRACE_GET_RSEQ_CONFIGURATION (Linux 5.13) gives, and struct rseq_cs, without a header for them. */
@@ -163,6 +174,25 @@ bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
     return hs_remote_pc(&tracee->start) - sequence.start_va < sequence.size_bytes;
 }
 
+static int make_way_back(struct hs_tracee *tracee)
+{
+    struct hs_way_back *way = &tracee->way;
+    way->memory = tracee->memory;
+    way->call_mask = ~FAULT_MASK;
+    memcpy(tracee->sealed, tracee->state, tracee->state_bytes);
+    return hs_way_back_build(way, &tracee->start, tracee->may_restart, tracee->signal_mask,
+                             tracee->sealed, tracee->state_bytes, &tracee->free_va);
+}
+
+/* Out of any call: if we are killed now, it puts itself back. */
+static int park(struct hs_tracee *tracee)
+{
+    struct hs_remote_regs regs = tracee->start;
+    hs_way_back_park(&tracee->way, &regs);
+    tracee->is_in_call = false;
+    return set_regs(tracee, &regs);
+}
+
 int hs_tracee_borrow(struct hs_tracee *tracee)
 {
     struct iovec iov = { tracee->state, sizeof(tracee->state) };
@@ -179,9 +209,11 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
     }
     tracee->state_bytes = iov.iov_len;
     tracee->free_va = hs_remote_sp(&tracee->start) - HS_REMOTE_RED_ZONE_BYTES;
-    int r = set_mask(tracee, ~FAULT_MASK);
+    int r = make_way_back(tracee);
+    /* Registers first: until they are changed, the mask is that of the program at work. */
+    r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
-    return r;
+    return r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
 }
 
 uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
@@ -192,8 +224,8 @@ uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
 
 /* --- calling ----------------------------------------------------------------------------------- */
 
-/* A signal during a call: ours, a fault's, or one that somebody sent. */
-enum arrival { ARRIVAL_TRAP, ARRIVAL_FAULT, ARRIVAL_SENT };
+/* A signal during a call: the bell, a fault's, or one that somebody sent. */
+enum arrival { ARRIVAL_BELL, ARRIVAL_FAULT, ARRIVAL_SENT };
 
 /* Once is enough: the kernel, too, keeps but one of each of these. */
 static void hold_signal(struct hs_tracee *tracee, const siginfo_t *info)
@@ -215,13 +247,14 @@ static enum arrival judge_signal(struct hs_tracee *tracee, int number)
     if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || get_regs(tracee, &regs) < 0) {
         return ARRIVAL_FAULT;
     }
+    if (number == tracee->way.bell_signal && info.si_code == SI_TKILL &&
+        hs_way_back_is_at_bell(&tracee->way, &regs)) {
+        return ARRIVAL_BELL;
+    }
     bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
     if (!is_fault) {
         hold_signal(tracee, &info);
         return ARRIVAL_SENT;
-    }
-    if (number == tracee->trap_signal && hs_remote_is_at_trap(&regs, tracee->trap_va)) {
-        return ARRIVAL_TRAP;
     }
     tracee->crash_signal = number;
     tracee->crash_pc = hs_remote_pc(&regs);
@@ -242,7 +275,7 @@ static enum hs_tracee_outcome failed(struct hs_tracee *tracee, int r)
 }
 
 /* Stops a call that takes too long, so that it can be put back all the same. We wait for that however long it takes: if
- * we left it like this, it would end with the return of the call. */
+ * we left it like this, it would be missing from the program for as long. */
 static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
 {
     int status = 0;
@@ -293,8 +326,9 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             continue; /* the whole process is being stopped: this thread will be, when it is released */
         }
         switch (judge_signal(tracee, WSTOPSIG(status))) {
-        case ARRIVAL_TRAP:
+        case ARRIVAL_BELL:
             tracee->is_at_signal = true;
+            tracee->is_in_call = false;
             return HS_TRACEE_RETURNED;
         case ARRIVAL_FAULT:
             tracee->is_at_signal = true;
@@ -310,30 +344,32 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
                                       uint64_t deadline_ns, uint64_t *ret_result)
 {
     struct hs_remote_regs regs = tracee->start;
-    uint64_t return_va = hs_remote_return_va(tracee->free_va);
+    uint64_t return_va = 0;
+    int r = hs_way_back_expect(&tracee->way, tracee->free_va, &regs, &return_va);
     hs_remote_enter(&regs, function_va, return_va, arguments);
-    int r = hs_remote_memory_write(tracee->memory, return_va, &tracee->trap_va,
-                                   sizeof(tracee->trap_va));
+    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask); /* the bell has changed it */
     r = r < 0 ? r : set_regs(tracee, &regs);
     if (r < 0) {
         return failed(tracee, r);
     }
+    tracee->is_in_call = true;
     enum hs_tracee_outcome outcome = run(tracee, deadline_ns);
     if (outcome == HS_TRACEE_RETURNED) {
-        r = get_regs(tracee, &regs);
-        if (r < 0) {
-            return failed(tracee, r);
-        }
-        *ret_result = hs_remote_result(&regs);
+        r = hs_way_back_result(&tracee->way, ret_result);
+        outcome = r < 0 ? failed(tracee, r) : outcome;
     }
     return outcome;
 }
 
 /* --- letting go -------------------------------------------------------------------------------- */
 
+/* All but the registers, which come last: as long as they are those of the way back, that is how it goes on without us. */
 static int put_back(struct hs_tracee *tracee)
 {
     struct iovec iov = { tracee->state, tracee->state_bytes };
+    if (tracee->is_in_call) {
+        park(tracee);
+    }
     int r = ptrace(PTRACE_SETREGSET, tracee->tid, HS_REMOTE_STATE_NOTE, &iov) == 0 ? 0 : -errno;
     int r2 = set_mask(tracee, tracee->signal_mask);
     return r < 0 ? r : r2;

@@ -10,6 +10,8 @@
  * faults, which the kernel would otherwise force, and reset the program's handlers to do so. When one of these
  * is sent by somebody, or SIGSTOP, it is held here, and comes in the end.
  *
+ * If we are killed, the thread puts itself back (way_back.h), and only what was held is lost.
+ *
  * System calls. The interrupted one is put back with the kernel's own code for "start anew", so it does, or goes on with
  * the time that is left. Only what the kernel would have ended with EINTR is started anew by us.
  *
@@ -25,6 +27,7 @@
 
 #include "arch/remote.h"
 #include "inject/remote_memory.h"
+#include "inject/way_back.h"
 
 enum hs_tracee_stop {
     HS_TRACEE_STOPPED,
@@ -46,13 +49,13 @@ struct hs_tracee {
     const struct hs_remote_memory *memory;
     pid_t pid;
     pid_t tid;
-    /* Where calls return to, for us to be told: 0, or the address of a break byte, and what then comes. */
-    uint64_t trap_va;
-    int trap_signal;
+    struct hs_way_back
+        way; /* its code, and the thread as it sees itself, filled in by the caller */
 
     bool is_seized;
     bool is_stopped; /* so that it can be changed and let go */
     bool is_borrowed;
+    bool is_in_call;   /* it stands in the midst of one, or of what it came to */
     bool may_restart;  /* the caller says: EINTR of the call it was in would be our doing */
     bool is_at_signal; /* it stands where the kernel would deliver a signal */
     int error;         /* errno */
@@ -67,10 +70,15 @@ struct hs_tracee {
     unsigned held_count;
     size_t state_bytes;
     _Alignas(64) uint8_t state[HS_REMOTE_STATE_BYTES_MAX];
+    _Alignas(64) uint8_t sealed[HS_REMOTE_STATE_BYTES_MAX + 64]; /* the same for its way back */
 };
 
 /* Afterwards a tracee that is HS_TRACEE_STOPPED or _STUCK is seized, and no other. */
 enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t deadline_ns);
+
+/* To be called as soon as `may_restart` is known: if we are killed before more is done, the call that it was in does not end
+ * with EINTR. */
+void hs_tracee_keep_wait(const struct hs_tracee *tracee);
 
 /* Is the stopped thread in a restartable sequence (rseq)? The kernel breaks such a sequence off when it is
  * interrupted, but notices only what a thread is at when it goes on: that would be our function. */

@@ -57,6 +57,12 @@ static inline long hs_sys_ftruncate(int fd, uint64_t len_bytes)
     return hs_arch_syscall(SYS_ftruncate, fd, (long)len_bytes, 0, 0, 0, 0);
 }
 
+/* `stat`: the kernel's, which on 64-bit machines is libc's struct stat. */
+static inline long hs_sys_fstat(int fd, void *stat)
+{
+    return hs_arch_syscall(SYS_fstat, fd, (long)stat, 0, 0, 0, 0);
+}
+
 static inline long hs_sys_fcntl(int fd, int cmd, long arg)
 {
     return hs_arch_syscall(SYS_fcntl, fd, cmd, arg, 0, 0, 0);

@@ -2,8 +2,7 @@
  * The registers of a stopped thread of another process on x86-64 Linux: what it was at, and how it is made
  * to call a function.
  *
- * A function returns to address 0, where no memory is: the kernel tells the tracer, as a SIGSEGV. Where that is no way,
- * it returns to a byte of existing code that, taken as an instruction, is a breakpoint: SIGTRAP.
+ * Where a function returns to is return_frame.h's.
  *
  * A system call that was interrupted has left its number in orig_rax and one of the ERESTART codes in rax;
  * the kernel looks at both when the thread goes on, and starts the call anew or goes on with it. So
@@ -30,8 +29,6 @@
 /* Below sp, and yet in use. */
 #define HS_REMOTE_RED_ZONE_BYTES 128U
 #define HS_REMOTE_ARGUMENTS_MAX  6U
-/* An instruction of one byte that traps. */
-#define HS_REMOTE_BREAK_BYTE 0xccU
 /* Waiting calls that only older processors' kernels have. */
 #define HS_REMOTE_OLD_WAITS       { SYS_poll, 0 }, { SYS_select, 0 }, { SYS_pause, 0 }, { SYS_accept, 0 },
 #define HS_REMOTE_OLD_EPOLL_WAITS { SYS_epoll_wait, 4 },
@@ -65,11 +62,6 @@ static inline uint64_t hs_remote_sp(const struct hs_remote_regs *regs)
 static inline uint64_t hs_remote_thread_va(const struct hs_remote_regs *regs)
 {
     return regs->cpu.fs_base;
-}
-
-static inline uint64_t hs_remote_result(const struct hs_remote_regs *regs)
-{
-    return regs->cpu.rax;
 }
 
 /* Does it run 64-bit code? A 64-bit process may run other code too. */
@@ -109,14 +101,8 @@ static inline void hs_remote_set_fourth(struct hs_remote_regs *regs, uint64_t va
     regs->cpu.r10 = value;
 }
 
-/* Where the return address of a call goes, so that the stack is aligned at the function's entry. */
-static inline uint64_t hs_remote_return_va(uint64_t free_va)
-{
-    return (free_va & ~UINT64_C(15)) - 8;
-}
-
 /* Makes *regs those of a thread that has just called `function_va`; the return address is at
- * `return_va`, for the caller to write. */
+ * `return_va`, 8 below a multiple of 16, for the caller to write. */
 static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t function_va,
                                    uint64_t return_va,
                                    const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX])
@@ -134,12 +120,6 @@ static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t functio
     regs->cpu.r9 = arguments[5];
     /* Without direction, single-step and alignment-check flags. */
     regs->cpu.eflags &= ~UINT64_C(0x40500);
-}
-
-/* Where a thread stands that ran into the byte at `trap_va`, or into the void there. */
-static inline bool hs_remote_is_at_trap(const struct hs_remote_regs *regs, uint64_t trap_va)
-{
-    return regs->cpu.rip == trap_va + (trap_va != 0);
 }
 
 /* glibc's __errno_location, as far as it has been compiled to the one plain thing: mov slot(%rip),%rax; add %fs:0,%rax;

@@ -1,0 +1,103 @@
+"""heapscope killed with SIGKILL while it has a thread of another process: that process goes on as if nothing had been."""
+
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from injecting import build, descriptors, running, wait_for_call, words
+from resident import need_ptrace
+
+KILLS = 80
+
+
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("killed"))
+
+
+@pytest.fixture
+def sleepers(target):
+    return target("sleepers", "-pthread")
+
+
+def kill_in_its_midst(built, program, count, *options, symbol="injected"):
+    """A tool that borrows a thread all the time is killed at some moment of that, so often."""
+    tool, library = built
+    moments = random.Random(4711)
+    for turn in range(count):
+        busy = subprocess.Popen([tool, str(program.pid), library, symbol, "-n", "90000", *options],
+                                stdout=subprocess.DEVNULL)
+        time.sleep(0.002 + moments.random() * 0.006)
+        busy.kill()
+        busy.wait()
+        assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"
+
+
+def assert_usable(built, program):
+    tool, library = built
+    said = words(subprocess.run([tool, str(program.pid), library, "injected", "-w", "1"], capture_output=True,
+                                text=True, check=True, timeout=60).stdout)
+    assert (said["error"], said["word"]) == ("0", "2"), said
+
+
+def test_registers_are_put_back(built, sleepers):
+    with running([sleepers, "registers"]) as program:
+        kill_in_its_midst(built, program, KILLS)
+        assert_usable(built, program)
+        program.send_signal(signal.SIGTERM)
+        said = words(program.stdout.read())
+        assert program.wait(timeout=60) == 0
+    assert int(said["rounds"]) > 100 and said["bad"] == "0", said
+
+
+@pytest.mark.parametrize("kind", ["nanosleep", "poll", "cond", "read", "select"])
+def test_waits_go_on(built, sleepers, kind):
+    """Perhaps longer than they would have, but not with EINTR."""
+    with running([sleepers, kind, "60000"]) as program:
+        wait_for_call(program.pid)
+        before = descriptors(program.pid)
+        kill_in_its_midst(built, program, KILLS // 2)
+        assert_usable(built, program)
+        assert descriptors(program.pid) == before
+
+
+def test_always_in_malloc(built, sleepers):
+    with running([sleepers, "churn", "4"]) as program:
+        kill_in_its_midst(built, program, KILLS)
+        assert_usable(built, program)
+        program.send_signal(signal.SIGTERM)
+        assert int(words(program.stdout.read())["churned"]) > 0
+        assert program.wait(timeout=60) == 0
+
+
+def kill_attach(dist, program, folder, count):
+    moments = random.Random(4711)
+    for turn in range(count):
+        command = subprocess.Popen([dist / "bin/heapscope", "attach", str(program.pid), "-q", "-o", folder / "lost.pftrace"],
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(moments.random() * 0.02)
+        command.kill()
+        command.wait()
+        assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"
+
+
+@pytest.mark.parametrize("words_of_it", [["nanosleep", "60000"], ["churn", "4"]], ids=["waits", "allocates"])
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_attach(dist, sleepers, tmp_path, words_of_it, count):
+    """Nothing is left open, and the next one that attaches is not told that somebody else records."""
+    with running([sleepers, *words_of_it]) as program:
+        before = descriptors(program.pid)
+        kill_attach(dist, program, tmp_path, count)
+        done = subprocess.run([dist / "bin/heapscope", "attach", str(program.pid), "-d", "200ms", "-o",
+                               tmp_path / "whole.pftrace"], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "whole.pftrace").exists()
+        assert descriptors(program.pid) == before
+        assert program.poll() is None
