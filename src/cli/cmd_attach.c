@@ -110,7 +110,8 @@ static int parse(struct attach *a, int argc, char **argv)
                         HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
         HS_OPT_FLAG('q', "quiet", &a->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
-        HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following, "leave alone the children they fork"),
+        HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following,
+                        "leave alone the children they fork, and programs they execute"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
         HS_BUDGET_OPTIONS(&budget),
@@ -208,6 +209,13 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     struct hs_attachment it;
     if (pid == getpid()) {
         return -EPERM;
+    }
+    if (hs_attached_has(&a->attached, pid)) {
+        hs_message_info("process %d executed another program%s", (int)pid,
+                        a->is_following ? "" : ", which is left alone");
+        if (!a->is_following) {
+            return -EPERM;
+        }
     }
     a->meant_count++;
     const struct hs_attachment_request request = {

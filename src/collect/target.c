@@ -114,6 +114,21 @@ bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target
            next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }
 
+/* What was attached to says nothing when it executes another program, and the kernel tells nobody but tracers. A new
+ * program has its stack elsewhere, unless addresses are not randomized. */
+static void look_for_exec(struct hs_target *target)
+{
+    struct hs_proc_stat stat;
+    if (target->pid <= 0 || hs_proc_read_stat(target->pid, &stat) < 0 || stat.is_exiting ||
+        stat.stack_start_va == 0) {
+        return;
+    }
+    if (target->stack_start_va == 0) {
+        target->stack_start_va = stat.stack_start_va;
+    }
+    target->has_executed = stat.stack_start_va != target->stack_start_va;
+}
+
 void hs_target_look(struct hs_target *target, uint64_t now_ns)
 {
     struct hs_proc_status status;
@@ -131,6 +146,9 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
         if (status.vm_hwm_bytes > target->rss_peak_bytes) {
             target->rss_peak_bytes = status.vm_hwm_bytes;
         }
+    }
+    if ((target->hello_flags & HS_HELLO_LATE) != 0) {
+        look_for_exec(target);
     }
     if (target->rss_period_ns > HS_OOM_AGE_NS) {
         hs_oom_watch_look(&target->oom, target->pid, now_ns);

@@ -32,7 +32,10 @@ struct hs_target {
     int pidfd; /* readable when it has ended; -1: none */
     uint32_t hello_flags;
     bool has_ended;
-    uint64_t end_ns; /* CLOCK_MONOTONIC; when we learned of it */
+    bool has_executed; /* another program, as far as /proc tells */
+    uint64_t
+        stack_start_va; /* of its program: another one, and it has executed something; 0: unknown */
+    uint64_t end_ns;    /* CLOCK_MONOTONIC; when we learned of it */
     enum hs_exit_kind exit_kind;
     int exit_value;
     uint64_t rss_bytes;

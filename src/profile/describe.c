@@ -32,6 +32,9 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
         }
         return;
     }
+    case HS_EXIT_EXECUTED:
+        hs_buf_str(buf, "executed another program");
+        return;
     case HS_EXIT_UNKNOWN:
         break;
     }

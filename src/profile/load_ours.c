@@ -99,7 +99,7 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
     out->refusal = refusal_of(dump);
     out->refusal_text = why;
     out->refusal_remedy = remedy;
-    if (dump->exit_kind <= HS_EXIT_UNKNOWN) {
+    if (dump->exit_kind <= HS_EXIT_EXECUTED) {
         out->exit_kind = (uint8_t)dump->exit_kind;
         out->exit_value = dump->exit_value;
         out->is_oom_killed = dump->is_oom_killed;

@@ -303,6 +303,9 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
     uint64_t begin_ns = session->cpu.limit_ns ? cpu_ns() : 0;
     hs_target_look(target, now_ns);
+    if (target->has_executed) {
+        return now_ns;
+    }
     next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
     uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
     next_ns = next_ns < least_ns ? least_ns : next_ns;
@@ -327,6 +330,10 @@ static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
         struct hs_target *target = hub->registry.targets[i];
         if (target->owner) {
             uint64_t at_ns = look_at(hub, target, now_ns);
+            if (target->has_executed) {
+                hs_hub_follow(hub, target, now_ns);
+                return now_ns; /* the list has changed */
+            }
             next_ns = at_ns < next_ns ? at_ns : next_ns;
         }
     }

@@ -5,7 +5,8 @@
  *     image begins ──► of a forked child: its parent's session
  *                      meant by sessions: the oldest one gets it, the others an empty dump (rejected)
  *                      else: told to record nothing
- *     image ends ────► its last dump
+ *     image ends ────► its last dump; when it was attached to and executed another program, that one is attached to
+ *                      as if the session had just begun
  *     session starts ► the running processes that it means: those with a client at once, for the others the
  *                      owner is asked to bring one in
  *     session ends ──► a last dump of each of its processes, which go on dormant

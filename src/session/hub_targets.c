@@ -418,6 +418,18 @@ void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
     }
 }
 
+void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
+{
+    const struct taking taking = { .hub = hub, .session = target->owner, .now_ns = now_ns };
+    pid_t pid = target->pid;
+    hs_registry_end(&hub->registry, pid, now_ns, HS_EXIT_EXECUTED, 0);
+    take_pid(&taking, pid);
+    if (!hs_registry_find(&hub->registry, pid) &&
+        !hs_pid_list_has(&taking.session->expected, pid)) {
+        hs_pid_list_drop(&taking.session->seen, pid); /* not to be waited for */
+    }
+}
+
 /* --- adopting ---------------------------------------------------------------------------------- */
 
 int hs_hub_adopt(struct hs_hub *hub, struct hs_guest *guest, uint64_t now_ns)

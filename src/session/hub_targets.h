@@ -31,6 +31,8 @@ bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
 
 /* hub.c: its last dump; its session has it no more. */
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
+/* It executed another program: its image ends, and the session may have that program, too. */
+void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
 /* A dump of a target for its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);

@@ -87,9 +87,10 @@ struct hs_snap_change {
 /* How the process ended, as far as it is known when the snapshot was taken. */
 enum hs_exit_kind {
     HS_EXIT_RUNNING,
-    HS_EXIT_CODE,    /* exit_value is the status */
-    HS_EXIT_SIGNAL,  /* exit_value is the signal */
-    HS_EXIT_UNKNOWN, /* gone, and nobody could ask how */
+    HS_EXIT_CODE,     /* exit_value is the status */
+    HS_EXIT_SIGNAL,   /* exit_value is the signal */
+    HS_EXIT_UNKNOWN,  /* gone, and nobody could ask how */
+    HS_EXIT_EXECUTED, /* the process lives: it executed another program */
 };
 
 struct hs_snapshot {

@@ -98,6 +98,7 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     stat.start_ticks = fields[22];
     stat.vsize_bytes = fields[23];
     stat.rss_pages = fields[24];
+    stat.stack_start_va = fields[28];
     stat.exit_code = clamp_u32(fields[52]);
     *ret_stat = stat;
     return 0;

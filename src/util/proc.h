@@ -35,7 +35,8 @@ struct hs_proc_stat {
     uint64_t start_ticks;  /* since boot; sysconf(_SC_CLK_TCK) a second */
     uint64_t vsize_bytes;
     uint64_t rss_pages;
-    uint32_t exit_code; /* of a zombie: as wait(2) says it; 0 also to those who may not know */
+    uint64_t stack_start_va; /* of the program that it executes; 0 to those who may not know */
+    uint32_t exit_code;      /* of a zombie: as wait(2) says it; 0 also to those who may not know */
 };
 
 /* Whom a process acts for. Cut to 32 bits, as the kernel has them. */

@@ -219,6 +219,60 @@ def test_collector_that_was_killed(resident, attach, heapscope, report):
     program.tell("work")
 
 
+EXECUTES = """
+import os, sys
+kept = [bytes(5000 + i) for i in range(200)]
+print("ready", flush=True)
+sys.stdin.readline()
+if len(sys.argv) == 1:
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+"""
+
+
+def executing(tmp_path):
+    (tmp_path / "executes.py").write_text(EXECUTES)
+    program = subprocess.Popen(["/usr/bin/python3", tmp_path / "executes.py"], text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert program.stdout.readline() == "ready\n"
+    return program
+
+
+def go_on(program):
+    program.stdin.write("\n")
+    program.stdin.flush()
+
+
+def test_executes_another_program(attach, report, tmp_path):
+    """Its image ends there, and the next one is attached to."""
+    with executing(tmp_path) as program:
+        session = attach(program.pid)
+        assert session.is_recording, session.said
+        go_on(program)
+        assert program.stdout.readline() == "ready\n"
+        end = time.monotonic() + 20
+        while time.monotonic() < end and f"attached to {program.pid} " not in (said := session.process.stderr.readline()):
+            assert said
+        go_on(program)
+        assert program.wait(timeout=20) == 0
+        assert session.process.wait(timeout=20) == 0
+    found = report(session.file, "--view", "alloc_objects")
+    assert [(p["pid"], p["end"]) for p in found["processes"]] == [
+        (program.pid, "executed another program"), (program.pid, "exited with status 0")], found["processes"]
+
+
+def test_executes_and_is_not_followed(attach, report, tmp_path):
+    with executing(tmp_path) as program:
+        session = attach(program.pid, "--no-follow")
+        assert session.is_recording, session.said
+        go_on(program)
+        assert session.process.wait(timeout=20) == 0  # though it runs
+        assert program.poll() is None
+        assert f"process {program.pid} executed another program, which is left alone" in session.process.stderr.read()
+        go_on(program)
+        assert program.wait(timeout=20) == 0
+    assert [p["end"] for p in report(session.file)["processes"]] == ["executed another program"]
+
+
 # --- what is left behind ------------------------------------------------------------------------------
 
 
