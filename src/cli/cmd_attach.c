@@ -35,11 +35,12 @@
 #include "util/parse.h"
 #include "util/selfpath.h"
 
-#define HS_PRELOAD_NAME     "libheapscope_preload.so"
-#define HS_INTERVAL_DEFAULT 4096
-#define HS_DURATION_MIN_NS  UINT64_C(1000000)
-#define HS_TIME_MAX_NS      (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
-#define HS_PATIENCE_NS      UINT64_C(10000000000)
+#define HS_PRELOAD_NAME        "libheapscope_preload.so"
+#define HS_INTERVAL_DEFAULT    4096
+#define HS_DURATION_MIN_NS     UINT64_C(1000000)
+#define HS_TIME_MAX_NS         (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
+#define HS_PATIENCE_NS         UINT64_C(10000000000)
+#define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
 
 struct attach {
     struct hs_session_settings settings;
@@ -256,6 +257,15 @@ static enum hs_refusal judge(void *ctx, const struct hs_session *session,
     return hs_admission_judge(NULL, "/proc", &asker, &what, ret_words);
 }
 
+/* Later, if it cannot be now: the others are not to wait for it. */
+static int refresh(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_attachment it;
+    (void)ctx;
+    (void)session;
+    return hs_attachment_refresh(pid, HS_PATIENCE_REFRESH_NS, &it) ? 0 : -EAGAIN;
+}
+
 static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
 {
     struct attach *a = ctx;
@@ -376,6 +386,7 @@ static int open_hub(struct attach *a)
                                           .on_over = on_over,
                                           .attach = bring_in,
                                           .judge = judge,
+                                          .refresh = refresh,
                                           .ctx = a };
     return r < 0 ? r : hs_hub_new(&config, &a->hub);
 }

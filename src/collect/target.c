@@ -13,8 +13,10 @@
 #include "rt/atomic.h"
 #include "util/proc.h"
 
-#define HS_RSS_PERIOD_FIRST_NS UINT64_C(2000000)
-#define HS_RSS_PERIOD_MAX_NS   UINT64_C(250000000)
+#define HS_RSS_PERIOD_FIRST_NS     UINT64_C(2000000)
+#define HS_RSS_PERIOD_MAX_NS       UINT64_C(250000000)
+#define HS_LIBRARIES_PERIOD_NS     UINT64_C(1000000000)
+#define HS_LIBRARIES_PERIOD_MAX_NS UINT64_C(64000000000)
 
 /* Most processes are over before anybody could care about their cgroup. */
 #define HS_OOM_AGE_NS UINT64_C(10000000)
@@ -129,6 +131,21 @@ static void look_for_exec(struct hs_target *target)
     target->has_executed = stat.stack_start_va != target->stack_start_va;
 }
 
+static void look_for_libraries(struct hs_target *target, uint64_t now_ns)
+{
+    if (target->pid <= 0 || target->is_dormant || now_ns < target->libraries_next_ns) {
+        return;
+    }
+    uint64_t period_ns = HS_LIBRARIES_PERIOD_NS;
+    if (hs_library_watch_look(&target->libraries, target->pid)) {
+        target->has_new_libraries = true;
+        period_ns = target->libraries_period_ns * 2;
+        period_ns = period_ns < HS_LIBRARIES_PERIOD_MAX_NS ? period_ns : HS_LIBRARIES_PERIOD_MAX_NS;
+    }
+    target->libraries_period_ns = period_ns;
+    target->libraries_next_ns = now_ns + period_ns;
+}
+
 void hs_target_look(struct hs_target *target, uint64_t now_ns)
 {
     struct hs_proc_status status;
@@ -149,6 +166,7 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
     }
     if ((target->hello_flags & HS_HELLO_LATE) != 0) {
         look_for_exec(target);
+        look_for_libraries(target, now_ns);
     }
     if (target->rss_period_ns > HS_OOM_AGE_NS) {
         hs_oom_watch_look(&target->oom, target->pid, now_ns);

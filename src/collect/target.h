@@ -24,6 +24,7 @@
 #include "collect/listen.h"
 #include "collect/process_names.h"
 #include "collect/region_reader.h"
+#include "inject/library_watch.h"
 #include "trace/snapshot.h"
 
 struct hs_target {
@@ -38,6 +39,11 @@ struct hs_target {
     uint64_t end_ns;    /* CLOCK_MONOTONIC; when we learned of it */
     enum hs_exit_kind exit_kind;
     int exit_value;
+    /* Of one that was attached to: libraries that came by other ways than the program's dlopen. */
+    struct hs_library_watch libraries;
+    uint64_t libraries_next_ns;
+    uint64_t libraries_period_ns; /* longer where they come and go all the time */
+    bool has_new_libraries;       /* whoever leads their calls to the client says when he has */
     uint64_t rss_bytes;
     uint64_t rss_peak_bytes;
     struct hs_oom_watch oom;

@@ -22,6 +22,8 @@
 #define HS_PRELOAD_NAME "libheapscope_preload.so"
 #define HS_PATIENCE_NS  UINT64_C(5000000000)
 
+enum job { JOB_BRING, JOB_RELEASE, JOB_REFRESH };
+
 /* One at work. */
 struct hs_attacher {
     struct hs_source source; /* its socket */
@@ -31,7 +33,7 @@ struct hs_attacher {
     uid_t uid;         /* of that process */
     pid_t worker_pid;
     int sock;
-    bool is_ending; /* it is let go of */
+    enum job job;
 };
 
 /* What it says; the region comes with it. */
@@ -86,12 +88,14 @@ static void __attribute__((noreturn)) bring(const struct hs_order *order, uid_t 
 }
 
 static void __attribute__((noreturn))
-release(const struct hs_order *order, pid_t pid, uid_t uid, int sock)
+call_in(const struct hs_order *order, enum job job, pid_t pid, uid_t uid, int sock)
 {
     struct news news = { .attachment = { .guest = { .region_fd = -1, .pidfd = -1 } } };
     hs_worker_settle(&sock, 1);
     if (take_rights(order, pid, uid) == 0) {
-        news.is_done = hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment);
+        news.is_done = job == JOB_RELEASE
+                           ? hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment)
+                           : hs_attachment_refresh(pid, HS_PATIENCE_NS, &news.attachment);
     }
     send_news(sock, &news);
     _exit(0);
@@ -131,21 +135,21 @@ static bool receive(const struct hs_attacher *attacher, struct news *ret_news)
     guest->region_fd = fd;
     guest->pidfd = -1;
     return got == (ssize_t)sizeof(*ret_news) && ret_news->is_done &&
-           (attacher->is_ending || guest->region_fd >= 0);
+           (attacher->job != JOB_BRING || guest->region_fd >= 0);
 }
 
 static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *attacher,
                          const struct news *news, uint64_t now_ns)
 {
+    static const char *const done[] = { "attached to", "let go of", "looked into again" };
     char words[sizeof(news->attachment.words)];
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
              news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
-    hs_daemon_log("process %d cannot be %s: %s", (int)attacher->pid,
-                  attacher->is_ending ? "let go of" : "attached to", words);
-    if (!attacher->is_ending) {
+    hs_daemon_log("process %d cannot be %s: %s", (int)attacher->pid, done[attacher->job], words);
+    if (attacher->job == JOB_BRING) {
         hs_hub_refuse(daemon->hub, attacher->pid, words, now_ns);
     }
-    for (size_t i = 0; !attacher->is_ending && i < daemon->order_count; i++) {
+    for (size_t i = 0; attacher->job == JOB_BRING && i < daemon->order_count; i++) {
         struct hs_order *order = daemon->orders[i];
         if (order->number == attacher->order_no) {
             snprintf(order->note, sizeof(order->note), "process %d cannot be attached to: %s",
@@ -162,9 +166,9 @@ static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
     if (!is_ok) {
         note_failure(daemon, attacher, &news, now_ns);
     }
-    if (!is_ok && !attacher->is_ending) {
+    if (!is_ok && attacher->job == JOB_BRING) {
         hs_hub_give_up(daemon->hub, attacher->pid);
-    } else if (is_ok && !attacher->is_ending) {
+    } else if (is_ok && attacher->job == JOB_BRING) {
         news.attachment.guest.pid = attacher->pid;
         news.attachment.guest.uid = attacher->uid;
         hs_attachment_find_process(&news.attachment.guest);
@@ -240,7 +244,7 @@ int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_pro
     return r;
 }
 
-int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
+static int begin_call(void *ctx, const struct hs_session *session, enum job job, pid_t pid)
 {
     struct hs_daemon *daemon = ctx;
     const struct hs_order *order = session->owner;
@@ -252,10 +256,20 @@ int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
     }
     int r = begin(daemon, order, pid, &attacher, &sock);
     if (r == 0 && attacher->worker_pid == 0) {
-        release(order, pid, target ? target->uid : order->uid, sock);
+        call_in(order, job, pid, target ? target->uid : order->uid, sock);
     }
     if (r == 0) {
-        attacher->is_ending = true;
+        attacher->job = job;
     }
     return r;
+}
+
+int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
+{
+    return begin_call(ctx, session, JOB_RELEASE, pid);
+}
+
+int hs_attacher_refresh(void *ctx, struct hs_session *session, pid_t pid)
+{
+    return begin_call(ctx, session, JOB_REFRESH, pid);
 }

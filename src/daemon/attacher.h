@@ -7,6 +7,7 @@
  *
  *     hs_attacher_bring ──fork──► hs_attachment_begin ──region──► hs_hub_adopt, or hs_hub_give_up
  *     hs_attacher_release ──fork──► hs_attachment_end
+ *     hs_attacher_refresh ──fork──► hs_attachment_refresh
  *
  * Threads   one.
  * Fails     -errno, before anything was begun; later failures are the order's note, and logged.
@@ -16,10 +17,11 @@
 
 #include "daemon/order.h"
 
-/* As hs_hub_attach_fn and hs_hub_release_fn. */
+/* As hs_hub_attach_fn, hs_hub_release_fn, hs_hub_refresh_fn. */
 int hs_attacher_bring(void *daemon, struct hs_session *session,
                       const struct hs_process_facts *process);
 int hs_attacher_release(void *daemon, struct hs_session *session, pid_t pid);
+int hs_attacher_refresh(void *daemon, struct hs_session *session, pid_t pid);
 
 /* Processes that are at work. */
 size_t hs_attachers_busy(const struct hs_daemon *daemon);

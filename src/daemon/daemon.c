@@ -170,6 +170,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_over = on_over,
         .attach = hs_attacher_bring,
         .release = hs_attacher_release,
+        .refresh = hs_attacher_refresh,
         .on_guest = hs_heritage_keep_guest,
         .on_change = hs_heritage_keep_target,
         .on_gone = hs_heritage_drop_target,

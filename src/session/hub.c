@@ -306,6 +306,10 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     if (target->has_executed) {
         return now_ns;
     }
+    if (target->has_new_libraries && hub->config.refresh) {
+        target->has_new_libraries =
+            hub->config.refresh(hub->config.ctx, target->owner, target->pid) < 0;
+    }
     next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
     uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
     next_ns = next_ns < least_ns ? least_ns : next_ns;

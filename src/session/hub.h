@@ -76,6 +76,10 @@ typedef enum hs_refusal hs_hub_judge_fn(void *ctx, const struct hs_session *sess
  * forgets the process. Else -errno: it stays, dormant. */
 typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
 
+/* A process whose client was brought in has loaded libraries: their calls are to be led to the client. 0: they are, or
+ * will be. Else -errno: to be asked for again. */
+typedef int hs_hub_refresh_fn(void *ctx, struct hs_session *session, pid_t pid);
+
 /* A target is new, or is somebody else's now; or it is about to be closed. For whoever must know what there is when
  * the hub is gone. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
@@ -86,6 +90,7 @@ struct hs_hub_config {
     hs_hub_over_fn *on_over;
     hs_hub_attach_fn *attach;              /* NULL: nobody can */
     hs_hub_release_fn *release;            /* NULL: nobody is let go of */
+    hs_hub_refresh_fn *refresh;            /* NULL: such libraries are not seen */
     hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
     hs_hub_judge_fn *judge;                /* NULL: a process's user decides alone */

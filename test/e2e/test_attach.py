@@ -219,6 +219,32 @@ def test_collector_that_was_killed(resident, attach, heapscope, report):
     program.tell("work")
 
 
+def test_library_that_libc_loads_for_itself(target, attach, report, tmp_path):
+    """Not by the program's dlopen, which we would see, and after we came."""
+    (tmp_path / "greedy.so").symlink_to(target("greedy_module", "-shared", "-fPIC"))
+    (tmp_path / "gconv-modules").write_text("module GREEDY// INTERNAL greedy 1\n")
+    with subprocess.Popen([target("converts")], env=clean_env(GCONV_PATH=tmp_path), text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as program:
+
+        def tell(word):
+            program.stdin.write(word + "\n")
+            program.stdin.flush()
+            return program.stdout.readline()
+
+        assert program.stdout.readline() == "ready\n"
+        session = attach(program.pid)
+        assert session.is_recording, session.said
+        assert tell("open") == "ok\n"
+        time.sleep(2.5)  # it is looked for every second
+        assert tell("convert") == "ok\n"
+        assert session.stop() == 0, session.said
+        program.stdin.close()
+        assert program.wait(timeout=20) == 0
+    found = report_of(report, session)
+    counts = [s["alloc"]["count"] for s in found["stacks"] if any(f["function"] == "gconv" for f in s["frames"])]
+    assert sum(counts) == 50, found["stacks"]
+
+
 EXECUTES = """
 import os, sys
 kept = [bytes(5000 + i) for i in range(200)]
