@@ -203,6 +203,14 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
     }
 }
 
+/* Signals are blocked while processes are attached to, and are read afterwards; but not to attach to all of them first. */
+static bool is_asked_to_stop(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
+                                     sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
+}
+
 static int bring_in(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
 {
     struct attach *a = ctx;
@@ -219,6 +227,10 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         }
     }
     a->meant_count++;
+    if (a->is_leaving || is_asked_to_stop()) {
+        a->is_leaving = true;
+        return -EINTR;
+    }
     const struct hs_attachment_request request = {
         .pid = pid,
         .client_path = a->client_path,
@@ -418,7 +430,9 @@ static int start(struct attach *a)
         return r;
     }
     if (a->attached_count == 0) {
-        if (a->meant_count == 0) {
+        if (a->is_leaving) {
+            hs_message("interrupted: nothing was attached to");
+        } else if (a->meant_count == 0) {
             hs_message("no running process is called %s", a->session->settings.names[0]);
         }
         hs_hub_stop(a->hub, a->session, now_ns());
@@ -438,7 +452,11 @@ static int finish(struct attach *a)
                                         .lost = "the profile is lost",
                                         .stack_count = (uint32_t)a->stack_count,
                                         .is_quiet = a->is_quiet };
-    int r = hs_present_file(&present, hs_session_finish(a->session));
+    int r = hs_session_finish(a->session);
+    if (r == 0 && a->session->has_lost_names) {
+        hs_message("interrupted: some functions have no names in the file");
+    }
+    r = hs_present_file(&present, r);
     hs_desk_close(&a->desk, &(struct hs_desk_outcome){ .error = r < 0 ? strerror(-r) : NULL,
                                                        .file_bytes = a->session->bytes,
                                                        .process_count = a->session->process_count,

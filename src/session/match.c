@@ -9,6 +9,8 @@
 #include "rt/text.h"
 
 #define HS_ARGUMENT_BYTES 4096
+/* The kernel keeps so much of a name. */
+#define HS_COMM_BYTES_MAX 15
 /* Options that an interpreter may have before its script. */
 #define HS_SCRIPT_ARGUMENTS_MAX 16
 
@@ -173,9 +175,29 @@ static bool fits_argument(const char *pattern, const char *argument)
     return hs_match_glob(pattern, name);
 }
 
+/* The program of a process that wrote a title over its arguments: the first word ("redis-server *:6379", "nginx: master
+ * process"), if the kernel's name of the process is the same, as far as it goes. False: this is no title. */
+static bool find_titled(const struct hs_match_facts *facts, const char *argument, char *ret_name,
+                        size_t name_bytes)
+{
+    size_t bytes = strcspn(argument, " ");
+    size_t comm_bytes = facts->comm ? strlen(facts->comm) : 0;
+    if (argument[bytes] == '\0' || comm_bytes == 0) {
+        return false;
+    }
+    bytes -= bytes > 0 && argument[bytes - 1] == ':';
+    size_t start = bytes;
+    while (start > 0 && argument[start - 1] != '/') {
+        start--;
+    }
+    copy_text(argument + start, bytes - start, ret_name, name_bytes);
+    return strncmp(ret_name, facts->comm, comm_bytes) == 0 &&
+           (ret_name[comm_bytes] == '\0' || comm_bytes >= HS_COMM_BYTES_MAX);
+}
+
 bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
 {
-    char argument[HS_ARGUMENT_BYTES], plain[HS_ARGUMENT_BYTES];
+    char argument[HS_ARGUMENT_BYTES], plain[HS_ARGUMENT_BYTES], name[HS_ARGUMENT_BYTES];
     if (pattern[0] != '/' && !strpbrk(pattern, "*?[\\")) {
         /* A name as it stands in a list of processes. */
         hs_match_normalize(pattern, plain, sizeof(plain));
@@ -185,7 +207,8 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
         return false;
     }
     hs_match_argument(facts->cmdline, facts->cmdline_bytes, 0, argument, sizeof(argument));
-    if (fits_argument(pattern, argument)) {
+    if (fits_argument(pattern, argument) ||
+        (find_titled(facts, argument, name, sizeof(name)) && hs_match_glob(pattern, name))) {
         return true;
     }
     hs_match_script(facts->cmdline, facts->cmdline_bytes, argument, sizeof(argument));
@@ -227,7 +250,9 @@ void hs_match_display(const struct hs_match_facts *facts, char *ret_name, size_t
 {
     char argument[HS_ARGUMENT_BYTES];
     hs_match_argument(facts->cmdline, facts->cmdline_bytes, 0, argument, sizeof(argument));
-    hs_match_normalize(argument, ret_name, name_bytes);
+    if (!find_titled(facts, argument, ret_name, name_bytes)) {
+        hs_match_normalize(argument, ret_name, name_bytes);
+    }
     if (ret_name[0] == '\0') {
         const char *comm = facts->comm && facts->comm[0] ? facts->comm : "?";
         copy_text(comm, strlen(comm), ret_name, name_bytes);

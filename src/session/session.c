@@ -320,13 +320,12 @@ bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)
 
 int hs_session_finish(struct hs_session *session)
 {
-    bool is_interrupted = false;
     if (session->error == 0) {
         session->error = write_unlisted(session);
     }
     if (session->error == 0 && session->settings.is_symbolizing) {
         /* A trace without names is still one; an error of the writer comes back at the end. */
-        hs_trace_names_append(session->writer, &session->wanted, &is_interrupted);
+        hs_trace_names_append(session->writer, &session->wanted, &session->has_lost_names);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

@@ -100,6 +100,7 @@ struct hs_session {
     hs_session_written_fn *on_written; /* NULL: nobody wants to know */
     struct hs_trace_place place;       /* of the trace, as of then */
     bool is_over;
+    bool has_lost_names;       /* looking them up was interrupted */
     int error;                 /* of the trace; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */

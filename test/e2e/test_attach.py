@@ -331,6 +331,29 @@ def test_refused_in_words(heapscope, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_interrupted_while_it_attaches(target, dist, tmp_path):
+    """The first one is at no safe point as long as it lives, which is for five seconds; the others are left alone then."""
+    sleeper = [target("sleepers", "-pthread"), "nanosleep", "60000"]
+    programs = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                for command in ([target("own_malloc_sleeper"), "run"], sleeper, sleeper)]
+    try:
+        for program in programs:
+            program.stdout.readline()
+        begin = time.monotonic()
+        session = subprocess.Popen([dist / "bin/heapscope", "attach", "-o", tmp_path / "x.pftrace",
+                                    *(str(p.pid) for p in programs)], stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        session.send_signal(signal.SIGINT)
+        said = session.communicate(timeout=60)[1]
+        assert session.returncode == 1 and "interrupted: nothing was attached to" in said, said
+        assert said.count("cannot attach to") == 1, said
+        assert time.monotonic() - begin < 20
+    finally:
+        for program in programs:
+            program.kill()
+            program.communicate()
+
+
 def test_stopped_process(resident, heapscope, tmp_path):
     program = resident()
     os.kill(program.pid, signal.SIGSTOP)

@@ -180,6 +180,33 @@ static void test_strange_command_lines(void **state)
     assert_string_equal(text, "c");
 }
 
+static void test_titles(void **state)
+{
+    static const struct {
+        const char *title, *comm, *name;
+    } rows[] = {
+        { "redis-server unixsocket:/tmp/r.sock", "redis-server", "redis-server" },
+        { "/usr/bin/redis-server *:6379", "redis-server", "redis-server" },
+        { "nginx: master process /usr/sbin/nginx -g x", "nginx", "nginx" },
+        { "a-name-of-twenty-char: worker/1", "a-name-of-twent", "a-name-of-twenty-char" },
+        /* A folder with a blank in it, and a title that says nothing of the program. */
+        { "/opt/my app/bin/server", "server", "server" },
+        { "worker 7/idle", "server", "idle" },
+        { "serve r", "server", "serve r" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[64];
+        const struct hs_match_facts facts = { .pid = 1,
+                                              .cmdline = rows[i].title,
+                                              .cmdline_bytes = strlen(rows[i].title) + 1,
+                                              .comm = rows[i].comm };
+        hs_match_display(&facts, text, sizeof(text));
+        assert_string_equal(text, rows[i].name);
+        assert_true(hs_match_name(rows[i].name, &facts));
+    }
+}
+
 static void test_what_a_session_means(void **state)
 {
     (void)state;
@@ -212,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_normalized_names),
         cmocka_unit_test(test_names_of_processes),
         cmocka_unit_test(test_strange_command_lines),
+        cmocka_unit_test(test_titles),
         cmocka_unit_test(test_what_a_session_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
