@@ -34,7 +34,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HS_INJECT_ARG_BYTES_MAX 4096U
+#define HS_INJECT_ARG_BYTES_MAX 8192U
 #define HS_INJECT_DETAIL_BYTES  160U
 
 enum hs_inject_error {
@@ -64,6 +64,7 @@ enum hs_inject_error {
     HS_INJECT_DYING,
     HS_INJECT_STARTING,      /* its loader is not done yet */
     HS_INJECT_NO_SAFE_POINT, /* detail: what its threads did */
+    HS_INJECT_NO_PAUSE, /* of text_patch.h: its threads would not all stop at once; detail: why */
     /* It was tried. */
     HS_INJECT_LIBRARY_FILE, /* our file cannot be read */
     HS_INJECT_NO_MEMFD,     /* the target could not make one */

@@ -46,6 +46,8 @@ static const char *const words[HS_INJECT_ERROR_N] = {
     [HS_INJECT_NO_SAFE_POINT] =
         "no thread was found at a point where it can be interrupted safely; "
         "try again, or wait longer",
+    [HS_INJECT_NO_PAUSE] = "not all of its threads could be stopped at once, outside of its "
+                           "allocator's first instructions; try again, or wait longer",
     [HS_INJECT_LIBRARY_FILE] = "our own library cannot be read; is it installed completely?",
     [HS_INJECT_NO_MEMFD] = "it could not make a file in memory for the library; is it short of "
                            "descriptors or memory?",

@@ -101,9 +101,8 @@ static enum hs_tracee_stop refused(struct hs_tracee *tracee)
     return errno == ESRCH ? HS_TRACEE_BUSY : HS_TRACEE_REFUSED;
 }
 
-enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t deadline_ns)
+enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid)
 {
-    int status = 0;
     tracee->tid = tid;
     tracee->held_count = 0;
     tracee->is_at_signal = false;
@@ -115,8 +114,17 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
     }
     tracee->is_seized = true;
     tracee->asked_ns = now_ns();
-    int r = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 ? await(tracee, deadline_ns, &status)
-                                                           : -errno;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) {
+        tracee->is_seized = false;
+        return HS_TRACEE_BUSY;
+    }
+    return HS_TRACEE_STOPPED;
+}
+
+enum hs_tracee_stop hs_tracee_await(struct hs_tracee *tracee, uint64_t deadline_ns)
+{
+    int status = 0;
+    int r = await(tracee, deadline_ns, &status);
     if (r == -ETIMEDOUT) {
         return HS_TRACEE_STUCK;
     }
@@ -140,6 +148,12 @@ enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t
         return HS_TRACEE_BUSY;
     }
     return HS_TRACEE_STOPPED;
+}
+
+enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t deadline_ns)
+{
+    enum hs_tracee_stop r = hs_tracee_ask(tracee, tid);
+    return r == HS_TRACEE_STOPPED ? hs_tracee_await(tracee, deadline_ns) : r;
 }
 
 void hs_tracee_keep_wait(const struct hs_tracee *tracee)

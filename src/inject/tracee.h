@@ -76,6 +76,9 @@ struct hs_tracee {
 /* Afterwards a tracee that is HS_TRACEE_STOPPED or _STUCK is seized, and no other. */
 enum hs_tracee_stop hs_tracee_stop(struct hs_tracee *tracee, pid_t tid, uint64_t deadline_ns);
 
+/* The two halves of that, for who stops many: _STOPPED says of the first that it will. */
+enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid);
+enum hs_tracee_stop hs_tracee_await(struct hs_tracee *tracee, uint64_t deadline_ns);
 /* To be called as soon as `may_restart` is known: if we are killed before more is done, the call that it was in does not end
  * with EINTR. */
 void hs_tracee_keep_wait(const struct hs_tracee *tracee);
