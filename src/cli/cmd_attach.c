@@ -197,6 +197,11 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
     hs_message_info("attached to %d (%s): one thread stood still for %.1f ms%s",
                     (int)process->facts.pid, name, (double)it->stopped_ns / 1e6,
                     it->was_preloaded ? "; the client was there" : "");
+    if (it->entry_count > 0) {
+        hs_message_info("%u functions of its own allocator lead to us; for that, all its threads "
+                        "(%u) stood still for %.1f ms",
+                        it->entry_count, it->thread_count, (double)it->all_stopped_ns / 1e6);
+    }
     if (it->left_count > 0) {
         hs_message_info("%u calls lead to another allocator than malloc's own, and are not seen",
                         it->left_count);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "client/detours.h"
 #include "client/lifecycle.h"
 #include "client/linkmap.h"
 #include "rt/atomic.h"
@@ -152,7 +153,11 @@ static void *made_pvalloc(size_t size_bytes)
 void *hs_real_find(const char *name)
 {
     const struct link_map *self = hs_linkmap_self();
-    void *va = self && hs_real.is_preloaded ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
+    void *va = hs_detours_real(name);
+    if (va) {
+        return va;
+    }
+    va = self && hs_real.is_preloaded ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
     /* Objects before us in the list: the executable, or libraries preloaded ahead of us. */
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
@@ -206,11 +211,8 @@ static void bind(void *slot, const char *name, void *made_up)
     }
 }
 
-HS_COLD void hs_real_resolve(void)
+static void resolve(void)
 {
-    if (hs_load_relaxed(&hs_real.is_resolved)) {
-        return;
-    }
     const struct link_map *self = hs_linkmap_self();
     hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
     bind(&hs_real.malloc, "malloc", NULL);
@@ -231,6 +233,19 @@ HS_COLD void hs_real_resolve(void)
     bind(&hs_real.dlsym, "dlsym", NULL);
     bind(&hs_real.dlvsym, "dlvsym", NULL);
     const struct link_map *executable = hs_linkmap_first();
-    hs_real.has_own_malloc = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
+    hs_real.has_own_malloc =
+        executable && hs_linkmap_symbol(executable, "malloc") != NULL && !hs_detours_real("malloc");
     hs_store_relaxed(&hs_real.is_resolved, true);
+}
+
+HS_COLD void hs_real_resolve(void)
+{
+    if (!hs_load_relaxed(&hs_real.is_resolved)) {
+        resolve();
+    }
+}
+
+void hs_real_resolve_again(void)
+{
+    resolve();
 }

@@ -37,12 +37,16 @@ struct hs_real {
     bool is_resolved;
     bool
         is_preloaded; /* our functions are found before the allocator's own; not when we were loaded later */
-    bool has_own_malloc; /* the executable defines malloc: it does not come to us */
+    bool
+        has_own_malloc; /* the executable defines malloc, without a detour: it does not come to us */
 };
 
 extern HS_HIDDEN struct hs_real hs_real;
 
 void hs_real_resolve(void);
+
+/* Detours have been added: what was found remains good to call, but leads to our hooks from now on. */
+void hs_real_resolve_again(void);
 
 /* Finds a function for a hook whose owner may be loaded late; NULL when nobody defines it. */
 void *hs_real_find(const char *name);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/own_allocator.h"
+#include "collect/own_allocator.h"
 #include "inject/inject.h"
 #include "util/proc.h"
 
@@ -136,7 +138,7 @@ static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *
     struct hs_guest *guest = &attachment->guest;
     attachment->slot_count = args->slot_count;
     attachment->left_count = args->left_count;
-    attachment->was_preloaded = args->slot_count == 0;
+    attachment->was_preloaded = !(args->hello_flags & HS_HELLO_LATE);
     guest->hello = (struct hs_hello_v1){ .magic = HS_HELLO_MAGIC,
                                          .version = HS_HELLO_VERSION,
                                          .hello_bytes = sizeof(guest->hello),
@@ -146,23 +148,24 @@ static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *
     hs_attachment_find_process(guest);
 }
 
-bool hs_attachment_begin(const struct hs_attachment_request *request,
-                         struct hs_attachment *ret_attachment)
+static void note_entries(const struct hs_own_allocator *own, struct hs_attachment *attachment)
 {
-    struct hs_attach_v1 args;
-    struct hs_proc_status status;
-    *ret_attachment =
-        (struct hs_attachment){ .guest = { .pid = request->pid, .region_fd = -1, .pidfd = -1 } };
-    if (!prepare(request, &args) || hs_proc_read_status(request->pid, &status) < 0) {
-        return fail(ret_attachment, "there is no such process", "");
+    attachment->entry_count += own->changed_count;
+    if (own->changed_count > 0) {
+        attachment->all_stopped_ns = own->stopped_ns;
+        attachment->thread_count = own->thread_count;
     }
-    ret_attachment->guest.uid = status.uid.real;
+}
+
+static bool begin(const struct hs_attachment_request *request, struct hs_attach_v1 *args,
+                  struct hs_attachment *ret_attachment)
+{
     const struct hs_inject_request inject = { .pid = request->pid,
                                               .library_path = request->client_path,
                                               .library_name = HS_CLIENT_NAME,
                                               .symbol = HS_ATTACH_ENTRY,
-                                              .arg = &args,
-                                              .arg_bytes = sizeof(args),
+                                              .arg = args,
+                                              .arg_bytes = sizeof(*args),
                                               .fetch_fd_off =
                                                   offsetof(struct hs_attach_v1, region_fd),
                                               .patience_ns = request->patience_ns };
@@ -171,25 +174,50 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
         if (i > 0) {
             sleep_ns(HS_AGAIN_NS);
         }
-        args.flags |= i == HS_AGAIN_N ? HS_ATTACH_IMPATIENT : 0;
+        args->flags |= i == HS_AGAIN_N ? HS_ATTACH_IMPATIENT : 0;
         if (!call(&inject, ret_attachment, &value)) {
             return false;
         }
-        if (value == -EBUSY && !(args.flags & HS_ATTACH_TAKE_OVER) &&
-            !is_there(&args, request->own_pid)) {
-            args.flags |= HS_ATTACH_TAKE_OVER;
-            introduce(request->own_pid, &args); /* the answer has replaced it */
+        if (value == -EBUSY && !(args->flags & HS_ATTACH_TAKE_OVER) &&
+            !is_there(args, request->own_pid)) {
+            args->flags |= HS_ATTACH_TAKE_OVER;
+            introduce(request->own_pid, args); /* the answer has replaced it */
             value = -EAGAIN;
         }
     }
     if (value == -EBUSY) {
-        return fail_busy(ret_attachment, &args);
+        return fail_busy(ret_attachment, args);
     }
     if (value != 0) {
         return fail(ret_attachment, words_of(value), "");
     }
-    take_answers(&args, ret_attachment);
+    take_answers(args, ret_attachment);
     return true;
+}
+
+/* First the allocator, if it is part of the program: once something is recorded, all that frees it must be seen. */
+bool hs_attachment_begin(const struct hs_attachment_request *request,
+                         struct hs_attachment *ret_attachment)
+{
+    struct hs_attach_v1 args;
+    struct hs_proc_status status;
+    struct hs_own_allocator own, unused;
+    *ret_attachment =
+        (struct hs_attachment){ .guest = { .pid = request->pid, .region_fd = -1, .pidfd = -1 } };
+    if (!prepare(request, &args) || hs_proc_read_status(request->pid, &status) < 0) {
+        return fail(ret_attachment, "there is no such process", "");
+    }
+    ret_attachment->guest.uid = status.uid.real;
+    if (!hs_own_allocator_lead(request->pid, request->client_path, HS_CLIENT_NAME,
+                               request->patience_ns, &own)) {
+        return fail(ret_attachment, own.words, "");
+    }
+    bool is_ok = begin(request, &args, ret_attachment);
+    if (!is_ok && own.changed_count > 0) {
+        hs_own_allocator_let_go(request->pid, request->patience_ns, &unused);
+    }
+    note_entries(&own, ret_attachment);
+    return is_ok;
 }
 
 bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
@@ -232,6 +260,12 @@ bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *re
             return false;
         }
         ret_attachment->slot_count += args.slot_count;
+    }
+    struct hs_own_allocator own;
+    bool is_ok = hs_own_allocator_let_go(pid, patience_ns, &own);
+    note_entries(&own, ret_attachment);
+    if (!is_ok) {
+        return fail(ret_attachment, own.words, "");
     }
     return value == 0 || fail(ret_attachment, "it is not attached to", "");
 }

@@ -39,8 +39,11 @@ struct hs_attachment {
     uint32_t left_count;   /* that lead elsewhere, and were left */
     pid_t tid;             /* the thread that was borrowed, */
     uint64_t stopped_ns;   /* for so long */
-    uint32_t try_count;    /* looks at threads that were at no safe point */
-    char words[384];       /* of a failure */
+    uint32_t entry_count;  /* functions in the program itself that were changed: all its threads, */
+    uint32_t thread_count; /* so many, */
+    uint64_t all_stopped_ns; /* stood still for so long */
+    uint32_t try_count;      /* looks at threads that were at no safe point */
+    char words[384];         /* of a failure */
 };
 
 bool hs_attachment_begin(const struct hs_attachment_request *request,

@@ -133,6 +133,50 @@ struct hs_refresh_v1 {
     uint32_t reserved[12];
 };
 
+/*
+ * An allocator that is part of the executable is called there without a pointer that could be changed: the entries
+ * of its functions are (arch/detour.h). Whoever attaches makes up the code for it, from outside, and has it put in
+ * its place by this function of the client, which then calls the allocator by it; only then, with all threads stopped, the
+ * entries are changed. 0, or -errno: -EEXIST: there is something at slots_va; -EPERM: the kernel allows no new code;
+ * -EALREADY: there are detours, and they stay as they are for as long as the process lives. With no rows: nothing is
+ * done.
+ */
+#define HS_DETOUR_ENTRY "heapscope_detour_v1" /* struct hs_detour_request_v1 */
+/* What is there, for who comes later: struct hs_detours_v1, to be read from outside. */
+#define HS_DETOURS_SYMBOL      "heapscope_detours_v1"
+#define HS_DETOUR_ROWS_MAX     33U
+#define HS_DETOUR_NAME_BYTES   40U
+#define HS_DETOUR_CHANGE_BYTES 8U
+
+struct hs_detour_row_v1 {
+    char name[HS_DETOUR_NAME_BYTES]; /* of a hook; NUL at its end */
+    uint64_t entry_va;               /* several names may have one */
+    uint64_t real_va;                /* what to call instead of it */
+    uint8_t was[HS_DETOUR_CHANGE_BYTES];
+    uint8_t now[HS_DETOUR_CHANGE_BYTES];
+    uint32_t change_bytes; /* of these */
+    uint32_t reserved;
+};
+
+struct hs_detours_v1 {
+    uint32_t detours_bytes; /* sizeof(struct hs_detours_v1) */
+    uint32_t count;
+    uint64_t slots_va; /* whole pages, for good */
+    struct hs_detour_row_v1 rows[HS_DETOUR_ROWS_MAX];
+};
+
+#define HS_DETOUR_SLOTS_BYTES_MAX 2112U
+
+struct hs_detour_request_v1 {
+    struct hs_detours_v1 detours;
+    uint32_t slots_bytes;
+    uint32_t reserved;
+    uint8_t slots[HS_DETOUR_SLOTS_BYTES_MAX];
+};
+
+_Static_assert(sizeof(struct hs_detour_row_v1) == 80 && sizeof(struct hs_detour_request_v1) == 4776,
+               "layout v1");
+
 _Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1) == 64 &&
                    sizeof(struct hs_refresh_v1) == 64,
                "layout v1");

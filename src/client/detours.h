@@ -1,0 +1,15 @@
+/*
+ * Detours: the allocator's entries lie in the executable and lead to our hooks.
+ *
+ * What the hooks call instead of these entries is code that was made for it from outside (arch/detour.h) and is put
+ * here into pages of its own. It does what the entries do whether they have been changed or not; so it is there to
+ * stay, from before the first is changed, and a second session finds it.
+ *
+ * Holds     hs_real calls none of the entries from when there are detours.
+ * Threads   one adds them, once, before anything leads to our hooks; any may ask.
+ * See       fmt/ctl_layout.h, docs/adr/0014-detours.md
+ */
+#pragma once
+
+/* What to call for the function; NULL: it has no detour. */
+void *hs_detours_real(const char *name);

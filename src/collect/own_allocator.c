@@ -1,0 +1,289 @@
+/*
+ * From the look at a program to changed entries. See own_allocator.h.
+ */
+#include "collect/own_allocator.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect/detour_plan.h"
+#include "fmt/ctl_layout.h"
+#include "inject/inject.h"
+#include "inject/remote_maps.h"
+#include "inject/remote_memory.h"
+#include "inject/remote_objects.h"
+#include "inject/text_patch.h"
+
+#define READS_MAX 1000000U
+/* While libraries come and go, the loader's list makes no sense at times. */
+#define LOOKS    10U
+#define PAUSE_NS 1000000
+/* The process maps something itself just where we wanted to. */
+#define PLACES 16U
+
+struct work {
+    pid_t pid;
+    uint64_t patience_ns;
+    struct hs_inject_request inject;
+    uint32_t reads_left;
+    struct hs_remote_memory memory;
+    struct hs_remote_objects objects;
+    struct hs_remote_maps maps;
+    struct hs_detours_v1 detours; /* what is there */
+    struct hs_detour_request_v1 request;
+    struct hs_own_allocator *own;
+};
+
+static bool fail(struct work *w, const char *what, const char *detail)
+{
+    snprintf(w->own->words, sizeof(w->own->words), "%s%s%s%s", what, *detail ? " (" : "", detail,
+             *detail ? ")" : "");
+    return false;
+}
+
+static const char *words_of(int64_t value)
+{
+    switch (-value) {
+    case EEXIST:
+        return "near its code there is no room for ours; try again";
+    case EPERM:
+    case EACCES:
+        return "its allocator is part of the program, and a security module does not allow it the "
+               "new "
+               "code that this takes";
+    case EINVAL:
+        return "the heapscope client in it is of another version: restart the program";
+    case ENOMEM:
+        return "it has no memory or address space left: see its RLIMIT_AS";
+    default:
+        return strerror((int)-value);
+    }
+}
+
+/* --- looking --------------------------------------------------------------------------------------- */
+
+static bool load_objects(struct work *w)
+{
+    const struct timespec pause = { .tv_nsec = PAUSE_NS };
+    int r = HS_INJECT_BAD_MEMORY;
+    for (unsigned i = 0; r == HS_INJECT_BAD_MEMORY && i < LOOKS; i++) {
+        if (i > 0) {
+            nanosleep(&pause, NULL);
+        }
+        w->reads_left = READS_MAX;
+        r = hs_remote_objects_load(w->pid, &w->memory, &w->objects);
+    }
+    return r == HS_INJECT_DONE;
+}
+
+/* False: it cannot be looked at, or is gone. Attaching itself will say why. */
+static bool open_work(struct work *w, pid_t pid, uint64_t patience_ns, struct hs_own_allocator *own)
+{
+    memset(w, 0, sizeof(*w));
+    *own = (struct hs_own_allocator){ 0 };
+    w->pid = pid;
+    w->patience_ns = patience_ns;
+    w->own = own;
+    w->memory.fd = -1;
+    if (hs_remote_memory_open(pid, &w->memory) < 0) {
+        return false;
+    }
+    w->memory.reads_left = &w->reads_left;
+    return load_objects(w);
+}
+
+static void close_work(struct work *w)
+{
+    hs_remote_objects_deinit(&w->objects);
+    hs_remote_maps_deinit(&w->maps);
+    hs_remote_memory_close(&w->memory);
+}
+
+/* What the client has noted; nothing, if it is not there. */
+static void read_detours(struct work *w)
+{
+    struct hs_remote_symbol symbol;
+    struct hs_detours_v1 *detours = &w->detours;
+    if (!hs_remote_objects_search(&w->memory, &w->objects, HS_DETOURS_SYMBOL, &symbol) ||
+        hs_remote_memory_read(&w->memory, symbol.va, detours, sizeof(*detours)) < 0 ||
+        detours->detours_bytes != sizeof(*detours) || detours->count > HS_DETOUR_ROWS_MAX) {
+        detours->count = 0;
+    }
+}
+
+/* --- changing -------------------------------------------------------------------------------------- */
+
+static bool is_in_program(const struct work *w, const struct hs_detour_row_v1 *row)
+{
+    const struct hs_remote_object *program = &w->objects.items[0];
+    return row->change_bytes <= HS_DETOUR_CHANGE_BYTES && row->entry_va >= program->start_va &&
+           row->entry_va + row->change_bytes <= program->end_va;
+}
+
+static bool is_known(const struct hs_text_change *changes, size_t count, uint64_t va)
+{
+    size_t i = 0;
+    while (i < count && changes[i].va != va) {
+        i++;
+    }
+    return i < count;
+}
+
+/* One for each entry, there or back. */
+static size_t collect_changes(const struct work *w, bool is_back,
+                              struct hs_text_change changes[HS_DETOUR_ROWS_MAX])
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < w->detours.count; i++) {
+        const struct hs_detour_row_v1 *row = &w->detours.rows[i];
+        if (!is_in_program(w, row) || is_known(changes, count, row->entry_va)) {
+            continue;
+        }
+        struct hs_text_change *change = &changes[count++];
+        change->va = row->entry_va;
+        change->size_bytes = (uint8_t)row->change_bytes;
+        memcpy(change->was, is_back ? row->now : row->was, sizeof(change->was));
+        memcpy(change->now, is_back ? row->was : row->now, sizeof(change->now));
+    }
+    return count;
+}
+
+static bool change_entries(struct work *w, bool is_back)
+{
+    struct hs_text_change changes[HS_DETOUR_ROWS_MAX];
+    struct hs_text_patch_result result;
+    const struct hs_text_patch_request request = { .pid = w->pid,
+                                                   .changes = changes,
+                                                   .count = collect_changes(w, is_back, changes),
+                                                   .may_be_inside = !is_back,
+                                                   .patience_ns = w->patience_ns };
+    if (request.count == 0) {
+        return is_back || fail(w, words_of(-EINVAL), "");
+    }
+    int error = hs_text_patch(&request, &result);
+    w->own->changed_count = (uint32_t)result.changed_count;
+    w->own->thread_count = (uint32_t)result.thread_count;
+    w->own->stopped_ns = result.stopped_ns;
+    return !error || fail(w, hs_inject_error_words(error), result.detail);
+}
+
+/* --- preparing ------------------------------------------------------------------------------------- */
+
+static bool call(struct work *w, int64_t *ret_value)
+{
+    struct hs_inject_result result;
+    w->inject.arg = &w->request;
+    w->inject.arg_bytes = sizeof(w->request);
+    int error = hs_inject_call(&w->inject, &result);
+    *ret_value = result.value;
+    return !error || fail(w, hs_inject_error_words(error), result.detail);
+}
+
+/* What is to be where, at the `nth` place. */
+static bool plan(struct work *w, unsigned nth)
+{
+    struct hs_remote_symbol unused;
+    char words[HS_DETOUR_PLAN_WORDS];
+    if (hs_remote_maps_load(w->pid, &w->maps) < 0) {
+        return fail(w, "its memory cannot be looked at", "");
+    }
+    const struct hs_detour_place place = {
+        .memory = &w->memory,
+        .objects = &w->objects,
+        .client = hs_remote_objects_search(&w->memory, &w->objects, HS_DETOUR_ENTRY, &unused),
+        .slots_va = hs_detour_find_place(&w->maps, &w->objects.items[0], nth),
+    };
+    if (!place.client || place.slots_va == 0) {
+        return fail(w, words_of(-EEXIST), "");
+    }
+    return hs_detour_plan(&place, &w->request, words) ||
+           fail(w,
+                "its allocator is part of the program, and cannot be led to us there; link the "
+                "allocator as a shared library",
+                words);
+}
+
+/* Loads the client; *ret_value: -ENOTSUP when it was there from the start. */
+static bool load_client(struct work *w, int64_t *ret_value)
+{
+    memset(&w->request, 0, sizeof(w->request));
+    w->request.detours.detours_bytes = sizeof(w->request.detours);
+    return call(w, ret_value);
+}
+
+static bool prepare(struct work *w)
+{
+    int64_t value = -EEXIST;
+    if (!load_objects(w)) {
+        return fail(w, "what its loader keeps in memory makes no sense", "");
+    }
+    for (unsigned nth = 0; value == -EEXIST && nth < PLACES; nth++) {
+        if (!plan(w, nth) || !call(w, &value)) {
+            return false;
+        }
+    }
+    if (value != 0 && value != -EALREADY) {
+        return fail(w, words_of(value), "");
+    }
+    read_detours(w);
+    return w->detours.count > 0 || fail(w, words_of(-EINVAL), "");
+}
+
+static bool lead(struct work *w)
+{
+    int64_t value = 0;
+    const char *objection = hs_detour_objection(&w->memory, &w->objects);
+    if (objection) {
+        return fail(w, objection, "");
+    }
+    read_detours(w);
+    if (w->detours.count == 0) {
+        if (!load_client(w, &value)) {
+            return false;
+        }
+        if (value == -ENOTSUP) {
+            return true;
+        }
+        if (value != 0) {
+            return fail(w, words_of(value), "");
+        }
+        if (!prepare(w)) {
+            return false;
+        }
+    }
+    return change_entries(w, false);
+}
+
+/* --- there and back -------------------------------------------------------------------------------- */
+
+bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *client_name,
+                           uint64_t patience_ns, struct hs_own_allocator *ret_own)
+{
+    struct work w;
+    bool is_ok = true;
+    if (open_work(&w, pid, patience_ns, ret_own) && hs_detour_is_wanted(&w.memory, &w.objects)) {
+        w.inject = (struct hs_inject_request){ .pid = pid,
+                                               .library_path = client_path,
+                                               .library_name = client_name,
+                                               .symbol = HS_DETOUR_ENTRY,
+                                               .fetch_fd_off = -1,
+                                               .patience_ns = patience_ns };
+        is_ok = lead(&w);
+    }
+    close_work(&w);
+    return is_ok;
+}
+
+bool hs_own_allocator_let_go(pid_t pid, uint64_t patience_ns, struct hs_own_allocator *ret_own)
+{
+    struct work w;
+    bool is_ok = true;
+    if (open_work(&w, pid, patience_ns, ret_own)) {
+        read_detours(&w);
+        is_ok = change_entries(&w, true);
+    }
+    close_work(&w);
+    return is_ok;
+}

@@ -1,0 +1,265 @@
+"""Attaching to programs whose allocator is part of the executable: their functions are changed, and changed back."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import TARGETS
+from resident import Attached, Resident, differences, need_ptrace
+from truth import read_sites, read_truth
+
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+ARCHIVES = {"jemalloc": "libjemalloc.a", "tcmalloc": "libtcmalloc_minimal.a"}
+LINKED = ("-pthread", "-ldl", "-lm", "-lstdc++")
+
+
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
+
+
+def flags_of(allocator, position=()):
+    """How a program is linked with it: "toy" is one of our own."""
+    if allocator == "toy":
+        return (str(TARGETS / "toy_linked.c"), *LINKED, *position)
+    archive = LIBRARIES / ARCHIVES[allocator]
+    if not archive.exists():
+        pytest.skip(f"{archive} is not there")
+    return ("-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *LINKED, *position)
+
+
+ALL = ["toy", *ARCHIVES]
+
+
+@pytest.fixture
+def resident(target, tmp_path):
+    started = []
+
+    def call(allocator, *position, name="resident"):
+        program = target(name, *flags_of(allocator, position))
+        started.append(Resident(program, tmp_path))
+        started[-1].tell("nothing")  # by when it is up
+        return started[-1]
+
+    yield call
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def attach(dist, tmp_path):
+    started = []
+
+    def call(*args, **more):
+        started.append(Attached(dist, tmp_path / f"attached{len(started)}.pftrace", *args, **more))
+        return started[-1]
+
+    yield call
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()
+
+
+def code_of(program):
+    """The bytes of the program's own code, as they are in its memory."""
+    path = f"/proc/{program.pid}/exe"
+    own = str(pathlib.Path(path).readlink())
+    ranges = [
+        [int(n, 16) for n in line.split()[0].split("-")]
+        for line in program.mappings()
+        if line.endswith(own) and line.split()[1].startswith("r-x")
+    ]
+    with open(f"/proc/{program.pid}/mem", "rb") as memory:
+        pieces = []
+        for start, end in ranges:
+            memory.seek(start)
+            pieces.append(memory.read(end - start))
+    assert pieces
+    return pieces
+
+
+@pytest.mark.parametrize("position", [(), ("-no-pie",)], ids=["pie", "no-pie"])
+@pytest.mark.parametrize("allocator", ALL)
+def test_exact_from_now_on(resident, attach, report, allocator, position):
+    program = resident(allocator, *position)
+    program.tell("before")
+    code = code_of(program)
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    assert re.search(r"\d+ functions of its own allocator lead to us", session.said)
+    assert code_of(program) != code
+    program.tell("work", "threads", "work")
+    assert session.stop() == 0, session.said
+    assert code_of(program) == code
+    found = report(session.file, "--top", "all", "--view", "alloc_objects")
+    assert not found["losses"], found["losses"]
+    assert not found["processes"][0]["has_own_malloc"]
+    first = read_truth(program.truth_path)
+    different, sites = differences(found, first)
+    assert not different, different
+    assert "site_before" not in sites
+    # What is allocated in between is nobody's.
+    program.tell("work")
+    second = read_truth(program.truth_path)
+    session = attach(program.pid)
+    program.tell("work")
+    assert session.stop() == 0, session.said
+    last, sites = read_truth(program.truth_path), read_sites(
+        report(session.file, "--top", "all", "--view", "alloc_objects")
+    )
+    for name in ("site_malloc", "site_calloc", "site_aligned", "site_memalign", "site_freed"):
+        new = last[name] - second[name]
+        assert sites[name].alloc_bytes == new.alloc_bytes > 0, name
+        assert sites[name].alloc_count == new.alloc_count, name
+    program.tell("work")
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("allocator", ALL)
+def test_many_times_under_load(resident, attach, allocator, count):
+    """Four threads are always inside the allocator; each time all is as after the first."""
+    program = resident(allocator)
+    program.tell("busy")
+    code = code_of(program)
+    first, stops = None, []
+    for _ in range(count):
+        session = attach(program.pid, options=("-i", "4096"))
+        assert session.is_recording, session.said
+        assert session.stop() == 0, session.said
+        assert program.process.poll() is None
+        stops += [float(n) for n in re.findall(r"threads \(\d+\) stood still for ([\d.]+) ms", session.said)]
+        assert code_of(program) == code
+        # But for what the allocator maps for the program.
+        shape = [line for line in program.mappings() if " rw-p 00000000 00:00 0" not in line]
+        first = first or shape
+        assert shape == first
+    assert len(stops) == count
+    print(f"{allocator}: all stood still for {sorted(stops)[count // 2]} ms, at most {max(stops)}")
+    program.tell("work")
+
+
+def test_operators_that_bypass_malloc(target, tmp_path, attach, report):
+    """tcmalloc's new and delete have nothing of its malloc inside; in this program, they are its own."""
+    program = Resident(target("news", *flags_of("tcmalloc")), tmp_path)
+    try:
+        session = attach(program.pid)
+        assert session.is_recording, session.said
+        program.tell("work")
+        assert session.stop() == 0, session.said
+    finally:
+        program.stop()
+    found = report(session.file, "--top", "all", "--view", "alloc_objects")
+    different, _ = differences(found, read_truth(program.truth_path))
+    assert not different, different
+
+
+def test_second_one_changes_nothing(resident, attach, heapscope):
+    program = resident("jemalloc")
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    code = code_of(program)
+    done = heapscope("attach", "-d", "1s", str(program.pid))
+    assert done.returncode == 1 and "being profiled already" in done.stderr
+    assert code_of(program) == code
+    assert session.stop() == 0, session.said
+    assert code_of(program) != code
+
+
+@pytest.mark.parametrize("how", ["detach", "attach"])
+def test_after_a_killed_one(resident, attach, heapscope, how):
+    """Its functions lead through the client for as long as nobody changes that; the program works."""
+    program = resident("jemalloc")
+    code = code_of(program)
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    session.process.kill()
+    session.process.communicate()
+    program.tell("work")
+    assert code_of(program) != code
+    if how == "detach":
+        done = heapscope("detach", str(program.pid))
+        assert done.returncode == 0, done.stderr
+    else:
+        again = attach(program.pid)
+        assert again.is_recording, again.said
+        program.tell("work")
+        assert again.stop() == 0, again.said
+    assert code_of(program) == code
+    program.tell("work")
+
+
+def test_children_go_on_and_can_be_let_go(resident, attach):
+    program = resident("jemalloc")
+    code = code_of(program)
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    program.tell("work", "fork", "work")
+    assert session.stop() == 0, session.said
+    assert code_of(program) == code
+
+
+def test_under_a_storm_of_signals(target, tmp_path, attach):
+    """Handlers that run in the midst of the allocator's first instructions, in four threads, on two kinds of stacks."""
+    program = Resident(target("stormy", *flags_of("jemalloc")), tmp_path)
+    try:
+        for _ in range(20):
+            session = attach(program.pid, options=("-i", "4096"))
+            assert session.is_recording, session.said
+            assert session.stop() == 0, session.said
+            assert program.process.poll() is None
+        program.tell("check")
+    finally:
+        program.stop()
+
+
+# --- refused, in words -------------------------------------------------------------------------------
+
+
+def refusal(heapscope, command):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        done = heapscope("attach", "-d", "1s", str(process.pid))
+        assert process.poll() is None
+        assert done.returncode == 1
+        return done.stderr
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_allocator_that_has_no_room_for_a_jump(heapscope, target):
+    """Its free is one byte long."""
+    said = refusal(heapscope, [target("own_malloc_sleeper", "-pthread"), "sleep"])
+    assert re.search(r"its free: it is too short", said), said
+    assert "link the allocator as a shared library" in said
+
+
+@pytest.mark.parametrize("flags", [["-static"], ["-static-pie"]], ids=" ".join)
+def test_static_programs(heapscope, target, flags):
+    said = refusal(heapscope, [target("own_malloc_sleeper", "-pthread", *flags), "sleep"])
+    assert "statically linked" in said and "link it dynamically" in said, said
+
+
+SLEEPS = '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("ready"); fflush(stdout); sleep(9); return 0; }\n'
+
+
+def test_static_musl(heapscope, tmp_path):
+    if not shutil.which("musl-gcc"):
+        pytest.skip("there is no musl-gcc")
+    (tmp_path / "sleeps.c").write_text(SLEEPS)
+    subprocess.run(["musl-gcc", "-static", tmp_path / "sleeps.c", "-o", tmp_path / "sleeps"], check=True)
+    assert "statically linked" in refusal(heapscope, [tmp_path / "sleeps"])
+
+
+def test_go(heapscope, tmp_path):
+    if not shutil.which("go"):
+        pytest.skip("there is no Go compiler")
+    (tmp_path / "sleeps.go").write_text(
+        'package main\nimport ("fmt"; "time")\nfunc main() { fmt.Println("ready"); time.Sleep(9 * time.Second) }\n'
+    )
+    subprocess.run(["go", "build", "-o", "sleeps", "sleeps.go"], cwd=tmp_path, check=True)
+    assert "statically linked" in refusal(heapscope, [tmp_path / "sleeps"])
