@@ -20,10 +20,9 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/attach_options.h"
 #include "cli/attached.h"
-#include "cli/budget_opts.h"
 #include "cli/cmd.h"
-#include "cli/dump_options.h"
 #include "cli/message.h"
 #include "cli/present.h"
 #include "collect/attachment.h"
@@ -32,22 +31,14 @@
 #include "session/desk.h"
 #include "session/hub.h"
 #include "util/human.h"
-#include "util/parse.h"
 #include "util/selfpath.h"
 
 #define HS_PRELOAD_NAME        "libheapscope_preload.so"
-#define HS_INTERVAL_DEFAULT    4096
-#define HS_DURATION_MIN_NS     UINT64_C(1000000)
-#define HS_TIME_MAX_NS         (UINT64_C(10000) * 3600 * UINT64_C(1000000000))
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
 #define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
 
 struct attach {
-    struct hs_session_settings settings;
-    struct hs_opt_list names;
-    const char *output;
-    bool is_quiet, is_following;
-    uint64_t stack_count;
+    struct hs_attach_options options;
     char client_path[PATH_MAX];
     char default_path[160];
     const char *path;
@@ -69,89 +60,16 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
-/* --- options --------------------------------------------------------------------------------------- */
-
-static int take_operands(struct attach *a, const struct hs_opts_spec *spec,
-                         const struct hs_opts_result *args)
-{
-    for (size_t i = 0; i < args->operand_count; i++) {
-        uint64_t pid;
-        if (hs_parse_number(args->operands[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            return hs_args_fail(spec, "'%s' is no process id; for a name, use -n %s",
-                                args->operands[i], args->operands[i]);
-        }
-        if (hs_session_settings_add_pid(&a->settings, (pid_t)pid) < 0) {
-            return hs_args_fail(spec, "too many processes");
-        }
-    }
-    for (size_t i = 0; i < a->names.count; i++) {
-        if (hs_session_settings_add_name(&a->settings, a->names.items[i]) < 0) {
-            return hs_args_fail(spec, "too many names");
-        }
-    }
-    if (a->settings.pid_count == 0 && a->settings.name_count == 0) {
-        return hs_args_fail(spec, "no process was named");
-    }
-    const char *wrong = hs_session_settings_check(&a->settings);
-    return wrong ? hs_args_fail(spec, "%s", wrong) : HS_ARGS_GO_ON;
-}
-
-static int parse(struct attach *a, int argc, char **argv)
-{
-    struct hs_session_settings *s = &a->settings;
-    struct hs_budget_opts budget = { 0 };
-    const struct hs_opt options[] = {
-        HS_OPT_LIST('n', "name", "NAME", &a->names,
-                    "processes of this name, or glob; may be given more than once"),
-        HS_OPT_SIZE('i', "interval", "BYTES", &s->interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
-                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
-        HS_OPT_STRING('o', "output", "FILE", &a->output,
-                      "where the trace goes (default heapscope.NAME.PID.pftrace)"),
-        HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
-                        HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
-        HS_OPT_FLAG('q', "quiet", &a->is_quiet, "no summary; errors are still printed"),
-        HS_OPTS_DUMPS(&s->dumps),
-        HS_OPT_FLAG_OFF(0, "no-follow", &a->is_following,
-                        "leave alone the children they fork, and programs they execute"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
-        HS_BUDGET_OPTIONS(&budget),
-        HS_OPT_NUMBER(0, "top", "N", &a->stack_count, 0, 1000,
-                      "call stacks in the summary (default 3)"),
-    };
-    const struct hs_opts_spec spec = {
-        .command = "attach",
-        .summary = "profile processes that run already",
-        .operands_usage = "PID... | -n NAME",
-        .footer = "SIGUSR1 makes a dump. What a process allocated before is not seen, and its\n"
-                  "frees are ignored. 'heapscope doctor PID' tells what may be in the way.",
-        .options = options,
-        .option_count = sizeof(options) / sizeof(options[0]),
-        .operands_max = HS_OPERANDS_ANY,
-    };
-    struct hs_opts_result args;
-    int status = hs_args_parse(&spec, argc, argv, &args);
-    if (status == HS_ARGS_GO_ON) {
-        hs_message_set_quiet(a->is_quiet);
-        status = hs_budget_opts_take(&spec, &budget, &s->limits);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status = take_operands(a, &spec, &args);
-    }
-    hs_opt_list_deinit(&a->names);
-    return status;
-}
-
 /* --- before anything is touched -------------------------------------------------------------------- */
 
 /* Whoever was named by pid and cannot be is told at once; of those by name, one by one later. */
 static bool are_eligible(const struct attach *a)
 {
     bool are_all = true;
-    for (size_t i = 0; i < a->settings.pid_count; i++) {
+    for (size_t i = 0; i < a->options.settings.pid_count; i++) {
         struct hs_eligibility it;
         struct hs_eligibility_words words;
-        hs_eligibility_check(a->settings.pids[i], &it);
+        hs_eligibility_check(a->options.settings.pids[i], &it);
         if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
             hs_eligibility_words(&it, &words);
             hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
@@ -166,9 +84,9 @@ static void name_file(struct attach *a)
 {
     char name[64];
     struct hs_process_facts facts;
-    a->path = a->output ? a->output : a->default_path;
-    if (a->settings.pid_count > 0) {
-        pid_t pid = a->settings.pids[0];
+    a->path = a->options.output ? a->options.output : a->default_path;
+    if (a->options.settings.pid_count > 0) {
+        pid_t pid = a->options.settings.pids[0];
         snprintf(name, sizeof(name), "process");
         if (hs_process_facts_read(pid, &facts) == 0) {
             hs_match_display(&facts.facts, name, sizeof(name));
@@ -176,8 +94,8 @@ static void name_file(struct attach *a)
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.%d.pftrace", name,
                  (int)pid);
     } else {
-        const char *base = strrchr(a->settings.names[0], '/');
-        snprintf(name, sizeof(name), "%s", base ? base + 1 : a->settings.names[0]);
+        const char *base = strrchr(a->options.settings.names[0], '/');
+        snprintf(name, sizeof(name), "%s", base ? base + 1 : a->options.settings.names[0]);
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
     }
     /* A name is whatever a process calls itself. */
@@ -226,8 +144,8 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     }
     if (hs_attached_has(&a->attached, pid)) {
         hs_message_info("process %d executed another program%s", (int)pid,
-                        a->is_following ? "" : ", which is left alone");
-        if (!a->is_following) {
+                        a->options.is_following ? "" : ", which is left alone");
+        if (!a->options.is_following) {
             return -EPERM;
         }
     }
@@ -241,7 +159,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .client_path = a->client_path,
         .interval_bytes = session->settings.interval_bytes,
         .own_pid = getpid(),
-        .collector = a->is_following ? a->listener.name : NULL,
+        .collector = a->options.is_following ? a->listener.name : NULL,
         .patience_ns = HS_PATIENCE_NS,
     };
     if (!hs_attachment_begin(&request, &it)) {
@@ -417,7 +335,8 @@ static int open_all(struct attach *a)
     }
     r = open_hub(a);
     if (r == 0) {
-        r = hs_session_new(&a->settings, hs_run_file_write, &a->file, now_ns(), &a->session);
+        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file, now_ns(),
+                           &a->session);
     }
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
@@ -455,8 +374,8 @@ static int finish(struct attach *a)
     const struct hs_present present = { .file = &a->file,
                                         .path = a->path,
                                         .lost = "the profile is lost",
-                                        .stack_count = (uint32_t)a->stack_count,
-                                        .is_quiet = a->is_quiet };
+                                        .stack_count = (uint32_t)a->options.stack_count,
+                                        .is_quiet = a->options.is_quiet };
     int r = hs_session_finish(a->session);
     if (r == 0 && a->session->has_lost_names) {
         hs_message("interrupted: some functions have no names in the file");
@@ -487,15 +406,8 @@ static int profile(struct attach *a)
 
 int hs_cmd_attach(int argc, char **argv)
 {
-    struct attach a = { .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
-                                      .is_taking_running = true,
-                                      .is_any_uid = true,
-                                      .is_symbolizing = true,
-                                      .is_compressing = true },
-                        .is_following = true,
-                        .stack_count = 3,
-                        .file = { .out.fd = -1, .spool_fd = -1 } };
-    int status = parse(&a, argc, argv);
+    struct attach a = { .file = { .out.fd = -1, .spool_fd = -1 } };
+    int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
         int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
         if (r < 0) {
@@ -513,7 +425,7 @@ int hs_cmd_attach(int argc, char **argv)
     hs_session_free(a.session);
     hs_hub_free(a.hub);
     hs_run_file_abort(&a.file);
-    hs_session_settings_deinit(&a.settings);
+    hs_session_settings_deinit(&a.options.settings);
     hs_attached_deinit(&a.attached);
     return status;
 }

@@ -441,13 +441,16 @@ def test_dump_at_max(dist, heapscope, report, target, tmp_path, command):
     assert process.wait(60) == 0 and collector.wait(60) == 0
     process.stdout.close()
     count = report(file)["processes"][0]["snapshot_count"]
-    assert count == 4, count  # three peaks, and the end
-    for n, step in enumerate([10, 20, 40, 40]):
+    assert 4 <= count <= 7, count  # three peaks, and the end; on a busy machine a rise may be seen half-way, too
+    peaks = []
+    for n in range(count):
         found = report(file, "--snapshot", n, "--view", "peak", "--top", "all")
         peak = {s["frames"][k]["function"]: s["peak"] for s in found["stacks"] for k in range(len(s["frames"]))
                 if s["frames"][k]["function"].startswith("site_")}
-        assert peak["site_summit"] == {**peak["site_summit"], "bytes": step * 100_000, "count": step}, n
+        assert peak["site_summit"]["bytes"] == 100_000 * peak["site_summit"]["count"], n
         assert peak["site_base"] == {**peak["site_base"], "bytes": 50_000, "count": 1}, n
+        peaks.append(peak["site_summit"]["count"])
+    assert peaks == sorted(peaks) and peaks[-1] == 40 and {10, 20, 40} <= set(peaks), peaks
 
 
 def test_dump_above(record, heapscope, report, tmp_path):
