@@ -34,6 +34,10 @@ struct hs_attacher {
     pid_t worker_pid;
     int sock;
     enum job job;
+    /* What is wanted of the process as soon as this is done: one at a time. */
+    bool has_next;
+    enum job next_job;
+    uint64_t next_order_no;
 };
 
 /* What it says; the region comes with it. */
@@ -42,9 +46,9 @@ struct news {
     struct hs_attachment attachment;
 };
 
-static const struct hs_attacher *find(const struct hs_daemon *daemon, pid_t pid)
+static struct hs_attacher *find(const struct hs_daemon *daemon, pid_t pid)
 {
-    const struct hs_attacher *attacher = daemon->attachers;
+    struct hs_attacher *attacher = daemon->attachers;
     while (attacher && attacher->pid != pid) {
         attacher = attacher->next;
     }
@@ -158,6 +162,8 @@ static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *att
     }
 }
 
+static void begin_next(struct hs_daemon *daemon, const struct hs_attacher *done);
+
 static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
     struct hs_attacher *attacher = of;
@@ -175,7 +181,11 @@ static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
         hs_hub_adopt(daemon->hub, &news.attachment.guest, now_ns);
     }
     waitpid(attacher->worker_pid, NULL, 0);
+    const struct hs_attacher done = *attacher;
     forget(daemon, attacher);
+    if (done.has_next) {
+        begin_next(daemon, &done);
+    }
 }
 
 /* A new one, forked: in the child its pid is 0. */
@@ -211,6 +221,18 @@ static int begin(struct hs_daemon *daemon, const struct hs_order *order, pid_t p
     return 0;
 }
 
+/* Whoever is at this process is to be done first: it is let go of, or looked into again. */
+static int wait_for(struct hs_attacher *attacher, enum job job, const struct hs_order *order)
+{
+    if (attacher->job == JOB_BRING || attacher->has_next) {
+        return -EBUSY;
+    }
+    attacher->has_next = true;
+    attacher->next_job = job;
+    attacher->next_order_no = order->number;
+    return 0;
+}
+
 int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
 {
     struct hs_daemon *daemon = ctx;
@@ -219,8 +241,11 @@ int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_pro
     struct hs_attacher *attacher;
     int sock;
     pid_t pid = process->facts.pid;
-    if (pid == getpid() || find(daemon, pid)) {
+    if (pid == getpid()) {
         return -EBUSY;
+    }
+    if (find(daemon, pid)) {
+        return wait_for(find(daemon, pid), JOB_BRING, order);
     }
     int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, client_path, sizeof(client_path));
     if (r < 0) {
@@ -244,32 +269,65 @@ int hs_attacher_bring(void *ctx, struct hs_session *session, const struct hs_pro
     return r;
 }
 
-static int begin_call(void *ctx, const struct hs_session *session, enum job job, pid_t pid)
+static int begin_call(struct hs_daemon *daemon, const struct hs_order *order, enum job job,
+                      pid_t pid, uid_t uid)
 {
-    struct hs_daemon *daemon = ctx;
-    const struct hs_order *order = session->owner;
     struct hs_attacher *attacher;
     int sock;
-    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
-    if (find(daemon, pid)) {
-        return -EBUSY;
-    }
     int r = begin(daemon, order, pid, &attacher, &sock);
     if (r == 0 && attacher->worker_pid == 0) {
-        call_in(order, job, pid, target ? target->uid : order->uid, sock);
+        call_in(order, job, pid, uid, sock);
     }
     if (r == 0) {
         attacher->job = job;
+        attacher->uid = uid;
     }
     return r;
 }
 
+static uid_t uid_of(const struct hs_daemon *daemon, const struct hs_order *order, pid_t pid)
+{
+    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
+    return target ? target->uid : order->uid;
+}
+
 int hs_attacher_release(void *ctx, struct hs_session *session, pid_t pid)
 {
-    return begin_call(ctx, session, JOB_RELEASE, pid);
+    struct hs_daemon *daemon = ctx;
+    const struct hs_order *order = session->owner;
+    struct hs_attacher *busy = find(daemon, pid);
+    return busy ? wait_for(busy, JOB_RELEASE, order)
+                : begin_call(daemon, order, JOB_RELEASE, pid, uid_of(daemon, order, pid));
 }
 
 int hs_attacher_refresh(void *ctx, struct hs_session *session, pid_t pid)
 {
-    return begin_call(ctx, session, JOB_REFRESH, pid);
+    struct hs_daemon *daemon = ctx;
+    const struct hs_order *order = session->owner;
+    return find(daemon, pid)
+               ? -EBUSY
+               : begin_call(daemon, order, JOB_REFRESH, pid, uid_of(daemon, order, pid));
+}
+
+/* Of an order that may be over by now. */
+static void begin_next(struct hs_daemon *daemon, const struct hs_attacher *done)
+{
+    struct hs_process_facts facts;
+    struct hs_order *order = NULL;
+    for (size_t i = 0; i < daemon->order_count; i++) {
+        if (daemon->orders[i]->number == done->next_order_no) {
+            order = daemon->orders[i];
+        }
+    }
+    if (done->next_job == JOB_RELEASE) {
+        if (order) {
+            begin_call(daemon, order, JOB_RELEASE, done->pid, done->uid);
+        }
+        return;
+    }
+    if (!order || order->state != HS_ORDER_RUNNING ||
+        hs_process_facts_read(done->pid, &facts) < 0 ||
+        hs_attacher_bring(daemon, order->session, &facts) < 0) {
+        hs_hub_give_up(daemon->hub, done->pid);
+    }
 }

@@ -251,6 +251,21 @@ def test_a_process_without_the_recorder(daemon, target, tmp_path):
     assert done.returncode == 1 and "no such process" in done.stderr
 
 
+def test_one_session_right_after_the_other(daemon, target, tmp_path):
+    """The process is still being let go of when it is wanted again."""
+    need_ptrace()
+    program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
+    try:
+        for _ in range(12):
+            name = daemon.begin("-p", program.pid, "-i", 1)
+            wait_until(lambda: daemon.session(name)["running_count"] == 1)
+            program.tell("work")
+            report = daemon.stop().report("--top", "all", "--view", "alloc_objects")
+            assert read_sites(report) and not report["losses"]
+    finally:
+        program.stop()
+
+
 def test_a_process_that_cannot_be_attached_to(daemon, target, tmp_path):
     need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
