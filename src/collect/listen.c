@@ -14,11 +14,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "util/fd_message.h"
 #include "util/proc.h"
 
 /* A build of a thousand processes may announce itself while we write a dump. */
 #define HS_BACKLOG      4096
-#define HS_HELLO_FDS    8 /* room to receive, and then close, more than are allowed */
 #define HS_SO_PEERPIDFD 77
 
 int hs_listener_open(struct hs_listener *ret_listener)
@@ -123,28 +123,6 @@ static int why_silent(int connection_fd, pid_t pid)
     return stat.is_exiting ? -ENODATA : -ECONNRESET;
 }
 
-/* Keeps the first descriptor, closes all others; -1: there was none. */
-static int take_fd(struct msghdr *message)
-{
-    int kept = -1;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-            if (kept < 0) {
-                kept = fd;
-            } else {
-                close(fd);
-            }
-        }
-    }
-    return kept;
-}
-
 int hs_listener_peek(int connection_fd, uint64_t *ret_magic)
 {
     uint64_t magic = 0;
@@ -161,26 +139,18 @@ int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_
     struct hs_guest guest = { .region_fd = -1, .pidfd = -1 };
     struct ucred peer;
     socklen_t peer_bytes = sizeof(peer);
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(HS_HELLO_FDS * sizeof(int))];
-    } control;
-    struct iovec iov = { .iov_base = &guest.hello, .iov_len = sizeof(guest.hello) };
-    struct msghdr message = { .msg_iov = &iov,
-                              .msg_iovlen = 1,
-                              .msg_control = control.bytes,
-                              .msg_controllen = sizeof(control.bytes) };
+    size_t fd_count;
     if (getsockopt(connection_fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) {
         return -errno;
     }
     if (!is_welcome(listener, &peer)) {
         return -EACCES;
     }
-    ssize_t got = recvmsg(connection_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = hs_fd_message_receive(connection_fd, &guest.hello, sizeof(guest.hello),
+                                        &guest.region_fd, 1, &fd_count, MSG_DONTWAIT);
     if (got < 0) {
-        return errno == EINTR ? -EAGAIN : -errno;
+        return got == -EINTR ? -EAGAIN : (int)got;
     }
-    guest.region_fd = take_fd(&message);
     /* A later client's hello may be longer; its region then says what it is. */
     bool is_hello = got == (ssize_t)sizeof(guest.hello) && guest.hello.magic == HS_HELLO_MAGIC &&
                     guest.hello.hello_bytes >= sizeof(guest.hello) && guest.region_fd >= 0;

@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+
+#include "ctl/ctl_socket.h"
 
 #define HS_NAME_DIGITS  "0123456789abcdef"
 #define HS_ACCEPTS_FLAG 0x10000U /* __SO_ACCEPTCON */
@@ -74,15 +73,6 @@ int hs_ctl_collector_connect(const char *name)
         return -ENAMETOOLONG;
     }
     memcpy(addr.sun_path + 1, name, bytes);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return -errno;
-    }
     socklen_t addr_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
-    if (connect(fd, (struct sockaddr *)&addr, addr_bytes) != 0) {
-        int r = -errno;
-        close(fd);
-        return r;
-    }
-    return fd;
+    return hs_ctl_socket_connect_to(&addr, addr_bytes);
 }

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 int hs_ctl_socket_paths(char ret_paths[2][HS_CTL_PATH_MAX + 1])
@@ -43,11 +41,16 @@ int hs_ctl_socket_connect(const char *path)
         return -ENAMETOOLONG;
     }
     memcpy(addr.sun_path, path, bytes);
+    return hs_ctl_socket_connect_to(&addr, sizeof(addr));
+}
+
+int hs_ctl_socket_connect_to(const struct sockaddr_un *addr, socklen_t addr_bytes)
+{
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return -errno;
     }
-    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
+    if (connect(fd, (const struct sockaddr *)addr, addr_bytes) != 0) {
         int r = -errno;
         close(fd);
         return r;

@@ -13,7 +13,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "fmt/ctl_layout.h"
 
@@ -23,6 +25,9 @@ int hs_ctl_socket_paths(char ret_paths[2][HS_CTL_PATH_MAX + 1]);
 
 /* A connection to a socket of this path, which must not block yet: -EAGAIN its queue is full. */
 int hs_ctl_socket_connect(const char *path);
+
+/* The same for an address of any kind. */
+int hs_ctl_socket_connect_to(const struct sockaddr_un *addr, socklen_t addr_bytes);
 
 /* Who is at the other end, as of its connect() or listen(). */
 int hs_ctl_socket_peer(int sock, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);

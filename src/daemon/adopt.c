@@ -21,6 +21,23 @@
 
 #define HS_ABOUT_MAX (1U << 24)
 
+/* Systemd gives the descriptors of a name back in any order: one is of this type, the other is not. Those that are not
+ * there stay as they are. */
+static void take_two(struct hs_store_item *item, mode_t type, int *ret_fd, int *ret_other_fd)
+{
+    for (size_t i = 0; i < HS_STORE_FDS_MAX; i++) {
+        struct stat st;
+        int fd = hs_store_item_take(item, i);
+        if (fd >= 0 && *ret_fd < 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type) {
+            *ret_fd = fd;
+        } else if (fd >= 0 && *ret_other_fd < 0) {
+            *ret_other_fd = fd;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+}
+
 /* --- orders ------------------------------------------------------------------------------------ */
 
 static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_heritage_head *ret_head)
@@ -106,20 +123,10 @@ static struct hs_order *make_order(const Hs__Ctl__KeptOrder *kept, struct hs_sto
                                    struct hs_store_item *about)
 {
     struct hs_order *order = hs_order_new(kept->uid, kept->gid, kept->group, kept->n_group);
-    struct stat st;
     if (!order) {
         return NULL;
     }
-    for (size_t i = 0; i < HS_STORE_FDS_MAX; i++) {
-        int fd = hs_store_item_take(files, i);
-        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && order->folder_fd < 0) {
-            order->folder_fd = fd;
-        } else if (fd >= 0 && order->file_fd < 0) {
-            order->file_fd = fd;
-        } else if (fd >= 0) {
-            close(fd);
-        }
-    }
+    take_two(files, S_IFDIR, &order->folder_fd, &order->file_fd);
     order->about_fd = hs_store_item_take(about, 0);
     order->number = kept->number;
     order->start_real_ns = kept->start_real_ns;
@@ -175,16 +182,6 @@ static void adopt_order(struct hs_daemon *daemon, struct hs_store_items *items,
 
 /* --- targets ----------------------------------------------------------------------------------- */
 
-static struct hs_session *find_session(const struct hs_daemon *daemon, uint64_t order_number)
-{
-    for (size_t i = 0; order_number != 0 && i < daemon->order_count; i++) {
-        if (daemon->orders[i]->number == order_number) {
-            return daemon->orders[i]->session;
-        }
-    }
-    return NULL;
-}
-
 static void adopt_target(struct hs_daemon *daemon, struct hs_store_item *item,
                          const struct hs_heritage_target *kept)
 {
@@ -197,19 +194,9 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_store_item *item,
                               .pidfd = -1,
                               .pid = kept->pid,
                               .uid = kept->uid };
-    struct stat st;
     uint64_t now_ns = hs_daemon_mono_ns();
-    for (size_t i = 0; i < HS_STORE_FDS_MAX; i++) {
-        int fd = hs_store_item_take(item, i);
-        if (fd >= 0 && guest.region_fd < 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-            guest.region_fd = fd;
-        } else if (fd >= 0 && guest.pidfd < 0) {
-            guest.pidfd = fd;
-        } else if (fd >= 0) {
-            close(fd);
-        }
-    }
-    struct hs_session *session = find_session(daemon, kept->order_number);
+    take_two(item, S_IFREG, &guest.region_fd, &guest.pidfd);
+    const struct hs_order *order = hs_order_find(daemon, kept->order_number);
     int r = -EBADF;
     if (guest.pidfd < 0) {
         hs_attachment_find_process(&guest); /* it was gone when it said hello, most likely */
@@ -217,7 +204,8 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_store_item *item,
     if (guest.region_fd >= 0 && kept->order_number == HS_HERITAGE_UNDECIDED) {
         r = hs_hub_adopt(daemon->hub, &guest, now_ns);
     } else if (guest.region_fd >= 0) {
-        r = hs_hub_inherit_target(daemon->hub, &guest, session, &kept->state, now_ns);
+        r = hs_hub_inherit_target(daemon->hub, &guest, order ? order->session : NULL, &kept->state,
+                                  now_ns);
     }
     if (r < 0) {
         hs_daemon_log("process %d is recorded no longer: %s", (int)kept->pid, strerror(-r));

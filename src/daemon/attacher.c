@@ -150,15 +150,14 @@ static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *att
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
              news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
     hs_daemon_log("process %d cannot be %s: %s", (int)attacher->pid, done[attacher->job], words);
-    if (attacher->job == JOB_BRING) {
-        hs_hub_refuse(daemon->hub, attacher->pid, words, now_ns);
+    if (attacher->job != JOB_BRING) {
+        return;
     }
-    for (size_t i = 0; attacher->job == JOB_BRING && i < daemon->order_count; i++) {
-        struct hs_order *order = daemon->orders[i];
-        if (order->number == attacher->order_no) {
-            snprintf(order->note, sizeof(order->note), "process %d cannot be attached to: %s",
-                     (int)attacher->pid, words);
-        }
+    hs_hub_refuse(daemon->hub, attacher->pid, words, now_ns);
+    struct hs_order *order = hs_order_find(daemon, attacher->order_no);
+    if (order) {
+        snprintf(order->note, sizeof(order->note), "process %d cannot be attached to: %s",
+                 (int)attacher->pid, words);
     }
 }
 
@@ -313,12 +312,7 @@ int hs_attacher_refresh(void *ctx, struct hs_session *session, pid_t pid)
 static void begin_next(struct hs_daemon *daemon, const struct hs_attacher *done)
 {
     struct hs_process_facts facts;
-    struct hs_order *order = NULL;
-    for (size_t i = 0; i < daemon->order_count; i++) {
-        if (daemon->orders[i]->number == done->next_order_no) {
-            order = daemon->orders[i];
-        }
-    }
+    const struct hs_order *order = hs_order_find(daemon, done->next_order_no);
     if (done->next_job == JOB_RELEASE) {
         if (order) {
             begin_call(daemon, order, JOB_RELEASE, done->pid, done->uid);

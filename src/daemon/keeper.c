@@ -17,10 +17,10 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
+#include "daemon/daemon.h"
 #include "daemon/worker.h"
 #include "util/fd_message.h"
 
@@ -37,13 +37,6 @@ struct keeper {
     uint64_t keep_ns;
     uint64_t end_ns; /* when nobody is going to come any more */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 static int name_path(const char *path, char *ret_path)
 {
@@ -110,7 +103,7 @@ int hs_keeper_meet(const char *path, struct hs_store *ret_store, struct hs_store
         close(sock);
         return r;
     }
-    *ret_store = (struct hs_store){ .sock = sock, .is_keeper = true };
+    *ret_store = hs_store_open(sock, true);
     return 0;
 }
 
@@ -139,7 +132,7 @@ static void lose_daemon(struct keeper *keeper)
 {
     close(keeper->daemon_sock);
     keeper->daemon_sock = -1;
-    keeper->end_ns = now_ns() + keeper->keep_ns;
+    keeper->end_ns = hs_daemon_mono_ns() + keeper->keep_ns;
 }
 
 /* What the daemon says, and that it is dead. False: there is nothing more. */
@@ -199,7 +192,7 @@ static void keep(struct keeper *keeper)
     for (;;) {
         struct pollfd polled[2] = { { .fd = keeper->listen_sock, .events = POLLIN },
                                     { .fd = keeper->daemon_sock, .events = POLLIN } };
-        uint64_t now = now_ns();
+        uint64_t now = hs_daemon_mono_ns();
         bool is_alone = keeper->daemon_sock < 0;
         if (is_alone && now >= keeper->end_ns) {
             return;
@@ -300,6 +293,6 @@ int hs_keeper_start(const char *path, uint64_t keep_ns, struct hs_store *ret_sto
     }
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    *ret_store = (struct hs_store){ .sock = socks[0], .is_keeper = true };
+    *ret_store = hs_store_open(socks[0], true);
     return 0;
 }

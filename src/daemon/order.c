@@ -132,6 +132,16 @@ static struct hs_order *find(const struct hs_daemon *daemon, const char *name)
     return NULL;
 }
 
+struct hs_order *hs_order_find(const struct hs_daemon *daemon, uint64_t number)
+{
+    for (size_t i = 0; i < daemon->order_count; i++) {
+        if (daemon->orders[i]->number == number) {
+            return daemon->orders[i];
+        }
+    }
+    return NULL;
+}
+
 int hs_order_add(struct hs_daemon *daemon, struct hs_order *order)
 {
     forget_old(daemon, HS_ORDERS_DONE_MAX);

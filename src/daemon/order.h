@@ -60,6 +60,9 @@ struct hs_order *hs_order_free(struct hs_order *order);
 /* What its file is called, as the request says. False: it says no such thing, or there is no memory. */
 bool hs_order_name_file(struct hs_order *order, const Hs__Ctl__Start *request);
 
+/* The one of this number; NULL: it is not in the list, or no longer. */
+struct hs_order *hs_order_find(const struct hs_daemon *daemon, uint64_t number);
+
 /* Puts it in the list, and gives it a name if it has none. -E2BIG, -EEXIST. */
 int hs_order_add(struct hs_daemon *daemon, struct hs_order *order);
 /* Takes it out again, and frees it. */

@@ -98,6 +98,15 @@ void hs_store_items_deinit(struct hs_store_items *items)
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
+struct hs_store hs_store_open(int sock, bool is_keeper)
+{
+    const struct timeval patience = { .tv_sec = HS_STORE_PATIENCE_S };
+    if (sock >= 0) {
+        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    }
+    return (struct hs_store){ .sock = sock, .is_keeper = is_keeper };
+}
+
 struct hs_store hs_store_of_supervisor(void)
 {
     const char *room_text = getenv("FDSTORE");
@@ -105,16 +114,14 @@ struct hs_store hs_store_of_supervisor(void)
     if (!room_text || hs_parse_number(room_text, &room) < 0 || room == 0) {
         return HS_STORE_NONE;
     }
-    return (struct hs_store){ .sock = hs_supervisor_connect() };
+    return hs_store_open(hs_supervisor_connect(), false);
 }
 
 static void send_text(struct hs_store *store, const char *text, const int *fds, size_t fd_count)
 {
-    const struct timeval patience = { .tv_sec = HS_STORE_PATIENCE_S };
     if (store->sock < 0) {
         return;
     }
-    setsockopt(store->sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     int r = hs_fd_message_send(store->sock, text, strlen(text), fds, fd_count, 0);
     if (r < 0) {
         hs_daemon_log("whoever keeps our descriptors is not there any more (%s): if this daemon is "

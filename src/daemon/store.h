@@ -50,6 +50,9 @@ void hs_store_items_remove(struct hs_store_items *items, const char *name);
 int hs_store_item_take(struct hs_store_item *item, size_t idx);
 void hs_store_items_deinit(struct hs_store_items *items);
 
+/* Whoever is at the other end keeps what we have; -1: nobody is. */
+struct hs_store hs_store_open(int sock, bool is_keeper);
+
 /* systemd's, if there is one that keeps anything for us; else NONE. */
 struct hs_store hs_store_of_supervisor(void);
 
