@@ -176,3 +176,33 @@ def exact(run, target, tmp_path):
         return measured
 
     return call
+
+
+@pytest.fixture
+def daemon(dist, heapscope, report, tmp_path):
+    """`heapscoped` on a socket of its own, with commands and programs: see daemon.py."""
+    from daemon import Daemon  # which needs what is above
+
+    folder = tmp_path / "daemon"
+    folder.mkdir()
+    daemon = Daemon(dist, heapscope, report, folder)
+    yield daemon
+    daemon.stop_all()
+
+
+@pytest.fixture
+def attach(dist, tmp_path):
+    """attach(PID, ...): `heapscope attach`, see resident.py; killed at the end if it still runs."""
+    from resident import Attached
+
+    started = []
+
+    def call(*args, **more):
+        started.append(Attached(dist, tmp_path / f"attached{len(started)}.pftrace", *args, **more))
+        return started[-1]
+
+    yield call
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()

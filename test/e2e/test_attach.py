@@ -10,7 +10,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from resident import Attached, Resident, differences, need_ptrace
+from resident import Resident, differences, need_ptrace
 from truth import read_truth, truths_of_children
 
 
@@ -30,21 +30,6 @@ def resident(target, tmp_path):
     yield call
     for one in started:
         one.stop()
-
-
-@pytest.fixture
-def attach(dist, tmp_path):
-    started = []
-
-    def call(*args, **more):
-        started.append(Attached(dist, tmp_path / f"attached{len(started)}.pftrace", *args, **more))
-        return started[-1]
-
-    yield call
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.communicate()
 
 
 def report_of(report, attached, *options):

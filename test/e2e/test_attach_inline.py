@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import TARGETS
-from resident import Attached, Resident, differences, need_ptrace
+from resident import Resident, differences, need_ptrace
 from truth import read_sites, read_truth
 
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
@@ -46,21 +46,6 @@ def resident(target, tmp_path):
     yield call
     for one in started:
         one.stop()
-
-
-@pytest.fixture
-def attach(dist, tmp_path):
-    started = []
-
-    def call(*args, **more):
-        started.append(Attached(dist, tmp_path / f"attached{len(started)}.pftrace", *args, **more))
-        return started[-1]
-
-    yield call
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.communicate()
 
 
 def code_of(program):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import wait_until
 from resident import need_ptrace
 from trace_text import get, parse, protoc
 from truth import Amounts, measure, new_truth
@@ -250,15 +250,6 @@ def test_a_budget_that_is_not_used_up_changes_nothing(run, program):
 
 
 # --- attach and the daemon ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    daemon = Daemon(dist, heapscope, report, folder)
-    yield daemon
-    daemon.stop_all()
 
 
 def test_a_session_has_budgets(daemon, program, tmp_path):

@@ -17,15 +17,6 @@ from truth import Amounts, new_truth, read_sites, read_truth
 PYTHON = "/usr/bin/python3"
 
 
-@pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    daemon = Daemon(dist, heapscope, report, folder)
-    yield daemon
-    daemon.stop_all()
-
-
 # --- programs that start ------------------------------------------------------------------------
 
 

@@ -8,21 +8,12 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import wait_until
 from resident import Resident, differences, need_ptrace
 from test_daemon_snapshots import stop_signal
 from truth import Amounts, new_truth, read_sites, read_truth
 
 ALL = ("--top", "all", "--view", "alloc_objects")
-
-
-@pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    daemon = Daemon(dist, heapscope, report, folder)
-    yield daemon
-    daemon.stop_all()
 
 
 def report_of(daemon, name, pid):

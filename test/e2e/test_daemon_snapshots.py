@@ -14,7 +14,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import wait_until
 from daemon_peer import connect, take_snapshot
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, read_sites
@@ -44,15 +44,6 @@ def bad_windows(report):
 
 def figures(report):
     return sorted((s["live"]["bytes"], s["live"]["count"], s["alloc"]["count"]) for s in report["stacks"])
-
-
-@pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    daemon = Daemon(dist, heapscope, report, folder)
-    yield daemon
-    daemon.stop_all()
 
 
 class Looker:
