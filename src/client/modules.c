@@ -17,8 +17,9 @@
 
 #define KNOWN_MAX      4096U
 #define PATH_MAX_BYTES 4096U
-/* How often a thread tries to add a module while another one adds: half a millisecond at least. */
-#define ADD_TRIES 1000U
+/* How long a thread waits while another one adds a module: where there is much more to do than processors, that one
+ * may be without one for tens of milliseconds. */
+#define ADD_WAIT_NS UINT64_C(200000000)
 
 /* What the loader said of a module when we entered it. `name` is the hash of its name for it, which
  * tells modules without a build id apart. */
@@ -393,12 +394,14 @@ static bool try_enter(const struct dl_find_object *found, struct known **ret_ent
     return is_ours;
 }
 
-/* Threads that begin together meet here, each with its first sample. Whoever adds is done in some
- * 20 us and cannot be interrupted by a handler of ours: that is worth a wait, but only so long. */
+/* Threads that begin together meet here, each with its first sample. Whoever adds is done after some 20 us on a
+ * processor and cannot be interrupted by a handler of ours: that is worth a wait, but only so long (a debugger may
+ * have stopped it). */
 static HS_COLD struct known *enter(const struct dl_find_object *found)
 {
     struct known *entry = NULL;
-    for (unsigned i = 0; i < ADD_TRIES && !try_enter(found, &entry); i++) {
+    uint64_t begin_ns = hs_sandbox_now_ns();
+    while (!try_enter(found, &entry) && hs_sandbox_now_ns() - begin_ns < ADD_WAIT_NS) {
         if (!hs_sandbox_is_tight()) {
             hs_sys_yield();
         }
