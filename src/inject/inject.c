@@ -304,16 +304,8 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
 }
 
 /* Stops one thread and uses it, if it may be. */
-static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
+static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
-    s->reads_left = ATTEMPT_READS_MAX;
-    if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
-        return TRY_AGAIN;
-    }
-    s->clock.is_known = false;
-    if (candidate->wait.kind == HS_WAIT_TIMED && hs_wait_has_timeout_ms(candidate->wait.number)) {
-        hs_wait_clock_read(s->request->pid, candidate->tid, &s->clock);
-    }
     switch (hs_tracee_stop(&s->tracee, candidate->tid, later(s->deadline_ns, now_ns() + STOP_NS))) {
     case HS_TRACEE_STOPPED:
         break;
@@ -338,6 +330,24 @@ static int attempt(struct hs_inject_session *s, const struct hs_candidate *candi
     release(s, &wait);
     s->result->try_count++;
     return TRY_AGAIN;
+}
+
+static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
+{
+    struct hs_hurry own;
+    s->reads_left = ATTEMPT_READS_MAX;
+    if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
+        return TRY_AGAIN;
+    }
+    s->clock.is_known = false;
+    if (candidate->wait.kind == HS_WAIT_TIMED && hs_wait_has_timeout_ms(candidate->wait.number)) {
+        hs_wait_clock_read(s->request->pid, candidate->tid, &s->clock);
+    }
+    hs_hurry_look(0, &own);
+    hs_hurry_begin(0, HS_HURRY_BORROWER, &own);
+    int r = stop_and_use(s, candidate);
+    hs_hurry_end(0, &own);
+    return r;
 }
 
 static int try_each(struct hs_inject_session *s)

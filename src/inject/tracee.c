@@ -109,6 +109,7 @@ enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid)
     tracee->is_borrowed = false;
     tracee->is_in_call = false;
     tracee->is_stopped = false;
+    tracee->hurry.is_on = false;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         return refused(tracee);
     }
@@ -207,6 +208,17 @@ static int park(struct hs_tracee *tracee)
     return set_regs(tracee, &regs);
 }
 
+/* What puts it back first, then the change. */
+static int hurry(struct hs_tracee *tracee)
+{
+    hs_hurry_look(tracee->tid, &tracee->hurry);
+    int r = tracee->hurry.is_on ? hs_way_back_set_attributes(&tracee->way, &tracee->hurry.was) : 0;
+    if (r == 0) {
+        hs_hurry_begin(tracee->tid, HS_HURRY_BORROWED, &tracee->hurry);
+    }
+    return r;
+}
+
 int hs_tracee_borrow(struct hs_tracee *tracee)
 {
     struct iovec iov = { tracee->state, sizeof(tracee->state) };
@@ -227,7 +239,8 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
     /* Registers first: until they are changed, the mask is that of the program at work. */
     r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
-    return r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
+    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
+    return r < 0 ? r : hurry(tracee);
 }
 
 uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
@@ -319,7 +332,11 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             return failed(tracee, -errno);
         }
         tracee->is_stopped = false;
-        int r = await(tracee, deadline_ns, &status);
+        int r = await(tracee, now_ns() + HS_HURRY_MAX_NS, &status);
+        if (r == -ETIMEDOUT) {
+            hs_hurry_relax(tracee->tid, &tracee->hurry);
+            r = await(tracee, deadline_ns, &status);
+        }
         while (r == -ETIMEDOUT && !is_asleep(tracee) && now_ns() < last_ns) {
             r = await(tracee, now_ns() + RETRY_NS, &status);
         }
@@ -333,6 +350,7 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
         if (status >> 16 == PTRACE_EVENT_EXEC) {
             /* Another program by now: nothing of what we have kept is its own, but for the mask. */
             set_mask(tracee, tracee->signal_mask);
+            hs_hurry_end(tracee->tid, &tracee->hurry);
             detach(tracee, 0);
             return gone(tracee);
         }
@@ -386,6 +404,7 @@ static int put_back(struct hs_tracee *tracee)
     }
     int r = ptrace(PTRACE_SETREGSET, tracee->tid, HS_REMOTE_STATE_NOTE, &iov) == 0 ? 0 : -errno;
     int r2 = set_mask(tracee, tracee->signal_mask);
+    hs_hurry_end(tracee->tid, &tracee->hurry);
     return r < 0 ? r : r2;
 }
 

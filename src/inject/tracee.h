@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "arch/remote.h"
+#include "inject/hurry.h"
 #include "inject/remote_memory.h"
 #include "inject/way_back.h"
 
@@ -66,6 +67,7 @@ struct hs_tracee {
     uint64_t free_va;            /* calls may use the stack below */
     struct hs_remote_regs start; /* at the stop */
     uint64_t signal_mask;
+    struct hs_hurry hurry;
     siginfo_t held[4]; /* signals that were sent during a call, and could not be blocked */
     unsigned held_count;
     size_t state_bytes;

@@ -107,8 +107,10 @@ struct chain {
     struct hs_return_frame copy; /* of a result that is a descriptor into the next one's argument */
     struct hs_return_frame close; /* of a descriptor */
     struct hs_return_frame put;   /* errno, from `saved` */
+    struct hs_return_frame pace;  /* `attr`, by sched_setattr */
     struct hs_return_frame last;
     int32_t saved[2];
+    struct hs_sched_attr attr;
 };
 #define LINK_VA(way, link) ((way)->chain_va + offsetof(struct chain, link))
 
@@ -183,7 +185,8 @@ int hs_way_back_build(struct hs_way_back *way, const struct hs_remote_regs *star
     make_bell(way, &chain);
     chain.copy = make_idle(way, LINK_VA(way, close));
     chain.close = make_idle(way, LINK_VA(way, put));
-    chain.put = make_idle(way, LINK_VA(way, last));
+    chain.put = make_idle(way, LINK_VA(way, pace));
+    chain.pace = make_idle(way, LINK_VA(way, last));
     hs_return_frame_last(&chain.last, start, find_interrupted(way, may_restart));
     chain.last.gadget_va = way->gadget_va;
     chain.last.mask = mask;
@@ -255,5 +258,14 @@ int hs_way_back_set_errno(const struct hs_way_back *way, uint64_t errno_va, int3
     return r < 0 ? r
                  : write_link(way, LINK_VA(way, put),
                               make_call(way, way->copy_va, errno_va, LINK_VA(way, saved), 1,
-                                        LINK_VA(way, last)));
+                                        LINK_VA(way, pace)));
+}
+
+int hs_way_back_set_attributes(const struct hs_way_back *way, const struct hs_sched_attr *attr)
+{
+    int r = hs_remote_memory_write(way->memory, LINK_VA(way, attr), attr, sizeof(*attr));
+    return r < 0 ? r
+                 : write_link(way, LINK_VA(way, pace),
+                              make_call(way, way->syscall_va, SYS_sched_setattr, 0,
+                                        LINK_VA(way, attr), LINK_VA(way, last)));
 }

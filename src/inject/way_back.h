@@ -4,7 +4,8 @@
  * The function that it is made to call returns into a chain of steps, prepared on its own stack:
  *
  *     the function ─► keeper: its result is kept ─► bell: a signal to itself
- *                                                     └─► a descriptor is closed ─► errno ─► the thread as it was
+ *                                                     └─► a descriptor is closed ─► errno ─► time slice ─►
+ *                                                         the thread as it was
  *
  * The bell is a signal that is ignored by default. A traced thread stops for it all the same: that is how we are told
  * that the call is over, and there we take the thread back, with all that the kernel knows of its interrupted system
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "arch/remote.h"
+#include "inject/hurry.h"
 #include "inject/remote_memory.h"
 
 struct hs_way_back {
@@ -76,6 +78,9 @@ int hs_way_back_result(const struct hs_way_back *way, uint64_t *ret_value);
 int hs_way_back_set_fd(struct hs_way_back *way, int fd);
 /* The next call's result is one. */
 int hs_way_back_await_fd(struct hs_way_back *way);
+
+/* Its scheduling attributes are to be these again. */
+int hs_way_back_set_attributes(const struct hs_way_back *way, const struct hs_sched_attr *attr);
 
 /* errno, at `errno_va`, is to be `value` again. */
 int hs_way_back_set_errno(const struct hs_way_back *way, uint64_t errno_va, int32_t value);

@@ -1,7 +1,9 @@
 """What the tests of injection share: the tool and its library, built once, and programs to inject into."""
 
 import contextlib
+import ctypes
 import pathlib
+import struct
 import subprocess
 import time
 
@@ -66,6 +68,24 @@ def maps(pid):
 def descriptors(pid):
     folder = pathlib.Path(f"/proc/{pid}/fd")
     return {entry.name: str(entry.readlink()) for entry in folder.iterdir()}
+
+
+def scheduling(pid):
+    """What sched_getattr(2) says of each thread: policy, flags, nice, priority, slice."""
+    libc, sched_getattr, found = ctypes.CDLL(None), 315, {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        attr = ctypes.create_string_buffer(48)
+        if libc.syscall(sched_getattr, int(task.name), attr, 48, 0) == 0:
+            found[task.name] = struct.unpack_from("=IQiIQ", attr.raw, 4)
+    return found
+
+
+def assert_scheduled(pid, before, seconds=10):
+    """As before, once a thread that was left in the midst of something has found its way back."""
+    end = time.monotonic() + seconds
+    while scheduling(pid) != before and time.monotonic() < end:
+        time.sleep(0.001)
+    assert scheduling(pid) == before
 
 
 def status(pid, *keys):

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from injecting import build, descriptors, running, wait_for_call, words
+from injecting import assert_scheduled, build, descriptors, running, scheduling, wait_for_call, words
 from resident import need_ptrace
 
 KILLS = 80
@@ -31,6 +31,7 @@ def kill_in_its_midst(built, program, count, *options, symbol="injected"):
     """A tool that borrows a thread all the time is killed at some moment of that, so often."""
     tool, library = built
     moments = random.Random(4711)
+    before = scheduling(program.pid)
     for turn in range(count):
         busy = subprocess.Popen([tool, str(program.pid), library, symbol, "-n", "90000", *options],
                                 stdout=subprocess.DEVNULL)
@@ -38,6 +39,7 @@ def kill_in_its_midst(built, program, count, *options, symbol="injected"):
         busy.kill()
         busy.wait()
         assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"
+        assert_scheduled(program.pid, before)
 
 
 def assert_usable(built, program):
@@ -79,6 +81,7 @@ def test_always_in_malloc(built, sleepers):
 
 def kill_attach(dist, program, folder, count):
     moments = random.Random(4711)
+    before = scheduling(program.pid)
     for turn in range(count):
         command = subprocess.Popen([dist / "bin/heapscope", "attach", str(program.pid), "-q", "-o", folder / "lost.pftrace"],
                                    stderr=subprocess.DEVNULL)
@@ -86,6 +89,7 @@ def kill_attach(dist, program, folder, count):
         command.kill()
         command.wait()
         assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"
+        assert_scheduled(program.pid, before)
 
 
 @pytest.mark.parametrize("words_of_it", [["nanosleep", "60000"], ["churn", "4"]], ids=["waits", "allocates"])
