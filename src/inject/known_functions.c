@@ -102,14 +102,15 @@ static const char *const forbidden[] = {
     "iconv_open",
 };
 
+static const char *const meeting[] = {
+    "pthread_cond_wait",      "pthread_cond_timedwait",
+    "pthread_cond_clockwait", "pthread_join",
+    "pthread_timedjoin_np",   "pthread_clockjoin_np",
+    "pthread_barrier_wait",   "cnd_wait",
+    "cnd_timedwait",          "thrd_join",
+};
+
 static const char *const waiting[] = {
-    "pthread_cond_wait",
-    "pthread_cond_timedwait",
-    "pthread_cond_clockwait",
-    "pthread_join",
-    "pthread_timedjoin_np",
-    "pthread_clockjoin_np",
-    "pthread_barrier_wait",
     "pthread_mutex_lock",
     "pthread_mutex_timedlock",
     "pthread_mutex_clocklock",
@@ -122,11 +123,8 @@ static const char *const waiting[] = {
     "sem_wait",
     "sem_timedwait",
     "sem_clockwait",
-    "cnd_wait",
-    "cnd_timedwait",
     "mtx_lock",
     "mtx_timedlock",
-    "thrd_join",
 };
 
 static uint64_t count_by_gnu_hash(const struct hs_remote_memory *memory,
@@ -225,6 +223,9 @@ int hs_known_functions_add(const struct hs_remote_memory *memory,
     }
     r = r < 0 ? r
               : add_named(memory, object, forbidden, HS_COUNT_OF(forbidden), HS_FUNCTION_FORBIDDEN,
+                          functions);
+    r = r < 0 ? r
+              : add_named(memory, object, meeting, HS_COUNT_OF(meeting), HS_FUNCTION_MEETING,
                           functions);
     return r < 0 ? r
                  : add_named(memory, object, waiting, HS_COUNT_OF(waiting), HS_FUNCTION_WAITING,

@@ -18,9 +18,10 @@
 #include "inject/remote_objects.h"
 
 enum hs_function_kind {
-    HS_FUNCTION_UNKNOWN,  /* internal */
-    HS_FUNCTION_PLAIN,    /* exported, and none of the following */
-    HS_FUNCTION_WAITING,  /* waits for another thread, and holds no lock of libc's while it does */
+    HS_FUNCTION_UNKNOWN, /* internal */
+    HS_FUNCTION_PLAIN,   /* exported, and none of the following */
+    HS_FUNCTION_MEETING, /* waits for what another thread does, and holds no lock of libc's while it does */
+    HS_FUNCTION_WAITING,  /* the same, for a lock */
     HS_FUNCTION_FORBIDDEN /* allocates, loads, forks, begins or ends something */
 };
 

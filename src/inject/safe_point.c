@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/remote_call.h"
 #include "rt/base.h"
 #include "rt/text.h"
 
@@ -62,7 +63,7 @@ int hs_safe_point_init(struct hs_safe_point *point, const struct hs_remote_memor
                        const char *own_symbol)
 {
     int r = 0;
-    *point = (struct hs_safe_point){ .objects = objects, .maps = maps };
+    *point = (struct hs_safe_point){ .memory = memory, .objects = objects, .maps = maps };
     point->roles = calloc(objects->count + 1, 1);
     if (!point->roles) {
         return -ENOMEM;
@@ -118,24 +119,38 @@ static uint32_t find_start(const struct look *look)
     return start > 0 && start < first && !is_libc(look, start - 1) ? start : count;
 }
 
-/* Is an internal frame one of a function that waits? Its callers within libc say so. */
+static enum hs_function_kind kind_at(const struct look *look, uint64_t va)
+{
+    return hs_known_functions_at(&look->point->functions, va);
+}
+
+/* Of which function is a frame of libc's, which may be internal? Its callers within libc say so, and if they have jumped
+ * here, what was called from outside. */
+static enum hs_function_kind find_kind(const struct look *look, uint32_t idx)
+{
+    enum hs_function_kind kind = HS_FUNCTION_UNKNOWN;
+    const uint32_t first = idx, count = look->stack->walk.frame_count;
+    for (; kind == HS_FUNCTION_UNKNOWN && idx < count && is_libc(look, idx); idx++) {
+        kind = kind_at(look, hs_remote_stack_frame(look->stack, idx)->pc);
+    }
+    if (kind == HS_FUNCTION_UNKNOWN && idx > first && idx < count) {
+        uint64_t call_va = hs_remote_stack_frame(look->stack, idx)->pc;
+        kind = kind_at(look, hs_remote_called(look->point->memory, call_va + 1));
+    }
+    return kind;
+}
+
 static bool is_within_wait(const struct look *look, uint32_t idx)
 {
-    for (; idx < look->stack->walk.frame_count && is_libc(look, idx); idx++) {
-        enum hs_function_kind kind = hs_known_functions_at(
-            &look->point->functions, hs_remote_stack_frame(look->stack, idx)->pc);
-        if (kind != HS_FUNCTION_UNKNOWN) {
-            return kind == HS_FUNCTION_WAITING;
-        }
-    }
-    return false;
+    enum hs_function_kind kind = find_kind(look, idx);
+    return kind == HS_FUNCTION_WAITING || kind == HS_FUNCTION_MEETING;
 }
 
 static bool is_safe_frame(const struct look *look, uint32_t idx, enum hs_wait_kind wait)
 {
     const struct hs_remote_frame *frame = hs_remote_stack_frame(look->stack, idx);
     enum hs_object_role role = role_of(look, frame);
-    enum hs_function_kind kind = hs_known_functions_at(&look->point->functions, frame->pc);
+    enum hs_function_kind kind = kind_at(look, frame->pc);
     bool is_sure = wait == HS_WAIT_SURE || wait == HS_WAIT_TIMED;
     if (role == HS_OBJECT_FORBIDDEN || kind == HS_FUNCTION_FORBIDDEN) {
         return false;
@@ -186,7 +201,8 @@ bool hs_safe_point_judge(const struct hs_safe_point *point, const struct hs_remo
     if (is_sure) {
         return true;
     }
-    if (point->has_own_malloc) {
+    if (point->has_own_malloc &&
+        !(wait == HS_WAIT_FUTEX && find_kind(&look, 0) == HS_FUNCTION_MEETING)) {
         snprintf(ret_why, HS_SAFE_POINT_WHY_BYTES,
                  "running, in a program that has an allocator of its own");
         return false;

@@ -7,7 +7,8 @@
  * Unsafe is a frame in the loader; in an allocator's library; in libc under one of the functions that allocate,
  * load, fork or exit, or under an internal one that nobody knows by name; in the library that we have brought.
  * Where the program has an allocator of its own, an internal function of that looks like any other (a tail call
- * hides the malloc above it), so nothing but a wait that no allocator makes will do.
+ * hides the malloc above it), so nothing but a wait that no allocator makes will do: one for descriptors, clocks and
+ * the like, or for a condition or the end of another thread.
  * A thread in such a wait is safe when no unsafe frame was found, even if its stack can't be followed to its
  * end, through a JIT compiler's code, say. Any other must have been followed all the way, by unwind information.
  *
@@ -39,6 +40,7 @@ enum hs_object_role {
 
 /* What the rules need to know of the process. */
 struct hs_safe_point {
+    const struct hs_remote_memory *memory;
     const struct hs_remote_objects *objects;
     const struct hs_remote_maps *maps;
     uint8_t *roles; /* enum hs_object_role, by the object's index */

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import TARGETS
+from injecting import running
 from resident import Resident, differences, need_ptrace
 from truth import read_sites, read_truth
 
@@ -198,6 +199,19 @@ def test_under_a_storm_of_signals(target, tmp_path, attach):
         program.tell("check")
     finally:
         program.stop()
+
+
+@pytest.mark.parametrize("allocator", ALL)
+def test_the_first_thread_waits_for_the_others(heapscope, target, report, tmp_path, allocator):
+    """Of four threads that are always inside the allocator none can be borrowed; the one in pthread_join can, of which
+    nothing is on its stack."""
+    with running([target("joined", *flags_of(allocator), "-O2"), "4"]) as program:
+        for turn in range(3):
+            file = tmp_path / f"{turn}.pftrace"
+            done = heapscope("attach", "-q", program.pid, "-d", "1s", "-o", file)
+            assert done.returncode == 0, done.stderr
+            assert report(file)["totals"]["alloc"]["count"] > 0
+            assert program.poll() is None
 
 
 # --- refused, in words -------------------------------------------------------------------------------

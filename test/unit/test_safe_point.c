@@ -17,15 +17,33 @@ enum place {
     NOWHERE,
     PROGRAM,
     POLL,       /* exported by libc */
-    COND_WAIT,  /* exported, waits */
+    COND_WAIT,  /* exported, waits for something to happen */
+    MUTEX_LOCK, /* exported, waits for a lock */
     MALLOC,     /* exported, forbidden */
     INTERNAL,   /* of libc, and nobody's */
     LIBC_START, /* as a start of the program or of a thread */
     LOADER,
     JIT,
+    JOINER,  /* the program, after a call of pthread_join */
+    SLEEPER, /* the same, of nanosleep */
 };
 
 static uint64_t libc_internal_va;
+
+/* Code that calls a function by way of a slot, and ends there. */
+static struct {
+    uint8_t bytes[8];
+    uint64_t slot;
+} sites[2];
+static uint64_t site_va[2];
+
+static void make_site(unsigned no, uint64_t function_va)
+{
+    const uint8_t call[] = { 0x90, 0x90, 0xff, 0x15, 0, 0, 0, 0 }; /* call *(%rip) */
+    memcpy(sites[no].bytes, call, sizeof(call));
+    sites[no].slot = function_va;
+    site_va[no] = (uint64_t)(uintptr_t)&sites[no].slot;
+}
 
 static uint64_t address_of(const char *name)
 {
@@ -53,6 +71,8 @@ static int setup(void **state)
         hs_safe_point_init(&point, &self.memory, &self.objects, &self.maps, "no_such_symbol"), 0);
     assert_int_equal(hs_remote_stack_init(&stack, &self.memory, &self.objects, &self.maps), 0);
     libc_internal_va = find_internal();
+    make_site(0, address_of("pthread_join") - 1);
+    make_site(1, address_of("nanosleep") - 1);
     return 0;
 }
 
@@ -74,6 +94,11 @@ static uint64_t va_of(enum place place)
         return address_of("poll");
     case COND_WAIT:
         return address_of("pthread_cond_wait");
+    case MUTEX_LOCK:
+        return address_of("pthread_mutex_lock");
+    case JOINER:
+    case SLEEPER:
+        return site_va[place == SLEEPER] - 1;
     case MALLOC:
         return address_of("malloc");
     case INTERNAL:
@@ -155,6 +180,10 @@ static void test_futex(void **state)
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MALLOC, FROM_THREAD)));
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, FROM_THREAD)));
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, POLL, FROM_THREAD)));
+    assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MUTEX_LOCK, FROM_THREAD)));
+    /* pthread_join ends with a jump, and is not there. */
+    assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, INTERNAL, JOINER, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, SLEEPER, FROM_MAIN)));
 }
 
 /* Threads that are beginning or ending, and threads of libc's own, are libc all the way. */
@@ -175,7 +204,12 @@ static void test_own_malloc(void **state)
     point.has_own_malloc = true;
     assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, FROM_MAIN)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, FROM_MAIN)));
-    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_MAIN)));
+    /* No allocator waits for something to happen, but for a lock it does. */
+    assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_MAIN)));
+    assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, JOINER, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MUTEX_LOCK, FROM_MAIN)));
+    assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_NO_INFO, PLACES(INTERNAL, COND_WAIT, JIT)));
+    assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_MAIN)));
     point.has_own_malloc = false;
 }
 

@@ -1,0 +1,10 @@
+/*
+ * Picks how a call is read from machine code, on the CPU we are built for; see regs.h.
+ */
+#pragma once
+
+#if defined(__x86_64__)
+#include "arch/x86_64/call_site.h"
+#else
+#error "heapscope has no src/arch folder for this CPU yet: see docs/ARCHITECTURE.md"
+#endif
