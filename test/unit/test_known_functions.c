@@ -49,7 +49,7 @@ static void test_kinds(void **state)
     assert_int_equal(kind_of("free"), HS_FUNCTION_FORBIDDEN);
     assert_int_equal(kind_of("fork"), HS_FUNCTION_FORBIDDEN);
     assert_int_equal(kind_of("exit"), HS_FUNCTION_FORBIDDEN);
-    assert_int_equal(kind_of("pthread_cond_wait"), HS_FUNCTION_WAITING);
+    assert_int_equal(kind_of("pthread_cond_wait"), HS_FUNCTION_MEETING);
     assert_int_equal(kind_of("sem_wait"), HS_FUNCTION_WAITING);
     assert_int_equal(kind_of("poll"), HS_FUNCTION_PLAIN);
     assert_int_equal(kind_of("getpid"), HS_FUNCTION_PLAIN);
