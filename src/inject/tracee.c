@@ -38,18 +38,39 @@ static uint64_t now_ns(void)
     return hs_sys_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Its next stop, or its end. 0, -ETIMEDOUT, or -errno: it is gone. */
+/* 1; 0: nothing yet; -errno: it is gone. Its end is left where it is: when it is a child of ours, somebody here wants to
+ * know how it came. */
+static int take_stop(const struct hs_tracee *tracee, int *ret_status)
+{
+    siginfo_t info = { .si_pid = 0 };
+    if (waitid(P_PID, (id_t)tracee->tid, &info, WSTOPPED | WEXITED | __WALL | WNOHANG | WNOWAIT) !=
+        0) {
+        return errno == EINTR ? 0 : -errno;
+    }
+    if (info.si_pid == 0) {
+        return 0;
+    }
+    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+        return -ESRCH;
+    }
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)tracee->tid, &info, WSTOPPED | __WALL | WNOHANG) != 0 ||
+        info.si_pid == 0) {
+        return 0; /* killed just then */
+    }
+    *ret_status = info.si_status << 8 | 0x7f; /* as wait(2) has it */
+    return 1;
+}
+
+/* Its next stop. 0, -ETIMEDOUT, or -errno: it is gone. */
 static int await(const struct hs_tracee *tracee, uint64_t deadline_ns, int *ret_status)
 {
     const struct timespec pause = { .tv_nsec = ASLEEP_NS };
     uint64_t begin_ns = now_ns();
     for (;;) {
-        pid_t got = waitpid(tracee->tid, ret_status, __WALL | WNOHANG);
-        if (got == tracee->tid) {
-            return 0;
-        }
-        if (got < 0 && errno != EINTR) {
-            return -errno;
+        int r = take_stop(tracee, ret_status);
+        if (r != 0) {
+            return r < 0 ? r : 0;
         }
         uint64_t now = now_ns();
         if (now >= deadline_ns) {
