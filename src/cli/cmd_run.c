@@ -34,6 +34,7 @@
 #include "session/desk.h"
 #include "session/trace_names.h"
 #include "trace/trace_writer.h"
+#include "util/proc.h"
 #include "util/selfpath.h"
 
 #define HS_PRELOAD_NAME     "libheapscope_preload.so"
@@ -47,7 +48,8 @@ struct run {
     bool is_quiet;
     bool is_following;
     bool is_dumping_at_usr1;
-    char **program; /* and its arguments */
+    bool is_unseen_told; /* that a program's own allocator is not seen */
+    char **program;      /* and its arguments */
     struct hs_preflight preflight;
     char preload_path[PATH_MAX];
     const char *file_path;
@@ -263,6 +265,20 @@ static void open_desk(struct run *run)
     hs_desk_open(&run->desk);
 }
 
+/* While there is still time to do otherwise; the others are counted at the end. */
+static void on_unseen(void *ctx, pid_t pid, const char *words)
+{
+    struct run *run = ctx;
+    struct hs_proc_stat stat;
+    if (!run->is_unseen_told && hs_proc_read_stat(pid, &stat) == 0) {
+        run->is_unseen_told = true;
+        hs_message(
+            "process %d (%s) carries a malloc of its own, and what it allocates with that will "
+            "not be seen: %s",
+            (int)pid, stat.comm, words);
+    }
+}
+
 /* --- all --------------------------------------------------------------------------------------- */
 
 static int record(struct run *run)
@@ -278,6 +294,8 @@ static int record(struct run *run)
         .is_following = run->is_following,
         .sink = take_snapshot,
         .sink_ctx = run,
+        .on_unseen = on_unseen,
+        .unseen_ctx = run,
         .on_peer = on_peer,
         .peer_ctx = run,
     };
@@ -299,7 +317,7 @@ static int record(struct run *run)
         run->collector = hs_collector_free(run->collector);
         signal(SIGPIPE, SIG_IGN); /* who reads our messages may have gone; freeing gave it back */
         if (r == 0) {
-            hs_run_words_gaps(run->program[0], &run->result, run->preflight.defines_malloc);
+            hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
             if (run->result.image_count > 0) {
                 finish_file(run);
             }
@@ -332,10 +350,6 @@ int hs_cmd_run(int argc, char **argv)
         hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
                    strerror(-r));
         return HS_EXIT_STATUS_FAILED;
-    }
-    if (run.preflight.defines_malloc) {
-        hs_message("%s carries a malloc of its own: what it allocates with it will not be seen",
-                   run.preflight.elf);
     }
     status = record(&run);
     hs_trace_writer_free(run.writer);

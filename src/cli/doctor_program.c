@@ -32,9 +32,11 @@ static bool say_verdict(const char *program, const struct hs_preflight *prefligh
                         preflight->path);
     }
     if (preflight->defines_malloc) {
-        hs_findings_add(findings, HS_FINDING_PROBLEM, "allocator",
-                        "link its allocator as a shared library, or use the C library's",
-                        "%s carries a malloc of its own: what it allocates with it is not seen",
+        hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
+                        "where 'heapscope run' says that it cannot, link its allocator as a shared "
+                        "library",
+                        "%s carries a malloc of its own: its functions are changed when it starts, "
+                        "which takes the right to trace it",
                         preflight->elf);
     }
     return true;

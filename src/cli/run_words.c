@@ -37,18 +37,19 @@ static void say_nothing_recorded(const char *program)
 }
 
 void hs_run_words_gaps(const char *program, const struct hs_collector_result *result,
-                       bool is_own_malloc_known)
+                       bool is_one_told)
 {
     if (result->image_count == 0 && result->bad_count == 0) {
         say_nothing_recorded(program);
     } else if (!result->has_root_image) {
         hs_message("%s itself was not recorded, only programs that it started", program);
     }
-    if (result->own_malloc_count > 0 && !is_own_malloc_known) {
+    if (result->own_malloc_count > is_one_told) {
         hs_message(
             "%llu of %llu programs carry a malloc of their own: what they allocate with it is "
-            "not in the profile",
-            (unsigned long long)result->own_malloc_count, (unsigned long long)result->image_count);
+            "not in the profile%s%s",
+            (unsigned long long)result->own_malloc_count, (unsigned long long)result->image_count,
+            result->own_malloc_why[0] ? ": " : "", result->own_malloc_why);
     }
     if (result->bad_count > 0) {
         hs_message("%llu process%s could not be read and %s missing: %s",

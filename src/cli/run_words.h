@@ -15,9 +15,10 @@
 /* Says why `program` cannot be run or profiled, and returns the exit status; -1: nothing against it. */
 int hs_run_words_refuse(const char *program, const struct hs_preflight *preflight);
 
-/* Says what is missing or strange about the recording as a whole. */
+/* Says what is missing or strange about the recording as a whole. `is_one_told`: of a program whose own malloc is not
+ * seen. */
 void hs_run_words_gaps(const char *program, const struct hs_collector_result *result,
-                       bool is_own_malloc_known);
+                       bool is_one_told);
 
 /* Totals, largest stacks, losses: from the trace at `trace_path`, which will be called `file`. */
 void hs_run_words_summary(const char *trace_path, const char *file, uint32_t stack_count);

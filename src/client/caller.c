@@ -3,7 +3,12 @@
  */
 #include "client/caller.h"
 
+#include <sys/auxv.h>
+
+#include "client/real.h"
 #include "client/register.h"
+#include "client/waiting.h"
+#include "fmt/ctl_layout.h"
 #include "fmt/region_layout.h"
 #include "rt/sys.h"
 
@@ -28,13 +33,26 @@ bool hs_caller_find(const struct hs_env *env, struct hs_caller *ret_caller)
     return true;
 }
 
-int hs_caller_announce(const struct hs_caller *caller, int fd)
+static uint32_t flags_for(const struct hs_caller *caller)
 {
-    if (caller->sock < 0) {
-        return hs_register(caller->name, fd, 0);
+    if (caller->interval_bytes == HS_INTERVAL_OFF) {
+        return HS_HELLO_DORMANT;
     }
-    return hs_register_send(caller->sock, fd,
-                            caller->interval_bytes == HS_INTERVAL_OFF ? HS_HELLO_DORMANT : 0);
+    /* What runs with other rights than those of who started it is not delayed by its environment. */
+    return hs_real.has_own_malloc && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
+}
+
+int hs_caller_announce(struct hs_caller *caller, int fd)
+{
+    uint32_t flags = flags_for(caller);
+    if (caller->sock < 0) {
+        caller->sock = hs_register_connect(caller->name, HS_CTL_CONNECT_MAX);
+    }
+    int err = caller->sock < 0 ? caller->sock : hs_register_send(caller->sock, fd, flags);
+    if (!err && flags & HS_HELLO_WAITS) {
+        hs_waiting_serve(caller->sock);
+    }
+    return err;
 }
 
 void hs_caller_leave(const struct hs_caller *caller)

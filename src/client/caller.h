@@ -22,7 +22,8 @@ struct hs_caller {
 
 bool hs_caller_find(const struct hs_env *env, struct hs_caller *ret_caller);
 
-/* Hands it the region; `fd` stays ours. */
-int hs_caller_announce(const struct hs_caller *caller, int fd);
+/* Hands it the region; `fd` stays ours. Where it can help us to see an allocator in the executable, that has happened
+ * when this returns, or will not. */
+int hs_caller_announce(struct hs_caller *caller, int fd);
 
 void hs_caller_leave(const struct hs_caller *caller);

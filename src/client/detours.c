@@ -56,9 +56,6 @@ static int place(const struct hs_detour_request_v1 *request)
 static int add(const struct hs_detour_request_v1 *request)
 {
     struct hs_detours_v1 *detours = &heapscope_detours_v1;
-    if (hs_real.is_preloaded) {
-        return -ENOTSUP; /* what operators do inside is known already, and would be otherwise */
-    }
     if (detours->count > 0) {
         return -EALREADY;
     }
@@ -76,18 +73,24 @@ static int add(const struct hs_detour_request_v1 *request)
     return 0;
 }
 
-/* On a borrowed thread, as heapscope_attach_v1. */
-HS_EXPORT int heapscope_detour_v1(void *arg)
+int hs_detours_add(const struct hs_detour_request_v1 *request)
 {
-    const struct hs_detour_request_v1 *request = arg;
-    int old_errno = errno;
     if (request->detours.detours_bytes != sizeof(request->detours) ||
         request->detours.count > HS_DETOUR_ROWS_MAX ||
         request->slots_bytes > HS_DETOUR_SLOTS_BYTES_MAX) {
         return -EINVAL;
     }
     hs_real_resolve();
-    int err = request->detours.count > 0 ? add(request) : hs_real.is_preloaded ? -ENOTSUP : 0;
+    return request->detours.count > 0 ? add(request) : 0;
+}
+
+/* On a borrowed thread, as heapscope_attach_v1. */
+HS_EXPORT int heapscope_detour_v1(void *arg)
+{
+    int old_errno = errno;
+    hs_real_resolve();
+    /* Preloaded, what operators do inside is known already, and would be otherwise. */
+    int err = hs_real.is_preloaded ? -ENOTSUP : hs_detours_add(arg);
     errno = old_errno;
     return err;
 }

@@ -11,5 +11,10 @@
  */
 #pragma once
 
+#include "fmt/ctl_layout.h"
+
+/* As HS_DETOUR_ENTRY. Of what operators do inside nothing must be known yet. */
+int hs_detours_add(const struct hs_detour_request_v1 *request);
+
 /* What to call for the function; NULL: it has no detour. */
 void *hs_detours_real(const char *name);

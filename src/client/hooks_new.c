@@ -20,6 +20,7 @@
 
 #include "client/filter.h"
 #include "client/hooks.h"
+#include "client/lifecycle.h"
 #include "client/live.h"
 #include "client/probe.h"
 #include "client/real.h"
@@ -70,8 +71,10 @@ static inline size_t at_least_one(size_t size_bytes)
     return size_bytes + (size_bytes == 0);
 }
 
+/* Before anything is learnt: when we have started, an allocator in the executable is led to us, or never (waiting.h). */
 static HS_COLD void find_real(struct hs_new_hook *hook)
 {
+    hs_lifecycle_is_on();
     if (!hook->is_aligned && hs_real_is_plain_operator(hook->name)) {
         hs_store_relaxed(&hook->inside, HS_INSIDE_PLAIN);
     }

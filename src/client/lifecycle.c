@@ -174,7 +174,7 @@ static int start(const struct hs_env *env, const struct hs_caller *caller, bool 
     return 0;
 }
 
-static int start_with(const struct hs_env *env, const struct hs_caller *caller)
+static int start_with(const struct hs_env *env, struct hs_caller *caller)
 {
     int fd;
     int err = start(env, caller, true, &fd);

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "collect/launch.h"
+#include "collect/own_allocator.h"
 #include "collect/registry.h"
 #include "collect/relay.h"
 #include "collect/target_budget.h"
@@ -21,6 +23,8 @@
 #define HS_GRACE_STEP_NS  UINT64_C(10000000)
 #define HS_WIND_UP_MAX_NS UINT64_C(10000000000)
 #define HS_CATCH_UP_TURNS 64
+/* For threads that stand where they must not, in a program that is being started: mostly there is one, and it waits. */
+#define HS_LEAD_NS UINT64_C(500000000)
 
 struct hs_collector {
     struct hs_collector_config config;
@@ -41,6 +45,7 @@ struct hs_collector {
     uint64_t ended_sample_count;
     uint64_t bad_count;
     const char *bad_why;
+    char own_malloc_why[384];
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -115,6 +120,20 @@ static void on_end(void *ctx, struct hs_target *target)
     }
 }
 
+static void on_waiting(void *ctx, struct hs_guest *guest, int connection_fd)
+{
+    struct hs_collector *c = ctx;
+    struct hs_own_allocator own;
+    if (hs_own_allocator_lead_waiting(guest->pid, connection_fd, HS_LEAD_NS, &own)) {
+        guest->hello.flags &= ~(uint32_t)HS_HELLO_OWN_MALLOC;
+        return;
+    }
+    snprintf(c->own_malloc_why, sizeof(c->own_malloc_why), "%s", own.words);
+    if (c->config.on_unseen) {
+        c->config.on_unseen(c->config.unseen_ctx, guest->pid, own.words);
+    }
+}
+
 static void on_peer(void *ctx, int connection_fd)
 {
     const struct hs_collector *c = ctx;
@@ -132,6 +151,7 @@ int hs_collector_new(const struct hs_collector_config *config, struct hs_collect
     c->registry.epoll_fd = -1;
     c->registry.listener.fd = -1;
     struct hs_registry_config registry = { .on_end = on_end,
+                                           .on_waiting = on_waiting,
                                            .on_peer = config->on_peer ? on_peer : NULL,
                                            .ctx = c };
     int r = hs_listener_open(&registry.listener);
@@ -379,5 +399,7 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
         .bad_why = c->bad_why ? c->bad_why : c->registry.bad_why,
         .own_malloc_count = c->registry.own_malloc_count,
     };
+    snprintf(ret_result->own_malloc_why, sizeof(ret_result->own_malloc_why), "%s",
+             c->own_malloc_why);
     return 0;
 }

@@ -17,6 +17,9 @@
  * With limits, processes are sampled less when they come close to one, and when the collector's own CPU time does,
  * scheduled dumps become rarer: see budget.h.
  *
+ * A program with an allocator of its own in it waits before its first allocation until that is led to us
+ * (own_allocator.h): some milliseconds, in which nothing else is done.
+ *
  * When the program has ended, children that still run get a moment to end too; then their heap is
  * taken as it is, and they go on unrecorded.
  *
@@ -50,6 +53,9 @@ struct hs_collector_config {
     bool is_following;
     hs_collector_sink_fn *sink;
     void *sink_ctx;
+    /* A program's own allocator cannot be led to us, says `words`. NULL: nobody asks */
+    void (*on_unseen)(void *ctx, pid_t pid, const char *words);
+    void *unseen_ctx;
     hs_registry_peer_fn *on_peer; /* connections of commands; NULL: such are no good */
     void *peer_ctx;
 };
@@ -57,15 +63,16 @@ struct hs_collector_config {
 struct hs_collector_result {
     enum hs_exit_kind exit_kind; /* of the program */
     int exit_value;
-    int sink_error;          /* 0, or the -errno the sink returned */
-    bool has_root_image;     /* the program itself announced itself at least once */
-    uint64_t image_count;    /* process images that announced themselves */
-    uint64_t running_count;  /* of which still ran when the program had ended */
-    uint64_t stranger_count; /* connections of other users, refused */
-    uint64_t unseen_count;   /* processes that ended before they had announced themselves */
-    uint64_t bad_count;      /* images that could not be read */
-    const char *bad_why;     /* of the last of them */
-    uint64_t own_malloc_count;
+    int sink_error;            /* 0, or the -errno the sink returned */
+    bool has_root_image;       /* the program itself announced itself at least once */
+    uint64_t image_count;      /* process images that announced themselves */
+    uint64_t running_count;    /* of which still ran when the program had ended */
+    uint64_t stranger_count;   /* connections of other users, refused */
+    uint64_t unseen_count;     /* processes that ended before they had announced themselves */
+    uint64_t bad_count;        /* images that could not be read */
+    const char *bad_why;       /* of the last of them */
+    uint64_t own_malloc_count; /* images with a malloc of their own, which is not led to us, */
+    char own_malloc_why[384];  /* and why it is not, the last time */
 };
 
 struct hs_collector;

@@ -121,8 +121,11 @@ static void inspect_names(const Elf64_Sym *syms, size_t count, const char *names
 {
     for (size_t i = 0; i < count; i++) {
         unsigned type = ELF64_ST_TYPE(syms[i].st_info);
-        if (syms[i].st_shndx == SHN_UNDEF && syms[i].st_name < names_bytes && !file->sanitizer) {
-            file->sanitizer = find_sanitizer(names + syms[i].st_name);
+        if (syms[i].st_shndx == SHN_UNDEF && syms[i].st_name < names_bytes) {
+            const char *import = names + syms[i].st_name;
+            file->sanitizer = file->sanitizer ? file->sanitizer : find_sanitizer(import);
+            /* All the runtimes have it; they ask for it without needing it. */
+            file->has_sanitizer_inside |= strcmp(import, "__sanitizer_malloc_hook") == 0;
         }
         if (syms[i].st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
             ELF64_ST_BIND(syms[i].st_info) == STB_LOCAL || syms[i].st_name >= names_bytes) {

@@ -29,10 +29,11 @@ struct hs_exe_file {
     char interpreter[HS_EXE_INTERPRETER_BYTES];
     char argument[HS_EXE_ARGUMENT_BYTES]; /* of a script's interpreter: the rest of that line */
     bool is_64bit;
-    bool is_native;        /* ELF for the processor that we run on */
-    bool is_loader;        /* a dynamic loader itself: has no interpreter, and yet preloads */
-    bool is_pie;           /* may be loaded anywhere; a static one is then static-pie */
-    bool defines_malloc;   /* exports a malloc of its own */
+    bool is_native;            /* ELF for the processor that we run on */
+    bool is_loader;            /* a dynamic loader itself: has no interpreter, and yet preloads */
+    bool is_pie;               /* may be loaded anywhere; a static one is then static-pie */
+    bool defines_malloc;       /* exports a malloc of its own */
+    bool has_sanitizer_inside; /* the runtime is part of it, and so is its malloc */
     const char *sanitizer; /* whose runtime library, with a malloc of its own, it needs; or NULL */
 };
 

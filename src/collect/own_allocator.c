@@ -4,13 +4,18 @@
 #include "collect/own_allocator.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collect/detour_plan.h"
+#include "collect/exe_file.h"
+#include "collect/waiting_call.h"
 #include "fmt/ctl_layout.h"
 #include "inject/inject.h"
+#include "inject/inject_check.h"
 #include "inject/remote_maps.h"
 #include "inject/remote_memory.h"
 #include "inject/remote_objects.h"
@@ -27,6 +32,7 @@ struct work {
     pid_t pid;
     uint64_t patience_ns;
     struct hs_inject_request inject;
+    int waiting_fd; /* the process waits for us at the other end of it; -1: it runs */
     uint32_t reads_left;
     struct hs_remote_memory memory;
     struct hs_remote_objects objects;
@@ -86,6 +92,7 @@ static bool open_work(struct work *w, pid_t pid, uint64_t patience_ns, struct hs
     w->pid = pid;
     w->patience_ns = patience_ns;
     w->own = own;
+    w->waiting_fd = -1;
     w->memory.fd = -1;
     if (hs_remote_memory_open(pid, &w->memory) < 0) {
         return false;
@@ -174,6 +181,10 @@ static bool change_entries(struct work *w, bool is_back)
 static bool call(struct work *w, int64_t *ret_value)
 {
     struct hs_inject_result result;
+    if (w->waiting_fd >= 0) {
+        int r = hs_waiting_call(w->waiting_fd, &w->memory, &w->objects, &w->request, ret_value);
+        return r == 0 || fail(w, "it did not wait for it to be led to us", strerror(-r));
+    }
     w->inject.arg = &w->request;
     w->inject.arg_bytes = sizeof(w->request);
     int error = hs_inject_call(&w->inject, &result);
@@ -272,6 +283,50 @@ bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *clien
                                                .patience_ns = patience_ns };
         is_ok = lead(&w);
     }
+    close_work(&w);
+    return is_ok;
+}
+
+static bool is_sanitized(pid_t pid)
+{
+    char path[64];
+    struct hs_exe_file file = { .has_sanitizer_inside = false };
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        hs_exe_file_inspect(fd, &file);
+        close(fd);
+    }
+    return file.has_sanitizer_inside;
+}
+
+/* What attaching would be refused for: before anything is done. */
+static bool check(struct work *w, bool is_open)
+{
+    char detail[HS_INJECT_DETAIL_BYTES] = "";
+    pid_t view_tid;
+    int error = hs_inject_check(w->pid, &view_tid, detail);
+    if (error == HS_INJECT_DONE && !is_open) {
+        error = w->memory.fd < 0 ? hs_inject_check_refusal(w->pid, EACCES, detail)
+                                 : HS_INJECT_BAD_MEMORY;
+    }
+    if (error != HS_INJECT_DONE) {
+        return fail(w, hs_inject_error_words(error), detail);
+    }
+    const char *objection = hs_detour_objection(&w->memory, &w->objects);
+    if (!objection && is_sanitized(w->pid)) {
+        objection = "a sanitizer serves its memory: profile it without";
+    }
+    return !objection || fail(w, objection, "");
+}
+
+bool hs_own_allocator_lead_waiting(pid_t pid, int waiting_fd, uint64_t patience_ns,
+                                   struct hs_own_allocator *ret_own)
+{
+    struct work w;
+    bool is_open = open_work(&w, pid, patience_ns, ret_own);
+    w.waiting_fd = waiting_fd;
+    bool is_ok = check(&w, is_open) && prepare(&w) && change_entries(&w, false);
     close_work(&w);
     return is_ok;
 }

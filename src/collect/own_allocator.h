@@ -30,4 +30,9 @@ struct hs_own_allocator {
 bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *client_name,
                            uint64_t patience_ns, struct hs_own_allocator *ret_own);
 
+/* The same for a process that starts with the client preloaded, and waits at the other end of the connection for this. It
+ * has such an allocator: true says that it is led to us. Its thread is not borrowed, and stands still anyway. */
+bool hs_own_allocator_lead_waiting(pid_t pid, int waiting_fd, uint64_t patience_ns,
+                                   struct hs_own_allocator *ret_own);
+
 bool hs_own_allocator_let_go(pid_t pid, uint64_t patience_ns, struct hs_own_allocator *ret_own);

@@ -296,6 +296,9 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
         if (registry->config.on_guest) {
             registry->config.on_guest(registry->config.ctx, &guest);
         }
+        if (guest.hello.flags & HS_HELLO_WAITS && registry->config.on_waiting) {
+            registry->config.on_waiting(registry->config.ctx, &guest, connection_fd);
+        }
         hs_registry_adopt(registry, &guest, now_ns);
         return true;
     case -EAGAIN:

@@ -35,16 +35,20 @@ typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
 typedef void hs_registry_begin_fn(void *ctx, struct hs_target *target);
 /* A hello was received; nothing has been done about it yet. */
 typedef void hs_registry_guest_fn(void *ctx, const struct hs_guest *guest);
+/* Likewise, and it waits at the other end of the connection until this returns: fmt/ctl_layout.h. The guest's flags may
+ * be changed. */
+typedef void hs_registry_waiting_fn(void *ctx, struct hs_guest *guest, int connection_fd);
 /* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The descriptor is the callee's. */
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_registry_config {
     struct hs_listener listener; /* taken over; its fd -1: none, images are only adopted */
     hs_registry_end_fn *on_end;
-    hs_registry_guest_fn *on_guest; /* NULL: nobody asks */
-    hs_registry_begin_fn *on_begin; /* likewise */
-    hs_registry_begin_fn *on_skip;  /* likewise: it is closed, and had no end of its own */
-    hs_registry_peer_fn *on_peer;   /* NULL: such a connection is no good */
+    hs_registry_guest_fn *on_guest;     /* NULL: nobody asks */
+    hs_registry_waiting_fn *on_waiting; /* NULL: nobody keeps it waiting */
+    hs_registry_begin_fn *on_begin;     /* likewise */
+    hs_registry_begin_fn *on_skip;      /* likewise: it is closed, and had no end of its own */
+    hs_registry_peer_fn *on_peer;       /* NULL: such a connection is no good */
     void *ctx;
 };
 

@@ -64,6 +64,8 @@ enum hs_hello_flag {
     HS_HELLO_LATE = 1U << 2,
     /* HS_ENV_PROFILEABLE is "1": it agrees, also where its user alone would not be enough. */
     HS_HELLO_WILLING = 1U << 3,
+    /* With HS_HELLO_OWN_MALLOC: it waits on this connection, see HS_WAITING_SYMBOL. */
+    HS_HELLO_WAITS = 1U << 4,
 };
 
 struct hs_hello_v1 {
@@ -164,6 +166,18 @@ struct hs_detours_v1 {
     uint64_t slots_va; /* whole pages, for good */
     struct hs_detour_row_v1 rows[HS_DETOUR_ROWS_MAX];
 };
+
+/*
+ * A program that is recorded from its start, and has such an allocator, is not attached to: the client is there. It
+ * says HS_HELLO_WAITS, keeps the connection, and waits until it is hung up on, HS_WAITING_MAX_MS at most. Meanwhile
+ * the collector writes a request into its memory, at this symbol, and sends a datagram of one byte. The client does
+ * with it what HS_DETOUR_ENTRY would, and answers with that function's value, an int32_t. Then the entries are changed.
+ *
+ * A request is code. That it comes by way of memory, where the kernel asks who may trace whom, and not by the
+ * connection, is the proof that it comes from somebody who could have put it anywhere: of the byte alone nothing comes.
+ */
+#define HS_WAITING_SYMBOL         "heapscope_waiting_v1" /* struct hs_detour_request_v1 */
+#define HS_WAITING_MAX_MS         2000U
 
 #define HS_DETOUR_SLOTS_BYTES_MAX 2112U
 

@@ -6,32 +6,15 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import TARGETS
 from injecting import running
+from own_allocators import ALL, POSITIONS, flags_of
 from resident import Resident, differences, need_ptrace
 from truth import read_sites, read_truth
-
-LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
-ARCHIVES = {"jemalloc": "libjemalloc.a", "tcmalloc": "libtcmalloc_minimal.a"}
-LINKED = ("-pthread", "-ldl", "-lm", "-lstdc++")
 
 
 @pytest.fixture(autouse=True)
 def permitted():
     need_ptrace()
-
-
-def flags_of(allocator, position=()):
-    """How a program is linked with it: "toy" is one of our own."""
-    if allocator == "toy":
-        return (str(TARGETS / "toy_linked.c"), *LINKED, *position)
-    archive = LIBRARIES / ARCHIVES[allocator]
-    if not archive.exists():
-        pytest.skip(f"{archive} is not there")
-    return ("-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *LINKED, *position)
-
-
-ALL = ["toy", *ARCHIVES]
 
 
 @pytest.fixture
@@ -67,7 +50,7 @@ def code_of(program):
     return pieces
 
 
-@pytest.mark.parametrize("position", [(), ("-no-pie",)], ids=["pie", "no-pie"])
+@POSITIONS
 @pytest.mark.parametrize("allocator", ALL)
 def test_exact_from_now_on(resident, attach, report, allocator, position):
     program = resident(allocator, *position)

@@ -44,9 +44,10 @@ def test_sigkill(dist, report, target, tmp_path, threads, after):
 
 
 def test_own_malloc_is_reported(run, target):
-    """A program with an allocator of its own cannot be seen: it is told so, in words."""
+    """A program with an allocator of its own whose free has no room for a jump cannot be seen: that is said."""
     done = run([target("own_malloc", "-fno-builtin")], "-i", 1)
     assert done.stdout == "hello from my own heap\n"
+    assert "its free: it is too short" in done.stderr
     data = done.report()
     assert data["processes"][0]["has_own_malloc"]
     assert data["totals"]["alloc"]["count"] == 0

@@ -1,0 +1,303 @@
+"""`heapscope run` of programs whose allocator is part of the executable: seen from the first allocation of main on.
+
+They wait, before it, until heapscope has led that allocator to the client: see docs/adr/0014-detours.md.
+"""
+
+import errno
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+from conftest import clean_env
+from own_allocators import ALL, POSITIONS, flags_of
+from resident import need_ptrace
+from truth import new_truth
+
+
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
+
+
+def without_waits(measured):
+    (process, *_) = measured.report["processes"]
+    assert not process["has_own_malloc"]
+    assert "malloc of its own" not in measured.run.stderr
+    return measured
+
+
+@POSITIONS
+@pytest.mark.parametrize("allocator", ALL)
+def test_exact(exact, allocator, position):
+    without_waits(exact(["threads", "churn", "300"], flags=flags_of(allocator, position)))
+
+
+@pytest.mark.parametrize("what", ["cross", "storm", "keys", "tiny", "raw"])
+@pytest.mark.parametrize("allocator", ALL)
+def test_threads(exact, allocator, what):
+    without_waits(exact(["threads", what], flags=flags_of(allocator)))
+
+
+@pytest.mark.parametrize("allocator", ALL)
+def test_before_and_after_main(exact, allocator):
+    measured = exact(["early_late"], flags=flags_of(allocator))
+    assert "site_first_constructor" in without_waits(measured).sites
+
+
+@pytest.mark.parametrize("allocator", ALL)
+def test_operators(exact, allocator):
+    """tcmalloc's and jemalloc's are in the executable, and have nothing of malloc inside; those of the toy are the C++
+    library's."""
+    without_waits(exact(["operators"], flags=flags_of(allocator)))
+
+
+@pytest.mark.parametrize("what", ["fork", "tree", "daemon", "vfork"])
+@pytest.mark.parametrize("allocator", ALL)
+def test_children(exact, allocator, what):
+    """Forked ones have the changed code as well; executed ones wait in their turn."""
+    without_waits(exact(["processes", what], flags=flags_of(allocator)))
+
+
+@pytest.mark.parametrize("allocator", ALL)
+def test_every_image(exact, allocator):
+    measured = exact(["processes", "exec", "5"], flags=flags_of(allocator))
+    assert len(measured.report["processes"]) == 6
+    assert not any(p["has_own_malloc"] for p in measured.report["processes"])
+    assert measured.sites["site_image"].live_bytes == sum(range(100, 106))
+
+
+@pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
+def test_operators_of_the_library(exact, order):
+    """Called by constructors, and again when they are led to malloc: counted once."""
+    without_waits(exact(["operators", *order], flags=flags_of("toy")))
+
+
+def test_constructors_of_libraries(run, report, tmp_path):
+    """The client's own comes before them."""
+    (tmp_path / "early.c").write_text("""
+#include <stdlib.h>
+static void *volatile kept;
+__attribute__((constructor)) static void site_early_constructor(void) { kept = malloc(12345); }
+void touch(void) { free(kept); }
+""")
+    (tmp_path / "uses.c").write_text("void touch(void); int main(void) { touch(); return 0; }\n")
+    subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-Wl,-soname,libearly.so", "-o", "libearly.so", "early.c"], cwd=tmp_path, check=True)
+    linked = ["./libearly.so", "-Wl,-rpath," + str(tmp_path), *flags_of("toy")]
+    subprocess.run(["gcc", "-g", "-o", "uses", "uses.c", *linked], cwd=tmp_path, check=True)
+    done = run([tmp_path / "uses"], "-i", 1)
+    assert done.status == 0, done.stderr
+    data = done.report("--top", "all", "--view", "alloc_objects")
+    (early,) = [s for s in data["stacks"] if s["frames"][0]["function"] == "site_early_constructor"]
+    assert early["alloc"]["bytes"] == 12345 and early["live"]["count"] == 0
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["none", "as", "fsize", "nofile", "fds", "range", "chroot", "stack", "mask", "hidden", "seccomp", "seccomp_errno"],
+)
+@pytest.mark.parametrize("allocator", ["toy", "jemalloc"])
+def test_under_limits(exact, allocator, what):
+    measured = without_waits(exact(["limits", what], flags=flags_of(allocator)))
+    assert measured.run.stdout == "done\n"
+
+
+def test_children_are_left_alone(run, target, tmp_path):
+    """With --no-follow none of them waits, or is changed."""
+    program = target("resident", *flags_of("jemalloc"))
+    done = run(["sh", "-c", 'echo work | "$1"; true', "sh", program], "--no-follow", env={"TRUTH_FILE": new_truth(tmp_path)})
+    assert done.stdout == "ok\n" and done.status == 0
+    assert len(done.report()["processes"]) == 1
+
+
+def test_results_are_the_same(same, target):
+    same([target("throws", *flags_of("jemalloc"))], 1)
+    same([target("errnos", *flags_of("tcmalloc"))], 1)
+
+
+# --- when it is not to be -----------------------------------------------------------------------------
+
+
+class Collector:
+    """That of a program which was started with the client, by us; says no more than we do."""
+
+    def __init__(self, dist, *command, **env):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        name = f"heapscope-test-{os.getpid()}-{id(self)}"
+        self.listener.bind("\0" + name)
+        self.listener.listen()
+        self.listener.settimeout(60)
+        preload = str(dist / "lib" / "libheapscope_preload.so")
+        env = clean_env(LD_PRELOAD=preload, HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=1, HEAPSCOPE_FOLLOW=1, **env)
+        self.process = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, text=True)
+        self.connection = self.listener.accept()[0]
+        self.connection.settimeout(60)
+        hello, fds, *_ = socket.recv_fds(self.connection, 4096, 4)
+        for fd in fds:
+            os.close(fd)
+        (self.flags,) = struct.unpack_from("<I", hello, 20)
+
+    def close(self):
+        self.connection.close()
+        self.listener.close()
+        self.process.kill()
+        self.process.communicate()
+
+
+OWN_MALLOC, WAITS = 1, 16
+
+
+@pytest.fixture
+def collect(dist):
+    started = []
+
+    def call(*command, **env):
+        started.append(Collector(dist, *command, **env))
+        return started[-1]
+
+    yield call
+    for one in started:
+        one.close()
+
+
+def test_others_do_not_wait(collect):
+    """Nobody answers, and nobody hangs up."""
+    one = collect("echo", "hello")
+    assert one.flags & (OWN_MALLOC | WAITS) == 0
+    assert one.connection.recv(1) == b""
+    assert one.process.communicate(timeout=60)[0] == "hello\n"
+
+
+def test_nobody_answers(collect, target):
+    """It waits for two seconds, then goes on unseen."""
+    begin = time.monotonic()
+    one = collect(target("own_malloc", "-fno-builtin"))
+    assert one.flags & (OWN_MALLOC | WAITS) == OWN_MALLOC | WAITS
+    assert one.process.communicate(timeout=60)[0] == "hello from my own heap\n"
+    assert time.monotonic() - begin > 1.9
+
+
+def test_words_without_a_request_do_nothing(collect, target):
+    """What is to be done comes by memory, which takes rights; of what is said here, nothing comes."""
+    one = collect(target("own_malloc", "-fno-builtin"))
+    for word in (b"x", b"y" * 5000):
+        one.connection.send(word)
+        assert struct.unpack("<i", one.connection.recv(100)) == (-errno.EINVAL,)
+    one.connection.shutdown(socket.SHUT_RDWR)
+    begin = time.monotonic()
+    assert one.process.communicate(timeout=60)[0] == "hello from my own heap\n"
+    assert one.process.returncode == 0 and time.monotonic() - begin < 60
+
+
+def test_stopped_collector(dist, target, report, tmp_path):
+    """Its program goes on after two seconds, and the report says that it was not seen."""
+    program = target("own_malloc", "-fno-builtin")
+    file = tmp_path / "stopped.pftrace"
+    command = [dist / "bin" / "heapscope", "run", "-q", "-o", file, "--", "sh", "-c", 'kill -STOP $PPID; "$1"; echo end', "sh"]
+    process = subprocess.Popen(
+        [*map(str, command), program], env=clean_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "hello from my own heap\n"
+        assert process.stdout.readline() == "end\n"
+        process.send_signal(signal.SIGCONT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, said
+    assert "carries a malloc of its own" in said or "malloc of their own" in said, said
+    assert [p["has_own_malloc"] for p in report(file)["processes"] if p["name"].endswith(program.rsplit("/")[-1][:15])] == [True]
+
+
+def test_killed_collector(dist, target, tmp_path):
+    """At any moment of the start: the program does what it would have done."""
+    program = target("own_malloc", "-fno-builtin")
+    tool = target("resident", *flags_of("jemalloc"))
+    for i in range(60):
+        command = [dist / "bin" / "heapscope", "run", "-q", "-o", tmp_path / "killed", "--", "sh", "-c"]
+        script = 'echo begin; echo work | "$1"; "$2"; echo end'
+        process = subprocess.Popen(
+            [*map(str, command), script, "sh", tool, program],
+            env=clean_env(TRUTH_FILE=new_truth(tmp_path)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,  # what readline() read ahead would be lost to communicate()
+        )
+        assert process.stdout.readline() == b"begin\n"
+        time.sleep(i * 0.0002)
+        process.kill()
+        # Which ends when the last one that writes to it has.
+        assert process.communicate(timeout=60)[0] == b"ok\nhello from my own heap\nend\n"
+
+
+def child_of(process, name):
+    """Its pid, once it executes the program of this name."""
+    while True:
+        for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name:
+                return int(pid)
+
+
+def test_killed_program(dist, target, tmp_path):
+    """At any moment of its start; heapscope may be holding it just then, and learns of its end all the same."""
+    program = target("resident", *flags_of("jemalloc"))
+    for i in range(100):
+        process = subprocess.Popen(
+            [str(dist / "bin" / "heapscope"), "run", "-q", "-o", str(tmp_path / "killed"), "--", program],
+            env=clean_env(TRUTH_FILE=new_truth(tmp_path)),
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        pid = child_of(process, os.path.basename(program))
+        end = time.perf_counter() + i * 0.00005
+        while time.perf_counter() < end:
+            pass
+        os.kill(pid, signal.SIGKILL)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert process.returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_without_the_right_to(dist, target, report, tmp_path):
+    """A program that its user may run, but not read, may not be looked into either."""
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents[:-2]:
+        parent.chmod(parent.stat().st_mode | 0o111)
+    program = tmp_path / "unreadable"
+    shutil.copy(target("own_malloc", "-fno-builtin"), program)
+    program.chmod(0o111)
+    as_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    file = tmp_path / "unreadable.pftrace"
+    done = subprocess.run(
+        [*as_user, str(dist / "bin" / "heapscope"), "run", "-q", "-o", str(file), "--", str(program)],
+        env=clean_env(), capture_output=True, text=True, timeout=60, check=False,
+    )
+    assert done.returncode == 0 and done.stdout == "hello from my own heap\n", done.stderr
+    assert "carries a malloc of its own" in done.stderr and "dumpable" in done.stderr, done.stderr
+    assert report(file)["processes"][0]["has_own_malloc"]
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_traced(dist, target, tmp_path):
+    """By somebody else."""
+    command = [dist / "bin" / "heapscope", "run", "-q", "-o", tmp_path / "traced", "--", "strace", "-f", "-o", "/dev/null"]
+    done = subprocess.run(
+        [*map(str, command), target("resident", *flags_of("jemalloc"))],
+        env=clean_env(TRUTH_FILE=new_truth(tmp_path)),
+        input="work\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout == "ok\n", done.stderr
+    assert "carries a malloc of its own" in done.stderr and "strace" in done.stderr, done.stderr
