@@ -272,6 +272,9 @@ static void on_unseen(void *ctx, pid_t pid, const char *words)
     struct hs_proc_stat stat;
     if (!run->is_unseen_told && hs_proc_read_stat(pid, &stat) == 0) {
         run->is_unseen_told = true;
+        for (char *c = stat.comm; *c; c++) {
+            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; /* the program's choice */
+        }
         hs_message(
             "process %d (%s) carries a malloc of its own, and what it allocates with that will "
             "not be seen: %s",

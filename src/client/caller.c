@@ -38,8 +38,10 @@ static uint32_t flags_for(const struct hs_caller *caller)
     if (caller->interval_bytes == HS_INTERVAL_OFF) {
         return HS_HELLO_DORMANT;
     }
-    /* What runs with other rights than those of who started it is not delayed by its environment. */
-    return hs_real.has_own_malloc && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
+    /* A daemon does nothing about it. What runs with other rights than those of who started it is not delayed by its
+     * environment. */
+    bool is_daemon = caller->sock >= 0;
+    return hs_real.has_own_malloc && !is_daemon && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
 }
 
 int hs_caller_announce(struct hs_caller *caller, int fd)

@@ -183,7 +183,7 @@ static bool call(struct work *w, int64_t *ret_value)
     struct hs_inject_result result;
     if (w->waiting_fd >= 0) {
         int r = hs_waiting_call(w->waiting_fd, &w->memory, &w->objects, &w->request, ret_value);
-        return r == 0 || fail(w, "it did not wait for it to be led to us", strerror(-r));
+        return r == 0 || fail(w, "it did not wait until its allocator was led to us", strerror(-r));
     }
     w->inject.arg = &w->request;
     w->inject.arg_bytes = sizeof(w->request);

@@ -17,7 +17,7 @@ import pytest
 from conftest import clean_env
 from own_allocators import ALL, POSITIONS, flags_of
 from resident import need_ptrace
-from truth import new_truth
+from truth import new_truth, read_sites, read_truth
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +194,36 @@ def test_words_without_a_request_do_nothing(collect, target):
     assert one.process.returncode == 0 and time.monotonic() - begin < 60
 
 
+LIAR = """
+import errno, os, socket, struct, sys
+how = sys.argv[1]
+for _ in range(3):
+    to = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    to.connect("\\0" + os.environ["HEAPSCOPE_COLLECTOR"])
+    hello = struct.pack("<8sIIIIQ32x", b"SHELLO01", 1, 64, os.getpid(), 1 | 16, 4096)
+    socket.send_fds(to, [hello], [os.memfd_create("x")])
+    while how != "leaves":
+        word = to.recv(100)
+        if not word:
+            break
+        answers = {"long": b"x" * 100, "short": b"x", "0": bytes(4), "7": struct.pack("<i", 7),
+                   "exists": struct.pack("<i", -errno.EEXIST), "silent": None}
+        if answers[how]:
+            to.send(answers[how])
+    to.close()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("how", ["leaves", "long", "short", "0", "7", "exists", "silent"])
+def test_program_that_lies(run, how):
+    """It says that it waits, and means something else: nothing comes of it, and in time."""
+    done = run(["/usr/bin/python3", "-c", LIAR, how], timeout=60)
+    assert done.status == 0 and done.stdout == "done\n", done.stderr
+    (process,) = done.report()["processes"]
+    assert not process["has_own_malloc"] and "could not be read" in done.stderr, done.stderr
+
+
 def test_stopped_collector(dist, target, report, tmp_path):
     """Its program goes on after two seconds, and the report says that it was not seen."""
     program = target("own_malloc", "-fno-builtin")
@@ -264,6 +294,41 @@ def test_killed_program(dist, target, tmp_path):
         finally:
             process.kill()
         assert process.returncode == 128 + signal.SIGKILL
+
+
+def test_attached_to_after_a_killed_run(dist, target, attach, report, tmp_path):
+    """Its functions lead to the client already."""
+    name = target("resident", *flags_of("jemalloc"))
+    truth = new_truth(tmp_path)
+    run = subprocess.Popen(
+        [str(dist / "bin" / "heapscope"), "run", "-q", "-i", "1", "-o", str(tmp_path / "killed"), "--", name],
+        env=clean_env(TRUTH_FILE=truth), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+    )
+
+    def tell(word):
+        run.stdin.write(word + b"\n")
+        assert run.stdout.readline() == b"ok\n"
+
+    pid = child_of(run, os.path.basename(name))
+    try:
+        tell(b"work")
+        run.kill()
+        run.wait()
+        tell(b"work")
+        first = read_truth(truth)
+        session = attach(pid)
+        assert session.is_recording, session.said
+        tell(b"work")
+        assert session.stop() == 0, session.said
+        last = read_truth(truth)
+        tell(b"work")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    sites = read_sites(report(session.file, "--top", "all", "--view", "alloc_objects"))
+    for site in ("site_malloc", "site_calloc", "site_aligned", "site_memalign", "site_freed"):
+        new = last[site] - first[site]
+        assert (sites[site].alloc_bytes, sites[site].alloc_count) == (new.alloc_bytes, new.alloc_count), site
+        assert new.alloc_count > 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
