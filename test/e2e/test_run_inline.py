@@ -126,14 +126,19 @@ def test_results_are_the_same(same, target):
 class Collector:
     """That of a program which was started with the client, by us; says no more than we do."""
 
-    def __init__(self, dist, *command, **env):
+    def __init__(self, dist, *command, daemon_path=None):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         name = f"heapscope-test-{os.getpid()}-{id(self)}"
-        self.listener.bind("\0" + name)
+        if daemon_path:
+            board = struct.pack("<8sIIQ40x", b"SHBARD01", 1, 64, 1)
+            pathlib.Path(f"{daemon_path}.board").write_bytes(board)
+            where = {"HEAPSCOPE_SOCKET": daemon_path}
+        else:
+            where = {"HEAPSCOPE_COLLECTOR": name, "HEAPSCOPE_INTERVAL": 1, "HEAPSCOPE_FOLLOW": 1}
+        self.listener.bind(str(daemon_path or "\0" + name))
         self.listener.listen()
         self.listener.settimeout(60)
-        preload = str(dist / "lib" / "libheapscope_preload.so")
-        env = clean_env(LD_PRELOAD=preload, HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=1, HEAPSCOPE_FOLLOW=1, **env)
+        env = clean_env(LD_PRELOAD=str(dist / "lib" / "libheapscope_preload.so"), **where)
         self.process = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, text=True)
         self.connection = self.listener.accept()[0]
         self.connection.settimeout(60)
@@ -149,15 +154,15 @@ class Collector:
         self.process.communicate()
 
 
-OWN_MALLOC, WAITS = 1, 16
+OWN_MALLOC, DORMANT, WAITS = 1, 2, 16
 
 
 @pytest.fixture
 def collect(dist):
     started = []
 
-    def call(*command, **env):
-        started.append(Collector(dist, *command, **env))
+    def call(*command, **more):
+        started.append(Collector(dist, *command, **more))
         return started[-1]
 
     yield call
@@ -171,6 +176,14 @@ def test_others_do_not_wait(collect):
     assert one.flags & (OWN_MALLOC | WAITS) == 0
     assert one.connection.recv(1) == b""
     assert one.process.communicate(timeout=60)[0] == "hello\n"
+
+
+def test_nobody_waits_for_a_daemon(collect, target, tmp_path):
+    """Whose board says that programs record at once; it has nothing to say to them."""
+    one = collect(target("own_malloc", "-fno-builtin"), daemon_path=tmp_path / "daemon.sock")
+    assert one.flags & (OWN_MALLOC | WAITS | DORMANT) == OWN_MALLOC
+    assert one.connection.recv(1) == b""
+    assert one.process.communicate(timeout=60)[0] == "hello from my own heap\n"
 
 
 def test_nobody_answers(collect, target):
