@@ -47,7 +47,7 @@ struct hs_lifecycle {
 
 extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;
 
-/* Sets up everything, once. */
+/* Sets up everything, once. Where the executable has an allocator of its own, it waits for the collector: waiting.h. */
 void hs_lifecycle_start(void);
 
 /*
