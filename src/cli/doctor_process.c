@@ -11,6 +11,7 @@
 #include "cli/doctor.h"
 #include "cli/doctor_jit.h"
 #include "cli/doctor_modules.h"
+#include "collect/attachment.h"
 #include "collect/eligibility.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
@@ -20,9 +21,10 @@
 #include "util/proc.h"
 #include "util/proc_maps.h"
 
-#define GLIBC_MINOR_FINE 35U
-#define SECCOMP_FILTERED 2U
-#define LINK_BYTES       (PATH_MAX + 64)
+#define GLIBC_MINOR_FINE   35U
+#define SECCOMP_FILTERED   2U
+#define FILTER_PATIENCE_NS UINT64_C(1000000000)
+#define LINK_BYTES         (PATH_MAX + 64)
 
 /* --- the process ------------------------------------------------------------------------------- */
 
@@ -94,15 +96,33 @@ static void say_container(const struct hs_eligibility *it, struct hs_findings *f
     }
 }
 
+/* What its filters say of the recorder's system calls; read by those who may attach to it. */
+static void say_filter(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    struct hs_attachment attachment;
+    if (it->status.seccomp_mode != SECCOMP_FILTERED || it->recorder.state == HS_RECORDER_WAITING) {
+        return;
+    }
+    if (it->verdict != HS_ELIGIBLE) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
+                        "it has a filter on them (seccomp), which attaching would read first");
+    } else if (!hs_attachment_try(it->pid, FILTER_PATIENCE_NS, &attachment)) {
+        hs_findings_add(findings, HS_FINDING_PROBLEM, "system calls", NULL, "%s", attachment.words);
+    } else if (attachment.is_limited) {
+        hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
+                        "it has a filter on them (seccomp), which allows what attaching needs, but "
+                        "not the names of threads, nor that forked children are followed");
+    } else {
+        hs_findings_add(findings, HS_FINDING_OK, "system calls", NULL,
+                        "it has a filter on them (seccomp), which allows all that the recorder "
+                        "makes");
+    }
+}
+
 static void say_surroundings(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     say_container(it, findings);
-    if (it->status.seccomp_mode == SECCOMP_FILTERED) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "system calls",
-                        "if nothing is recorded, start it without that filter",
-                        "it has a filter on them (seccomp), which may refuse one that the recorder "
-                        "makes");
-    }
+    say_filter(it, findings);
     if (it->glibc.major == 2 && it->glibc.minor < GLIBC_MINOR_FINE) {
         hs_findings_add(findings, HS_FINDING_NOTE, "C library",
                         "use a system with glibc 2.35 or later",

@@ -226,6 +226,8 @@ static uint32_t put_path(const struct link_map *map, bool is_executable)
             return hs_region_put_bytes(path_buf, (uint64_t)len);
         }
         len = 0;
+    } else if (is_executable && hs_region.header->exe_off != 0) {
+        return hs_region.header->exe_off; /* whoever brought us in could ask */
     }
     if (name[0] != '/' && name[0] != '\0' && may_ask) {
         len = hs_sys_getcwd(path_buf, PATH_MAX_BYTES); /* counts its NUL */

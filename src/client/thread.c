@@ -230,7 +230,7 @@ HS_COLD void hs_thread_renew_all(void)
         thread->gap_count = 0;
         thread->name_interval = 1;
         thread->name_countdown = 1; /* it knows its name */
-        if (thread->owner_tid != 0) {
+        if (thread->owner_tid != 0 && thread->owner_tid <= UINT32_MAX - NAMELESS_MAX) {
             take_identity(thread->owner_tid, &thread->thread_id);
             block->tid = thread->owner_tid;
             block->thread_id = thread->thread_id;

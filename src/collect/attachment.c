@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/own_allocator.h"
+#include "collect/client_calls.h"
 #include "collect/own_allocator.h"
 #include "inject/inject.h"
 #include "util/proc.h"
@@ -43,6 +43,7 @@ static bool call(const struct hs_inject_request *request, struct hs_attachment *
     attachment->tid = result.tid;
     attachment->try_count += result.try_count;
     attachment->was_loaded = result.was_loaded;
+    attachment->is_limited = attachment->is_limited || result.is_limited;
     if (result.stopped_ns > attachment->stopped_ns) {
         attachment->stopped_ns = result.stopped_ns;
     }
@@ -160,16 +161,16 @@ static void note_entries(const struct hs_own_allocator *own, struct hs_attachmen
 static bool begin(const struct hs_attachment_request *request, struct hs_attach_v1 *args,
                   struct hs_attachment *ret_attachment)
 {
-    const struct hs_inject_request inject = { .pid = request->pid,
-                                              .library_path = request->client_path,
-                                              .library_name = HS_CLIENT_NAME,
-                                              .symbol = HS_ATTACH_ENTRY,
-                                              .arg = args,
-                                              .arg_bytes = sizeof(*args),
-                                              .fetch_fd_off =
-                                                  offsetof(struct hs_attach_v1, region_fd),
-                                              .patience_ns = request->patience_ns };
+    struct hs_inject_request inject = { .pid = request->pid,
+                                        .library_path = request->client_path,
+                                        .library_name = HS_CLIENT_NAME,
+                                        .symbol = HS_ATTACH_ENTRY,
+                                        .arg = args,
+                                        .arg_bytes = sizeof(*args),
+                                        .fetch_fd_off = offsetof(struct hs_attach_v1, region_fd),
+                                        .patience_ns = request->patience_ns };
     int64_t value = -EAGAIN;
+    hs_client_calls_attach(&inject);
     for (unsigned i = 0; value == -EAGAIN && i <= HS_AGAIN_N; i++) {
         if (i > 0) {
             sleep_ns(HS_AGAIN_NS);
@@ -178,6 +179,7 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
         if (!call(&inject, ret_attachment, &value)) {
             return false;
         }
+        inject.wants.threads.count = 0; /* they have been asked */
         if (value == -EBUSY && !(args->flags & HS_ATTACH_TAKE_OVER) &&
             !is_there(args, request->own_pid)) {
             args->flags |= HS_ATTACH_TAKE_OVER;
@@ -220,16 +222,34 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
     return is_ok;
 }
 
+bool hs_attachment_try(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
+{
+    struct hs_attach_v1 args = { .attach_bytes = sizeof(args) };
+    struct hs_inject_request inject = { .pid = pid,
+                                        .symbol = HS_ATTACH_ENTRY,
+                                        .arg = &args,
+                                        .arg_bytes = sizeof(args),
+                                        .fetch_fd_off = -1,
+                                        .patience_ns = patience_ns,
+                                        .is_trial = true };
+    int64_t value = 0;
+    hs_client_calls_attach(&inject);
+    *ret_attachment =
+        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+    return call(&inject, ret_attachment, &value);
+}
+
 bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
 {
     struct hs_refresh_v1 args = { .refresh_bytes = sizeof(args) };
-    const struct hs_inject_request inject = { .pid = pid,
-                                              .symbol = HS_REFRESH_ENTRY,
-                                              .arg = &args,
-                                              .arg_bytes = sizeof(args),
-                                              .fetch_fd_off = -1,
-                                              .patience_ns = patience_ns };
+    struct hs_inject_request inject = { .pid = pid,
+                                        .symbol = HS_REFRESH_ENTRY,
+                                        .arg = &args,
+                                        .arg_bytes = sizeof(args),
+                                        .fetch_fd_off = -1,
+                                        .patience_ns = patience_ns };
     int64_t value;
+    hs_client_calls_again(&inject);
     *ret_attachment =
         (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
     if (!call(&inject, ret_attachment, &value)) {
@@ -243,13 +263,14 @@ bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment
 bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment)
 {
     struct hs_detach_v1 args = { .detach_bytes = sizeof(args) };
-    const struct hs_inject_request inject = { .pid = pid,
-                                              .symbol = HS_DETACH_ENTRY,
-                                              .arg = &args,
-                                              .arg_bytes = sizeof(args),
-                                              .fetch_fd_off = -1,
-                                              .patience_ns = patience_ns };
+    struct hs_inject_request inject = { .pid = pid,
+                                        .symbol = HS_DETACH_ENTRY,
+                                        .arg = &args,
+                                        .arg_bytes = sizeof(args),
+                                        .fetch_fd_off = -1,
+                                        .patience_ns = patience_ns };
     int64_t value = 0;
+    hs_client_calls_again(&inject);
     *ret_attachment =
         (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
     for (unsigned i = 0; i < HS_AGAIN_N && value == 0 && !args.was_quiet; i++) {

@@ -43,11 +43,16 @@ struct hs_attachment {
     uint32_t thread_count; /* so many, */
     uint64_t all_stopped_ns; /* stood still for so long */
     uint32_t try_count;      /* looks at threads that were at no safe point */
+    bool is_limited;         /* by a seccomp filter: nameless threads, no forked children */
     char words[384];         /* of a failure */
 };
 
 bool hs_attachment_begin(const struct hs_attachment_request *request,
                          struct hs_attachment *ret_attachment);
+
+/* Would its seccomp filters allow it? Nothing is called; threads that have some stand still for microseconds. False, with
+ * words: these, or something else, are in the way. */
+bool hs_attachment_try(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment);
 
 /* Fills in pidfd and is_gone of a guest whose pid is known. */
 void hs_attachment_find_process(struct hs_guest *guest);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/client_calls.h"
 #include "collect/detour_plan.h"
 #include "collect/exe_file.h"
 #include "collect/waiting_call.h"
@@ -281,6 +282,7 @@ bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *clien
                                                .symbol = HS_DETOUR_ENTRY,
                                                .fetch_fd_off = -1,
                                                .patience_ns = patience_ns };
+        hs_client_calls_detour(&w.inject);
         is_ok = lead(&w);
     }
     close_work(&w);

@@ -23,8 +23,10 @@
 #include <unistd.h>
 
 #include "arch/return_frame.h"
+#include "inject/brief_stop.h"
 #include "inject/inject_check.h"
 #include "inject/inject_session.h"
+#include "inject/seccomp_survey.h"
 #include "rt/sys.h"
 #include "util/proc.h"
 
@@ -32,8 +34,6 @@
 #define ROUND_PAUSE_NS 100000
 /* What was read of the process is read again after this. */
 #define PREPARED_NS UINT64_C(50000000)
-/* A thread that runs or sleeps stops within this, unless it is far down in the kernel. */
-#define STOP_NS UINT64_C(250000000)
 /* Reads of its memory that are enough for a thousand libraries, or the longest of stacks: about a second, a tenth. */
 #define PREPARE_READS_MAX 1000000U
 #define ATTEMPT_READS_MAX 100000U
@@ -110,7 +110,7 @@ static int find_symbols(struct hs_inject_session *s)
         hs_remote_objects_search(&s->memory, &s->objects, s->request->symbol, &symbol) != NULL;
     s->function_va = is_found ? symbol.va : 0;
     s->result->was_loaded = is_found;
-    if (!is_found && !s->request->library_path) {
+    if (!is_found && !s->request->library_path && !s->request->is_trial) {
         return HS_INJECT_NO_SYMBOL;
     }
     return s->syscall_va && s->errno_function_va && s->dlopen_va ? HS_INJECT_DONE
@@ -164,7 +164,7 @@ static int prepare(struct hs_inject_session *s)
     }
     r = find_symbols(s);
     r = r == HS_INJECT_DONE ? find_way_back(s) : r;
-    if (r != HS_INJECT_DONE || s->function_va != 0 || s->library.bytes) {
+    if (r != HS_INJECT_DONE || s->function_va != 0 || s->library.bytes || s->request->is_trial) {
         return r;
     }
     r = hs_library_bytes_load(s->request->library_path, &s->library);
@@ -177,43 +177,32 @@ static int prepare(struct hs_inject_session *s)
 
 /* --- finding a thread -------------------------------------------------------------------------- */
 
+/* A thread whose filters are in the way: another one may have others. */
+static bool note_refusal(struct hs_inject_session *s, int error)
+{
+    s->refusal = error != HS_INJECT_DONE ? error : s->refusal;
+    s->refused_count += error != HS_INJECT_DONE;
+    return error != HS_INJECT_DONE;
+}
+
 /* Is it where a stop in vain is all that we would get? If not, notes what it takes for its way back. */
-static bool is_hopeless(struct hs_inject_session *s, pid_t tid)
+static bool is_hopeless(struct hs_inject_session *s, pid_t tid, struct hs_inject_thread *ret_thread)
 {
     struct hs_proc_stat stat;
-    if (hs_proc_read_stat(tid, &stat) < 0) {
+    if (hs_proc_read_stat(tid, &stat) < 0 || !hs_inject_check_thread(tid, ret_thread)) {
         return true;
     }
-    struct hs_inject_thread thread;
-    if (!hs_inject_check_thread(tid, &thread)) {
+    if (note_refusal(s, hs_seccomp_survey_expect(s, tid, ret_thread))) {
         return true;
     }
-    if (thread.is_filtered) {
-        hs_inject_session_say(s, "thread %d has a seccomp filter", (int)tid);
-        return true;
-    }
-    s->tracee.way.own_pid = thread.own_pid;
-    s->tracee.way.own_tid = thread.own_tid;
-    s->tracee.way.bell_signal = hs_way_back_choose_bell(thread.ignored, thread.caught);
+    s->tracee.way.own_pid = ret_thread->own_pid;
+    s->tracee.way.own_tid = ret_thread->own_tid;
+    s->tracee.way.bell_signal = hs_way_back_choose_bell(ret_thread->ignored, ret_thread->caught);
     if (stat.state == 'D') {
         hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",
                               (int)tid);
     }
     return stat.state == 'D' || stat.state == 'Z' || stat.state == 'X';
-}
-
-static struct hs_wait look_again(const struct hs_inject_session *s,
-                                 const struct hs_candidate *candidate)
-{
-    struct hs_wait wait = candidate->wait;
-    int64_t number = hs_remote_syscall(&s->tracee.start);
-    if (number < 0) {
-        wait.kind = HS_WAIT_RUNNING;
-        wait.number = -1;
-    } else if (number != wait.number) {
-        hs_wait_look(s->request->pid, candidate->tid, &wait);
-    }
-    return wait;
 }
 
 /* May the stopped thread be borrowed? If not, notes why. */
@@ -268,23 +257,6 @@ static bool look_ahead(struct hs_inject_session *s, const struct hs_candidate *c
     return false;
 }
 
-static uint64_t later(uint64_t a_ns, uint64_t b_ns)
-{
-    return a_ns > b_ns ? a_ns : b_ns;
-}
-
-/* Before a wait that will start anew with all its time: what is left of it. */
-static void release(struct hs_inject_session *s, const struct hs_wait *wait)
-{
-    int32_t left_ms;
-    struct hs_remote_regs *regs = &s->tracee.start;
-    if (hs_wait_has_timeout_ms(wait->number) && hs_remote_has_eintr(regs) &&
-        hs_wait_clock_left(&s->clock, (int32_t)hs_remote_fourth(regs), &left_ms)) {
-        hs_remote_set_fourth(regs, (uint32_t)left_ms);
-    }
-    hs_tracee_release(&s->tracee);
-}
-
 static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
 {
     s->result->detail[0] = '\0';
@@ -296,57 +268,52 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
     } else {
         r = hs_borrowed_run(s);
     }
-    release(s, wait);
+    hs_brief_stop_end(s, wait);
     /* One that waits stops at once; one that may run stops when it gets a processor. */
     bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
     s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
     return r;
 }
 
-/* Stops one thread and uses it, if it may be. */
-static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *candidate)
+/* Stops one thread and uses it, if it may be. HS_BRIEF_STOP_AGAIN: it has filters that were not judged yet. */
+static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *candidate,
+                        const struct hs_inject_thread *thread)
 {
-    switch (hs_tracee_stop(&s->tracee, candidate->tid, later(s->deadline_ns, now_ns() + STOP_NS))) {
-    case HS_TRACEE_STOPPED:
-        break;
-    case HS_TRACEE_BUSY:
-        s->result->try_count++;
-        return TRY_AGAIN;
-    case HS_TRACEE_GROUP:
-        return HS_INJECT_STOPPED;
-    case HS_TRACEE_STUCK:
-        hs_inject_session_say(s, "thread %d does not stop", (int)candidate->tid);
-        return HS_INJECT_NO_SAFE_POINT;
-    case HS_TRACEE_REFUSED:
-        return hs_inject_check_refusal(s->request->pid, s->tracee.error, s->result->detail);
+    struct hs_wait wait;
+    int r = hs_brief_stop(s, candidate, &wait);
+    if (r != HS_INJECT_DONE) {
+        return r == HS_BRIEF_STOP_AGAIN ? TRY_AGAIN : r;
     }
-    struct hs_wait wait = look_again(s, candidate);
-    s->tracee.may_restart = hs_wait_is_restartable(wait.number);
-    hs_tracee_keep_wait(&s->tracee);
-    hs_wait_clock_confirm(&s->clock, s->request->pid, candidate->tid);
-    if (is_safe(s, &wait)) {
+    s->tracee.may_hurry = true;
+    r = hs_seccomp_survey_confirm(s, thread);
+    if (r == HS_INJECT_DONE && is_safe(s, &wait)) {
         return borrow(s, &wait);
     }
-    release(s, &wait);
+    hs_brief_stop_end(s, &wait);
     s->result->try_count++;
+    if (r == HS_BRIEF_STOP_AGAIN) {
+        return r;
+    }
+    note_refusal(s, r);
     return TRY_AGAIN;
 }
 
 static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
+    struct hs_inject_thread thread;
     struct hs_hurry own;
     s->reads_left = ATTEMPT_READS_MAX;
-    if (is_hopeless(s, candidate->tid) || !look_ahead(s, candidate)) {
+    if (is_hopeless(s, candidate->tid, &thread) || !look_ahead(s, candidate)) {
         return TRY_AGAIN;
-    }
-    s->clock.is_known = false;
-    if (candidate->wait.kind == HS_WAIT_TIMED && hs_wait_has_timeout_ms(candidate->wait.number)) {
-        hs_wait_clock_read(s->request->pid, candidate->tid, &s->clock);
     }
     hs_hurry_look(0, &own);
     hs_hurry_begin(0, HS_HURRY_BORROWER, &own);
-    int r = stop_and_use(s, candidate);
+    int r = stop_and_use(s, candidate, &thread);
     hs_hurry_end(0, &own);
+    if (r == HS_BRIEF_STOP_AGAIN) {
+        r = hs_seccomp_survey_judge(s, candidate->tid, &thread);
+        return r == HS_INJECT_DONE ? TRY_AGAIN : r;
+    }
     return r;
 }
 
@@ -359,13 +326,29 @@ static int try_each(struct hs_inject_session *s)
     if (r < 0 || s->candidates.count == 0) {
         return HS_INJECT_DIED;
     }
+    s->refused_count = 0;
     for (size_t i = 0; i < s->candidates.count; i++) {
         r = attempt(s, &s->candidates.items[i]);
         if (r != TRY_AGAIN || s->prepared_ns == 0 || now_ns() > s->deadline_ns) {
             return r;
         }
     }
-    return TRY_AGAIN;
+    return s->refused_count == s->candidates.count ? s->refusal : TRY_AGAIN;
+}
+
+/* Of all threads, if all are to do something. */
+static int survey(struct hs_inject_session *s)
+{
+    const struct hs_inject_request *request = s->request;
+    int r = request->wants.threads.count > 0 ? hs_seccomp_survey(s) : HS_INJECT_DONE;
+    if (r == HS_INJECT_DONE && s->result->is_limited && request->limited_flag != 0) {
+        uint32_t flags;
+        uint8_t *at = (uint8_t *)request->arg + request->limited_flag_off;
+        memcpy(&flags, at, sizeof(flags));
+        flags |= request->limited_flag;
+        memcpy(at, &flags, sizeof(flags));
+    }
+    return r;
 }
 
 static int search(struct hs_inject_session *s)
@@ -375,9 +358,13 @@ static int search(struct hs_inject_session *s)
         int r = TRY_AGAIN;
         if (s->prepared_ns == 0 || now_ns() - s->prepared_ns > PREPARED_NS) {
             r = prepare(s);
+            r = r == HS_INJECT_DONE ? survey(s) : r;
         }
         /* While libraries come and go, the loader's list makes no sense at times. */
         bool is_passing = r == HS_INJECT_STARTING || r == HS_INJECT_BAD_MEMORY;
+        if (r == HS_INJECT_DONE && s->request->is_trial) {
+            return r;
+        }
         if (r == TRY_AGAIN || r == HS_INJECT_DONE) {
             r = try_each(s);
             is_passing = r == TRY_AGAIN;
@@ -419,6 +406,7 @@ static int run(struct hs_inject_session *s)
 static void deinit(struct hs_inject_session *s)
 {
     hs_tracee_release(&s->tracee);
+    hs_seccomp_survey_deinit(s);
     hs_remote_stack_deinit(&s->stack);
     hs_safe_point_deinit(&s->point);
     hs_remote_objects_deinit(&s->objects);
@@ -466,7 +454,9 @@ int hs_inject_call(const struct hs_inject_request *request, struct hs_inject_res
     *ret_result = (struct hs_inject_result){ .fd = -1 };
     if (request->arg_bytes > HS_INJECT_ARG_BYTES_MAX ||
         (request->fetch_fd_off >= 0 &&
-         (size_t)request->fetch_fd_off + sizeof(int32_t) > request->arg_bytes)) {
+         (size_t)request->fetch_fd_off + sizeof(int32_t) > request->arg_bytes) ||
+        (request->limited_flag != 0 &&
+         request->limited_flag_off + sizeof(uint32_t) > request->arg_bytes)) {
         return HS_INJECT_OURS;
     }
     /* No handler of ours runs there, and Ctrl-C comes when the target is whole again. */

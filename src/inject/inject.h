@@ -34,6 +34,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "inject/seccomp_policy.h"
+
 #define HS_INJECT_ARG_BYTES_MAX 8192U
 #define HS_INJECT_DETAIL_BYTES  160U
 
@@ -44,9 +46,12 @@ enum hs_inject_error {
     HS_INJECT_KERNEL_THREAD,
     HS_INJECT_32BIT,
     HS_INJECT_OTHER_MACHINE,
-    HS_INJECT_STATIC,       /* no dynamic loader */
-    HS_INJECT_OTHER_LIBC,   /* detail: its loader */
-    HS_INJECT_SECCOMP,      /* a filter may kill it for what we would have it do */
+    HS_INJECT_STATIC,          /* no dynamic loader */
+    HS_INJECT_OTHER_LIBC,      /* detail: its loader */
+    HS_INJECT_SECCOMP,         /* strict mode; detail: of which thread */
+    HS_INJECT_SECCOMP_UNREAD,  /* it has a filter, which we may not read; detail: why */
+    HS_INJECT_SECCOMP_KERNEL,  /* it has a filter, which the kernel does not show */
+    HS_INJECT_SECCOMP_FORBIDS, /* its filter; detail: what */
     HS_INJECT_SHADOW_STACK, /* a return address that was not pushed by a call is an error there */
     HS_INJECT_NO_PROC,      /* no /proc in its root, which dlopen needs */
     HS_INJECT_NO_WAY_BACK,  /* from a call, if we are killed meanwhile */
@@ -92,6 +97,12 @@ struct hs_inject_request {
      * it over and close it there, within the same stop. A negative number there is no descriptor. -1: nothing. */
     int fetch_fd_off;
     uint64_t patience_ns; /* how long to look for a safe point */
+    /* What its seccomp filters must allow besides. If some of `optional` is not, `limited_flag` is set in the uint32_t at
+     * limited_flag_off of arg; a flag of 0 is none. Unless it is about threads, only the borrowed one is looked at. */
+    struct hs_seccomp_wants wants;
+    uint32_t limited_flag;
+    size_t limited_flag_off;
+    bool is_trial; /* nothing is called: only its filters are looked at */
 };
 
 struct hs_inject_result {
@@ -102,6 +113,8 @@ struct hs_inject_result {
     /* How long it was borrowed: until its release, from our wish to have it, or, if it was running, from when it
      * had stopped. */
     uint64_t stopped_ns;
+    bool has_filters;   /* a thread of it has seccomp filters, */
+    bool is_limited;    /* which do not allow all of `optional` */
     uint32_t try_count; /* stops before, of any thread, that were no safe point */
     char detail[HS_INJECT_DETAIL_BYTES];
 };

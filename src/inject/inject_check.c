@@ -25,6 +25,7 @@
 
 #define STATUS_BYTES       8192U
 #define CAP_SYS_PTRACE_BIT 19
+#define CAP_SYS_ADMIN_BIT  21
 
 /* The text behind "KEY:" of a /proc/.../status; NULL: no such line. */
 static const char *find_line(const char *text, const char *key)
@@ -203,7 +204,7 @@ int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail)
     if (is_frozen(view_tid)) {
         return HS_INJECT_FROZEN;
     }
-    if (find_number(status, "Seccomp", 10) != 0) {
+    if (find_number(status, "Seccomp", 10) == HS_THREAD_STRICT) {
         return HS_INJECT_SECCOMP;
     }
     const char *features = find_line(status, "x86_Thread_features");
@@ -211,7 +212,28 @@ int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail)
         return HS_INJECT_SHADOW_STACK;
     }
     *ret_view_tid = view_tid;
-    return check_program(view_tid);
+    r = check_program(view_tid);
+    return r == HS_INJECT_DONE && find_number(status, "Seccomp", 10) != 0
+               ? hs_inject_check_filters(detail)
+               : r;
+}
+
+/* As the kernel: it asks for the right in the first user namespace, which shows when we try. */
+int hs_inject_check_filters(char *detail)
+{
+    char own[STATUS_BYTES];
+    if (!read_status(getpid(), own)) {
+        return HS_INJECT_DONE;
+    }
+    if (find_number(own, "Seccomp", 10) != 0) {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "heapscope runs below a filter itself");
+        return HS_INJECT_SECCOMP_UNREAD;
+    }
+    if ((find_number(own, "CapEff", 16) >> CAP_SYS_ADMIN_BIT & 1) == 0) {
+        snprintf(detail, HS_INJECT_DETAIL_BYTES, "heapscope has no CAP_SYS_ADMIN");
+        return HS_INJECT_SECCOMP_UNREAD;
+    }
+    return HS_INJECT_DONE;
 }
 
 int hs_inject_check_proc(pid_t view_tid)
@@ -240,11 +262,14 @@ bool hs_inject_check_thread(pid_t tid, struct hs_inject_thread *ret_thread)
     if (!read_status(tid, status)) {
         return false;
     }
-    *ret_thread = (struct hs_inject_thread){ .is_filtered = find_number(status, "Seccomp", 10) != 0,
-                                             .own_pid = find_last(status, "NStgid"),
-                                             .own_tid = find_last(status, "NSpid"),
-                                             .ignored = find_number(status, "SigIgn", 16),
-                                             .caught = find_number(status, "SigCgt", 16) };
+    *ret_thread = (struct hs_inject_thread){
+        .seccomp = (enum hs_thread_seccomp)find_number(status, "Seccomp", 10),
+        .filter_count = (uint32_t)find_number(status, "Seccomp_filters", 10),
+        .own_pid = find_last(status, "NStgid"),
+        .own_tid = find_last(status, "NSpid"),
+        .ignored = find_number(status, "SigIgn", 16),
+        .caught = find_number(status, "SigCgt", 16)
+    };
     return ret_thread->own_pid > 0 && ret_thread->own_tid > 0;
 }
 

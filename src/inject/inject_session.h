@@ -18,8 +18,11 @@
 #include "inject/remote_objects.h"
 #include "inject/remote_stack.h"
 #include "inject/safe_point.h"
+#include "inject/seccomp_policy.h"
 #include "inject/tracee.h"
 #include "inject/wait_clock.h"
+
+struct hs_filtered_thread;
 
 struct hs_inject_session {
     const struct hs_inject_request *request;
@@ -46,6 +49,16 @@ struct hs_inject_session {
     uint64_t errno_function_va; /* __errno_location */
     int64_t errno_off; /* of errno from where libc keeps what it knows of a thread; 0: not known */
     uint64_t errno_va; /* of the borrowed thread */
+
+    struct hs_seccomp_stack
+        *filters;      /* of the thread that was stopped last; NULL: nobody has any */
+    int filters_error; /* -errno of reading them */
+    struct hs_seccomp_policies policies;
+    struct hs_filtered_thread *filtered; /* threads whose filters have been read */
+    size_t filtered_count, filtered_capacity;
+    bool has_free_thread;   /* one without filters */
+    int refusal;            /* of a thread, because of its filters, */
+    uint32_t refused_count; /* and how many, of those that were tried */
 
     struct hs_wait_clock clock;
     struct hs_tracee tracee;

@@ -13,8 +13,17 @@ static const char *const words[HS_INJECT_ERROR_N] = {
         "it is statically linked, so it cannot load a library; link it dynamically",
     [HS_INJECT_OTHER_LIBC] = "its C library is not glibc, which our library is made for",
     [HS_INJECT_SECCOMP] =
-        "it has a seccomp filter, which might kill it for what attaching makes it "
-        "do; start it with our library instead of attaching",
+        "it runs in seccomp's strict mode, in which a program may only read, write and exit",
+    [HS_INJECT_SECCOMP_UNREAD] =
+        "it has a seccomp filter, which must be read before, as it might kill it for what "
+        "attaching makes it do; run heapscope as root of the machine (CAP_SYS_ADMIN), outside of "
+        "containers and sandboxes, or start it with our library instead of attaching",
+    [HS_INJECT_SECCOMP_KERNEL] =
+        "it has a seccomp filter, which might kill it for what attaching makes it do, and this "
+        "kernel does not let it be read; start it with our library instead of attaching",
+    [HS_INJECT_SECCOMP_FORBIDS] =
+        "its seccomp filter does not allow what attaching makes it do; start it with our library "
+        "instead of attaching",
     [HS_INJECT_SHADOW_STACK] =
         "it runs with a shadow stack, which does not allow calls from outside; "
         "start it with our library instead of attaching",

@@ -127,6 +127,7 @@ enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid)
     tracee->tid = tid;
     tracee->held_count = 0;
     tracee->is_at_signal = false;
+    tracee->is_shielded = false;
     tracee->is_borrowed = false;
     tracee->is_in_call = false;
     tracee->is_stopped = false;
@@ -187,6 +188,14 @@ void hs_tracee_keep_wait(const struct hs_tracee *tracee)
     }
 }
 
+void hs_tracee_shield(struct hs_tracee *tracee)
+{
+    struct hs_remote_regs regs = tracee->start;
+    hs_remote_restart(&regs);
+    tracee->is_shielded = true;
+    set_regs(tracee, &regs);
+}
+
 bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
 {
     /* What PTRACE_GET_RSEQ_CONFIGURATION (Linux 5.13) gives, and struct rseq_cs, without a header for them. */
@@ -232,7 +241,9 @@ static int park(struct hs_tracee *tracee)
 /* What puts it back first, then the change. */
 static int hurry(struct hs_tracee *tracee)
 {
-    hs_hurry_look(tracee->tid, &tracee->hurry);
+    if (tracee->may_hurry) {
+        hs_hurry_look(tracee->tid, &tracee->hurry);
+    }
     int r = tracee->hurry.is_on ? hs_way_back_set_attributes(&tracee->way, &tracee->hurry.was) : 0;
     if (r == 0) {
         hs_hurry_begin(tracee->tid, HS_HURRY_BORROWED, &tracee->hurry);
@@ -454,7 +465,7 @@ int hs_tracee_release(struct hs_tracee *tracee)
         r = put_back(tracee);
     }
     bool is_restarted = hs_remote_has_eintr(&tracee->start) && tracee->may_restart;
-    if (tracee->is_borrowed || is_restarted) {
+    if (tracee->is_borrowed || tracee->is_shielded || is_restarted) {
         struct hs_remote_regs regs = tracee->start;
         if (is_restarted) {
             hs_remote_restart(&regs);

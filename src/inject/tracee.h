@@ -58,6 +58,7 @@ struct hs_tracee {
     bool is_borrowed;
     bool is_in_call;   /* it stands in the midst of one, or of what it came to */
     bool may_restart;  /* the caller says: EINTR of the call it was in would be our doing */
+    bool is_shielded;  /* its wait starts anew if we are killed */
     bool is_at_signal; /* it stands where the kernel would deliver a signal */
     int error;         /* errno */
     int crash_signal;
@@ -67,6 +68,7 @@ struct hs_tracee {
     uint64_t free_va;            /* calls may use the stack below */
     struct hs_remote_regs start; /* at the stop */
     uint64_t signal_mask;
+    bool may_hurry; /* the caller says: its filters let it go back from that */
     struct hs_hurry hurry;
     siginfo_t held[4]; /* signals that were sent during a call, and could not be blocked */
     unsigned held_count;
@@ -84,6 +86,9 @@ enum hs_tracee_stop hs_tracee_await(struct hs_tracee *tracee, uint64_t deadline_
 /* To be called as soon as `may_restart` is known: if we are killed before more is done, the call that it was in does not end
  * with EINTR. */
 void hs_tracee_keep_wait(const struct hs_tracee *tracee);
+
+/* Its wait is not to go on by restart_syscall(2) if we are killed. `start` stays, and counts in the end. */
+void hs_tracee_shield(struct hs_tracee *tracee);
 
 /* Is the stopped thread in a restartable sequence (rseq)? The kernel breaks such a sequence off when it is
  * interrupted, but notices only what a thread is at when it goes on: that would be our function. */

@@ -587,9 +587,14 @@ def test_frozen(inject, sleepers, freezer):
 
 
 def test_seccomp(inject, sleepers):
+    """A filter that allows everything; it takes root to know. The sleep goes on with what is left of its time."""
     with running([sleepers, "seccomp", "2000"]) as program:
         wait_for_call(program.pid)
-        assert "seccomp" in inject(program.pid)["words"]
+        said = inject(program.pid)
+        if os.geteuid() == 0:
+            assert_called(said)
+        else:
+            assert "run heapscope as root" in said["words"]
         assert finish(program)["result"] == "0"
 
 

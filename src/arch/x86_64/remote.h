@@ -14,6 +14,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,7 +23,8 @@
 
 #include "arch/x86_64/regs.h"
 
-#define HS_REMOTE_MACHINE EM_X86_64
+#define HS_REMOTE_MACHINE    EM_X86_64
+#define HS_REMOTE_AUDIT_ARCH AUDIT_ARCH_X86_64
 /* The floating point and vector registers: all that XSAVE knows. 11 KiB with AMX. */
 #define HS_REMOTE_STATE_NOTE      NT_X86_XSTATE
 #define HS_REMOTE_STATE_BYTES_MAX 32768U
@@ -82,6 +84,13 @@ static inline bool hs_remote_is_interrupted(const struct hs_remote_regs *regs)
     int64_t result = -(int64_t)regs->cpu.rax;
     return hs_remote_syscall(regs) >= 0 && (result == EINTR || (result >= HS_REMOTE_ERESTARTSYS &&
                                                                 result <= HS_REMOTE_ERESTART_LAST));
+}
+
+/* Would the kernel go on with the system call by restart_syscall(2)? */
+static inline bool hs_remote_has_restart_block(const struct hs_remote_regs *regs)
+{
+    return hs_remote_syscall(regs) >= 0 &&
+           (int64_t)regs->cpu.rax == -(int64_t)HS_REMOTE_ERESTART_LAST;
 }
 
 /* Has the kernel start the system call anew unless a signal handler runs first. */

@@ -1,0 +1,281 @@
+"""Attaching to programs that run below seccomp filters: where these allow it, as everywhere; else words, and no harm."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+from conftest import clean_env
+from filters import RESIDENT, client_calls, deny, docker, injection_calls, numbers, only, systemd
+from resident import Resident, differences, need_ptrace
+from truth import Amounts, new_truth, read_sites, read_truth, truths_of_children
+
+
+@pytest.fixture(autouse=True)
+def permitted():
+    need_ptrace()
+    if os.geteuid() != 0:
+        pytest.skip("a filter is read with CAP_SYS_ADMIN only")
+
+
+class Filtered(Resident):
+    """The resident below filters, which its exec is under already, as in a container."""
+
+    def __init__(self, target, folder, *rules, **env):
+        command = [target("filtered"), *sum(rules, []), "--", target("resident", "-pthread", "-ldl")]
+        self.truth_path = new_truth(folder)
+        self.process = subprocess.Popen(
+            command,
+            env=clean_env(TRUTH_FILE=self.truth_path, **env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+        self.tell("before")
+
+
+@pytest.fixture
+def filtered(target, tmp_path):
+    started = []
+
+    def call(*rules, **more):
+        started.append(Filtered(target, tmp_path, *rules, **more))
+        return started[-1]
+
+    yield call
+    for one in started:
+        one.stop()
+
+
+def assert_exact(report, session, truth_path, *options):
+    found = report(session.file, "--top", "all", "--view", "alloc_objects", *options)
+    different, _ = differences(found, read_truth(truth_path))
+    assert not different, different
+    assert not found["losses"], found["losses"]
+    return found
+
+
+def prot(action, call, bits):
+    return ["prot", action, str(numbers()[call]), str(bits)]
+
+
+def everything():
+    """All that we say that we call, and what the program calls; whatever else, kills."""
+    return RESIDENT.split() + list(injection_calls() | client_calls("RECORDING", "ENTRIES", "optional"))
+
+
+ALLOWED = {
+    "docker": docker,
+    "systemd": systemd,
+    "stacked": lambda: deny("kill", "ptrace") + deny("trap", "kexec_load") + docker() + systemd(),
+    "long": lambda: ["long", "4096"],
+    "long and docker": lambda: ["long", "4096"] + docker() + ["long", "4096"] * 5,
+    "log": lambda: deny("log", "memfd_create", "mmap", "openat"),
+    "our table": lambda: only("kill", everything()),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed(filtered, attach, report, heapscope, name):
+    """Exact figures, with all comforts, and it goes on."""
+    program = filtered(ALLOWED[name]())
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    program.tell("work", "threads", "work")
+    assert session.stop() == 0, session.said
+    assert_exact(report, session, program.truth_path)
+    said = re.sub(r"\s+", " ", heapscope("doctor", program.pid).stdout)
+    assert "allows all that the recorder makes" in said, said
+    program.tell("work")
+
+
+def test_forked_child(filtered, attach, report):
+    program = filtered(docker())
+    session = attach(program.pid)
+    program.tell("work", "fork")
+    time.sleep(0.5)
+    assert session.stop() == 0, session.said
+    children = truths_of_children(program.truth_path)
+    assert len(children) == 1
+    for pid, path in [(program.pid, program.truth_path), *children.items()]:
+        assert_exact(report, session, path, "--pid", pid)
+
+
+def test_library_that_is_loaded_later(filtered, attach, report, target):
+    program = filtered(docker(), PLUGIN=target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin"))
+    session = attach(program.pid)
+    program.tell("plugin", "work")
+    assert session.stop() == 0, session.said
+    assert_exact(report, session, program.truth_path)
+
+
+def limited():
+    """What we call without being asked to be careful, but for what costs names only, kills."""
+    careful = injection_calls() | client_calls("RECORDING", "ENTRIES")
+    return only("kill", RESIDENT.split() + list(careful))
+
+
+def test_careful(filtered, attach, report, target):
+    """Below a filter that kills for the comforts, we do without: also in children, and with libraries that come later."""
+    assert not careful_names() & set(RESIDENT.split())
+    plugin = target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin")
+    program = filtered(limited(), PLUGIN=plugin)
+    for _ in range(3):
+        session = attach(program.pid)
+        assert session.is_recording, session.said
+        already = read_truth(program.truth_path)
+        program.tell("work", "threads", "work", "fork")
+        assert session.stop() == 0, session.said
+        now = read_truth(program.truth_path)
+        found = report(session.file, "--top", "all", "--view", "alloc_objects")
+        _, sites = differences(found, {})
+        assert sites == {n: now[n] - already.get(n, Amounts()) for n in sites}
+        assert "site_thread" in sites and "site_malloc" in sites
+        assert not found["losses"], found["losses"]
+        assert len(found["processes"]) == 1
+    session = attach(program.pid)
+    program.tell("plugin", "work")
+    assert session.stop() == 0, session.said
+    assert program.process.poll() is None
+
+
+def careful_names():
+    return client_calls("optional") - injection_calls() - client_calls("RECORDING", "ENTRIES")
+
+
+FORBIDDEN = {
+    "memfd_create killed": (lambda: deny("kill", "memfd_create"), "it kills for memfd_create"),
+    "memfd_create refused": (lambda: deny("errno", "memfd_create"), "it does not allow memfd_create: Operation"),
+    "memfd_create trapped": (lambda: deny("trap", "memfd_create"), "it does not allow memfd_create: SIGSYS"),
+    "traced": (lambda: deny("trace", "ftruncate"), "it asks a tracer about ftruncate"),
+    "notified": (lambda: deny("notify", "prlimit64"), "it asks another process about prlimit64"),
+    "memory": (lambda: deny("errno", "process_vm_readv"), "it does not allow process_vm_readv: Operation"),
+    "tgkill": (lambda: deny("kill", "tgkill"), "it kills for tgkill"),
+    "the second of two": (lambda: docker() + deny("kill", "memfd_create"), "it kills for memfd_create"),
+    "restart_syscall": (lambda: deny("kill", "restart_syscall"), "it kills for restart_syscall"),
+    "by place": (lambda: ["place", "kill", str(numbers()["memfd_create"])], "it kills for memfd_create"),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_forbidden(filtered, attach, heapscope, name):
+    rules, words = FORBIDDEN[name]
+    program = filtered(rules())
+    before = program.mappings()
+    session = attach(program.pid)
+    assert not session.is_recording
+    assert session.wait() == 1
+    assert words in session.said, session.said
+    assert program.mappings() == before
+    program.tell("work", "threads")
+    said = heapscope("doctor", program.pid).stdout
+    assert words in re.sub(r"\s+", " ", said), said
+
+
+def test_sleeper_below_a_filter_without_restart_syscall(target, attach):
+    """It is stopped to read the filter, in a sleep that the kernel would go on with by restart_syscall: not here."""
+    command = [target("filtered"), *deny("kill", "restart_syscall"), "--", "/bin/sleep", "2"]
+    begin = time.monotonic()
+    with subprocess.Popen(command) as sleeper:
+        time.sleep(0.5)
+        session = attach(sleeper.pid)
+        assert session.wait() == 1
+        assert "restart_syscall" in session.said, session.said
+        assert sleeper.wait() == 0
+    assert time.monotonic() - begin >= 2
+
+
+def test_code_that_may_not_be_made_executable(filtered, attach, target, report):
+    """As MemoryDenyWriteExecute= does: no matter to us, unless the allocator is part of the program."""
+    program = filtered(prot("kill", "mprotect", 4))
+    session = attach(program.pid)
+    program.tell("work")
+    assert session.stop() == 0, session.said
+    assert_exact(report, session, program.truth_path)
+
+
+def test_threads_with_different_filters(target, attach, tmp_path):
+    """One of four kills for mremap, which each thread that records may call: so none is recorded."""
+    with subprocess.Popen(
+        [target("filtered_threads", "-pthread")], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout.readline() == "ready\n"
+        session = attach(program.pid)
+        assert session.wait() == 1
+        assert "it kills for mremap" in session.said, session.said
+        program.stdin.close()
+        assert program.wait() == 0
+
+
+def become_nobody():
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+
+
+def test_not_root(target, dist, tmp_path):
+    """Words that say what to do: the filter is the only thing in the way."""
+    shutil.copytree(dist, tmp_path / "dist")
+    shutil.copy(target("filtered"), tmp_path / "filtered")
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    heapscope = str(tmp_path / "dist" / "bin" / "heapscope")
+    command = [tmp_path / "filtered", *docker(), "--", "/bin/sleep", "60"]
+    with subprocess.Popen(command, preexec_fn=become_nobody) as program:
+        try:
+            time.sleep(0.5)
+            for words in (["attach", "-o", "/dev/null"], ["doctor"]):
+                said = subprocess.run(
+                    [heapscope, *words, str(program.pid)],
+                    env=clean_env(),
+                    preexec_fn=become_nobody,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                text = re.sub(r"\s+", " ", said.stdout + said.stderr)
+                assert said.returncode != 0 or words == ["doctor"], text
+                assert "seccomp" in text and "run heapscope as root" in text, text
+            assert program.poll() is None
+        finally:
+            program.kill()
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_rounds_in_a_container(filtered, attach, rounds):
+    """With four threads that are always in malloc; each is stopped for its filters, too."""
+    program = filtered(docker())
+    program.tell("busy")
+    maps = None
+    for i in range(rounds):
+        session = attach(program.pid, options=("-i", 4096))
+        assert session.is_recording, (i, session.said)
+        assert session.stop() == 0, (i, session.said)
+        assert program.process.poll() is None
+        maps = maps or len(program.mappings())
+    assert len(program.mappings()) <= maps + 8
+    program.tell("work")
+
+
+@pytest.mark.parametrize("rules", [docker, systemd])
+def test_run_in_a_container(target, report, dist, tmp_path, rules):
+    """heapscope run, filters and all from before: these let a program start, and so let us."""
+    truth = new_truth(tmp_path)
+    file = tmp_path / "run.pftrace"
+    program = target("resident", "-pthread", "-ldl")
+    heapscope = [str(dist / "bin" / "heapscope"), "run", "-i", "1", "-o", str(file), "--", program]
+    done = subprocess.run(
+        [target("filtered"), *rules(), "--", *heapscope],
+        env=clean_env(TRUTH_FILE=truth),
+        input="before\nwork\nthreads\nwork\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = report(file, "--top", "all", "--view", "alloc_objects")
+    assert read_sites(found) == read_truth(truth)
