@@ -13,7 +13,9 @@
  * not come from its C library for those of a foreign system, to be answered by a handler of its own
  * (PR_SET_SYSCALL_USER_DISPATCH): ours would be answered, too.
  *
- * A filter inherited through exec is none of this: it lets a program start, and so lets us.
+ * Who attaches to a process that has filters already, reads them, and tells us to work like this (HS_ATTACH_SANDBOX) if
+ * they do not allow all of it. A filter inherited through exec is not asked: those of containers and services, which are
+ * for any program, let us work as everywhere. One that kills for what only we call (memfd_create) ends the program.
  *
  * Threads   a filter may be one thread's only; we then are careful everywhere.
  */

@@ -10,6 +10,7 @@
 #define YAMA_NOBODY      3U
 
 #define SECCOMP_STRICT   1U
+#define SECCOMP_FILTERED 2U
 
 static bool has_no_such_program(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
@@ -65,6 +66,14 @@ static bool is_not_permitted(const struct hs_eligibility *it, enum hs_eligibilit
         return true;
     }
     return is_explained;
+}
+
+/* Nothing has to be brought into one that has the recorder, and is known to whoever records it. */
+static bool is_unreadable(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
+{
+    *ret = HS_INELIGIBLE_FILTER;
+    return it->status.seccomp_mode == SECCOMP_FILTERED && !it->actor.may_read_filters &&
+           it->recorder.state != HS_RECORDER_WAITING && it->recorder.state != HS_RECORDER_ACTIVE;
 }
 
 static bool is_unwilling(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
@@ -126,6 +135,7 @@ static enum hs_eligibility_by find_by(const struct hs_eligibility *it)
                    : HS_ELIGIBLE_BY_OWNER;
     case HS_INELIGIBLE_NOT_DUMPABLE:
     case HS_INELIGIBLE_MORE_RIGHTS:
+    case HS_INELIGIBLE_FILTER:
         return HS_ELIGIBLE_BY_ROOT;
     case HS_INELIGIBLE_YAMA:
         return it->yama_scope >= YAMA_NOBODY ? HS_ELIGIBLE_BY_NOBODY : HS_ELIGIBLE_BY_ROOT;
@@ -137,7 +147,8 @@ static enum hs_eligibility_by find_by(const struct hs_eligibility *it)
 void hs_eligibility_judge(struct hs_eligibility *it)
 {
     static bool (*const rules[])(const struct hs_eligibility *, enum hs_eligibility_verdict *) = {
-        has_no_such_program, is_not_permitted, is_unwilling, is_impossible, is_not_now,
+        has_no_such_program, is_not_permitted, is_unreadable,
+        is_unwilling,        is_impossible,    is_not_now,
     };
     it->verdict = it->recorder.state == HS_RECORDER_WAITING ? HS_ELIGIBLE_FOR_DAEMON : HS_ELIGIBLE;
     for (size_t i = 0; i < HS_COUNT_OF(rules); i++) {

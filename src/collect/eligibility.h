@@ -55,6 +55,7 @@ enum hs_eligibility_verdict {
     HS_INELIGIBLE_MORE_RIGHTS,  /* capabilities that we have not */
     HS_INELIGIBLE_YAMA,
     HS_INELIGIBLE_REFUSED, /* by the kernel, for none of these reasons: a security module */
+    HS_INELIGIBLE_FILTER,  /* it has a seccomp filter, which attaching has to read */
     HS_INELIGIBLE_OPTED_OUT,
 
     /* It can't be. */
@@ -103,6 +104,7 @@ struct hs_eligibility_actor {
     uint64_t cap_permitted_mask;
     bool
         has_sys_ptrace; /* CAP_SYS_PTRACE, and not only in a user namespace that the process is outside of */
+    bool may_read_filters; /* seccomp's: CAP_SYS_ADMIN, and none of our own */
 };
 
 struct hs_eligibility {

@@ -119,6 +119,8 @@ static void look_at_us(const struct look *look, struct hs_proc_status *ret_self)
         actor->gid = self.gid.effective;
         actor->cap_permitted_mask = self.cap_permitted_mask;
         actor->has_sys_ptrace = (self.cap_effective_mask >> CAP_SYS_PTRACE & 1) != 0;
+        actor->may_read_filters =
+            (self.cap_effective_mask >> CAP_SYS_ADMIN & 1) != 0 && self.seccomp_mode == 0;
         if (look->it->shares_user_ns == HS_ANSWER_NO && !is_in_ns_below(look)) {
             actor->has_sys_ptrace = false;
         }

@@ -100,6 +100,14 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
     case HS_INELIGIBLE_YAMA:
         say_yama(it, words);
         break;
+    case HS_INELIGIBLE_FILTER:
+        put_what(words,
+                 "%s has a filter on its system calls (seccomp), which attaching must read first, "
+                 "and we may not",
+                 name_subject(it).text);
+        put_remedy(words, "run heapscope as root of the machine (CAP_SYS_ADMIN), outside of "
+                          "containers and sandboxes");
+        break;
     case HS_INELIGIBLE_OPTED_OUT:
         put_what(words,
                  "%s does not want to be profiled: it was started with " HS_ENV_PROFILEABLE "=0",

@@ -55,7 +55,7 @@ struct hs_seccomp_calls {
         .name = "mmap", .number = SYS_mmap, .known_args = 12, .args = { 0, 0, prot, flags }        \
     }
 
-/* Of any thread that is stopped and goes on; of one that is borrowed; and of one that loads a library there. */
+/* Of any thread that is stopped and goes on; of one that is borrowed; if it hurries; and if it loads a library there. */
 extern const struct hs_seccomp_calls hs_seccomp_stop_calls;
 extern const struct hs_seccomp_calls hs_seccomp_borrow_calls;
 extern const struct hs_seccomp_calls hs_seccomp_hurry_calls;

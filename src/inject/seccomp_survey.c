@@ -43,6 +43,10 @@ static int prepare(struct hs_inject_session *s)
     int r = hs_inject_check_filters(s->result->detail);
     if (r == HS_INJECT_DONE && !s->filters) {
         s->filters = malloc(sizeof(*s->filters));
+        if (s->filters) {
+            memset(s->filters, 0,
+                   sizeof(*s->filters)); /* no page fault while a thread stands still */
+        }
     }
     return r == HS_INJECT_DONE && !s->filters ? HS_INJECT_OURS : r;
 }
@@ -187,7 +191,12 @@ static int read_thread(struct hs_inject_session *s, pid_t tid,
     hs_brief_stop_end(s, &wait);
     round->is_new = true;
     r = translate(s);
-    return r == HS_INJECT_DONE ? hs_seccomp_survey_judge(s, tid, thread) : r;
+    r = r == HS_INJECT_DONE ? hs_seccomp_survey_judge(s, tid, thread) : r;
+    /* Then no other thread is to be stopped in a wait, either. */
+    const struct hs_filtered_thread *known = r == HS_INJECT_DONE ? find_thread(s, tid) : NULL;
+    return known && known->policy->not_stopped.text[0]
+               ? fail(s, HS_INJECT_SECCOMP_FORBIDS, &known->policy->not_stopped)
+               : r;
 }
 
 static int look_at_thread(struct hs_inject_session *s, pid_t tid, struct round *round)

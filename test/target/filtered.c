@@ -57,8 +57,8 @@ static uint32_t action_of(const char *name)
         const char *name;
         uint32_t action;
     } actions[] = {
-        { "allow", SECCOMP_RET_ALLOW },     { "log", SECCOMP_RET_LOG },
-        { "trap", SECCOMP_RET_TRAP },       { "trace", SECCOMP_RET_TRACE },
+        { "allow", SECCOMP_RET_ALLOW },       { "log", SECCOMP_RET_LOG },
+        { "trap", SECCOMP_RET_TRAP },         { "trace", SECCOMP_RET_TRACE },
         { "kill", SECCOMP_RET_KILL_PROCESS }, { "errno", SECCOMP_RET_ERRNO | EPERM },
         { "notify", SECCOMP_RET_USER_NOTIF }, { "enosys", SECCOMP_RET_ERRNO | ENOSYS },
     };

@@ -175,7 +175,21 @@ static void test_what_it_is(void **state)
     it = make_facts();
     it.status.seccomp_mode = 1;
     assert_verdict(&it, HS_INELIGIBLE_SECCOMP, HS_ELIGIBLE_BY_NOBODY);
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    struct hs_eligibility it = make_facts();
     it.status.seccomp_mode = 2;
+    assert_verdict(&it, HS_INELIGIBLE_FILTER, HS_ELIGIBLE_BY_ROOT);
+    it.recorder.state = HS_RECORDER_WAITING; /* nothing has to be brought in */
+    assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
+    it.recorder.state = HS_RECORDER_ACTIVE;
+    assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
+    it.recorder.state = HS_RECORDER_ASLEEP;
+    assert_verdict(&it, HS_INELIGIBLE_FILTER, HS_ELIGIBLE_BY_ROOT);
+    it.actor.may_read_filters = true;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
 }
 
@@ -276,7 +290,7 @@ static void test_facts_of_a_folder(void **state)
     assert_int_equal(it.yama_scope, 1);
     assert_int_equal(it.actor.uid, 7);
     assert_int_equal(it.actor.gid, 8);
-    assert_true(it.actor.has_sys_ptrace);
+    assert_true(it.actor.has_sys_ptrace && !it.actor.may_read_filters);
     assert_int_equal(it.may_trace, HS_ANSWER_UNKNOWN);
     assert_int_equal(it.shares_net_ns, HS_ANSWER_UNKNOWN);
     assert_int_equal(it.rss_bytes, 2 << 20);
@@ -409,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_other_refusals),
         cmocka_unit_test(test_yama),
         cmocka_unit_test(test_what_it_is),
+        cmocka_unit_test(test_filters),
         cmocka_unit_test(test_not_now_and_not_wanted),
         cmocka_unit_test(test_facts_of_a_folder),
         cmocka_unit_test(test_our_capability_counts_below_us_only),
