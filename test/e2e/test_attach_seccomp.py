@@ -1,7 +1,6 @@
 """Attaching to programs that run below seccomp filters: where these allow it, as everywhere; else words, and no harm."""
 
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -93,8 +92,9 @@ def test_allowed(filtered, attach, report, heapscope, name):
     program.tell("work")
 
 
-def test_forked_child(filtered, attach, report):
-    program = filtered(docker())
+@pytest.mark.parametrize("name", ["docker", "our table"])
+def test_forked_child(filtered, attach, report, name):
+    program = filtered(ALLOWED[name]())
     session = attach(program.pid)
     program.tell("work", "fork")
     time.sleep(0.5)
@@ -105,8 +105,9 @@ def test_forked_child(filtered, attach, report):
         assert_exact(report, session, path, "--pid", pid)
 
 
-def test_library_that_is_loaded_later(filtered, attach, report, target):
-    program = filtered(docker(), PLUGIN=target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin"))
+@pytest.mark.parametrize("name", ["docker", "our table"])
+def test_library_that_is_loaded_later(filtered, attach, report, target, name):
+    program = filtered(ALLOWED[name](), PLUGIN=target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin"))
     session = attach(program.pid)
     program.tell("plugin", "work")
     assert session.stop() == 0, session.said
