@@ -39,6 +39,8 @@
 #define ATTEMPT_READS_MAX 100000U
 /* Not an outcome: another thread, or another time. */
 #define TRY_AGAIN (-1)
+/* The same, when filters that are new have been judged. */
+#define JUDGE_FIRST (-2)
 /* libc's own entry to the loader wants to be told that it is a dlopen. */
 #define RTLD_MODE_DLOPEN INT32_MIN
 
@@ -275,7 +277,7 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
     return r;
 }
 
-/* Stops one thread and uses it, if it may be. HS_BRIEF_STOP_AGAIN: it has filters that were not judged yet. */
+/* Stops one thread and uses it, if it may be. */
 static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *candidate,
                         const struct hs_inject_thread *thread)
 {
@@ -292,7 +294,7 @@ static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *
     hs_brief_stop_end(s, &wait);
     s->result->try_count++;
     if (r == HS_BRIEF_STOP_AGAIN) {
-        return r;
+        return JUDGE_FIRST;
     }
     note_refusal(s, r);
     return TRY_AGAIN;
@@ -310,7 +312,7 @@ static int attempt(struct hs_inject_session *s, const struct hs_candidate *candi
     hs_hurry_begin(0, HS_HURRY_BORROWER, &own);
     int r = stop_and_use(s, candidate, &thread);
     hs_hurry_end(0, &own);
-    if (r == HS_BRIEF_STOP_AGAIN) {
+    if (r == JUDGE_FIRST) {
         r = hs_seccomp_survey_judge(s, candidate->tid, &thread);
         return r == HS_INJECT_DONE ? TRY_AGAIN : r;
     }
