@@ -281,12 +281,20 @@ static bool is_deserted(const struct hs_hub *hub, struct hs_session *session, ui
     return !session->has_begun || now_ns >= session->idle_ns + HS_GRACE_NS;
 }
 
+/* Its time does not run while its first process is being attached to. */
+static uint64_t find_end(const struct hs_session *session)
+{
+    bool is_beginning = !session->has_begun && session->expected.count > 0;
+    return is_beginning ? UINT64_MAX : session->end_ns;
+}
+
 /* The first session that is to end now, or NULL. */
 static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *session = hub->sessions[i];
-        if (now_ns >= session->end_ns || session->error != 0 || is_deserted(hub, session, now_ns)) {
+        if (now_ns >= find_end(session) || session->error != 0 ||
+            is_deserted(hub, session, now_ns)) {
             return session;
         }
     }
@@ -384,7 +392,8 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     keep_cpu_budgets(hub, now_ns);
     for (size_t i = 0; i < hub->session_count; i++) {
         const struct hs_session *session = hub->sessions[i];
-        next_ns = session->end_ns < next_ns ? session->end_ns : next_ns;
+        uint64_t end_ns = find_end(session);
+        next_ns = end_ns < next_ns ? end_ns : next_ns;
         next_ns = session->next_dump_ns < next_ns ? session->next_dump_ns : next_ns;
         if (!hs_session_waits(session) && hs_hub_target_count(hub, session) == 0) {
             uint64_t ends_ns = now_ns + HS_LOOK_ENDS_NS;

@@ -70,6 +70,9 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
         hs_target_renew(target, interval_bytes);
         return HS_HUB_ATTACHING;
     }
+    if (!session->has_begun && hs_pid_list_has(&session->expected, target->pid)) {
+        hs_session_begin_recording(session, now_ns);
+    }
     own(target, session);
     return HS_HUB_RECORDED;
 }

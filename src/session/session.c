@@ -32,6 +32,13 @@ static void schedule(struct hs_session *session, uint64_t start_ns)
     session->next_dump_ns = hs_dump_first_ns(&settings->dumps, start_ns);
 }
 
+void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns)
+{
+    uint64_t asked_ns = session->start_ns;
+    schedule(session, now_ns);
+    session->start_ns = asked_ns;
+}
+
 /* So that it is in the file, whatever becomes of us. */
 static void hand_out(struct hs_session *session)
 {

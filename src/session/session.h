@@ -143,6 +143,9 @@ bool hs_session_is_allowed(const struct hs_session *session, uid_t uid);
 /* May a process come that is not there yet? */
 bool hs_session_waits(const struct hs_session *session);
 
+/* Attaching to its first process took its time: duration and dumps count from now, not from when it was asked for. */
+void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns);
+
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
 /* A process that it means is not profiled: an empty dump that says why, or, when there were many that it does not
  * name by pid, only a count at the end. `words` may be NULL. */

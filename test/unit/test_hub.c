@@ -555,6 +555,39 @@ static void test_ends(void **state)
     process_deinit(&q);
 }
 
+static void test_time_runs_from_the_first_recording(void **state)
+{
+    (void)state;
+    struct world world;
+    struct process p;
+    struct trace trace;
+    world_init(&world);
+    world.attach_result = 0;
+    process_init(&p, "hs-slow", 4096);
+    struct hs_session_settings settings = everything;
+    settings.duration_ns = 2 * SECOND;
+    settings.dumps.every_ns = SECOND;
+    struct hs_session *session = start(&world, &trace, &settings, NULL, p.pid);
+    assert_int_equal(world.answers[HS_HUB_ATTACHING], 1);
+    uint64_t asked_ns = session->start_ns;
+    hs_hub_turn(world.hub, asked_ns + 5 * SECOND);
+    assert_int_equal(world.over_count, 0); /* it is still being attached to */
+    p.w.header->is_from_startup = 0;
+    uint64_t begin_ns = now_ns();
+    announce(world.hub, &p);
+    assert_int_equal(hs_hub_target_count(world.hub, session), 1);
+    assert_true(session->end_ns >= begin_ns + settings.duration_ns);
+    assert_true(session->next_dump_ns >= begin_ns + SECOND);
+    assert_int_equal(session->start_ns, asked_ns);
+    hs_hub_turn(world.hub, begin_ns + 2 * SECOND - 1);
+    assert_int_equal(world.over_count, 0);
+    hs_hub_turn(world.hub, session->end_ns);
+    assert_int_equal(world.over_count, 1);
+    trace_deinit(&trace);
+    hs_hub_free(world.hub);
+    process_deinit(&p);
+}
+
 static void test_processes_without_a_client(void **state)
 {
     (void)state;
@@ -706,6 +739,7 @@ int main(void)
         cmocka_unit_test(test_a_forked_child_goes_with_its_parent),
         cmocka_unit_test(test_a_process_that_executes_another_program),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_time_runs_from_the_first_recording),
         cmocka_unit_test(test_processes_without_a_client),
         cmocka_unit_test(test_dumps_at_limits),
         cmocka_unit_test(test_a_process_that_comes_later_is_looked_at),
