@@ -85,6 +85,12 @@ static const struct known *find_known(const char *name, size_t bytes)
     return NULL;
 }
 
+/* Debian's loader of musl is a link to the library itself, whose name says less than its folder. */
+static bool is_musl(const char *path, size_t path_bytes, const char *name, size_t name_bytes)
+{
+    return is_text(name, name_bytes, "libc.so") && memmem(path, path_bytes, "musl", 4) != NULL;
+}
+
 static void add_libc(const struct hs_proc_map *map, struct hs_residents *residents)
 {
     residents->libc = HS_LIBC_GLIBC;
@@ -138,6 +144,8 @@ void hs_residents_find(const char *maps, size_t maps_bytes, struct hs_residents 
         const struct known *found = map.is_executable ? find_known(name, bytes) : NULL;
         if (found) {
             add(found, &map, &residents);
+        } else if (map.is_executable && is_musl(map.path, map.path_bytes, name, bytes)) {
+            residents.libc = HS_LIBC_MUSL;
         }
         if (map.is_shared && map.file_off == HS_REGION_CONTROL_OFF &&
             is_text(name, bytes, REGION_NAME)) {

@@ -237,6 +237,15 @@ def test_static_musl(heapscope, tmp_path):
     assert "statically linked" in refusal(heapscope, [tmp_path / "sleeps"])
 
 
+def test_musl_by_name(heapscope, tmp_path):
+    if not shutil.which("musl-gcc"):
+        pytest.skip("there is no musl-gcc")
+    (tmp_path / "sleeps.c").write_text(SLEEPS)
+    subprocess.run(["musl-gcc", tmp_path / "sleeps.c", "-o", tmp_path / "sleeps"], check=True)
+    said = refusal(heapscope, [tmp_path / "sleeps"])
+    assert "musl C library" in said and "static" not in said, said
+
+
 def test_go(heapscope, tmp_path):
     if not shutil.which("go"):
         pytest.skip("there is no Go compiler")

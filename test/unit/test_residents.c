@@ -37,6 +37,10 @@ static void test_c_libraries(void **state)
     /* Before the loader has brought in anything. */
     assert_int_equal(find(CODE("/lib64/ld-linux-x86-64.so.2")).libc, HS_LIBC_GLIBC);
     assert_int_equal(find(CODE("/lib/ld-musl-x86_64.so.1")).libc, HS_LIBC_MUSL);
+    /* Debian's loader is a link to the library, and the kernel tells where that leads. */
+    assert_int_equal(find(CODE("/usr/lib/x86_64-linux-musl/libc.so")).libc, HS_LIBC_MUSL);
+    assert_int_equal(find(CODE("/usr/local/musl/lib/libc.so")).libc, HS_LIBC_MUSL);
+    assert_int_equal(find(CODE("/system/lib64/libc.so")).libc, HS_LIBC_NONE);
     assert_int_equal(find(CODE("/usr/bin/x")).libc, HS_LIBC_NONE);
     assert_int_equal(find("").libc, HS_LIBC_NONE);
     /* A linker reads it as a file. */
