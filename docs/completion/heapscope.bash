@@ -83,7 +83,7 @@ _heapscope()
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --dump-above --no-follow --no-symbolize --no-compress --top'
+            options+=' --dump-above --allocator --no-follow --no-symbolize --no-compress --top'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         start)

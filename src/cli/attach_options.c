@@ -4,11 +4,13 @@
 #include "cli/attach_options.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/budget_opts.h"
 #include "cli/dump_options.h"
 #include "cli/message.h"
+#include "collect/allocator_names.h"
 #include "util/parse.h"
 
 #define HS_INTERVAL_DEFAULT 4096
@@ -40,6 +42,21 @@ static int take_operands(struct hs_attach_options *o, const struct hs_opts_spec 
     return wrong ? hs_args_fail(spec, "%s", wrong) : HS_ARGS_GO_ON;
 }
 
+static int check_allocator(const struct hs_opts_spec *spec, const char *prefix)
+{
+    if (!prefix) {
+        return HS_ARGS_GO_ON;
+    }
+    size_t bytes = strlen(prefix);
+    bool is_name = bytes > 0 && bytes <= HS_ALLOCATOR_PREFIX_MAX && !strchr("0123456789", *prefix);
+    for (const char *c = prefix; *c; c++) {
+        is_name &= *c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                   (*c >= '0' && *c <= '9');
+    }
+    return is_name ? HS_ARGS_GO_ON
+                   : hs_args_fail(spec, "'%s' is not what names of functions begin with", prefix);
+}
+
 int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret_options)
 {
     struct hs_attach_options *o = ret_options;
@@ -62,6 +79,10 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
                       "where the trace goes (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
                         HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
+        HS_OPT_STRING(
+            0, "allocator", "PREFIX", &o->allocator,
+            "an allocator in the program beside malloc, whose functions are PREFIXmalloc,\n"
+            "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are known; 'none': leave it out"),
         HS_OPT_FLAG('q', "quiet", &o->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG_OFF(0, "no-follow", &o->is_following,
@@ -87,6 +108,9 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     if (status == HS_ARGS_GO_ON) {
         hs_message_set_quiet(o->is_quiet);
         status = hs_budget_opts_take(&spec, &budget, &s->limits);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status = check_allocator(&spec, o->allocator);
     }
     if (status == HS_ARGS_GO_ON) {
         status = take_operands(o, &spec, &args, &names);

@@ -14,6 +14,7 @@
 struct hs_attach_options {
     struct hs_session_settings settings; /* owned; its user is nobody's: the kernel decides */
     const char *output;                  /* NULL: a name is to be found */
+    const char *allocator;               /* prefix of its functions, or "none"; NULL: not given */
     bool is_quiet, is_following;
     uint64_t stack_count;
 };

@@ -159,6 +159,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .client_path = a->client_path,
         .interval_bytes = session->settings.interval_bytes,
         .own_pid = getpid(),
+        .allocator = a->options.allocator,
         .collector = a->options.is_following ? a->listener.name : NULL,
         .patience_ns = HS_PATIENCE_NS,
     };

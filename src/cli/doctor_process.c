@@ -13,6 +13,7 @@
 #include "cli/doctor_modules.h"
 #include "collect/attachment.h"
 #include "collect/eligibility.h"
+#include "collect/own_allocator.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
 #include "rt/text.h"
@@ -52,6 +53,19 @@ static void say_allocator(const struct hs_eligibility *it, struct hs_findings *f
     } else if (it->is_maps_known) {
         hs_findings_add(findings, HS_FINDING_OK, "allocator", NULL, "malloc comes from %s",
                         hs_allocator_name(it->allocator));
+    }
+}
+
+/* By its symbols; one that has none goes unnoticed. */
+static void say_own_allocator(const struct hs_eligibility *it, struct hs_findings *findings)
+{
+    char names[80];
+    hs_own_allocator_describe(it->pid, names, sizeof(names));
+    if (names[0] != '\0') {
+        hs_findings_add(findings, HS_FINDING_OK, "second allocator", NULL,
+                        "the program has one beside that, by its symbols: %s and so on; attaching "
+                        "sees it too",
+                        names);
     }
 }
 
@@ -242,6 +256,7 @@ void hs_doctor_process(pid_t pid, const char *policy, struct hs_findings *findin
     say_consent(&it, findings);
     hs_doctor_policy_of(policy, pid, findings);
     say_allocator(&it, findings);
+    say_own_allocator(&it, findings);
     say_memory(&it, findings);
     say_surroundings(&it, findings);
     check_modules(&it, findings);

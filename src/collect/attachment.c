@@ -210,8 +210,8 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
         return fail(ret_attachment, "there is no such process", "");
     }
     ret_attachment->guest.uid = status.uid.real;
-    if (!hs_own_allocator_lead(request->pid, request->client_path, HS_CLIENT_NAME,
-                               request->patience_ns, &own)) {
+    if (!hs_own_allocator_lead_named(request->pid, request->client_path, HS_CLIENT_NAME,
+                                     request->allocator, request->patience_ns, &own)) {
         return fail(ret_attachment, own.words, "");
     }
     bool is_ok = begin(request, &args, ret_attachment);

@@ -13,10 +13,11 @@
 
 /* Longer ones are not looked through. */
 #define FUNCTION_BYTES_MAX 65536U
-#define PAGE_BYTES         4096U
-/* From the page to whatever the program names: well below what a jump reaches. */
+/* For slots. */
+#define PAGES_BYTES HS_DETOUR_SLOTS_BYTES_MAX
+/* From there to whatever the program names: well below what a jump reaches. */
 #define REACH_BYTES (UINT64_C(1) << 30)
-/* Free space on both sides of the page: stacks and heaps grow. */
+/* Free space on both sides of these pages: stacks and heaps grow. */
 #define MARGIN_BYTES (UINT64_C(1) << 16)
 #define LOWEST_VA    (UINT64_C(1) << 16)
 
@@ -24,63 +25,56 @@ _Static_assert(HS_DETOUR_ROWS_MAX *HS_DETOUR_SLOT_BYTES <= HS_DETOUR_SLOTS_BYTES
                    HS_DETOUR_PATCH_BYTES <= HS_DETOUR_CHANGE_BYTES,
                "room for a detour of each");
 
-/* Functions of one kind can be one function. */
-enum kind {
-    BY_SIZE,       /* malloc, new */
-    BY_SIZE_ALIGN, /* new of what is aligned */
-    BY_ALIGN_SIZE, /* memalign, aligned_alloc */
-    BY_ITSELF,
-    FREES, /* free, delete: by the pointer, and more or less about what it points to */
-};
-
+/* The C library's names. Functions of one kind can be one function. */
 static const struct function {
     const char *name;
-    enum kind kind;
-    bool is_needed;
+    enum hs_function_kind kind;
 } functions[] = {
-    { "malloc", BY_SIZE, true },
-    { "free", FREES, true },
-    { "calloc", BY_ITSELF, false },
-    { "realloc", BY_ITSELF, true },
-    { "reallocarray", BY_ITSELF, true },
-    { "cfree", FREES, true },
-    { "free_sized", FREES, true },
-    { "free_aligned_sized", FREES, true },
-    { "memalign", BY_ALIGN_SIZE, false },
-    { "aligned_alloc", BY_ALIGN_SIZE, false },
-    { "posix_memalign", BY_ITSELF, false },
-    { "valloc", BY_ITSELF, false },
-    { "pvalloc", BY_ITSELF, false },
-    { "_Znwm", BY_SIZE, false },
-    { "_Znam", BY_SIZE, false },
-    { "_ZnwmRKSt9nothrow_t", BY_SIZE, false },
-    { "_ZnamRKSt9nothrow_t", BY_SIZE, false },
-    { "_ZnwmSt11align_val_t", BY_SIZE_ALIGN, false },
-    { "_ZnamSt11align_val_t", BY_SIZE_ALIGN, false },
-    { "_ZnwmSt11align_val_tRKSt9nothrow_t", BY_SIZE_ALIGN, false },
-    { "_ZnamSt11align_val_tRKSt9nothrow_t", BY_SIZE_ALIGN, false },
-    { "_ZdlPv", FREES, true },
-    { "_ZdaPv", FREES, true },
-    { "_ZdlPvm", FREES, true },
-    { "_ZdaPvm", FREES, true },
-    { "_ZdlPvRKSt9nothrow_t", FREES, true },
-    { "_ZdaPvRKSt9nothrow_t", FREES, true },
-    { "_ZdlPvSt11align_val_t", FREES, true },
-    { "_ZdaPvSt11align_val_t", FREES, true },
-    { "_ZdlPvmSt11align_val_t", FREES, true },
-    { "_ZdaPvmSt11align_val_t", FREES, true },
-    { "_ZdlPvSt11align_val_tRKSt9nothrow_t", FREES, true },
-    { "_ZdaPvSt11align_val_tRKSt9nothrow_t", FREES, true },
+    { "malloc", HS_FUNCTION_SIZE },
+    { "free", HS_FUNCTION_FREE },
+    { "calloc", HS_FUNCTION_COUNT_SIZE },
+    { "realloc", HS_FUNCTION_RESIZE },
+    { "reallocarray", HS_FUNCTION_RESIZE_COUNT },
+    { "cfree", HS_FUNCTION_FREE },
+    { "free_sized", HS_FUNCTION_FREE },
+    { "free_aligned_sized", HS_FUNCTION_FREE },
+    { "memalign", HS_FUNCTION_ALIGN_SIZE },
+    { "aligned_alloc", HS_FUNCTION_ALIGN_SIZE },
+    { "posix_memalign", HS_FUNCTION_OUT },
+    { "valloc", HS_FUNCTION_SIZE },
+    { "pvalloc", HS_FUNCTION_SIZE },
+    { "_Znwm", HS_FUNCTION_SIZE },
+    { "_Znam", HS_FUNCTION_SIZE },
+    { "_ZnwmRKSt9nothrow_t", HS_FUNCTION_SIZE },
+    { "_ZnamRKSt9nothrow_t", HS_FUNCTION_SIZE },
+    { "_ZnwmSt11align_val_t", HS_FUNCTION_SIZE },
+    { "_ZnamSt11align_val_t", HS_FUNCTION_SIZE },
+    { "_ZnwmSt11align_val_tRKSt9nothrow_t", HS_FUNCTION_SIZE },
+    { "_ZnamSt11align_val_tRKSt9nothrow_t", HS_FUNCTION_SIZE },
+    { "_ZdlPv", HS_FUNCTION_FREE },
+    { "_ZdaPv", HS_FUNCTION_FREE },
+    { "_ZdlPvm", HS_FUNCTION_FREE },
+    { "_ZdaPvm", HS_FUNCTION_FREE },
+    { "_ZdlPvRKSt9nothrow_t", HS_FUNCTION_FREE },
+    { "_ZdaPvRKSt9nothrow_t", HS_FUNCTION_FREE },
+    { "_ZdlPvSt11align_val_t", HS_FUNCTION_FREE },
+    { "_ZdaPvSt11align_val_t", HS_FUNCTION_FREE },
+    { "_ZdlPvmSt11align_val_t", HS_FUNCTION_FREE },
+    { "_ZdaPvmSt11align_val_t", HS_FUNCTION_FREE },
+    { "_ZdlPvSt11align_val_tRKSt9nothrow_t", HS_FUNCTION_FREE },
+    { "_ZdaPvSt11align_val_tRKSt9nothrow_t", HS_FUNCTION_FREE },
 };
 
 _Static_assert(HS_COUNT_OF(functions) <= HS_DETOUR_ROWS_MAX, "a row for each");
 
-bool hs_detour_is_wanted(const struct hs_remote_memory *memory,
-                         const struct hs_remote_objects *objects)
+uint64_t hs_detour_exported_malloc(const struct hs_remote_memory *memory,
+                                   const struct hs_remote_objects *objects)
 {
     struct hs_remote_symbol symbol;
     return objects->count > 0 &&
-           hs_remote_objects_symbol(memory, &objects->items[0], "malloc", &symbol);
+                   hs_remote_objects_symbol(memory, &objects->items[0], "malloc", &symbol)
+               ? symbol.va
+               : 0;
 }
 
 const char *hs_detour_objection(const struct hs_remote_memory *memory,
@@ -107,12 +101,12 @@ uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
         uint64_t end_va = maps->items[i].start_va;
         uint64_t start_va = i > 0 ? maps->items[i - 1].end_va : LOWEST_VA;
         start_va = start_va < lowest_va ? lowest_va : start_va;
-        if (end_va > program->start_va || end_va < start_va + 2 * MARGIN_BYTES + PAGE_BYTES) {
+        if (end_va > program->start_va || end_va < start_va + 2 * MARGIN_BYTES + PAGES_BYTES) {
             continue; /* above it is where the heap grows to */
         }
         uint64_t room = (end_va - start_va - 2 * MARGIN_BYTES) / MARGIN_BYTES;
         if (nth < room + 1) {
-            return (end_va - MARGIN_BYTES - (nth + 1) * PAGE_BYTES) & ~(uint64_t)(PAGE_BYTES - 1);
+            return (end_va - MARGIN_BYTES - (nth + 1) * PAGES_BYTES) & ~(uint64_t)4095;
         }
         nth -= (unsigned)room + 1;
     }
@@ -123,23 +117,31 @@ uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
 
 struct planning {
     const struct hs_detour_place *place;
-    struct hs_detour_request_v1 *request;
-    enum kind kinds[HS_DETOUR_ROWS_MAX];
+    struct hs_detour_plan *plan;
+    enum hs_function_kind kinds[HS_DETOUR_ROWS_MAX];
     uint8_t *code;
     char *words;
 };
 
-static bool fail(const struct planning *p, const struct function *function, const char *why)
+/* What is to be led where. */
+struct wish {
+    const char *prefix, *name;
+    enum hs_function_kind kind;
+    struct hs_remote_symbol symbol;
+    uint32_t own_number; /* as in a row */
+};
+
+static bool fail(const struct planning *p, const struct wish *wish, const char *why)
 {
-    snprintf(p->words, HS_DETOUR_PLAN_WORDS, "its %s: %s", function->name, why);
+    snprintf(p->words, HS_DETOUR_PLAN_WORDS, "its %s%s: %s", wish->prefix, wish->name, why);
     return false;
 }
 
 /* NULL: it has no detour yet. */
 static const struct hs_detour_row_v1 *find_entry(const struct planning *p, uint64_t entry_va,
-                                                 enum kind *ret_kind)
+                                                 enum hs_function_kind *ret_kind)
 {
-    const struct hs_detours_v1 *detours = &p->request->detours;
+    const struct hs_detours_v1 *detours = &p->plan->detours;
     for (uint32_t i = 0; i < detours->count; i++) {
         if (detours->rows[i].entry_va == entry_va) {
             *ret_kind = p->kinds[i];
@@ -149,30 +151,51 @@ static const struct hs_detour_row_v1 *find_entry(const struct planning *p, uint6
     return NULL;
 }
 
-/* The code of one function, made into a row and a slot. NULL, or why not. */
-static const char *make(struct planning *p, const struct function *function,
-                        const struct hs_remote_symbol *symbol, struct hs_detour_row_v1 *row)
+/* 0: there is none. */
+static uint64_t find_hook(const struct planning *p, const struct wish *wish)
 {
-    struct hs_detour_request_v1 *request = p->request;
-    struct hs_remote_symbol hook;
+    const struct hs_detour_place *place = p->place;
+    struct hs_remote_symbol symbol;
+    uint64_t count, va;
+    if (wish->own_number == 0) {
+        return hs_remote_objects_symbol(place->memory, place->client, wish->name, &symbol)
+                   ? symbol.va
+                   : 0;
+    }
+    if (!hs_remote_objects_symbol(place->memory, place->client, HS_OWN_HOOKS_SYMBOL, &symbol) ||
+        hs_remote_memory_read(place->memory, symbol.va, &count, sizeof(count)) < 0 ||
+        count != HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT ||
+        hs_remote_memory_read(place->memory, symbol.va + sizeof(va) * wish->own_number, &va,
+                              sizeof(va)) < 0) {
+        return 0;
+    }
+    return va;
+}
+
+/* The code of one function, made into a row and a slot. NULL, or why not. */
+static const char *make(struct planning *p, const struct wish *wish, struct hs_detour_row_v1 *row)
+{
+    struct hs_detour_plan *plan = p->plan;
+    const struct hs_remote_symbol *symbol = &wish->symbol;
     struct hs_detour detour;
     if (symbol->type != STT_FUNC || symbol->size_bytes == 0 ||
         symbol->size_bytes > FUNCTION_BYTES_MAX) {
         return "its symbol does not say where it ends";
     }
-    if (!hs_remote_objects_symbol(p->place->memory, p->place->client, function->name, &hook)) {
+    uint64_t hook_va = find_hook(p, wish);
+    if (hook_va == 0) {
         return "the client has no hook for it";
     }
     if (hs_remote_memory_read(p->place->memory, symbol->va, p->code, symbol->size_bytes) < 0) {
         return "it cannot be read";
     }
-    uint64_t slot_va = p->place->slots_va + request->slots_bytes;
-    int error = hs_detour_make(p->code, symbol->size_bytes, symbol->va, slot_va, hook.va, &detour);
+    uint64_t slot_va = p->place->slots_va + plan->slots_bytes;
+    int error = hs_detour_make(p->code, symbol->size_bytes, symbol->va, slot_va, hook_va, &detour);
     if (error) {
         return hs_detour_error_words(error);
     }
-    memcpy(request->slots + request->slots_bytes, detour.slot, sizeof(detour.slot));
-    request->slots_bytes += HS_DETOUR_SLOT_BYTES;
+    memcpy(plan->slots + plan->slots_bytes, detour.slot, sizeof(detour.slot));
+    plan->slots_bytes += HS_DETOUR_SLOT_BYTES;
     row->entry_va = symbol->va;
     row->real_va = slot_va + HS_DETOUR_REAL_OFF;
     row->change_bytes = HS_DETOUR_PATCH_BYTES;
@@ -181,50 +204,94 @@ static const char *make(struct planning *p, const struct function *function,
     return NULL;
 }
 
-static bool add(struct planning *p, const struct function *function)
+static bool add(struct planning *p, const struct wish *wish)
 {
-    struct hs_detours_v1 *detours = &p->request->detours;
+    struct hs_detours_v1 *detours = &p->plan->detours;
     struct hs_detour_row_v1 row = { .name = "" };
-    struct hs_remote_symbol symbol;
-    enum kind kind;
+    enum hs_function_kind kind;
     const char *why = NULL;
-    if (!hs_remote_objects_symbol(p->place->memory, &p->place->objects->items[0], function->name,
-                                  &symbol)) {
-        return true;
+    const struct hs_detour_row_v1 *same = find_entry(p, wish->symbol.va, &kind);
+    if (same && kind != wish->kind) {
+        return fail(p, wish, "it is the same as another one that does something else");
     }
-    const struct hs_detour_row_v1 *same = find_entry(p, symbol.va, &kind);
-    if (same && kind != function->kind) {
-        return fail(p, function, "it is the same as another one that does something else");
+    if (same && wish->own_number != 0) {
+        return true; /* that one's hook serves it */
+    }
+    if (detours->count == HS_DETOUR_ROWS_MAX) {
+        return fail(p, wish, "there are too many");
     }
     if (same) {
         row = *same;
     } else {
-        why = make(p, function, &symbol, &row);
+        why = make(p, wish, &row);
     }
     if (why) {
-        return function->is_needed ? fail(p, function, why) : true;
+        bool is_needed = hs_allocator_is_freeing(wish->kind) || strcmp(wish->name, "malloc") == 0;
+        return is_needed ? fail(p, wish, why) : true;
     }
-    snprintf(row.name, sizeof(row.name), "%s", function->name);
-    p->kinds[detours->count] = function->kind;
+    snprintf(row.name, sizeof(row.name), "%s%s", wish->prefix, wish->name);
+    row.own_number = wish->own_number;
+    p->kinds[detours->count] = wish->kind;
     detours->rows[detours->count++] = row;
     return true;
 }
 
-bool hs_detour_plan(const struct hs_detour_place *place, struct hs_detour_request_v1 *ret_request,
-                    char ret_words[HS_DETOUR_PLAN_WORDS])
+/* Those that the program exports under the C library's names: of its malloc, or only C++'s operators. */
+static bool add_exported(struct planning *p, bool is_malloc)
 {
-    struct planning p = { .place = place, .request = ret_request, .words = ret_words };
+    const struct hs_detour_place *place = p->place;
     bool is_ok = true;
-    memset(ret_request, 0, sizeof(*ret_request));
-    ret_request->detours.detours_bytes = sizeof(ret_request->detours);
-    ret_request->detours.slots_va = place->slots_va;
+    for (size_t i = 0; is_ok && i < HS_COUNT_OF(functions); i++) {
+        struct wish wish = { .prefix = "", .name = functions[i].name, .kind = functions[i].kind };
+        if ((is_malloc || wish.name[0] == '_') &&
+            hs_remote_objects_symbol(place->memory, &place->objects->items[0], wish.name,
+                                     &wish.symbol)) {
+            is_ok = add(p, &wish);
+        }
+    }
+    return is_ok;
+}
+
+static bool add_family(struct planning *p, const struct hs_allocator_family *family)
+{
+    for (uint32_t i = 0; i < HS_ALLOCATOR_FUNCTION_COUNT; i++) {
+        const struct hs_allocator_symbol *symbol = &family->functions[i];
+        const struct wish wish = { .prefix = family->prefix,
+                                   .name = hs_allocator_functions[i].name,
+                                   .kind = hs_allocator_functions[i].kind,
+                                   .symbol = symbol->at,
+                                   .own_number =
+                                       1 + family->set * HS_ALLOCATOR_FUNCTION_COUNT + i };
+        if (hs_allocator_is_freeing(wish.kind) && (symbol->is_twice || symbol->has_copy)) {
+            return fail(p, &wish,
+                        symbol->is_twice
+                            ? "there are two of this name"
+                            : "the compiler made a copy of it, which is called in its place");
+        }
+        if (symbol->is_there && !symbol->is_twice && !add(p, &wish)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hs_detour_make_plan(const struct hs_detour_place *place, struct hs_detour_plan *ret_plan,
+                         char ret_words[HS_DETOUR_PLAN_WORDS])
+{
+    struct planning p = { .place = place, .plan = ret_plan, .words = ret_words };
+    memset(ret_plan, 0, sizeof(*ret_plan));
+    ret_plan->detours.detours_bytes = sizeof(ret_plan->detours);
+    ret_plan->detours.slots_va = place->slots_va;
     p.code = malloc(FUNCTION_BYTES_MAX);
     if (!p.code) {
         snprintf(ret_words, HS_DETOUR_PLAN_WORDS, "we ran out of memory");
         return false;
     }
-    for (size_t i = 0; is_ok && i < HS_COUNT_OF(functions); i++) {
-        is_ok = add(&p, &functions[i]);
+    bool is_ok = add_exported(&p, place->has_exported_malloc);
+    for (size_t i = 0; is_ok && i < place->names->family_count; i++) {
+        if (place->names->families[i].is_chosen) {
+            is_ok = add_family(&p, &place->names->families[i]);
+        }
     }
     free(p.code);
     return is_ok;

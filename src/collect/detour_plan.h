@@ -1,8 +1,9 @@
 /*
  * Which functions of an allocator that is part of a program are led to the client's hooks, and by what code.
  *
- * All is found by reading the process's memory: the functions by the program's dynamic symbols (the linker exports
- * what libc, too, defines), the hooks by those of the client that is loaded there.
+ * What the process uses as its malloc is found by the program's dynamic symbols (the linker exports what libc, too,
+ * defines), what goes by names of its own by allocator_names.h, the hooks by the symbols of the client that is loaded
+ * there. C++'s operators, where the program exports its own, belong to either: what frees may be inlined there.
  *
  * Several names may be one function. It has one detour then, to the hook of the first, which is right for all of them
  * as long as they take their arguments alike.
@@ -20,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collect/allocator_names.h"
 #include "fmt/ctl_layout.h"
 #include "inject/remote_maps.h"
 #include "inject/remote_memory.h"
@@ -29,22 +31,30 @@
 
 struct hs_detour_place {
     const struct hs_remote_memory *memory;
+    const struct hs_allocator_names *names; /* chosen */
+    bool has_exported_malloc;
     const struct hs_remote_objects *objects; /* the first is the program */
     const struct hs_remote_object *client;
     uint64_t slots_va;
 };
 
-/* Has the program itself a malloc, which all others use? */
-bool hs_detour_is_wanted(const struct hs_remote_memory *memory,
-                         const struct hs_remote_objects *objects);
+struct hs_detour_plan {
+    struct hs_detours_v1 detours;
+    uint32_t slots_bytes;
+    uint8_t slots[HS_DETOUR_SLOTS_BYTES_MAX];
+};
+
+/* The program's own malloc, which all others use; 0: it has none. */
+uint64_t hs_detour_exported_malloc(const struct hs_remote_memory *memory,
+                                   const struct hs_remote_objects *objects);
 
 /* Why it must not be: NULL, or words. */
 const char *hs_detour_objection(const struct hs_remote_memory *memory,
                                 const struct hs_remote_objects *objects);
 
-/* Where a page is free that all of the program can be reached from, the `nth` of such places; 0: there is none. */
+/* Where room is free that all of the program can be reached from, the `nth` of such places; 0: there is none. */
 uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
                               const struct hs_remote_object *program, unsigned nth);
 
-bool hs_detour_plan(const struct hs_detour_place *place, struct hs_detour_request_v1 *ret_request,
-                    char ret_words[HS_DETOUR_PLAN_WORDS]);
+bool hs_detour_make_plan(const struct hs_detour_place *place, struct hs_detour_plan *ret_plan,
+                         char ret_words[HS_DETOUR_PLAN_WORDS]);

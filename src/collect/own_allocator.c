@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,9 @@ struct work {
     struct hs_remote_objects objects;
     struct hs_remote_maps maps;
     struct hs_detours_v1 detours; /* what is there */
+    struct hs_allocator_names names;
+    uint64_t malloc_va; /* that the program exports */
+    struct hs_detour_plan plan;
     struct hs_detour_request_v1 request;
     struct hs_own_allocator *own;
 };
@@ -203,6 +207,8 @@ static bool plan(struct work *w, unsigned nth)
     }
     const struct hs_detour_place place = {
         .memory = &w->memory,
+        .names = &w->names,
+        .has_exported_malloc = w->malloc_va != 0,
         .objects = &w->objects,
         .client = hs_remote_objects_search(&w->memory, &w->objects, HS_DETOUR_ENTRY, &unused),
         .slots_va = hs_detour_find_place(&w->maps, &w->objects.items[0], nth),
@@ -210,18 +216,50 @@ static bool plan(struct work *w, unsigned nth)
     if (!place.client || place.slots_va == 0) {
         return fail(w, words_of(-EEXIST), "");
     }
-    return hs_detour_plan(&place, &w->request, words) ||
+    return hs_detour_make_plan(&place, &w->plan, words) ||
            fail(w,
-                "its allocator is part of the program, and cannot be led to us there; link the "
-                "allocator as a shared library",
+                w->malloc_va != 0
+                    ? "its allocator is part of the program, and cannot be led to us there; link "
+                      "the allocator as a shared library"
+                    : "it has an allocator beside malloc, which cannot be led to us; link that as "
+                      "a shared library, or attach with --allocator none, and it is not seen",
                 words);
+}
+
+/* What has been planned, in pieces. */
+static bool bring(struct work *w, int64_t *ret_value)
+{
+    const struct hs_detour_plan *plan = &w->plan;
+    struct hs_detour_request_v1 *request = &w->request;
+    uint32_t row = 0, off = 0;
+    do {
+        uint32_t rows = plan->detours.count - row, bytes = plan->slots_bytes - off;
+        rows = rows < HS_DETOUR_PIECE_ROWS ? rows : HS_DETOUR_PIECE_ROWS;
+        bytes = bytes < HS_DETOUR_PIECE_SLOTS_BYTES ? bytes : HS_DETOUR_PIECE_SLOTS_BYTES;
+        *request = (struct hs_detour_request_v1){ .request_bytes = sizeof(*request),
+                                                  .row_first = row,
+                                                  .row_count = rows,
+                                                  .slots_va = plan->detours.slots_va,
+                                                  .slots_all_bytes = plan->slots_bytes,
+                                                  .slots_off = off,
+                                                  .slots_bytes = bytes };
+        memcpy(request->rows, plan->detours.rows + row, rows * sizeof(request->rows[0]));
+        memcpy(request->slots, plan->slots + off, bytes);
+        row += rows;
+        off += bytes;
+        request->is_last = row == plan->detours.count;
+        if (!call(w, ret_value)) {
+            return false;
+        }
+    } while (*ret_value == 0 && !request->is_last);
+    return true;
 }
 
 /* Loads the client; *ret_value: -ENOTSUP when it was there from the start. */
 static bool load_client(struct work *w, int64_t *ret_value)
 {
     memset(&w->request, 0, sizeof(w->request));
-    w->request.detours.detours_bytes = sizeof(w->request.detours);
+    w->request.request_bytes = sizeof(w->request);
     return call(w, ret_value);
 }
 
@@ -232,7 +270,7 @@ static bool prepare(struct work *w)
         return fail(w, "what its loader keeps in memory makes no sense", "");
     }
     for (unsigned nth = 0; value == -EEXIST && nth < PLACES; nth++) {
-        if (!plan(w, nth) || !call(w, &value)) {
+        if (!plan(w, nth) || !bring(w, &value)) {
             return false;
         }
     }
@@ -270,22 +308,60 @@ static bool lead(struct work *w)
 
 /* --- there and back -------------------------------------------------------------------------------- */
 
+/* Is there anything to be led to us? False with words: it cannot be said what. */
+static bool find(struct work *w, const char *prefix, bool *ret_is_there)
+{
+    w->malloc_va = hs_detour_exported_malloc(&w->memory, &w->objects);
+    hs_allocator_names_init(prefix, &w->names);
+    hs_allocator_names_look(w->pid, &w->memory, &w->objects.items[0], &w->names);
+    if (!hs_allocator_names_choose(&w->names, w->malloc_va, w->own->words, sizeof(w->own->words))) {
+        return false;
+    }
+    if (prefix && strcmp(prefix, HS_ALLOCATOR_NONE) != 0 && w->names.chosen_count == 0) {
+        snprintf(w->own->words, sizeof(w->own->words),
+                 "it has no functions like %smalloc and %sfree%s", prefix, prefix,
+                 w->malloc_va != 0 ? " that are the malloc which it exports"
+                                   : ", or no symbols that say so");
+        return false;
+    }
+    *ret_is_there = w->malloc_va != 0 || w->names.chosen_count > 0;
+    return true;
+}
+
+static bool find_and_lead(struct work *w, const char *prefix)
+{
+    bool is_there = false;
+    return find(w, prefix, &is_there) && (!is_there || lead(w));
+}
+
 bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *client_name,
                            uint64_t patience_ns, struct hs_own_allocator *ret_own)
 {
-    struct work w;
+    return hs_own_allocator_lead_named(pid, client_path, client_name, NULL, patience_ns, ret_own);
+}
+
+bool hs_own_allocator_lead_named(pid_t pid, const char *client_path, const char *client_name,
+                                 const char *prefix, uint64_t patience_ns,
+                                 struct hs_own_allocator *ret_own)
+{
+    struct work *w = malloc(sizeof(*w));
     bool is_ok = true;
-    if (open_work(&w, pid, patience_ns, ret_own) && hs_detour_is_wanted(&w.memory, &w.objects)) {
-        w.inject = (struct hs_inject_request){ .pid = pid,
-                                               .library_path = client_path,
-                                               .library_name = client_name,
-                                               .symbol = HS_DETOUR_ENTRY,
-                                               .fetch_fd_off = -1,
-                                               .patience_ns = patience_ns };
-        hs_client_calls_detour(&w.inject);
-        is_ok = lead(&w);
+    if (!w) {
+        *ret_own = (struct hs_own_allocator){ .words = "we ran out of memory" };
+        return false;
     }
-    close_work(&w);
+    if (open_work(w, pid, patience_ns, ret_own) && w->objects.count > 0) {
+        w->inject = (struct hs_inject_request){ .pid = pid,
+                                                .library_path = client_path,
+                                                .library_name = client_name,
+                                                .symbol = HS_DETOUR_ENTRY,
+                                                .fetch_fd_off = -1,
+                                                .patience_ns = patience_ns };
+        hs_client_calls_detour(&w->inject);
+        is_ok = find_and_lead(w, prefix);
+    }
+    close_work(w);
+    free(w);
     return is_ok;
 }
 
@@ -325,22 +401,57 @@ static bool check(struct work *w, bool is_open)
 bool hs_own_allocator_lead_waiting(pid_t pid, int waiting_fd, uint64_t patience_ns,
                                    struct hs_own_allocator *ret_own)
 {
-    struct work w;
-    bool is_open = open_work(&w, pid, patience_ns, ret_own);
-    w.waiting_fd = waiting_fd;
-    bool is_ok = check(&w, is_open) && prepare(&w) && change_entries(&w, false);
-    close_work(&w);
+    struct work *w = malloc(sizeof(*w));
+    bool is_there = false;
+    if (!w) {
+        *ret_own = (struct hs_own_allocator){ .words = "we ran out of memory" };
+        return false;
+    }
+    bool is_open = open_work(w, pid, patience_ns, ret_own);
+    w->waiting_fd = waiting_fd;
+    bool is_ok =
+        check(w, is_open) && find(w, NULL, &is_there) && prepare(w) && change_entries(w, false);
+    close_work(w);
+    free(w);
     return is_ok;
 }
 
 bool hs_own_allocator_let_go(pid_t pid, uint64_t patience_ns, struct hs_own_allocator *ret_own)
 {
-    struct work w;
+    struct work *w = malloc(sizeof(*w));
     bool is_ok = true;
-    if (open_work(&w, pid, patience_ns, ret_own)) {
-        read_detours(&w);
-        is_ok = change_entries(&w, true);
+    if (!w) {
+        *ret_own = (struct hs_own_allocator){ .words = "we ran out of memory" };
+        return false;
     }
-    close_work(&w);
+    if (open_work(w, pid, patience_ns, ret_own)) {
+        read_detours(w);
+        is_ok = change_entries(w, true);
+    }
+    close_work(w);
+    free(w);
     return is_ok;
+}
+
+void hs_own_allocator_describe(pid_t pid, char *ret_text, size_t cap_bytes)
+{
+    struct work *w = malloc(sizeof(*w));
+    struct hs_own_allocator unused;
+    bool is_there;
+    ret_text[0] = '\0';
+    if (!w) {
+        return;
+    }
+    if (open_work(w, pid, 0, &unused) && w->objects.count > 0) {
+        find(w, NULL, &is_there);
+        for (size_t i = 0; w->malloc_va == 0 && i < w->names.family_count; i++) {
+            size_t at = strlen(ret_text);
+            if (w->names.families[i].is_chosen) {
+                snprintf(ret_text + at, cap_bytes - at, "%s%smalloc", at > 0 ? ", " : "",
+                         w->names.families[i].prefix);
+            }
+        }
+    }
+    close_work(w);
+    free(w);
 }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,5 +35,13 @@ bool hs_own_allocator_lead(pid_t pid, const char *client_path, const char *clien
  * has such an allocator: true says that it is led to us. Its thread is not borrowed, and stands still anyway. */
 bool hs_own_allocator_lead_waiting(pid_t pid, int waiting_fd, uint64_t patience_ns,
                                    struct hs_own_allocator *ret_own);
+/* `prefix`: of an allocator's functions beside malloc (allocator_names.h); NULL: the known ones are looked for. */
+bool hs_own_allocator_lead_named(pid_t pid, const char *client_path, const char *client_name,
+                                 const char *prefix, uint64_t patience_ns,
+                                 struct hs_own_allocator *ret_own);
 
 bool hs_own_allocator_let_go(pid_t pid, uint64_t patience_ns, struct hs_own_allocator *ret_own);
+
+/* What is there beside malloc that would be led to us: "je_malloc, mi_malloc"; "": nothing, or it cannot be looked at. A
+ * malloc that is hidden is "malloc". */
+void hs_own_allocator_describe(pid_t pid, char *ret_text, size_t cap_bytes);

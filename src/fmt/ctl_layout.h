@@ -139,25 +139,28 @@ struct hs_refresh_v1 {
  * An allocator that is part of the executable is called there without a pointer that could be changed: the entries
  * of its functions are (arch/detour.h). Whoever attaches makes up the code for it, from outside, and has it put in
  * its place by this function of the client, which then calls the allocator by it; only then, with all threads stopped, the
- * entries are changed. 0, or -errno: -EEXIST: there is something at slots_va; -EPERM: the kernel allows no new code;
- * -EALREADY: there are detours, and they stay as they are for as long as the process lives. With no rows: nothing is
- * done.
+ * entries are changed. It comes in pieces, one a call, the first of which begins anew. 0, or -errno: -EEXIST: there is
+ * something at slots_va; -EPERM: the kernel allows no new code; -EALREADY: there are detours, and they stay as they are
+ * for as long as the process lives. With no rows at all: nothing is done.
  */
 #define HS_DETOUR_ENTRY "heapscope_detour_v1" /* struct hs_detour_request_v1 */
 /* What is there, for who comes later: struct hs_detours_v1, to be read from outside. */
-#define HS_DETOURS_SYMBOL      "heapscope_detours_v1"
-#define HS_DETOUR_ROWS_MAX     33U
+#define HS_DETOURS_SYMBOL "heapscope_detours_v1"
+/* The hooks of fmt/allocator_functions.h, in its order: their number (8 bytes), and the address of each. */
+#define HS_OWN_HOOKS_SYMBOL    "heapscope_own_hooks_v1"
+#define HS_DETOUR_ROWS_MAX     128U
 #define HS_DETOUR_NAME_BYTES   40U
 #define HS_DETOUR_CHANGE_BYTES 8U
 
 struct hs_detour_row_v1 {
-    char name[HS_DETOUR_NAME_BYTES]; /* of a hook; NUL at its end */
+    char name[HS_DETOUR_NAME_BYTES]; /* cut; with a NUL at its end */
     uint64_t entry_va;               /* several names may have one */
     uint64_t real_va;                /* what to call instead of it */
     uint8_t was[HS_DETOUR_CHANGE_BYTES];
     uint8_t now[HS_DETOUR_CHANGE_BYTES];
     uint32_t change_bytes; /* of these */
-    uint32_t reserved;
+    /* 1 + the number of its hook, see fmt/allocator_functions.h. 0: its name is that of a hook, and of what the process calls by it */
+    uint32_t own_number;
 };
 
 struct hs_detours_v1 {
@@ -179,16 +182,26 @@ struct hs_detours_v1 {
 #define HS_WAITING_SYMBOL         "heapscope_waiting_v1" /* struct hs_detour_request_v1 */
 #define HS_WAITING_MAX_MS         2000U
 
-#define HS_DETOUR_SLOTS_BYTES_MAX 2112U
+#define HS_DETOUR_SLOTS_BYTES_MAX 8192U
+/* In one piece. */
+#define HS_DETOUR_PIECE_ROWS        32U
+#define HS_DETOUR_PIECE_SLOTS_BYTES 2048U
 
 struct hs_detour_request_v1 {
-    struct hs_detours_v1 detours;
+    uint32_t request_bytes; /* sizeof(struct hs_detour_request_v1) */
+    uint32_t is_last;
+    uint32_t row_first; /* so many came before */
+    uint32_t row_count;
+    uint64_t slots_va;
+    uint32_t slots_all_bytes; /* of all pieces */
+    uint32_t slots_off;
     uint32_t slots_bytes;
     uint32_t reserved;
-    uint8_t slots[HS_DETOUR_SLOTS_BYTES_MAX];
+    struct hs_detour_row_v1 rows[HS_DETOUR_PIECE_ROWS];
+    uint8_t slots[HS_DETOUR_PIECE_SLOTS_BYTES];
 };
 
-_Static_assert(sizeof(struct hs_detour_row_v1) == 80 && sizeof(struct hs_detour_request_v1) == 4776,
+_Static_assert(sizeof(struct hs_detour_row_v1) == 80 && sizeof(struct hs_detour_request_v1) == 4648,
                "layout v1");
 
 _Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1) == 64 &&

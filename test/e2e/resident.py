@@ -66,6 +66,24 @@ class Resident:
         self.process.wait()
 
 
+def code_of(program):
+    """The bytes of the program's own code, as they are in its memory."""
+    path = f"/proc/{program.pid}/exe"
+    own = str(pathlib.Path(path).readlink())
+    ranges = [
+        [int(n, 16) for n in line.split()[0].split("-")]
+        for line in program.mappings()
+        if line.endswith(own) and line.split()[1].startswith("r-x")
+    ]
+    with open(f"/proc/{program.pid}/mem", "rb") as memory:
+        pieces = []
+        for start, end in ranges:
+            memory.seek(start)
+            pieces.append(memory.read(end - start))
+    assert pieces
+    return pieces
+
+
 class Attached:
     """`heapscope attach`, from when it records until it is stopped."""
 

@@ -1,6 +1,5 @@
 """Attaching to programs whose allocator is part of the executable: their functions are changed, and changed back."""
 
-import pathlib
 import re
 import shutil
 import subprocess
@@ -8,7 +7,7 @@ import subprocess
 import pytest
 from injecting import running
 from own_allocators import ALL, POSITIONS, flags_of
-from resident import Resident, differences, need_ptrace
+from resident import Resident, code_of, differences, need_ptrace
 from truth import read_sites, read_truth
 
 
@@ -30,24 +29,6 @@ def resident(target, tmp_path):
     yield call
     for one in started:
         one.stop()
-
-
-def code_of(program):
-    """The bytes of the program's own code, as they are in its memory."""
-    path = f"/proc/{program.pid}/exe"
-    own = str(pathlib.Path(path).readlink())
-    ranges = [
-        [int(n, 16) for n in line.split()[0].split("-")]
-        for line in program.mappings()
-        if line.endswith(own) and line.split()[1].startswith("r-x")
-    ]
-    with open(f"/proc/{program.pid}/mem", "rb") as memory:
-        pieces = []
-        for start, end in ranges:
-            memory.seek(start)
-            pieces.append(memory.read(end - start))
-    assert pieces
-    return pieces
 
 
 @POSITIONS

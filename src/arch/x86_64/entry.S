@@ -62,6 +62,7 @@
     ENTRY hs_entry_valloc,         hs_slow_valloc,         %rsi
     ENTRY hs_entry_pvalloc,        hs_slow_pvalloc,        %rsi
     ENTRY hs_entry_new,            hs_slow_new,            %r8
+    ENTRY hs_entry_own,            hs_slow_own,            %r9
 
 /*
  * syscall(), as the program calls it. It can have seven arguments, and the last is on the stack; with fewer, that

@@ -1,0 +1,245 @@
+/*
+ * The hooks of private allocators, by kinds. See own_hooks.h.
+ */
+#include "client/own_hooks.h"
+
+#include <stddef.h>
+
+#include "client/filter.h"
+#include "client/live.h"
+#include "client/probe.h"
+#include "client/record.h"
+#include "client/sampler.h"
+#include "fmt/allocator_functions.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+/* Arguments that a function does not have are passed on as whatever is in their registers. */
+typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+struct hs_own_hook {
+    own_fn real;
+    enum hs_function_kind kind;
+    bool does_call; /* other hooked ones: see probe.h */
+};
+
+/* --- slow ------------------------------------------------------------------------------------------ */
+
+static bool is_resize(enum hs_function_kind kind)
+{
+    return kind == HS_FUNCTION_EXPAND || kind == HS_FUNCTION_RESIZE ||
+           kind == HS_FUNCTION_RESIZE_FREE || kind == HS_FUNCTION_RESIZE_COUNT ||
+           kind == HS_FUNCTION_RESIZE_LAST || kind == HS_FUNCTION_GROW;
+}
+
+/* What is asked for. The hot half has seen that products do not overflow. */
+static uint64_t wanted_bytes(enum hs_function_kind kind, const uint64_t args[4])
+{
+    switch (kind) {
+    case HS_FUNCTION_SIZE:
+        return args[0];
+    case HS_FUNCTION_COUNT_SIZE:
+        return args[0] * args[1];
+    case HS_FUNCTION_OUT:
+        return args[2];
+    case HS_FUNCTION_RESIZE_COUNT:
+        return args[1] * args[2];
+    case HS_FUNCTION_RESIZE_LAST:
+        return args[3];
+    default:
+        return args[1];
+    }
+}
+
+/* The block that is there now. */
+static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64_t result,
+                      uint64_t size_bytes)
+{
+    switch (kind) {
+    case HS_FUNCTION_OUT:
+        return (int)result == 0 ? *(void **)args[0] : NULL;
+    case HS_FUNCTION_GROW:
+        return result >= size_bytes ? (void *)args[0] : NULL;
+    default:
+        return (void *)result;
+    }
+}
+
+/* True: it was recorded inside, which we have just found out. */
+static bool end(const struct hs_probe *probe, struct hs_own_hook *hook, const void *ptr)
+{
+    if (hs_likely(!hs_probe_end(probe)) || probe->is_muting || !hs_live_covers((uintptr_t)ptr)) {
+        return false;
+    }
+    hs_store_relaxed(&hook->does_call, true);
+    return true;
+}
+
+uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
+                     struct hs_own_hook *hook, const struct hs_regs *regs)
+{
+    const uint64_t args[4] = { arg0, arg1, arg2, arg3 };
+    const enum hs_function_kind kind = hook->kind;
+    const uint64_t size_bytes = wanted_bytes(kind, args);
+    struct hs_probe probe;
+    struct hs_live_block removed;
+    struct hs_sample sample;
+    bool was_recorded =
+        is_resize(kind) && hs_filter_test(arg0) && hs_record_free((void *)arg0, &removed);
+    hs_probe_begin(&probe, hs_load_relaxed(&hook->does_call) ? HS_PROBE_MUTE : HS_PROBE_WATCH);
+    uint64_t result = hook->real(arg0, arg1, arg2, arg3, 0, 0);
+    void *ptr = block_of(kind, args, result, size_bytes);
+    bool is_recorded = end(&probe, hook, ptr);
+    if (!ptr && was_recorded && size_bytes > 0 && kind != HS_FUNCTION_RESIZE_FREE) {
+        hs_record_put_back(&removed);
+    }
+    if (!is_recorded && hs_sampler_hit(size_bytes, &sample) && ptr) {
+        hs_record_alloc(ptr, size_bytes, &sample, regs);
+    }
+    return result;
+}
+
+static HS_COLD void forget(uint64_t ptr)
+{
+    hs_record_free((void *)ptr, NULL);
+}
+
+/* Where the old block is among the arguments of what is not followed; NULL: there is none. */
+static inline const void *moved_block(enum hs_function_kind kind, uint64_t arg0, uint64_t arg1)
+{
+    if (kind == HS_FUNCTION_MOVE_AT) {
+        return arg0 ? *(void **)arg0 : NULL;
+    }
+    return (const void *)(kind == HS_FUNCTION_MOVE_SECOND ? arg1 : arg0);
+}
+
+static HS_COLD uint64_t move(const struct hs_own_hook *hook, const uint64_t args[6])
+{
+    struct hs_live_block removed;
+    bool was_recorded = hs_record_free(moved_block(hook->kind, args[0], args[1]), &removed);
+    uint64_t result = hook->real(args[0], args[1], args[2], args[3], args[4], args[5]);
+    bool has_failed = hook->kind == HS_FUNCTION_MOVE_AT ? (int)result != 0 : result == 0;
+    if (has_failed && was_recorded) {
+        hs_record_put_back(&removed);
+    }
+    return result;
+}
+
+/* --- hot ------------------------------------------------------------------------------------------- */
+
+#define ARGS                                                                                       \
+    uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, uint64_t arg4, uint64_t arg5
+#define PASSED arg0, arg1, arg2, arg3, arg4, arg5
+
+/* `size_bytes` more; `old`: instead of this block, or 0. */
+static inline __attribute__((always_inline)) uint64_t
+own_take(struct hs_own_hook *hook, uint64_t size_bytes, uint64_t old, ARGS)
+{
+    if (hs_likely(old == 0 || !hs_filter_test(old)) && !hs_load_relaxed(&hook->does_call) &&
+        hs_likely(hs_sampler_drop(size_bytes))) {
+        return hook->real(PASSED);
+    }
+    return hs_entry_own(arg0, arg1, arg2, arg3, hook);
+}
+
+static inline __attribute__((always_inline)) uint64_t
+own_take_many(struct hs_own_hook *hook, uint64_t count, uint64_t size_bytes, uint64_t old, ARGS)
+{
+    uint64_t total_bytes;
+    if (hs_unlikely(__builtin_mul_overflow(count, size_bytes, &total_bytes))) {
+        return hook->real(PASSED);
+    }
+    return own_take(hook, total_bytes, old, PASSED);
+}
+
+static inline __attribute__((always_inline)) uint64_t own_free(const struct hs_own_hook *hook, ARGS)
+{
+    if (hs_unlikely(hs_filter_test(arg0))) {
+        forget(arg0);
+    }
+    return hook->real(PASSED);
+}
+
+static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_own_hook *hook,
+                                                               enum hs_function_kind kind, ARGS)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)moved_block(kind, arg0, arg1)))) {
+        return move(hook, (const uint64_t[6]){ PASSED });
+    }
+    return hook->real(PASSED);
+}
+
+/* `kind` is known to the compiler. */
+static inline __attribute__((always_inline)) uint64_t own_hot(struct hs_own_hook *hook,
+                                                              enum hs_function_kind kind, ARGS)
+{
+    switch (kind) {
+    case HS_FUNCTION_SIZE:
+        return own_take(hook, arg0, 0, PASSED);
+    case HS_FUNCTION_ALIGN_SIZE:
+        return own_take(hook, arg1, 0, PASSED);
+    case HS_FUNCTION_COUNT_SIZE:
+        return own_take_many(hook, arg0, arg1, 0, PASSED);
+    case HS_FUNCTION_OUT:
+        return own_take(hook, arg2, 0, PASSED);
+    case HS_FUNCTION_EXPAND:
+    case HS_FUNCTION_RESIZE:
+    case HS_FUNCTION_RESIZE_FREE:
+    case HS_FUNCTION_GROW:
+        return own_take(hook, arg1, arg0, PASSED);
+    case HS_FUNCTION_RESIZE_COUNT:
+        return own_take_many(hook, arg1, arg2, arg0, PASSED);
+    case HS_FUNCTION_RESIZE_LAST:
+        return own_take(hook, arg3, arg0, PASSED);
+    case HS_FUNCTION_FREE:
+        return own_free(hook, PASSED);
+    default:
+        return own_move(hook, kind, PASSED);
+    }
+}
+
+/* --- some of each ---------------------------------------------------------------------------------- */
+
+#define HOOK(name, its_kind)                                                                       \
+    static struct hs_own_hook its_##name = { .kind = HS_FUNCTION_##its_kind };                     \
+    static uint64_t hook_##name(ARGS)                                                              \
+    {                                                                                              \
+        return own_hot(&its_##name, HS_FUNCTION_##its_kind, PASSED);                               \
+    }
+#define HOOK_OF_FIRST(name, kind, whose)  HOOK(first_##name, kind)
+#define HOOK_OF_SECOND(name, kind, whose) HOOK(second_##name, kind)
+
+HS_ALLOCATOR_FUNCTIONS(HOOK_OF_FIRST)
+HS_ALLOCATOR_FUNCTIONS(HOOK_OF_SECOND)
+
+#define ENTER_FIRST(name, kind, whose)  &its_first_##name,
+#define ENTER_SECOND(name, kind, whose) &its_second_##name,
+static struct hs_own_hook *const own_hooks[] = { HS_ALLOCATOR_FUNCTIONS(ENTER_FIRST)
+                                                     HS_ALLOCATOR_FUNCTIONS(ENTER_SECOND) };
+
+/* Read from outside: HS_OWN_HOOKS_SYMBOL. */
+struct own_hooks_v1 {
+    uint64_t count;
+    own_fn hooks[HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT];
+};
+
+extern const struct own_hooks_v1 heapscope_own_hooks_v1;
+
+#define ADDRESS_OF_FIRST(name, kind, whose)  hook_first_##name,
+#define ADDRESS_OF_SECOND(name, kind, whose) hook_second_##name,
+HS_EXPORT const struct own_hooks_v1 heapscope_own_hooks_v1 = {
+    .count = HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
+    .hooks = { HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_FIRST) HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_SECOND) }
+};
+
+_Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
+               "one of each, twice");
+
+bool hs_own_hooks_set(uint32_t number, uint64_t real_va)
+{
+    if (number >= HS_COUNT_OF(own_hooks)) {
+        return false;
+    }
+    hs_store_relaxed(&own_hooks[number]->real, (own_fn)real_va);
+    return true;
+}
