@@ -12,6 +12,14 @@ static void wait_for_ever(void)
     }
 }
 
+/* Has the same time passed in both clocks, but for what the machine's owner took of it? */
+static bool do_agree(const struct hs_wait_clock *first, const struct hs_wait_clock *second)
+{
+    int64_t by_sched = (int64_t)(second->waited_ns - first->waited_ns);
+    int64_t by_clock = (int64_t)(second->looked_ns - first->looked_ns);
+    return by_sched > by_clock - 100000000 && by_sched < by_clock + 20000000;
+}
+
 static void test_waiting(void **state)
 {
     struct hs_wait wait;
@@ -25,14 +33,16 @@ static void test_waiting(void **state)
         print_message("the kernel does not tell when a thread last ran: skipped\n");
         skip();
     }
-    nanosleep(&pause, NULL);
-    hs_wait_clock_read(pid, pid, &second);
-    assert_true(second.is_known);
-    assert_int_equal(second.sleep_count, first.sleep_count);
-    /* In both clocks the same time has passed, but for what the machine's owner took of it. */
-    int64_t by_sched = (int64_t)(second.waited_ns - first.waited_ns);
-    int64_t by_clock = (int64_t)(second.looked_ns - first.looked_ns);
-    assert_true(by_sched > by_clock - 100000000 && by_sched < by_clock + 20000000);
+    bool is_right = false;
+    for (int i = 0; !is_right && i < 10; i++) { /* it may take much, at times */
+        hs_wait_clock_read(pid, pid, &first);
+        nanosleep(&pause, NULL);
+        hs_wait_clock_read(pid, pid, &second);
+        assert_true(second.is_known);
+        assert_int_equal(second.sleep_count, first.sleep_count);
+        is_right = do_agree(&first, &second);
+    }
+    assert_true(is_right);
     /* It has not been stopped for us in between, so nothing is confirmed. */
     hs_wait_clock_confirm(&second, pid, pid);
     assert_false(second.is_known);
