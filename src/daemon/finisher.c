@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,38 @@
 #include "profile/load.h"
 #include "profile/symbolize.h"
 #include "util/write_all.h"
+
+/* --- taking turns --------------------------------------------------------------------------------------- */
+
+#define AT_WORK_MIN 2L
+
+/* Who works holds the lock of one of its bytes; the kernel lets go of it when he ends, however that comes. -1: there is
+ * none yet, or none to be had, and then nobody waits. */
+static int turns_fd = -1;
+
+static bool take_turn(off_t turn, int command)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = turn, .l_len = 1 };
+    int r;
+    do {
+        r = fcntl(turns_fd, command, &lock);
+    } while (r != 0 && errno == EINTR);
+    return r == 0;
+}
+
+static void wait_for_turn(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    count = count > AT_WORK_MIN ? count : AT_WORK_MIN;
+    for (long i = 0; i < count; i++) {
+        if (turns_fd < 0 || take_turn(i, F_SETLK)) {
+            return;
+        }
+    }
+    take_turn(getpid() % count, F_SETLKW);
+}
+
+/* --- the end of an order -------------------------------------------------------------------------------- */
 
 /* Is what has the temporary name still the file that we wrote? */
 static bool is_in_place(const struct hs_order *order)
@@ -51,6 +84,7 @@ static int finish(struct hs_order *order)
         }
         return -ENODATA;
     }
+    wait_for_turn();
     want_names_before(order);
     r = hs_session_finish(order->session);
     if (!is_in_place(order)) {
@@ -68,7 +102,7 @@ static int finish(struct hs_order *order)
 
 static void __attribute__((noreturn)) run(struct hs_order *order, int result_fd)
 {
-    const int kept[] = { order->file_fd, order->folder_fd, order->about_fd, result_fd };
+    const int kept[] = { order->file_fd, order->folder_fd, order->about_fd, result_fd, turns_fd };
     hs_worker_settle(kept, HS_COUNT_OF(kept));
     if (!hs_heritage_lock_order(order)) {
         _exit(1); /* the daemon is gone, and another one has begun to finish it */
@@ -82,6 +116,9 @@ static void __attribute__((noreturn)) run(struct hs_order *order, int result_fd)
 int hs_finisher_start(struct hs_order *order)
 {
     int ends[2];
+    if (turns_fd < 0) {
+        turns_fd = memfd_create("turns", MFD_CLOEXEC);
+    }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -errno;
     }

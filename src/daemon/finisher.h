@@ -3,8 +3,11 @@
  *
  * A fork of the daemon, so that it has the session as it is, while the daemon goes on. It gives up all rights
  * but those of the user who gave the order before it does anything: names are read from files that profiled
- * programs name, and the folder is the user's. It keeps no descriptor but the three it needs; a daemon that
+ * programs name, and the folder is the user's. It keeps no descriptor but those it needs; a daemon that
  * comes after ours must not find our socket alive.
+ *
+ * Sessions may end all at once: of their finishers as many work as there are processors, at least two, and the others
+ * wait for one of these to end. Each holds the symbols of all its programs in memory.
  *
  * Threads   one.
  * Fails     -errno of pipe and fork; all else is told through the pipe, or by its end.

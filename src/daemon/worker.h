@@ -7,7 +7,7 @@
 
 #include "daemon/order.h"
 
-#define HS_WORKER_FDS_MAX 4U
+#define HS_WORKER_FDS_MAX 5U
 
 /* All but these (-1: none; at most HS_WORKER_FDS_MAX) and the standard ones. */
 void hs_worker_close_others(const int *fds, size_t count);

@@ -3,6 +3,7 @@
 What it costs is printed (pytest -s), and in docs/PERFORMANCE.md.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -111,12 +112,36 @@ def begin_sessions(daemon, pids, who):
     return files
 
 
+def turns_inode(daemon):
+    """Of the file of which each that works on a session's end has locked a byte; None: there is none yet."""
+    for fd in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if fd.readlink().name.startswith("memfd:turns"):
+                return str(fd.stat().st_ino)
+    return None
+
+
+def finishers(daemon):
+    """How many of the daemon's have their turn, how many wait for it."""
+    inode = turns_inode(daemon)
+    # "7: POSIX ADVISORY WRITE 4711 00:01:77 0 0"; who waits has an arrow behind the number
+    locks = [line for line in pathlib.Path("/proc/locks").read_text().splitlines() if f":{inode} " in line]
+    waiting = sum("->" in line for line in locks)
+    return len(locks) - waiting, waiting
+
+
 def stop_all_at_once(daemon, pids, who):
+    """How many worked on the files at the same time, at most, and how many waited for that."""
     command = [daemon.dist / "bin" / "heapscope", "stop", "-q"]
     stops = [subprocess.Popen([*command, f"of-{pid}"], env=clean_env(**daemon.env), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, **who) for pid in pids]
+    seen = [(0, 0)]
+    while any(stop.poll() is None for stop in stops):
+        seen.append(finishers(daemon))
+        time.sleep(0.002)
     said = [stop.communicate(timeout=120)[1] for stop in stops]
     assert [(stop.returncode, text) for stop, text in zip(stops, said) if stop.returncode] == []
+    return max(working for working, _ in seen), max(waiting for _, waiting in seen)
 
 
 @pytest.mark.parametrize("idle_s", [1, pytest.param(20, marks=pytest.mark.slow)])
@@ -152,9 +177,11 @@ def test_500_programs_and_100_sessions(crowded, report, idle_s):
     assert recorded < 0.05
 
     costs = Costs(daemon)
-    stop_all_at_once(daemon, pids, who)
+    working, waiting = stop_all_at_once(daemon, pids, who)
     on_clock, of_cpu = costs.since()
-    print(f"{SESSIONS} sessions stopped at once: files after {on_clock:.2f} s, {of_cpu * 1000:.0f} ms of the daemon")
+    print(f"{SESSIONS} sessions stopped at once: files after {on_clock:.2f} s, {of_cpu * 1000:.0f} ms of the daemon; "
+          f"{working} worked on them at a time, {waiting} waited")
+    assert 1 <= working <= max(2, os.cpu_count()) and waiting > 0
     for pid, file in zip(pids, files):
         data = report(file, "--top", "all")
         assert [p["pid"] for p in data["processes"]] == [pid]
