@@ -60,9 +60,10 @@ enum hs_inject_error {
     HS_INJECT_NOT_DUMPABLE,
     HS_INJECT_YAMA, /* detail: the value of ptrace_scope */
     HS_INJECT_NO_CAPABILITY,
-    HS_INJECT_OUR_SANDBOX,   /* we are under a seccomp filter ourselves */
-    HS_INJECT_NOT_PERMITTED, /* and we do not know why */
-    HS_INJECT_TRACED,        /* detail: by whom */
+    HS_INJECT_NO_FILE_RIGHTS, /* to what /proc keeps of another user's process */
+    HS_INJECT_OUR_SANDBOX,    /* we are under a seccomp filter ourselves */
+    HS_INJECT_NOT_PERMITTED,  /* and we do not know why */
+    HS_INJECT_TRACED,         /* detail: by whom */
     /* Not now. */
     HS_INJECT_STOPPED,
     HS_INJECT_FROZEN,

@@ -23,9 +23,10 @@
 #include "rt/base.h"
 #include "util/proc.h"
 
-#define STATUS_BYTES       8192U
-#define CAP_SYS_PTRACE_BIT 19
-#define CAP_SYS_ADMIN_BIT  21
+#define STATUS_BYTES         8192U
+#define CAP_DAC_OVERRIDE_BIT 1
+#define CAP_SYS_PTRACE_BIT   19
+#define CAP_SYS_ADMIN_BIT    21
 
 /* The text behind "KEY:" of a /proc/.../status; NULL: no such line. */
 static const char *find_line(const char *text, const char *key)
@@ -340,6 +341,10 @@ int hs_inject_check_refusal(pid_t pid, int error, char *detail)
     if (!has_cap) {
         /* The same user, but the process has rights that we lack, or lives in another user namespace. */
         return HS_INJECT_NO_CAPABILITY;
+    }
+    if (error == EACCES && !is_same_user &&
+        (find_number(own, "CapEff", 16) >> CAP_DAC_OVERRIDE_BIT & 1) == 0) {
+        return HS_INJECT_NO_FILE_RIGHTS;
     }
     snprintf(detail, HS_INJECT_DETAIL_BYTES, "%s", strerror(error));
     return HS_INJECT_NOT_PERMITTED;

@@ -39,6 +39,9 @@ static const char *const words[HS_INJECT_ERROR_N] = {
                        "attach as root, or set kernel.yama.ptrace_scope to 0",
     [HS_INJECT_NO_CAPABILITY] = "it has rights that we lack; attach with the capability "
                                 "CAP_SYS_PTRACE, in its user namespace",
+    [HS_INJECT_NO_FILE_RIGHTS] =
+        "what /proc keeps of it is another user's; with CAP_SYS_PTRACE alone that is closed: "
+        "attach with the capability CAP_DAC_OVERRIDE, too, or as root",
     [HS_INJECT_OUR_SANDBOX] =
         "the sandbox that we run in does not allow tracing; in a container, add "
         "the capability SYS_PTRACE, or attach from outside",

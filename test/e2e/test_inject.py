@@ -609,6 +609,16 @@ def test_other_user(inject, sleepers):
         assert "another user" in inject(program.pid, "injected", "-u", 65534)["words"]
 
 
+def test_other_user_with_half_the_rights(inject, sleepers):
+    needs_root()
+    some = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with running([sleepers, "nanosleep", "3000"]) as program:
+        said = inject(program.pid, prefix=[*some, "--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"])
+        assert "CAP_DAC_OVERRIDE" in said["words"], said
+        both = "+sys_ptrace,+dac_override"
+        assert_called(inject(program.pid, prefix=[*some, f"--inh-caps={both}", f"--ambient-caps={both}"]))
+
+
 def test_not_dumpable(inject, sleepers, tmp_path):
     needs_root()
     shutil.copy(sleepers, tmp_path / "program")
