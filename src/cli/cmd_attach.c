@@ -121,8 +121,9 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
                         it->entry_count, it->thread_count, (double)it->all_stopped_ns / 1e6);
     }
     if (it->left_count > 0) {
-        hs_message_info("%u calls lead to another allocator than malloc's own, and are not seen",
-                        it->left_count);
+        bool is_one = it->left_count == 1;
+        hs_message_info("%u call%s to another allocator than malloc's own, and %s not seen",
+                        it->left_count, is_one ? " leads" : "s lead", is_one ? "is" : "are");
     }
 }
 
