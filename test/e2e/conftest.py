@@ -179,13 +179,19 @@ def exact(run, target, tmp_path):
 
 
 @pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    """`heapscoped` on a socket of its own, with commands and programs: see daemon.py."""
+def daemon_class():
+    """What `daemon` is; a file of tests may have one of its own."""
     from daemon import Daemon  # which needs what is above
 
+    return Daemon
+
+
+@pytest.fixture
+def daemon(daemon_class, dist, heapscope, report, tmp_path):
+    """`heapscoped` on a socket of its own, with commands and programs: see daemon.py."""
     folder = tmp_path / "daemon"
     folder.mkdir()
-    daemon = Daemon(dist, heapscope, report, folder)
+    daemon = daemon_class(dist, heapscope, report, folder)
     yield daemon
     daemon.stop_all()
 

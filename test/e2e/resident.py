@@ -66,6 +66,18 @@ class Resident:
         self.process.wait()
 
 
+def leave_to_itself(program, attach):
+    """A session on it is killed; it works on, its functions changed. The bytes of its code from before."""
+    code = code_of(program)
+    session = attach(program.pid)
+    assert session.is_recording, session.said
+    session.process.kill()
+    session.process.communicate()
+    program.tell("work")
+    assert code_of(program) != code
+    return code
+
+
 def code_of(program):
     """The bytes of the program's own code, as they are in its memory."""
     path = f"/proc/{program.pid}/exe"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from injecting import running
 from own_allocators import ALL, POSITIONS, flags_of
-from resident import Resident, code_of, differences, need_ptrace
+from resident import Resident, code_of, differences, leave_to_itself, need_ptrace
 from truth import read_sites, read_truth
 
 
@@ -122,13 +122,7 @@ def test_second_one_changes_nothing(resident, attach, heapscope):
 def test_after_a_killed_one(resident, attach, heapscope, how):
     """Its functions lead through the client for as long as nobody changes that; the program works."""
     program = resident("jemalloc")
-    code = code_of(program)
-    session = attach(program.pid)
-    assert session.is_recording, session.said
-    session.process.kill()
-    session.process.communicate()
-    program.tell("work")
-    assert code_of(program) != code
+    code = leave_to_itself(program, attach)
     if how == "detach":
         done = heapscope("detach", str(program.pid))
         assert done.returncode == 0, done.stderr

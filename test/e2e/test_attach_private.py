@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import ROOT, TARGETS
 from daemon import wait_until
-from resident import Resident, code_of, differences, need_ptrace
+from resident import Resident, code_of, differences, leave_to_itself, need_ptrace
 from truth import Amounts, read_sites, read_truth, truths_of_children
 
 JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.a")
@@ -216,13 +216,7 @@ def test_many_times_under_load(private, attach, kind, count):
 @pytest.mark.parametrize("how", ["detach", "attach"])
 def test_after_a_killed_one(private, attach, heapscope, report, how):
     program = private("je_")
-    code = code_of(program)
-    session = attach(program.pid)
-    assert session.is_recording, session.said
-    session.process.kill()
-    session.process.communicate()
-    program.tell("work")
-    assert code_of(program) != code
+    code = leave_to_itself(program, attach)
     if how == "detach":
         done = heapscope("detach", str(program.pid))
         assert done.returncode == 0, done.stderr

@@ -26,12 +26,8 @@ class OldClients(Daemon):
 
 
 @pytest.fixture
-def daemon(dist, heapscope, report, tmp_path):
-    folder = tmp_path / "daemon"
-    folder.mkdir()
-    daemon = OldClients(dist, heapscope, report, folder)
-    yield daemon
-    daemon.stop_all()
+def daemon_class():
+    return OldClients
 
 
 @pytest.fixture(params=CLIENTS or [None], ids=lambda path: path.name if path else "none")
