@@ -42,7 +42,7 @@ static void watch_forks(void);
 
 /* Of threads that are recording: mostly some microseconds. */
 #define QUIET_MAX_NS UINT64_C(2000000)
-/* Where the program waits. */
+/* Where the program waits, or a borrowed thread with a real-time priority, that keeps the others from their processor. */
 #define QUIET_BRIEF_NS UINT64_C(200000)
 
 /* How often a thread looks whether another one has begun, in a child: some ten milliseconds. */
@@ -300,7 +300,7 @@ int hs_lifecycle_detach(bool *ret_was_quiet)
     } else if (!has_tables || !take_state(HS_LIFE_OFF)) {
         return -ENOENT;
     }
-    *ret_was_quiet = empty_if_quiet(QUIET_MAX_NS);
+    *ret_was_quiet = empty_if_quiet(QUIET_BRIEF_NS);
     hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
     return 0;
 }

@@ -175,14 +175,21 @@ static bool fits_argument(const char *pattern, const char *argument)
     return hs_match_glob(pattern, name);
 }
 
+/* Is the kernel's name of the process this one, as far as it goes? */
+static bool is_comm_of(const struct hs_match_facts *facts, const char *name)
+{
+    size_t comm_bytes = facts->comm ? strlen(facts->comm) : 0;
+    return comm_bytes > 0 && strncmp(name, facts->comm, comm_bytes) == 0 &&
+           (name[comm_bytes] == '\0' || comm_bytes >= HS_COMM_BYTES_MAX);
+}
+
 /* The program of a process that wrote a title over its arguments: the first word ("redis-server *:6379", "nginx: master
  * process"), if the kernel's name of the process is the same, as far as it goes. False: this is no title. */
 static bool find_titled(const struct hs_match_facts *facts, const char *argument, char *ret_name,
                         size_t name_bytes)
 {
     size_t bytes = strcspn(argument, " ");
-    size_t comm_bytes = facts->comm ? strlen(facts->comm) : 0;
-    if (argument[bytes] == '\0' || comm_bytes == 0) {
+    if (argument[bytes] == '\0') {
         return false;
     }
     bytes -= bytes > 0 && argument[bytes - 1] == ':';
@@ -191,8 +198,18 @@ static bool find_titled(const struct hs_match_facts *facts, const char *argument
         start--;
     }
     copy_text(argument + start, bytes - start, ret_name, name_bytes);
-    return strncmp(ret_name, facts->comm, comm_bytes) == 0 &&
-           (ret_name[comm_bytes] == '\0' || comm_bytes >= HS_COMM_BYTES_MAX);
+    return is_comm_of(facts, ret_name);
+}
+
+/* The script of a process that was started by the script's own name: #! made its interpreter the first argument. */
+static bool find_script(const struct hs_match_facts *facts, char *ret_name, size_t name_bytes)
+{
+    char path[HS_ARGUMENT_BYTES];
+    hs_match_script(facts->cmdline, facts->cmdline_bytes, path, sizeof(path));
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    copy_text(base, strlen(base), ret_name, name_bytes);
+    return ret_name[0] != '\0' && is_comm_of(facts, ret_name);
 }
 
 bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
@@ -250,7 +267,8 @@ void hs_match_display(const struct hs_match_facts *facts, char *ret_name, size_t
 {
     char argument[HS_ARGUMENT_BYTES];
     hs_match_argument(facts->cmdline, facts->cmdline_bytes, 0, argument, sizeof(argument));
-    if (!find_titled(facts, argument, ret_name, name_bytes)) {
+    if (!find_titled(facts, argument, ret_name, name_bytes) &&
+        !find_script(facts, ret_name, name_bytes)) {
         hs_match_normalize(argument, ret_name, name_bytes);
     }
     if (ret_name[0] == '\0') {

@@ -62,5 +62,5 @@ bool hs_match_running(const struct hs_match *match, const struct hs_match_facts 
 /* Can a process that is not there yet be meant? */
 bool hs_match_waits(const struct hs_match *match);
 
-/* What to call a process in a line of text: its normalised name, else comm, else "?". */
+/* What to call a process in a line of text: its script, where it was started by that name, or its normalised name, else comm, else "?". */
 void hs_match_display(const struct hs_match_facts *facts, char *ret_name, size_t name_bytes);

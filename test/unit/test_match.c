@@ -207,6 +207,20 @@ static void test_titles(void **state)
     }
 }
 
+static void test_scripts_by_their_own_name(void **state)
+{
+    (void)state;
+    char text[64];
+    const struct hs_match_facts service = {
+        CMDLINE("/usr/bin/python3\0/usr/bin/gunicorn\0-w\0002\0app"), .comm = "gunicorn"
+    };
+    hs_match_display(&service, text, sizeof(text));
+    assert_string_equal(text, "gunicorn");
+    const struct hs_match_facts lent = { CMDLINE("python3\0app.py"), .comm = "python3" };
+    hs_match_display(&lent, text, sizeof(text));
+    assert_string_equal(text, "python3");
+}
+
 static void test_what_a_session_means(void **state)
 {
     (void)state;
@@ -240,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_names_of_processes),
         cmocka_unit_test(test_strange_command_lines),
         cmocka_unit_test(test_titles),
+        cmocka_unit_test(test_scripts_by_their_own_name),
         cmocka_unit_test(test_what_a_session_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
