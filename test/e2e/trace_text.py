@@ -20,11 +20,10 @@ COARSE, MONOTONIC, BOOTTIME, REALTIME = 4, 3, 6, 1
 @functools.lru_cache
 def trace_tool():
     """Path of trace_tool.c, built with the sources it needs: once for each state of these."""
-    protos = ["heapscope", "perfetto"]
+    protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
-    sources += [ROOT / "src/profile" / f"{n}.c" for n in (
-        "builder", "builder_dumps", "load", "load_ours", "load_samples", "load_tables", "loss", "margin",
-        "profile")]
+    for names in ("builder*.c", "load*.c", "loss.c", "margin.c", "profile.c"):
+        sources += sorted((ROOT / "src/profile").glob(names))
     sources += sorted(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), ROOT / "test/unit/snapshot_fixture.h"]
     for layer in ("fmt", "rt", "trace", "profile", "util"):
