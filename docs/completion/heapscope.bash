@@ -83,12 +83,12 @@ _heapscope()
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
-            options+=' --dump-above --allocator --no-follow --no-symbolize --no-compress --top'
+            options+=' --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
-            options+=' --dump-at-max --dump-above --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         stop)

@@ -57,19 +57,23 @@ static int check_allocator(const struct hs_opts_spec *spec, const char *prefix)
                    : hs_args_fail(spec, "'%s' is not what names of functions begin with", prefix);
 }
 
+static const struct hs_attach_options defaults = {
+    .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
+                  .is_taking_running = true,
+                  .is_any_uid = true,
+                  .is_symbolizing = true,
+                  .is_compressing = true },
+    .is_following = true,
+    .stack_count = 3,
+};
+
 int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret_options)
 {
     struct hs_attach_options *o = ret_options;
     struct hs_session_settings *s = &o->settings;
     struct hs_opt_list names = { 0 };
     struct hs_budget_opts budget = { 0 };
-    *o = (struct hs_attach_options){ .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
-                                                   .is_taking_running = true,
-                                                   .is_any_uid = true,
-                                                   .is_symbolizing = true,
-                                                   .is_compressing = true },
-                                     .is_following = true,
-                                     .stack_count = 3 };
+    *o = defaults;
     const struct hs_opt options[] = {
         HS_OPT_LIST('n', "name", "NAME", &names,
                     "processes of this name, or glob; may be given more than once"),
@@ -85,6 +89,8 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
             "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are known; 'none': leave it out"),
         HS_OPT_FLAG('q', "quiet", &o->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
+        HS_OPT_FLAG(0, "children", &s->is_taking_children,
+                    "also the children that they have, and theirs"),
         HS_OPT_FLAG_OFF(0, "no-follow", &o->is_following,
                         "leave alone the children they fork, and programs they execute"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),

@@ -40,7 +40,7 @@ struct start {
     const char *output;
     const char *session;
     bool is_all, is_quiet;
-    bool is_taking_startup, is_taking_running, is_symbolizing, is_compressing;
+    bool is_taking_startup, is_taking_running, is_taking_children, is_symbolizing, is_compressing;
     struct hs_budget_opts budget;
     struct hs_budget_limits limits;
     uint64_t interval_bytes, min_anon_bytes, duration_ns;
@@ -54,7 +54,7 @@ struct start {
 
 static const struct hs_opts_spec *make_spec(struct start *s)
 {
-    static struct hs_opt options[16 + HS_BUDGET_OPTION_COUNT];
+    static struct hs_opt options[17 + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST('n', "name", "NAME", &s->names,
@@ -70,6 +70,8 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_TIME_MIN_NS,
                         HS_TIME_MAX_NS, "how long (default: until 'heapscope stop')"),
         HS_OPTS_DUMPS(&s->dumps),
+        HS_OPT_FLAG(0, "children", &s->is_taking_children,
+                    "also the children that processes have, and theirs"),
         HS_OPT_FLAG_OFF(0, "no-running", &s->is_taking_running, "leave alone what runs already"),
         HS_OPT_FLAG_OFF(0, "no-startup", &s->is_taking_startup, "leave alone what starts later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
@@ -287,6 +289,8 @@ static void fill_request(const struct start *s, const char *path, Hs__Ctl__Start
     request->interval_bytes = s->interval_bytes;
     request->is_without_startup = !s->is_taking_startup;
     request->is_without_running = !s->is_taking_running;
+    request->has_is_taking_children = true;
+    request->is_taking_children = s->is_taking_children;
     request->is_without_names = !s->is_symbolizing;
     request->is_dumping_at_peak = s->dumps.is_at_peak;
     request->has_dump_above_bytes = request->has_dump_every_ns = request->has_dump_phase_ns =

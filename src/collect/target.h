@@ -62,6 +62,7 @@ struct hs_target {
     bool is_dormant;          /* it records nothing */
     bool has_recorded;        /* it did, in a session that is over */
     bool is_late;             /* forked from a process that was not recorded from its start */
+    bool are_children_taken;  /* of its owner: those that it had were looked for */
     /* Set when a session began after the process did: what was before is not in it. */
     uint64_t session_start_ns;       /* CLOCK_MONOTONIC; 0: since the process began to record */
     uint64_t session_interval_bytes; /* 0: as the region says */

@@ -406,6 +406,8 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
 uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
 {
     hs_registry_turn(&hub->registry, now_ns);
+    bool is_again = hs_hub_take_children(hub, now_ns); /* and then perhaps theirs */
     uint64_t next_ns = keep_time(hub, now_ns);
+    next_ns = is_again ? now_ns : next_ns;
     return hs_hub_is_deaf(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
 }

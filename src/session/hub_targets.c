@@ -301,6 +301,12 @@ static void take_pid(const struct taking *taking, pid_t pid)
     }
 }
 
+void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns)
+{
+    const struct taking taking = { .hub = hub, .session = session, .now_ns = now_ns };
+    take_pid(&taking, pid);
+}
+
 /* By name: whoever is in /proc. */
 static void take_all(const struct taking *taking)
 {
@@ -379,6 +385,7 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
     struct hs_session *session = hub->heir->session;
     struct hs_process_facts facts;
     hs_target_restore(target, hub->heir->state);
+    target->are_children_taken = true;
     hs_process_facts_of_target(target, &facts);
     if (session && !target->is_dormant &&
         hs_hub_may_have(hub, session, &facts, target, clock_ns())) {
@@ -423,13 +430,12 @@ void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
 
 void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    const struct taking taking = { .hub = hub, .session = target->owner, .now_ns = now_ns };
+    struct hs_session *session = target->owner;
     pid_t pid = target->pid;
     hs_registry_end(&hub->registry, pid, now_ns, HS_EXIT_EXECUTED, 0);
-    take_pid(&taking, pid);
-    if (!hs_registry_find(&hub->registry, pid) &&
-        !hs_pid_list_has(&taking.session->expected, pid)) {
-        hs_pid_list_drop(&taking.session->seen, pid); /* not to be waited for */
+    hs_hub_take_pid(hub, session, pid, now_ns);
+    if (!hs_registry_find(&hub->registry, pid) && !hs_pid_list_has(&session->expected, pid)) {
+        hs_pid_list_drop(&session->seen, pid); /* not to be waited for */
     }
 }
 

@@ -17,6 +17,11 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target);
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx);
 
+/* A running process that the session means: taken over, or attached to. */
+void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns);
+/* hub_children.c: children of those that were taken, if their session asks for them. Has anybody been looked at? */
+bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns);
+
 /* hub_judge.c: may this session have the process? `target` NULL: it would be attached to. */
 enum hs_refusal hs_hub_judge(const struct hs_hub *hub, const struct hs_session *session,
                              const struct hs_process_facts *facts, struct hs_target *target,

@@ -46,6 +46,8 @@ struct hs_session_settings {
     uint64_t interval_bytes;
     bool is_taking_startup; /* programs that start while it runs */
     bool is_taking_running; /* processes that run when it starts */
+    bool
+        is_taking_children; /* and children that a process had when recording of it began, and theirs */
     bool is_symbolizing;
     bool is_compressing;
     struct hs_dump_wishes dumps; /* besides that at the end */
