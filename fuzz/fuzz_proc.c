@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "util/proc.h"
+#include "util/proc_counters.h"
 #include "util/proc_maps.h"
+#include "util/proc_smaps.h"
+#include "util/proc_system.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,6 +25,45 @@ static void read_maps(const char *text, size_t size)
             abort();
         }
     }
+}
+
+static void read_counters(const char *text, size_t size)
+{
+    struct hs_counters counters = { 0 };
+    struct hs_proc_identity identity = { 0 };
+    struct hs_meminfo meminfo;
+    struct hs_pressures pressures = { 0 };
+    hs_counters_parse_status(text, size, &counters, &identity);
+    hs_counters_parse_stat(text, size, 10000000, &counters, &identity);
+    hs_counters_parse_oom_score_adj(text, size, &counters);
+    hs_counters_parse_rollup(text, size, &counters);
+    hs_meminfo_parse(text, size, &meminfo);
+    hs_pressure_parse(text, size, HS_PRESSURE_MEMORY_SOME, &pressures);
+    if (identity.nspid_count > HS_NSPIDS_MAX || counters.has_mask >> HS_COUNTER_N != 0) {
+        abort();
+    }
+}
+
+/* In pieces, it must come to the same as in one. */
+static void read_smaps(const char *text, size_t size)
+{
+    struct hs_proc_smaps_sums one = { 0 }, pieces = { 0 };
+    size_t step = size > 0 ? (uint8_t)text[0] % 7 + 1U : 1;
+    hs_proc_smaps_add(&one, text, size);
+    for (size_t at = 0; at < size; at += step) {
+        hs_proc_smaps_add(&pieces, text + at, size - at < step ? size - at : step);
+    }
+    if (one.row_count != pieces.row_count || one.row_count > HS_PROC_SMAPS_ROWS_MAX) {
+        abort();
+    }
+    for (uint32_t i = 0; i < one.row_count; i++) {
+        if (memcmp(one.rows[i].kb, pieces.rows[i].kb, sizeof(one.rows[i].kb)) != 0 ||
+            strcmp(hs_proc_smaps_name(&one, i), hs_proc_smaps_name(&pieces, i)) != 0) {
+            abort();
+        }
+    }
+    hs_proc_smaps_deinit(&one);
+    hs_proc_smaps_deinit(&pieces);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -41,6 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hs_proc_parse_comm(text, size, comm, sizeof(comm));
     hs_proc_join_cmdline(text, size, line, sizeof(line));
     read_maps(text, size);
+    read_counters(text, size);
+    read_smaps(text, size);
     hs_proc_find_env(text, size, "A", comm, sizeof(comm));
     if (strlen(comm) >= sizeof(comm) || strlen(line) >= sizeof(line)) {
         abort();

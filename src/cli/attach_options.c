@@ -10,6 +10,7 @@
 #include "cli/budget_opts.h"
 #include "cli/dump_options.h"
 #include "cli/message.h"
+#include "cli/source_opts.h"
 #include "collect/allocator_names.h"
 #include "util/parse.h"
 
@@ -73,6 +74,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     struct hs_session_settings *s = &o->settings;
     struct hs_opt_list names = { 0 };
     struct hs_budget_opts budget = { 0 };
+    struct hs_source_opts sources = { 0 };
     *o = defaults;
     const struct hs_opt options[] = {
         HS_OPT_LIST('n', "name", "NAME", &names,
@@ -95,6 +97,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
                         "leave alone the children they fork, and programs they execute"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
+        HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &o->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
@@ -114,6 +117,9 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     if (status == HS_ARGS_GO_ON) {
         hs_message_set_quiet(o->is_quiet);
         status = hs_budget_opts_take(&spec, &budget, &s->limits);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status = hs_source_opts_take(&spec, &sources, &s->sources);
     }
     if (status == HS_ARGS_GO_ON) {
         status = check_allocator(&spec, o->allocator);

@@ -27,6 +27,7 @@
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/run_words.h"
+#include "cli/source_opts.h"
 #include "collect/collector.h"
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
@@ -56,6 +57,7 @@ struct run {
     char default_path[160];
     struct hs_run_file file;
     struct hs_trace_writer *writer;
+    struct hs_sources *sources;
     struct hs_symbol_wanted wanted;
     struct hs_collector *collector;
     struct hs_desk desk;
@@ -66,6 +68,7 @@ struct run {
 static int parse(struct run *run, int argc, char **argv)
 {
     struct hs_budget_opts budget = { 0 };
+    struct hs_source_opts sources = { 0 };
     const struct hs_opt options[] = {
         HS_OPT_SIZE('i', "interval", "BYTES", &run->settings.interval_bytes, 1,
                     HS_SESSION_INTERVAL_MAX,
@@ -81,6 +84,7 @@ static int parse(struct run *run, int argc, char **argv)
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
                         "leave names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing, "write the file as it is"),
+        HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
                       "call stacks in the summary (default 3)"),
@@ -108,6 +112,9 @@ static int parse(struct run *run, int argc, char **argv)
         status = wrong ? hs_args_fail(&spec, "%s", wrong)
                        : hs_budget_opts_take(&spec, &budget, &run->limits);
     }
+    if (status == HS_ARGS_GO_ON) {
+        status = hs_source_opts_take(&spec, &sources, &run->settings.sources);
+    }
     return status;
 }
 
@@ -121,6 +128,13 @@ static void reserve_standard_fds(void)
             (void)got; /* the lowest free one: `fd` */
         }
     }
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
 /* heapscope.NAME.PID.pftrace, here, unless another name was asked for. */
@@ -147,7 +161,12 @@ static int start_file(struct run *run, pid_t pid)
     if (r == 0) {
         r = hs_trace_writer_begin(run->writer);
     }
-    if (r < 0) {
+    if (r == 0) {
+        r = hs_sources_new(&run->settings.sources, run->writer, &run->sources);
+    }
+    if (r == 0) {
+        hs_sources_begin(run->sources, now_ns());
+    } else {
         hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
                    run->program[0]);
     }
@@ -245,10 +264,7 @@ static void look(const void *ctx, struct hs_desk_figures *ret_figures)
 static void on_peer(void *ctx, int connection_fd)
 {
     struct run *run = ctx;
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    hs_desk_serve(&run->desk, connection_fd,
-                  (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec);
+    hs_desk_serve(&run->desk, connection_fd, now_ns());
 }
 
 static void open_desk(struct run *run)
@@ -310,6 +326,7 @@ static int record(struct run *run)
     }
     if (start_file(run, hs_collector_pid(run->collector)) == 0) {
         open_desk(run);
+        hs_collector_set_sources(run->collector, run->sources);
         r = hs_collector_run(run->collector, &run->result);
         if (r < 0) {
             status = say_not_started(run, -r);
@@ -355,6 +372,7 @@ int hs_cmd_run(int argc, char **argv)
         return HS_EXIT_STATUS_FAILED;
     }
     status = record(&run);
+    hs_sources_free(run.sources);
     hs_trace_writer_free(run.writer);
     hs_symbol_wanted_deinit(&run.wanted);
     hs_session_settings_deinit(&run.settings);

@@ -22,6 +22,7 @@
 #include "cli/cmd.h"
 #include "cli/dump_options.h"
 #include "cli/message.h"
+#include "cli/source_opts.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"
 #include "session/hub.h"
@@ -43,6 +44,8 @@ struct start {
     bool is_taking_startup, is_taking_running, is_taking_children, is_symbolizing, is_compressing;
     struct hs_budget_opts budget;
     struct hs_budget_limits limits;
+    struct hs_source_opts source_opts;
+    struct hs_sources_settings sources;
     uint64_t interval_bytes, min_anon_bytes, duration_ns;
     struct hs_dump_wishes dumps;
     char default_path[160];
@@ -54,7 +57,7 @@ struct start {
 
 static const struct hs_opts_spec *make_spec(struct start *s)
 {
-    static struct hs_opt options[17 + HS_BUDGET_OPTION_COUNT];
+    static struct hs_opt options[17 + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST('n', "name", "NAME", &s->names,
@@ -75,6 +78,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         HS_OPT_FLAG_OFF(0, "no-running", &s->is_taking_running, "leave alone what runs already"),
         HS_OPT_FLAG_OFF(0, "no-startup", &s->is_taking_startup, "leave alone what starts later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
+        HS_SOURCE_OPTIONS(&s->source_opts),
         HS_BUDGET_OPTIONS(&s->budget),
         HS_OPT_STRING(0, "session", "NAME", &s->session,
                       "what to call the session (default: a number)"),
@@ -124,6 +128,9 @@ static int parse(struct start *s, int argc, char **argv)
     }
     hs_message_set_quiet(s->is_quiet);
     status = hs_budget_opts_take(spec, &s->budget, &s->limits);
+    if (status == HS_ARGS_GO_ON) {
+        status = hs_source_opts_take(spec, &s->source_opts, &s->sources);
+    }
     if (status != HS_ARGS_GO_ON) {
         return status;
     }
@@ -309,9 +316,21 @@ static void fill_request(const struct start *s, const char *path, Hs__Ctl__Start
     request->path = (char *)(uintptr_t)path;
 }
 
+static void fill_sources(const struct start *s, Hs__Ctl__Sources *sources)
+{
+    sources->has_poll_ms = sources->has_is_thinning = sources->has_with_smaps_at_dumps =
+        sources->has_meminfo_ms = sources->has_psi_ms = true;
+    sources->poll_ms = s->sources.poll_ms;
+    sources->is_thinning = s->sources.is_thinning;
+    sources->with_smaps_at_dumps = s->sources.with_smaps_at_dumps;
+    sources->meminfo_ms = s->sources.meminfo_ms;
+    sources->psi_ms = s->sources.psi_ms;
+}
+
 static int ask(struct start *s)
 {
     Hs__Ctl__Start request = HS__CTL__START__INIT;
+    Hs__Ctl__Sources sources = HS__CTL__SOURCES__INIT;
     struct hs_ctl_message answer = { 0 };
     char folder[PATH_MAX], path[2 * PATH_MAX];
     /* For people in another folder. */
@@ -319,6 +338,8 @@ static int ask(struct start *s)
     snprintf(path, sizeof(path), "%s%s%s", is_relative ? folder : "", is_relative ? "/" : "",
              s->file.path);
     fill_request(s, path, &request);
+    fill_sources(s, &sources);
+    request.sources = &sources;
     const int fds[] = { s->file.fd, s->folder_fd };
     int status =
         hs_ask_daemon(HS_CTL_START, &request.base, fds, HS_COUNT_OF(fds), HS_ASK_SOON, &answer);

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collect/launch.h"
 #include "collect/own_allocator.h"
@@ -31,6 +33,7 @@ struct hs_collector {
     struct hs_launch launch;
     struct hs_registry registry;
     struct hs_relay relay;
+    struct hs_sources *sources; /* NULL: heaps only */
     pid_t pid;
     bool has_ended; /* the program */
     enum hs_exit_kind exit_kind;
@@ -74,6 +77,9 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
     if (c->sink_error) {
         return;
     }
+    if (!target->has_ended) {
+        hs_sources_dump(c->sources, &target->source, target->pid, now_ns(), is_final);
+    }
     int r = hs_target_capture(target, now_ns(), is_final, &snap);
     if (r < 0) {
         c->bad_count += !target->has_failed; /* processes, not snapshots */
@@ -89,8 +95,37 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
     }
 }
 
+/* The kernel keeps a program's largest size until it is waited for; that of its children, and of ourselves before it was
+ * executed, in the same number. */
+static uint64_t peak_of_program(const struct hs_collector *c)
+{
+    struct rusage program = { 0 }, ours = { 0 };
+    struct hs_proc_identity identity;
+    struct hs_counters unused = { 0 };
+    siginfo_t info = { 0 };
+    if (syscall(SYS_waitid, P_PID, c->pid, &info, WEXITED | WNOHANG | WNOWAIT, &program) != 0 ||
+        info.si_pid != c->pid || getrusage(RUSAGE_SELF, &ours) != 0 ||
+        hs_proc_read_counters("/proc", c->pid, &unused, &identity) < 0 ||
+        identity.child_faults != 0 || program.ru_maxrss <= ours.ru_maxrss) {
+        return 0;
+    }
+    return (uint64_t)program.ru_maxrss * 1024;
+}
+
+static void end_counters(struct hs_collector *c, struct hs_target *target)
+{
+    uint64_t peak_bytes = target->rss_peak_bytes;
+    if (target->pid == c->pid && c->has_ended && target->source) {
+        uint64_t kernel_bytes = peak_of_program(c);
+        peak_bytes = kernel_bytes > peak_bytes ? kernel_bytes : peak_bytes;
+    }
+    uint64_t end_ns = target->has_ended ? target->end_ns : now_ns();
+    target->source = hs_sources_end(c->sources, target->source, end_ns, peak_bytes);
+}
+
 static void finish_target(struct hs_collector *c, struct hs_target *target)
 {
+    end_counters(c, target);
     dump(c, target, true);
     c->ended_sample_count += hs_target_sample_count(target);
     hs_target_close(target);
@@ -179,6 +214,11 @@ int hs_collector_new(const struct hs_collector_config *config, struct hs_collect
 pid_t hs_collector_pid(const struct hs_collector *collector)
 {
     return collector->pid;
+}
+
+void hs_collector_set_sources(struct hs_collector *collector, struct hs_sources *sources)
+{
+    collector->sources = sources;
 }
 
 struct hs_registry *hs_collector_registry(struct hs_collector *collector)
@@ -281,10 +321,14 @@ static uint64_t keep_time(struct hs_collector *c, uint64_t now)
         } else {
             hs_target_look(target, now);
         }
+        uint64_t counters_next = hs_sources_look(c->sources, &target->source, target->pid, now);
+        next = counters_next < next ? counters_next : next;
         next = target->rss_next_ns < next ? target->rss_next_ns : next;
         next = budget_next < next ? budget_next : next;
     }
     keep_cpu_budget(c, now);
+    uint64_t system_next = hs_sources_turn(c->sources, now);
+    next = system_next < next ? system_next : next;
     return c->next_dump_ns < next ? c->next_dump_ns : next;
 }
 
@@ -324,6 +368,7 @@ static uint64_t leave_running(struct hs_collector *c)
     while (c->registry.target_count > 0) {
         struct hs_target *target = c->registry.targets[--c->registry.target_count];
         dump(c, target, true);
+        end_counters(c, target);
         c->ended_sample_count += hs_target_sample_count(target);
         hs_target_end_session(target);
         hs_target_close(target);

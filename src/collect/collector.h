@@ -37,6 +37,7 @@
 #include "collect/budget.h"
 #include "collect/dump_wishes.h"
 #include "collect/registry.h"
+#include "sources/sources.h"
 #include "trace/snapshot.h"
 
 /* 0, or -errno: then it isn't called again. The snapshot is not the sink's. */
@@ -83,6 +84,9 @@ pid_t hs_collector_pid(const struct hs_collector *collector);
 /* Whom it records now, while it runs; and how many samples those had that have ended. */
 struct hs_registry *hs_collector_registry(struct hs_collector *collector);
 uint64_t hs_collector_ended_sample_count(const struct hs_collector *collector);
+
+/* Before it runs: counters besides heaps. They are the caller's, and their packets go where the snapshots go. */
+void hs_collector_set_sources(struct hs_collector *collector, struct hs_sources *sources);
 
 /* -errno of execve(2): then nothing ran. 0: it ran, and the result is filled in. */
 int hs_collector_run(struct hs_collector *collector, struct hs_collector_result *ret_result);

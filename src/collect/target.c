@@ -94,6 +94,7 @@ struct hs_target *hs_target_close(struct hs_target *target)
 {
     if (target) {
         free(target->changes);
+        hs_source_process_free(target->source);
         hs_process_names_deinit(&target->names);
         hs_region_close(&target->region);
         if (target->pidfd >= 0) {

@@ -25,6 +25,7 @@
 #include "collect/process_names.h"
 #include "collect/region_reader.h"
 #include "inject/library_watch.h"
+#include "sources/sources.h"
 #include "trace/snapshot.h"
 
 struct hs_target {
@@ -52,9 +53,10 @@ struct hs_target {
     uint64_t rss_next_ns;          /* when to look again */
     uint64_t rss_period_ns;
     uint64_t rss_period_max_ns;
-    uint32_t dump_count; /* written so far */
-    bool has_failed;     /* a dump could not be made */
-    uid_t uid;           /* whose it was when it announced itself */
+    uint32_t dump_count;              /* written so far */
+    bool has_failed;                  /* a dump could not be made */
+    struct hs_source_process *source; /* of its owner: counters beside the heap; NULL: none yet */
+    uid_t uid;                        /* whose it was when it announced itself */
     void *owner; /* of whoever has the registry: what this target belongs to; NULL: nothing */
     int64_t peak_known_bytes; /* of its owner: the highest live total that was dumped, */
     uint64_t peak_next_ns;    /* when a higher one may be, */

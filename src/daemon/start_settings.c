@@ -53,6 +53,30 @@ static const char *check_times(const struct hs_session_settings *settings)
     return NULL;
 }
 
+static bool is_pace(uint32_t ms)
+{
+    return ms == 0 || (ms >= HS_SOURCES_POLL_MS_MIN && ms <= HS_SOURCES_POLL_MS_MAX);
+}
+
+/* An older client says nothing about them. */
+static const char *take_sources(const Hs__Ctl__Sources *request,
+                                struct hs_sources_settings *ret_settings)
+{
+    *ret_settings = hs_sources_default();
+    if (!request) {
+        return NULL;
+    }
+    if (!is_pace(request->poll_ms) || !is_pace(request->meminfo_ms) || !is_pace(request->psi_ms)) {
+        return "counters are read between ten times a second and once a day";
+    }
+    ret_settings->poll_ms = request->poll_ms;
+    ret_settings->is_thinning = request->is_thinning;
+    ret_settings->with_smaps_at_dumps = request->with_smaps_at_dumps;
+    ret_settings->meminfo_ms = request->meminfo_ms;
+    ret_settings->psi_ms = request->psi_ms;
+    return NULL;
+}
+
 int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings *ret_settings,
                       const char **ret_why)
 {
@@ -85,6 +109,7 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
     }
     why = why ? why : add_processes(request, &settings, &r);
     why = why ? why : check_times(&settings);
+    why = why ? why : take_sources(request->sources, &settings.sources);
     why = why || r < 0 ? why : hs_session_settings_check(&settings);
     if (why || r < 0) {
         hs_session_settings_deinit(&settings);

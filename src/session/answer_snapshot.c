@@ -10,6 +10,7 @@
 #include "session/answers.h"
 #include "session/match.h"
 #include "session/process_facts.h"
+#include "sources/sources.h"
 #include "trace/trace_writer.h"
 
 #define HS_CANDIDATES_TOLD 20
@@ -94,6 +95,19 @@ static int tell_candidates(int sock, const Hs__Ctl__Snapshot *request, struct ch
 
 /* --- its heap ---------------------------------------------------------------------------------- */
 
+/* As they are now, with threads and PSS. */
+static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t now_ns)
+{
+    const struct hs_sources_settings settings = hs_sources_default();
+    struct hs_source_process *state = NULL;
+    struct hs_sources *sources;
+    if (hs_sources_new(&settings, writer, &sources) == 0) {
+        hs_sources_dump(sources, &state, pid, now_ns, true);
+        hs_source_process_free(state);
+        hs_sources_free(sources);
+    }
+}
+
 static int write_trace(struct hs_target *target, uint64_t now_ns, int fd)
 {
     const struct hs_trace_writer_config config = { .sink = hs_trace_write_fd,
@@ -109,6 +123,7 @@ static int write_trace(struct hs_target *target, uint64_t now_ns, int fd)
         r = hs_trace_writer_begin(writer);
     }
     if (r == 0) {
+        write_counters(writer, target->pid, now_ns);
         r = hs_trace_writer_dump(writer, snap);
     }
     if (r == 0) {

@@ -58,12 +58,20 @@ static bool is_process_over(const struct hs_target *target)
            stat.is_exiting;
 }
 
+static void end_counters(const struct hs_session *session, struct hs_target *target,
+                         uint64_t end_ns)
+{
+    target->source =
+        hs_sources_end(session->sources, target->source, end_ns, target->rss_peak_bytes);
+}
+
 static void on_end(void *ctx, struct hs_target *target)
 {
     struct hs_hub *hub = ctx;
     struct hs_session *session = target->owner;
     if (session) {
         session->ended_sample_count += hs_target_sample_count(target);
+        end_counters(session, target, target->end_ns);
         hs_hub_dump(hub, target, target->end_ns, true);
     }
     if (is_process_over(target)) {
@@ -134,6 +142,9 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
         return;
     }
     uint64_t begin_ns = cpu_ns();
+    if (!target->has_ended) {
+        hs_sources_dump(session->sources, &target->source, target->pid, now_ns, is_final);
+    }
     if (hs_target_capture(target, now_ns, is_final, &snap) < 0) {
         hub->unreadable_count += !target->has_failed;
         target->has_failed = true;
@@ -220,6 +231,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     struct hs_session *session = target->owner;
     session->ended_sample_count += hs_target_sample_count(target);
     hs_hub_dump(hub, target, now_ns, true);
+    end_counters(session, target, now_ns);
     hs_target_end_session(target);
     target->owner = NULL;
     tell(hub, hub->config.on_change, target);
@@ -323,6 +335,8 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
+    uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
+    next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
     if (hs_dump_has_limits(wishes)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
@@ -391,7 +405,9 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     }
     keep_cpu_budgets(hub, now_ns);
     for (size_t i = 0; i < hub->session_count; i++) {
-        const struct hs_session *session = hub->sessions[i];
+        struct hs_session *session = hub->sessions[i];
+        uint64_t sources_ns = hs_session_turn_sources(session, now_ns);
+        next_ns = sources_ns < next_ns ? sources_ns : next_ns;
         uint64_t end_ns = find_end(session);
         next_ns = end_ns < next_ns ? end_ns : next_ns;
         next_ns = session->next_dump_ns < next_ns ? session->next_dump_ns : next_ns;

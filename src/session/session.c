@@ -13,6 +13,8 @@
 
 /* Of a name that a thousand processes have, the first ones will do. */
 #define HS_REFUSED_LISTED_MAX 32U
+/* Counters are lost for so long if whoever runs it is killed; more often, and they compress worse. */
+#define HS_SOURCES_OUT_NS UINT64_C(30000000000)
 
 static int count_out(void *ctx, const void *data, size_t bytes)
 {
@@ -77,6 +79,11 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
     }
     session->settings = *settings;
     *settings = (struct hs_session_settings){ 0 };
+    r = hs_sources_new(&session->settings.sources, session->writer, &session->sources);
+    if (r < 0) {
+        hs_session_free(session);
+        return r;
+    }
     hs_cpu_budget_init(&session->cpu, session->settings.limits.cpu_ns);
     schedule(session, progress->start_ns);
     *ret_session = session;
@@ -87,7 +94,11 @@ int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, v
                    uint64_t now_ns, struct hs_session **ret_session)
 {
     const struct hs_session_progress progress = { .start_ns = now_ns };
-    return begin(settings, &progress, sink, sink_ctx, ret_session);
+    int r = begin(settings, &progress, sink, sink_ctx, ret_session);
+    if (r == 0) {
+        hs_sources_begin((*ret_session)->sources, now_ns);
+    }
+    return r;
 }
 
 int hs_session_resume(struct hs_session_settings *settings,
@@ -127,6 +138,7 @@ struct hs_session_progress hs_session_progress(const struct hs_session *session)
 struct hs_session *hs_session_free(struct hs_session *session)
 {
     if (session) {
+        hs_sources_free(session->sources);
         hs_trace_writer_free(session->writer);
         hs_symbol_wanted_deinit(&session->wanted);
         hs_session_settings_deinit(&session->settings);
@@ -306,6 +318,18 @@ static int write_unlisted(struct hs_session *session)
         count += session->refused_unlisted[i];
     }
     return count > 0 ? hs_trace_writer_unlisted(session->writer, session->refused_unlisted) : 0;
+}
+
+uint64_t hs_session_turn_sources(struct hs_session *session, uint64_t now_ns)
+{
+    uint64_t next_ns = session->error == 0 ? hs_sources_turn(session->sources, now_ns) : UINT64_MAX;
+    uint64_t written = hs_sources_packet_count(session->sources);
+    if (written != session->sources_written && now_ns >= session->sources_out_ns) {
+        session->sources_written = written;
+        session->sources_out_ns = now_ns + HS_SOURCES_OUT_NS;
+        hand_out(session);
+    }
+    return next_ns;
 }
 
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)

@@ -24,6 +24,7 @@
 #include "collect/dump_wishes.h"
 #include "session/match.h"
 #include "session/process_facts.h"
+#include "sources/sources.h"
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
@@ -53,6 +54,7 @@ struct hs_session_settings {
     struct hs_dump_wishes dumps; /* besides that at the end */
     uint64_t duration_ns;        /* 0: until it is stopped */
     struct hs_budget_limits limits;
+    struct hs_sources_settings sources; /* besides heaps */
 };
 
 /* Adds a pid, or a name or glob. -ENOMEM; -E2BIG: too many. */
@@ -95,6 +97,9 @@ typedef void hs_session_written_fn(void *owner, struct hs_session *session);
 struct hs_session {
     struct hs_session_settings settings;
     struct hs_trace_writer *writer;
+    struct hs_sources *sources;
+    uint64_t sources_written;       /* packets of these that were handed out, */
+    uint64_t sources_out_ns;        /* and when others will be at the latest */
     struct hs_symbol_wanted wanted; /* code addresses that will want names */
     hs_buf_sink_fn *sink;
     void *sink_ctx;
@@ -154,6 +159,9 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
 int hs_session_refuse(struct hs_session *session, const struct hs_process_facts *facts,
                       enum hs_refusal refusal, const struct hs_refusal_words *words,
                       uint64_t now_ns);
+
+/* Counters of the machine, and handing out what there is of all of them; returns when to come back. */
+uint64_t hs_session_turn_sources(struct hs_session *session, uint64_t now_ns);
 
 /* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);

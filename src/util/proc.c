@@ -12,44 +12,11 @@
 
 #include "rt/base.h"
 #include "util/buf.h"
+#include "util/proc_text.h"
 
 /* In the flags of /proc/PID/stat. */
 #define PROC_FLAG_EXITING       0x4
 #define PROC_FLAG_KERNEL_THREAD 0x00200000
-
-struct cursor {
-    const char *at;
-    const char *end;
-};
-
-static void skip_blanks(struct cursor *c)
-{
-    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t')) {
-        c->at++;
-    }
-}
-
-/* A decimal number, saturated; negative ones (nice values) read as 0. */
-static bool take_number(struct cursor *c, uint64_t *ret_number)
-{
-    skip_blanks(c);
-    bool is_negative = c->at < c->end && *c->at == '-';
-    if (is_negative) {
-        c->at++;
-    }
-    if (c->at >= c->end || *c->at < '0' || *c->at > '9') {
-        return false;
-    }
-    uint64_t n = 0;
-    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
-        if (__builtin_mul_overflow(n, 10, &n) ||
-            __builtin_add_overflow(n, (uint64_t)(*c->at - '0'), &n)) {
-            n = UINT64_MAX;
-        }
-    }
-    *ret_number = is_negative ? 0 : n;
-    return true;
-}
 
 static uint32_t clamp_u32(uint64_t n)
 {
@@ -67,10 +34,10 @@ static void copy_text(char *ret_text, size_t cap_bytes, const char *from, size_t
 
 int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat *ret_stat)
 {
-    struct cursor c = { text, text + text_bytes };
+    struct hs_proc_text c = { text, text + text_bytes };
     struct hs_proc_stat stat = { 0 };
     uint64_t fields[53] = { 0 }; /* by the numbers of proc(5) */
-    if (!take_number(&c, &fields[1])) {
+    if (!hs_proc_text_take_number(&c, &fields[1])) {
         return -EINVAL;
     }
     /* comm may hold blanks and brackets of its own: it ends at the last bracket. */
@@ -81,12 +48,12 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     }
     copy_text(stat.comm, sizeof(stat.comm), open + 1, (size_t)(close - open - 1));
     c.at = close + 1;
-    skip_blanks(&c);
+    hs_proc_text_skip_blanks(&c);
     if (c.at >= c.end) {
         return -EINVAL;
     }
     stat.state = *c.at++;
-    for (size_t i = 4; i < HS_COUNT_OF(fields) && take_number(&c, &fields[i]); i++) {
+    for (size_t i = 4; i < HS_COUNT_OF(fields) && hs_proc_text_take_number(&c, &fields[i]); i++) {
     }
     stat.pid = clamp_u32(fields[1]);
     stat.ppid = clamp_u32(fields[4]);
@@ -95,6 +62,11 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     stat.is_exiting =
         (fields[9] & PROC_FLAG_EXITING) != 0 || stat.state == 'Z' || stat.state == 'X';
     stat.is_kernel_thread = (fields[9] & PROC_FLAG_KERNEL_THREAD) != 0;
+    stat.minor_fault_count = fields[10];
+    stat.child_fault_count = fields[11];
+    stat.major_fault_count = fields[12];
+    stat.user_ticks = fields[14];
+    stat.kernel_ticks = fields[15];
     stat.start_ticks = fields[22];
     stat.vsize_bytes = fields[23];
     stat.rss_pages = fields[24];
@@ -110,55 +82,22 @@ struct line_field {
     uint64_t *ret_number;
 };
 
-/* Calls for each line; false when the text ends. */
-static bool take_line(struct cursor *c, struct cursor *ret_line)
-{
-    if (c->at >= c->end) {
-        return false;
-    }
-    const char *nl = memchr(c->at, '\n', (size_t)(c->end - c->at));
-    ret_line->at = c->at;
-    ret_line->end = nl ? nl : c->end;
-    c->at = nl ? nl + 1 : c->end;
-    return true;
-}
-
-static bool take_key(struct cursor *line, const char *key)
-{
-    size_t n = strlen(key);
-    if ((size_t)(line->end - line->at) <= n || memcmp(line->at, key, n) != 0 ||
-        line->at[n] != ':') {
-        return false;
-    }
-    line->at += n + 1;
-    return true;
-}
-
-static bool take_field(struct cursor *line, const struct line_field *fields, size_t field_count)
+static bool take_field(struct hs_proc_text *line, const struct line_field *fields,
+                       size_t field_count)
 {
     for (size_t i = 0; i < field_count; i++) {
-        uint64_t n;
-        if (take_key(line, fields[i].key)) {
-            if (!take_number(line, &n)) {
-                return false;
-            }
-            skip_blanks(line);
-            if (line->end - line->at >= 2 && memcmp(line->at, "kB", 2) == 0 &&
-                __builtin_mul_overflow(n, 1024, &n)) {
-                n = UINT64_MAX;
-            }
-            *fields[i].ret_number = n;
-            return true;
+        if (hs_proc_text_take_key(line, fields[i].key)) {
+            return hs_proc_text_take_size(line, fields[i].ret_number);
         }
     }
     return false;
 }
 
 /* A bit mask, as sixteen hexadecimal digits. */
-static uint64_t take_mask(struct cursor *c)
+static uint64_t take_mask(struct hs_proc_text *c)
 {
     uint64_t mask = 0;
-    skip_blanks(c);
+    hs_proc_text_skip_blanks(c);
     for (; c->at < c->end; c->at++) {
         char digit = *c->at;
         if (digit >= '0' && digit <= '9') {
@@ -173,42 +112,43 @@ static uint64_t take_mask(struct cursor *c)
 }
 
 /* Real, effective, saved; the fourth is that of files. */
-static void take_ids(struct cursor *c, struct hs_proc_ids *ret_ids)
+static void take_ids(struct hs_proc_text *c, struct hs_proc_ids *ret_ids)
 {
     uint64_t real, effective, saved;
-    if (take_number(c, &real) && take_number(c, &effective) && take_number(c, &saved)) {
+    if (hs_proc_text_take_number(c, &real) && hs_proc_text_take_number(c, &effective) &&
+        hs_proc_text_take_number(c, &saved)) {
         *ret_ids = (struct hs_proc_ids){ clamp_u32(real), clamp_u32(effective), clamp_u32(saved) };
     }
 }
 
 /* Its number in each namespace, ours first. */
-static uint32_t take_ns_depth(struct cursor *c)
+static uint32_t take_ns_depth(struct hs_proc_text *c)
 {
     uint64_t pid;
     uint32_t count = 0;
-    while (take_number(c, &pid)) {
+    while (hs_proc_text_take_number(c, &pid)) {
         count++;
     }
     return count > 0 ? count - 1 : 0;
 }
 
 /* Lines that are more than one decimal number. */
-static bool take_special_line(struct cursor *line, struct hs_proc_status *status)
+static bool take_special_line(struct hs_proc_text *line, struct hs_proc_status *status)
 {
-    if (take_key(line, "Name")) {
-        skip_blanks(line);
+    if (hs_proc_text_take_key(line, "Name")) {
+        hs_proc_text_skip_blanks(line);
         copy_text(status->name, sizeof(status->name), line->at, (size_t)(line->end - line->at));
-    } else if (take_key(line, "ShdPnd")) {
+    } else if (hs_proc_text_take_key(line, "ShdPnd")) {
         status->pending_mask = take_mask(line);
-    } else if (take_key(line, "CapPrm")) {
+    } else if (hs_proc_text_take_key(line, "CapPrm")) {
         status->cap_permitted_mask = take_mask(line);
-    } else if (take_key(line, "CapEff")) {
+    } else if (hs_proc_text_take_key(line, "CapEff")) {
         status->cap_effective_mask = take_mask(line);
-    } else if (take_key(line, "Uid")) {
+    } else if (hs_proc_text_take_key(line, "Uid")) {
         take_ids(line, &status->uid);
-    } else if (take_key(line, "Gid")) {
+    } else if (hs_proc_text_take_key(line, "Gid")) {
         take_ids(line, &status->gid);
-    } else if (take_key(line, "NSpid")) {
+    } else if (hs_proc_text_take_key(line, "NSpid")) {
         status->pid_ns_depth = take_ns_depth(line);
     } else {
         return false;
@@ -218,7 +158,7 @@ static bool take_special_line(struct cursor *line, struct hs_proc_status *status
 
 int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status)
 {
-    struct cursor c = { text, text + text_bytes }, line;
+    struct hs_proc_text c = { text, text + text_bytes }, line;
     struct hs_proc_status status = { 0 };
     uint64_t tgid = 0, ppid = 0, tracer_pid = 0, thread_count = 0, seccomp_mode = 0;
     const struct line_field fields[] = {
@@ -232,7 +172,7 @@ int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_sta
         { "RssAnon", &status.rss_anon_bytes },
         { "VmSwap", &status.vm_swap_bytes },
     };
-    while (take_line(&c, &line)) {
+    while (hs_proc_text_take_line(&c, &line)) {
         if (!take_special_line(&line, &status)) {
             take_field(&line, fields, HS_COUNT_OF(fields));
         }
@@ -251,7 +191,7 @@ int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_sta
 
 int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes, struct hs_proc_smaps *ret_smaps)
 {
-    struct cursor c = { text, text + text_bytes }, line;
+    struct hs_proc_text c = { text, text + text_bytes }, line;
     struct hs_proc_smaps smaps = { 0 };
     const struct line_field fields[] = {
         { "Rss", &smaps.rss_bytes },
@@ -264,7 +204,7 @@ int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes, struct hs_pr
         { "Swap", &smaps.swap_bytes },
     };
     bool is_known = false;
-    while (take_line(&c, &line)) {
+    while (hs_proc_text_take_line(&c, &line)) {
         is_known |= take_field(&line, fields, HS_COUNT_OF(fields));
     }
     if (!is_known) {

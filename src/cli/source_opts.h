@@ -1,0 +1,35 @@
+/*
+ * The options that say what a trace holds besides heaps: the same for run, attach and start.
+ *
+ *     struct hs_source_opts sources = { 0 };
+ *     const struct hs_opt options[] = { ..., HS_SOURCE_OPTIONS(&sources) };
+ *     status = hs_source_opts_take(&spec, &sources, &settings);
+ *
+ * Threads   main thread only.
+ */
+#pragma once
+
+#include "cli/args.h"
+#include "sources/sources_settings.h"
+
+struct hs_source_opts {
+    const char *counters; /* as written: "1s", "off"; NULL: not given */
+    bool with_smaps;
+    uint64_t system_ns; /* 0: not given */
+};
+
+#define HS_SOURCE_OPTION_COUNT 3
+#define HS_SOURCE_OPTIONS(o)                                                                       \
+    HS_OPT_STRING(0, "counters", "INTERVAL", &(o)->counters,                                       \
+                  "memory and CPU time of each process this often (default: each second,\n"        \
+                  "more rarely as time goes by), or 'off'"),                                       \
+        HS_OPT_FLAG(0, "smaps", &(o)->with_smaps,                                                  \
+                    "what is mapped, and how much of it is resident, at each dump"),               \
+        HS_OPT_DURATION(0, "system-stats", "INTERVAL", &(o)->system_ns,                            \
+                        HS_SOURCES_POLL_MS_MIN *UINT64_C(1000000),                                 \
+                        HS_SOURCES_POLL_MS_MAX *UINT64_C(1000000),                                 \
+                        "memory and pressure (PSI) of the machine this often")
+
+/* HS_ARGS_GO_ON and the settings, or the exit status after an error was printed. */
+int hs_source_opts_take(const struct hs_opts_spec *spec, const struct hs_source_opts *opts,
+                        struct hs_sources_settings *ret_settings);

@@ -1,0 +1,151 @@
+/*
+ * A process's counters: see sources.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sources/sources_state.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+/* The first second of a program's life is worth more samples than the others. */
+#define PERIOD_FIRST_MS 100U
+#define AGE_PER_PERIOD  8U
+/* Its counters are written so often in all the time before, once that is longer than so many periods. */
+#define WRITES_AN_AGE 3600U
+/* Jumps: of at least so much, and this part of what was resident; and how much more often than usual. */
+#define JUMP_BYTES_MIN (INT64_C(1) << 20)
+#define JUMP_PART      16
+#define JUMPS_A_PERIOD 8U
+#define ROLLUP_SHARE   100U /* at most this part of the time goes into it */
+
+static uint64_t now_ns_real(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
+{
+    uint64_t poll_ns = settings->poll_ms * NS_PER_MS;
+    uint64_t early_ns = age_ns / AGE_PER_PERIOD;
+    uint64_t first_ns = PERIOD_FIRST_MS * NS_PER_MS;
+    if (!settings->is_thinning || early_ns >= poll_ns) {
+        return poll_ns;
+    }
+    early_ns = early_ns < first_ns ? first_ns : early_ns;
+    return early_ns < poll_ns ? early_ns : poll_ns;
+}
+
+uint64_t hs_source_write_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
+{
+    uint64_t period_ns = hs_source_read_period_ns(settings, age_ns);
+    uint64_t late_ns = settings->is_thinning ? age_ns / WRITES_AN_AGE : 0;
+    return late_ns > period_ns ? late_ns : period_ns;
+}
+
+void hs_source_tell_unread(struct hs_sources *sources, pid_t pid, uint64_t now_ns, const char *file,
+                           int error, bool *is_told)
+{
+    /* One that has ended is no news. */
+    if (*is_told || error == -ESRCH || error == -ENOENT) {
+        return;
+    }
+    *is_told = true;
+    hs_trace_writer_unread(sources->writer, (uint32_t)pid, now_ns, file, strerror(-error));
+    sources->packet_count++;
+}
+
+static void read_rollup(struct hs_sources *sources, struct hs_source_process *state,
+                        uint64_t now_ns)
+{
+    if (now_ns < state->rollup_next_ns) {
+        return;
+    }
+    uint64_t begin_ns = now_ns_real();
+    int r = hs_proc_read_rollup(sources->folder, state->pid, &state->seen);
+    state->rollup_next_ns = now_ns + (now_ns_real() - begin_ns) * ROLLUP_SHARE;
+    if (r < 0) {
+        state->rollup_next_ns = r == -ESRCH ? state->rollup_next_ns : UINT64_MAX;
+        hs_source_tell_unread(sources, state->pid, now_ns, "smaps_rollup", r,
+                              &state->is_rollup_told);
+    }
+}
+
+bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
+                    bool with_rollup)
+{
+    const struct hs_sources_settings *settings = &sources->settings;
+    struct hs_counters counters = state->seen;
+    struct hs_proc_identity identity;
+    int r = hs_proc_read_counters(sources->folder, state->pid, &counters, &identity);
+    if (r < 0) {
+        hs_source_tell_unread(sources, state->pid, now_ns, "status", r, &state->is_status_told);
+        return r != -ESRCH && r != -ENOENT;
+    }
+    if (state->start_ticks != 0 && identity.start_ticks != state->start_ticks) {
+        return false; /* another process has its number by now */
+    }
+    if (!settings->with_process_runtime) {
+        counters.has_mask &=
+            ~(HS_COUNTER_BIT(HS_COUNTER_RUNTIME_USER) | HS_COUNTER_BIT(HS_COUNTER_RUNTIME_KERNEL));
+    }
+    state->seen = counters;
+    state->seen_ns = now_ns;
+    /* A zombie has no memory left, and no threads: what it had is known. */
+    if (identity.state == 'Z' || identity.state == 'X') {
+        return false;
+    }
+    if (with_rollup) {
+        read_rollup(sources, state, now_ns);
+    }
+    return true;
+}
+
+static uint32_t find_changed(const struct hs_source_process *state)
+{
+    const struct hs_counters *seen = &state->seen, *written = &state->written;
+    uint32_t mask = seen->has_mask & ~written->has_mask;
+    for (unsigned i = 0; i < HS_COUNTER_N; i++) {
+        if (seen->values[i] != written->values[i]) {
+            mask |= seen->has_mask & HS_COUNTER_BIT(i);
+        }
+    }
+    return mask;
+}
+
+/* Something that one wants to see between two writes. */
+static bool has_jumped(const struct hs_source_process *state)
+{
+    static const enum hs_counter memory[] = { HS_COUNTER_RSS, HS_COUNTER_RSS_ANON, HS_COUNTER_SWAP,
+                                              HS_COUNTER_RSS_PEAK };
+    int64_t least = state->written.values[HS_COUNTER_RSS] / JUMP_PART;
+    least = least > JUMP_BYTES_MIN ? least : JUMP_BYTES_MIN;
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        int64_t now = state->seen.values[memory[i]], before = state->written.values[memory[i]];
+        if ((now > before ? now - before : before - now) >= least) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hs_source_write(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
+                     bool is_due)
+{
+    struct hs_counters changed = state->seen;
+    changed.has_mask = find_changed(state);
+    bool is_time = is_due || now_ns >= state->write_next_ns ||
+                   (now_ns >= state->jump_next_ns && has_jumped(state));
+    if (changed.has_mask == 0 || !is_time) {
+        return;
+    }
+    uint64_t period_ns = hs_source_write_period_ns(&sources->settings, now_ns - state->begin_ns);
+    hs_trace_writer_counters(sources->writer, (uint32_t)state->pid, state->seen_ns, &changed);
+    sources->packet_count++;
+    state->written = state->seen;
+    state->write_next_ns = now_ns + period_ns;
+    state->jump_next_ns = now_ns + period_ns / JUMPS_A_PERIOD;
+}
