@@ -125,6 +125,19 @@ void hs_builder_change(struct hs_builder *builder, const struct hs_profile_chang
     }
 }
 
+void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *tracks,
+                       uint32_t track_count, struct hs_profile_counter *counters,
+                       uint32_t counter_count)
+{
+    struct hs_profile *p = builder->p;
+    free(p->tracks);
+    free(p->counters);
+    p->tracks = tracks;
+    p->track_count = track_count;
+    p->counters = counters;
+    p->counter_count = counter_count;
+}
+
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious)
 {

@@ -48,16 +48,21 @@ static void clear_sequence(struct hs_load_sequence *sequence)
 
 static void on_clocks(struct hs_load *load, const Hs__Pb__ClockSnapshot *clocks)
 {
-    uint64_t real_ns = 0, mono_ns = 0;
+    uint64_t real_ns = 0, mono_ns = 0, boot_ns = 0;
     for (size_t i = 0; i < clocks->n_clocks; i++) {
         const Hs__Pb__ClockSnapshot__Clock *clock = clocks->clocks[i];
         if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_REALTIME) {
             real_ns = clock->timestamp;
+        } else if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_BOOTTIME) {
+            boot_ns = clock->timestamp;
         } else if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC ||
                    (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC_COARSE &&
                     mono_ns == 0)) {
             mono_ns = clock->timestamp;
         }
+    }
+    if (boot_ns != 0 && mono_ns != 0) {
+        load->boot_minus_mono_ns = boot_ns - mono_ns;
     }
     if (real_ns > mono_ns && mono_ns != 0) {
         hs_builder_set_realtime(load->builder, real_ns - mono_ns);
@@ -146,6 +151,7 @@ static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     if (packet->clock_snapshot) {
         on_clocks(load, packet->clock_snapshot);
     }
+    hs_load_counters(load, packet);
     if (packet->process_tree) {
         on_process_tree(load, packet->process_tree);
     }
@@ -224,6 +230,7 @@ static void load_deinit(struct hs_load *load)
 {
     hs_load_ours_deinit(load);
     hs_load_samples_deinit(load);
+    hs_load_counters_deinit(load);
     for (uint32_t i = 0; i < load->sequence_count; i++) {
         hs_load_tables_deinit(&load->sequences[i].tables);
         hs_load_pending_deinit(&load->sequences[i]);
@@ -243,6 +250,7 @@ static int load_from(struct hs_trace_reader *reader, struct hs_profile **ret_pro
     if (err == 0) {
         hs_load_samples_finish(&load);
         hs_load_ours_finish(&load);
+        hs_load_counters_finish(&load);
         add_file_losses(&load);
         err = load.err ? load.err : hs_builder_finish(load.builder, ret_profile);
     }

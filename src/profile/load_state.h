@@ -5,6 +5,7 @@
  *   load_tables.c     what a sequence interned: strings, mappings, frames, callstacks -> nodes
  *   load_ours.c       our own packets
  *   load_samples.c    ProfilePackets
+ *   load_counters.c   counters of processes and of the machine
  *
  * A file is a mix of packet sequences. Each has tables of its own. One on which our own packets were
  * seen is read from those alone; its ProfilePackets say the same with less in it. All others are read
@@ -115,6 +116,10 @@ struct hs_load {
     uint32_t *foreign_processes;
 
     uint64_t thinned_count; /* dumps without samples */
+
+    struct hs_load_counters *counters; /* NULL: none so far */
+    uint64_t boot_minus_mono_ns;       /* as of the last clocks */
+    uint64_t last_time_ns;             /* of a packet that says none */
 };
 
 struct hs_load_pid {
@@ -164,6 +169,12 @@ void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *seque
 void hs_load_samples_finish(struct hs_load *load);
 void hs_load_samples_deinit(struct hs_load *load);
 void hs_load_pending_deinit(struct hs_load_sequence *sequence);
+
+/* Packets of counters, and of what could not be read. */
+void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet);
+/* When all processes are known. */
+void hs_load_counters_finish(struct hs_load *load);
+void hs_load_counters_deinit(struct hs_load *load);
 
 /* A finite number that is not negative. */
 static inline double hs_load_number(double value)

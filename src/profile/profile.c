@@ -25,5 +25,7 @@ void hs_profile_free(struct hs_profile *profile)
     free(profile->threads);
     free(profile->losses);
     free(profile->changes);
+    free(profile->tracks);
+    free(profile->counters);
     free(profile);
 }

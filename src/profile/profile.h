@@ -148,6 +148,22 @@ struct hs_profile_loss {
     bool is_serious; /* data is missing, not only frames */
 };
 
+/* Something that was read again and again, of a process or of the machine. */
+struct hs_profile_track {
+    uint32_t
+        process; /* HS_PROFILE_NO_PROCESS: of the machine, or of a process whose heap is not in the file */
+    uint32_t pid;                       /* 0: of the machine */
+    uint32_t name;                      /* string id: "mem.rss.anon", as the Perfetto UI calls it */
+    uint8_t unit;                       /* enum hs_counter_unit of util/proc_counters.h */
+    uint32_t counter_first, counters_n; /* in counters[] */
+};
+
+/* What a track was from then on. */
+struct hs_profile_counter {
+    uint64_t time_ns;
+    int64_t value; /* bytes, nanoseconds, or a count */
+};
+
 struct hs_profile_process {
     uint32_t pid;
     uint32_t ppid;
@@ -195,6 +211,10 @@ struct hs_profile {
     uint32_t loss_count;
     struct hs_profile_change *changes; /* by process, then by time */
     uint32_t change_count;
+    struct hs_profile_track *tracks; /* by pid, process and name */
+    uint32_t track_count;
+    struct hs_profile_counter *counters; /* by track, then by time */
+    uint32_t counter_count;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
 

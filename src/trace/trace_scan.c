@@ -113,8 +113,11 @@ static void note_bytes(const struct field *field, struct hs_trace_scan *scan)
         scan->is_packet = scan->is_wanted = true;
         break;
     case 2:                      /* process_tree */
+    case 7:                      /* sys_stats */
+    case 9:                      /* process_stats */
     case 12:                     /* interned_data */
     case 37:                     /* profile_packet */
+    case 68:                     /* smaps_packet */
     case HS_TRACE_PRIVATE_FIELD: /* ours */
         scan->is_wanted = true;
         break;

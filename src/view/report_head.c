@@ -316,6 +316,7 @@ void hs_report_write_head(struct hs_report *report)
     hs_table_deinit(&table);
     write_before(report);
     write_share(report);
+    hs_report_write_counters(report);
     write_sampling(report);
     hs_report_write_changes(report);
     write_forks(report);

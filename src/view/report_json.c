@@ -120,6 +120,7 @@ static void write_process(struct hs_report *report, struct hs_json *json, uint32
     if (dump->has_peak) {
         hs_report_json_amount(json, "peak", &dump->peak);
     }
+    hs_report_json_counters(report, json, dump->process, process->start_ns);
     hs_json_close(json, '}');
     hs_buf_deinit(&end);
 }
@@ -239,6 +240,7 @@ int hs_report_write_json(struct hs_report *report)
         write_process(report, &json, s->dumps[i]);
     }
     hs_json_close(&json, ']');
+    hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
     write_losses(report, &json);
     int err;

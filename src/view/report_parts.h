@@ -56,6 +56,12 @@ void hs_report_write_changes(struct hs_report *report);
 void hs_report_json_changes(const struct hs_report *report, struct hs_json *json,
                             const struct hs_profile_dump *dump);
 
+/* report_counters.c: how the resident memory moved; nothing when nobody looked */
+void hs_report_write_counters(struct hs_report *report);
+/* the field "counters" of the open object: of a process, or of the machine (HS_PROFILE_NO_PROCESS) */
+void hs_report_json_counters(const struct hs_report *report, struct hs_json *json, uint32_t process,
+                             uint64_t start_ns);
+
 /* report_tables.c */
 void hs_report_write_functions(struct hs_report *report);
 int hs_report_write_stacks(struct hs_report *report);
