@@ -92,10 +92,14 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
         counters.has_mask &=
             ~(HS_COUNTER_BIT(HS_COUNTER_RUNTIME_USER) | HS_COUNTER_BIT(HS_COUNTER_RUNTIME_KERNEL));
     }
+    /* A zombie has no memory left, and no threads: what it had is known. */
+    bool is_dead = identity.state == 'Z' || identity.state == 'X';
+    if (is_dead && hs_counters_have(&state->seen, HS_COUNTER_THREADS)) {
+        counters.values[HS_COUNTER_THREADS] = state->seen.values[HS_COUNTER_THREADS];
+    }
     state->seen = counters;
     state->seen_ns = now_ns;
-    /* A zombie has no memory left, and no threads: what it had is known. */
-    if (identity.state == 'Z' || identity.state == 'X') {
+    if (is_dead) {
         return false;
     }
     if (with_rollup) {

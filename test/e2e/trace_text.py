@@ -82,6 +82,8 @@ def parse(text):
                 value = unescape(value[1:-1])
             elif value in (b"true", b"false"):
                 value = value == b"true"
+            elif value[:1].isupper():
+                value = value.decode()  # a constant of an enum
             else:
                 value = float(value) if b"." in value or b"e" in value else int(value)
             stack[-1].setdefault(key.decode(), []).append(value)
