@@ -65,7 +65,11 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '0.5% 1% 2% 5%' -- "$cur")
             return
             ;;
-        start:--min-memory | *:--dump-phase | start:--session)
+        *:--counters)
+            mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
+            return
+            ;;
+        start:--min-memory | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -79,16 +83,19 @@ _heapscope()
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
             options+=' --no-follow --no-symbolize --no-compress --top --'
+            options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         attach)
             options+=' --name --interval --output --duration --quiet --dump-every --dump-phase --dump-at-max'
             options+=' --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
+            options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'
             options+=' --dump-at-max --dump-above --children --no-running --no-startup --no-symbolize --session --quiet'
+            options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
         stop)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "sources/sources_state.h"
 
@@ -13,6 +14,11 @@
 #define SMAPS_STEP_NS  UINT64_C(3000000)
 #define SMAPS_PAUSE_NS UINT64_C(9000000)
 #define SMAPS_LAST_NS  UINT64_C(2000000000)
+/* At most this part of the time goes into it, however often dumps come; */
+#define SMAPS_SHARE 10U
+/* and so far apart are counters of dumps, and looks for other names of threads. */
+#define DUMP_MIN_NS  UINT64_C(100000000)
+#define NAMES_MIN_NS UINT64_C(1000000000)
 
 int hs_sources_new(const struct hs_sources_settings *settings, struct hs_trace_writer *writer,
                    struct hs_sources **ret_sources)
@@ -51,6 +57,13 @@ uint64_t hs_sources_packet_count(const struct hs_sources *sources)
     return sources ? sources->packet_count : 0;
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
 /* --- mappings ---------------------------------------------------------------------------------- */
 
 static void close_smaps(struct hs_source_process *state)
@@ -67,10 +80,13 @@ static void step_smaps(struct hs_sources *sources, struct hs_source_process *sta
     if (!state->is_reading_smaps) {
         return;
     }
+    uint64_t begin_ns = clock_ns();
     int r = hs_proc_smaps_step(&state->smaps, max_ns);
+    state->smaps_cost_ns += clock_ns() - begin_ns;
     if (r == HS_PROC_SMAPS_E_MORE) {
         return;
     }
+    state->smaps_next_ns = state->smaps_ns + state->smaps_cost_ns * SMAPS_SHARE;
     if (r == 0) {
         hs_trace_writer_smaps(sources->writer, (uint32_t)state->pid, state->smaps_ns,
                               &state->smaps.sums);
@@ -84,8 +100,8 @@ static void step_smaps(struct hs_sources *sources, struct hs_source_process *sta
 static void begin_smaps(struct hs_sources *sources, struct hs_source_process *state,
                         uint64_t now_ns)
 {
-    if (state->is_reading_smaps) {
-        return; /* of the dump before, still */
+    if (state->is_reading_smaps || now_ns < state->smaps_next_ns) {
+        return; /* of the dump before, still; or it would take too much */
     }
     int r = hs_proc_smaps_open(&state->smaps, sources->folder, state->pid);
     if (r < 0) {
@@ -94,6 +110,7 @@ static void begin_smaps(struct hs_sources *sources, struct hs_source_process *st
     }
     state->is_reading_smaps = true;
     state->smaps_ns = now_ns;
+    state->smaps_cost_ns = 0;
     step_smaps(sources, state, now_ns, SMAPS_FIRST_NS);
 }
 
@@ -132,8 +149,10 @@ static void look(struct hs_sources *sources, struct hs_source_process *state, ui
 {
     int64_t thread_count = state->seen.values[HS_COUNTER_THREADS];
     state->is_gone = !hs_source_read(sources, state, now_ns, with_rollup);
-    if (!state->is_gone && (is_dump || state->seen.values[HS_COUNTER_THREADS] != thread_count)) {
-        hs_source_threads(sources, state, now_ns, is_dump);
+    bool with_names = is_dump && now_ns >= state->names_next_ns;
+    if (!state->is_gone && (with_names || state->seen.values[HS_COUNTER_THREADS] != thread_count)) {
+        hs_source_threads(sources, state, now_ns, with_names);
+        state->names_next_ns = with_names ? now_ns + NAMES_MIN_NS : state->names_next_ns;
     }
     if (!state->is_gone) {
         hs_source_write(sources, state, now_ns, is_dump);
@@ -165,7 +184,9 @@ void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, 
     if (!state || state->is_gone) {
         return;
     }
-    if (sources->settings.poll_ms > 0) {
+    if (sources->settings.poll_ms > 0 &&
+        (is_last || state->dump_ns == 0 || now_ns >= state->dump_ns + DUMP_MIN_NS)) {
+        state->dump_ns = now_ns;
         bool with_rollup =
             sources->settings.with_rollup_at_dumps || sources->settings.with_smaps_rollup;
         look(sources, state, now_ns, with_rollup, true);

@@ -30,7 +30,8 @@ struct hs_source_process {
     uint64_t read_next_ns, write_next_ns, jump_next_ns;
     struct hs_counters seen, written; /* as last read, and written */
     uint64_t seen_ns;
-    uint64_t rollup_next_ns;
+    uint64_t dump_ns; /* when its counters were last read for a dump; 0: never */
+    uint64_t rollup_next_ns, names_next_ns;
     bool is_rollup_told, is_smaps_told, is_threads_told, is_status_told;
     struct hs_trace_thread *threads; /* as written, by tid */
     size_t thread_count, thread_capacity;
@@ -38,6 +39,7 @@ struct hs_source_process {
     struct hs_proc_smaps_reader smaps;
     bool is_reading_smaps;
     uint64_t smaps_ns; /* of the dump they belong to */
+    uint64_t smaps_cost_ns, smaps_next_ns;
 };
 
 /* First words about it. False: it is gone. */

@@ -33,7 +33,7 @@ struct hs_proc_stat {
     bool is_exiting;       /* on its way out, its descriptors closed or about to be */
     bool is_kernel_thread; /* has no memory of its own, and no program */
     uint64_t minor_fault_count, major_fault_count;
-    uint64_t child_fault_count; /* minor ones of children that were waited for */
+    uint64_t child_fault_count;        /* minor ones of children that were waited for */
     uint64_t user_ticks, kernel_ticks; /* of CPU time, of all its threads */
     uint64_t start_ticks;              /* since boot; sysconf(_SC_CLK_TCK) a second */
     uint64_t vsize_bytes;

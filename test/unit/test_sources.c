@@ -257,6 +257,24 @@ static void test_dumps_have_shares_of_pages(void **state)
     end(w);
 }
 
+/* However often dumps come, counters do so ten times a second, and other names are looked for once. */
+static void test_dumps_that_come_often(void **state)
+{
+    (void)state;
+    struct hs_sources_settings settings = each_second();
+    struct world *w = begin(&settings);
+    look(w, 0);
+    for (unsigned i = 1; i <= 100; i++) {
+        put_stat(w, 'S', i, 5);
+        put(w, "77/task/77/comm", i % 2 ? "odd\n" : "even\n");
+        hs_sources_dump(w->sources, &w->process, PID, START_NS + i * (SECOND_NS / 100), false);
+    }
+    struct seen seen = read_all(w);
+    assert_in_range(seen.counter_packets, 10, 12);
+    assert_in_range(seen.thread_count, 2, 3);
+    end(w);
+}
+
 /* The last words of a process are those before it died, what a zombie tells, and the peak. */
 static void test_the_end(void **state)
 {
@@ -473,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_who_it_is_comes_first),
         cmocka_unit_test(test_only_what_changed),
         cmocka_unit_test(test_dumps_have_shares_of_pages),
+        cmocka_unit_test(test_dumps_that_come_often),
         cmocka_unit_test(test_the_end),
         cmocka_unit_test(test_gone_and_another),
         cmocka_unit_test(test_what_cannot_be_read_is_told_once),
