@@ -2,9 +2,7 @@
  * A process's counters: see sources.h.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sources/sources_state.h"
 
@@ -19,13 +17,6 @@
 #define JUMP_PART      16
 #define JUMPS_A_PERIOD 8U
 #define ROLLUP_SHARE   100U /* at most this part of the time goes into it */
-
-static uint64_t now_ns_real(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
 {
@@ -58,24 +49,7 @@ void hs_source_tell_unread(struct hs_sources *sources, pid_t pid, uint64_t now_n
     sources->packet_count++;
 }
 
-static void read_rollup(struct hs_sources *sources, struct hs_source_process *state,
-                        uint64_t now_ns)
-{
-    if (now_ns < state->rollup_next_ns) {
-        return;
-    }
-    uint64_t begin_ns = now_ns_real();
-    int r = hs_proc_read_rollup(sources->folder, state->pid, &state->seen);
-    state->rollup_next_ns = now_ns + (now_ns_real() - begin_ns) * ROLLUP_SHARE;
-    if (r < 0) {
-        state->rollup_next_ns = r == -ESRCH ? state->rollup_next_ns : UINT64_MAX;
-        hs_source_tell_unread(sources, state->pid, now_ns, "smaps_rollup", r,
-                              &state->is_rollup_told);
-    }
-}
-
-bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
-                    bool with_rollup)
+bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns)
 {
     const struct hs_sources_settings *settings = &sources->settings;
     struct hs_counters counters = state->seen;
@@ -99,13 +73,7 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
     }
     state->seen = counters;
     state->seen_ns = now_ns;
-    if (is_dead) {
-        return false;
-    }
-    if (with_rollup) {
-        read_rollup(sources, state, now_ns);
-    }
-    return true;
+    return !is_dead;
 }
 
 static uint32_t find_changed(const struct hs_source_process *state)

@@ -5,18 +5,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "sources/sources_state.h"
 
-/* Of a file that takes long: at the dump, each time after it, and until then. */
-#define SMAPS_FIRST_NS UINT64_C(10000000)
-#define SMAPS_STEP_NS  UINT64_C(3000000)
-#define SMAPS_PAUSE_NS UINT64_C(9000000)
-#define SMAPS_LAST_NS  UINT64_C(2000000000)
-/* At most this part of the time goes into it, however often dumps come; */
-#define SMAPS_SHARE 10U
-/* and so far apart are counters of dumps, and looks for other names of threads. */
+/* Whether a thread has read what it was to read. */
+#define WALK_LOOK_NS UINT64_C(20000000)
+/* Nobody waits for the pages of a larger process. */
+#define WAIT_BYTES_MAX (INT64_C(512) << 20)
+/* So far apart are counters of dumps, and looks for other names of threads. */
 #define DUMP_MIN_NS  UINT64_C(100000000)
 #define NAMES_MIN_NS UINT64_C(1000000000)
 
@@ -57,69 +53,12 @@ uint64_t hs_sources_packet_count(const struct hs_sources *sources)
     return sources ? sources->packet_count : 0;
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
-/* --- mappings ---------------------------------------------------------------------------------- */
-
-static void close_smaps(struct hs_source_process *state)
-{
-    if (state->is_reading_smaps) {
-        hs_proc_smaps_close(&state->smaps);
-        state->is_reading_smaps = false;
-    }
-}
-
-static void step_smaps(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
-                       uint64_t max_ns)
-{
-    if (!state->is_reading_smaps) {
-        return;
-    }
-    uint64_t begin_ns = clock_ns();
-    int r = hs_proc_smaps_step(&state->smaps, max_ns);
-    state->smaps_cost_ns += clock_ns() - begin_ns;
-    if (r == HS_PROC_SMAPS_E_MORE) {
-        return;
-    }
-    state->smaps_next_ns = state->smaps_ns + state->smaps_cost_ns * SMAPS_SHARE;
-    if (r == 0) {
-        hs_trace_writer_smaps(sources->writer, (uint32_t)state->pid, state->smaps_ns,
-                              &state->smaps.sums);
-        sources->packet_count++;
-    } else {
-        hs_source_tell_unread(sources, state->pid, now_ns, "smaps", r, &state->is_smaps_told);
-    }
-    close_smaps(state);
-}
-
-static void begin_smaps(struct hs_sources *sources, struct hs_source_process *state,
-                        uint64_t now_ns)
-{
-    if (state->is_reading_smaps || now_ns < state->smaps_next_ns) {
-        return; /* of the dump before, still; or it would take too much */
-    }
-    int r = hs_proc_smaps_open(&state->smaps, sources->folder, state->pid);
-    if (r < 0) {
-        hs_source_tell_unread(sources, state->pid, now_ns, "smaps", r, &state->is_smaps_told);
-        return;
-    }
-    state->is_reading_smaps = true;
-    state->smaps_ns = now_ns;
-    state->smaps_cost_ns = 0;
-    step_smaps(sources, state, now_ns, SMAPS_FIRST_NS);
-}
-
 /* --- a process --------------------------------------------------------------------------------- */
 
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state)
 {
     if (state) {
-        close_smaps(state);
+        hs_source_walk_take(NULL, state, true);
         free(state->threads);
         free(state);
     }
@@ -145,10 +84,10 @@ static struct hs_source_process *find(struct hs_sources *sources, struct hs_sour
 }
 
 static void look(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
-                 bool with_rollup, bool is_dump)
+                 bool is_dump)
 {
     int64_t thread_count = state->seen.values[HS_COUNTER_THREADS];
-    state->is_gone = !hs_source_read(sources, state, now_ns, with_rollup);
+    state->is_gone = !hs_source_read(sources, state, now_ns);
     bool with_names = is_dump && now_ns >= state->names_next_ns;
     if (!state->is_gone && (with_names || state->seen.values[HS_COUNTER_THREADS] != thread_count)) {
         hs_source_threads(sources, state, now_ns, with_names);
@@ -166,15 +105,18 @@ uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **
     if (!state || state->is_gone) {
         return UINT64_MAX;
     }
-    step_smaps(sources, state, now_ns, SMAPS_STEP_NS);
+    hs_source_walk_take(sources, state, false);
     if (sources->settings.poll_ms > 0 && now_ns >= state->read_next_ns) {
-        look(sources, state, now_ns, sources->settings.with_smaps_rollup, false);
+        look(sources, state, now_ns, false);
         state->read_next_ns =
             now_ns + hs_source_read_period_ns(&sources->settings, now_ns - state->begin_ns);
+        if (!state->is_gone && sources->settings.with_smaps_rollup) {
+            hs_source_walk_begin(sources, state, now_ns, true, false);
+        }
     }
     uint64_t next_ns = sources->settings.poll_ms > 0 ? state->read_next_ns : UINT64_MAX;
-    uint64_t soon_ns = now_ns + SMAPS_PAUSE_NS;
-    return state->is_reading_smaps && soon_ns < next_ns ? soon_ns : next_ns;
+    uint64_t soon_ns = now_ns + WALK_LOOK_NS;
+    return state->walk && soon_ns < next_ns ? soon_ns : next_ns;
 }
 
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, pid_t pid,
@@ -184,18 +126,22 @@ void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, 
     if (!state || state->is_gone) {
         return;
     }
-    if (sources->settings.poll_ms > 0 &&
-        (is_last || state->dump_ns == 0 || now_ns >= state->dump_ns + DUMP_MIN_NS)) {
+    const struct hs_sources_settings *settings = &sources->settings;
+    bool is_counting = settings->poll_ms > 0;
+    bool is_time = is_last || state->dump_ns == 0 || now_ns >= state->dump_ns + DUMP_MIN_NS;
+    if (is_counting && is_time) {
         state->dump_ns = now_ns;
-        bool with_rollup =
-            sources->settings.with_rollup_at_dumps || sources->settings.with_smaps_rollup;
-        look(sources, state, now_ns, with_rollup, true);
+        look(sources, state, now_ns, true);
     }
-    if (sources->settings.with_smaps_at_dumps && !state->is_gone) {
-        begin_smaps(sources, state, now_ns);
+    hs_source_walk_take(sources, state, false);
+    bool is_large = state->seen.values[HS_COUNTER_RSS] > WAIT_BYTES_MAX;
+    if (!state->is_gone) {
+        bool with_rollup = is_counting && !(is_last && is_large) &&
+                           (settings->with_rollup_at_dumps || settings->with_smaps_rollup);
+        hs_source_walk_begin(sources, state, now_ns, with_rollup, settings->with_smaps_at_dumps);
     }
     if (is_last) {
-        step_smaps(sources, state, now_ns, SMAPS_LAST_NS);
+        hs_source_walk_take(sources, state, true);
     }
 }
 
@@ -203,12 +149,15 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
                                          struct hs_source_process *state, uint64_t end_ns,
                                          uint64_t peak_bytes)
 {
+    if (state && sources) {
+        hs_source_walk_take(sources, state, true);
+    }
     if (!state || !sources || sources->settings.poll_ms == 0) {
         return hs_source_process_free(state);
     }
     /* As it was when it was last looked at; then what a zombie still tells, and the peak. */
     hs_source_write(sources, state, state->seen_ns, true);
-    hs_source_read(sources, state, end_ns, false);
+    hs_source_read(sources, state, end_ns);
     int64_t peak = peak_bytes > INT64_MAX ? INT64_MAX : (int64_t)peak_bytes;
     bool has_memory = hs_counters_have(&state->seen, HS_COUNTER_RSS_PEAK);
     if (peak > 0 && (!has_memory || peak > state->seen.values[HS_COUNTER_RSS_PEAK])) {

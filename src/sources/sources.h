@@ -15,11 +15,11 @@
  * that for jumps of its size between; what was read last is written when it ends. So its file grows with the logarithm
  * of time.
  *
- * Reading must not delay dumps. smaps of a process with many mappings is read in steps of milliseconds; PSS, which
- * makes the kernel walk all pages, takes at most a hundredth of the time.
+ * Reading must not delay dumps. What makes the kernel walk all pages (PSS, mappings) is read by a thread meanwhile, and
+ * takes at most a hundredth of the time (mappings, which somebody asked for, a tenth).
  *
  * Holds     a process is introduced (ProcessTree) before its first counter.
- * Threads   one.
+ * Threads   one user.
  * Fails     never aloud: what cannot be read is left out, and is told once in the trace; the writer keeps its own
  *           errors.
  * See       trace/trace_counters.h, sources_settings.h
@@ -50,7 +50,7 @@ uint64_t hs_sources_turn(struct hs_sources *sources, uint64_t now_ns);
 uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
                          uint64_t now_ns);
 
-/* It is about to be dumped. `is_last`: nobody will look again. */
+/* It is about to be dumped. `is_last`: nobody will look again, so it waits for what takes long. */
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
                      uint64_t now_ns, bool is_last);
 

@@ -4,9 +4,12 @@
  *   sources.c           life, and which process is looked at when
  *   source_counters.c   its counters: reading, and what of them is written
  *   source_tree.c       who it is, and its threads
+ *   source_walk.c       its shares of pages, and its mappings: what takes long
  *   source_system.c     the machine
  */
 #pragma once
+
+#include <pthread.h>
 
 #include "sources/sources.h"
 
@@ -31,16 +34,33 @@ struct hs_source_process {
     struct hs_counters seen, written; /* as last read, and written */
     uint64_t seen_ns;
     uint64_t dump_ns; /* when its counters were last read for a dump; 0: never */
-    uint64_t rollup_next_ns, names_next_ns;
+    uint64_t rollup_next_ns, smaps_next_ns, names_next_ns;
     bool is_rollup_told, is_smaps_told, is_threads_told, is_status_told;
     struct hs_trace_thread *threads; /* as written, by tid */
     size_t thread_count, thread_capacity;
-    uint64_t thread_total; /* written, ever */
-    struct hs_proc_smaps_reader smaps;
-    bool is_reading_smaps;
-    uint64_t smaps_ns; /* of the dump they belong to */
-    uint64_t smaps_cost_ns, smaps_next_ns;
+    uint64_t thread_total;       /* written, ever */
+    struct hs_source_walk *walk; /* NULL: none is under way */
 };
+
+/* A thread at work for a process. */
+struct hs_source_walk {
+    pthread_t thread;
+    const char *folder;
+    pid_t pid;
+    uint64_t time_ns; /* of the dump it belongs to */
+    bool with_rollup, with_smaps;
+    struct hs_counters shares;
+    struct hs_proc_smaps_reader smaps;
+    int rollup_result, smaps_result;
+    uint64_t rollup_ns, smaps_ns; /* what it took */
+};
+
+/* Reads them, if they are not being read and do not take too much of the time. */
+void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *state,
+                          uint64_t now_ns, bool with_rollup, bool with_smaps);
+/* Writes what was read, if it was; nothing when `sources` is NULL. */
+void hs_source_walk_take(struct hs_sources *sources, struct hs_source_process *state,
+                         bool is_waiting);
 
 /* First words about it. False: it is gone. */
 bool hs_source_introduce(struct hs_sources *sources, struct hs_source_process *state,
@@ -52,8 +72,7 @@ void hs_source_threads(struct hs_sources *sources, struct hs_source_process *sta
 void hs_source_scan(struct hs_sources *sources, uint64_t now_ns);
 
 /* False: it is gone. */
-bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
-                    bool with_rollup);
+bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns);
 /* What has changed; `is_due`: even if it is not worth it. */
 void hs_source_write(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
                      bool is_due);

@@ -7,7 +7,7 @@
  *     reader.sums.rows ...
  *     hs_proc_smaps_close(&reader);
  *
- * A process with many mappings has a long file, which the kernel makes while it is read: so it is read in steps. What
+ * A process with many mappings has a long file, which the kernel makes while it is read: so it can be read in steps. What
  * the process maps meanwhile may be in it or not, as with one read.
  *
  * Holds     row 0 is that of mappings without a name. At most HS_PROC_SMAPS_ROWS_MAX rows: what has a name of its own

@@ -250,10 +250,26 @@ static void test_dumps_have_shares_of_pages(void **state)
     struct world *w = begin(&settings);
     put(w, "77/smaps", "1000-2000 r-xp 0 fe:00 1 /lib/x\nSize: 4 kB\nRss: 4 kB\n");
     look(w, 0);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, false);
+    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
     struct seen seen = read_all(w);
     assert_int_equal(seen.pss_kb, 40);
     assert_int_equal(seen.smaps_count, 1);
+    end(w);
+}
+
+/* A file that ends because the process does is not the whole of it. */
+static void test_mappings_of_one_that_ends(void **state)
+{
+    (void)state;
+    struct hs_sources_settings settings = each_second();
+    settings.with_smaps_at_dumps = true;
+    struct world *w = begin(&settings);
+    put(w, "77/smaps", "1000-2000 r-xp 0 fe:00 1 /lib/x\nSize: 4 kB\nRss: 4 kB\n");
+    look(w, 0);
+    put(w, "77/status", "Tgid:\t77\nThreads:\t1\n"); /* no memory any more */
+    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
+    struct seen seen = read_all(w);
+    assert_int_equal(seen.smaps_count + seen.unread_count, 0);
     end(w);
 }
 
@@ -330,8 +346,8 @@ static void test_what_cannot_be_read_is_told_once(void **state)
     drop(w, "77/smaps_rollup");
     make_folder(w, "77/smaps_rollup"); /* EISDIR, whoever we are */
     look(w, 0);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, false);
-    hs_sources_dump(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS, false);
+    hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
+    hs_sources_dump(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS, true);
     struct seen seen = read_all(w);
     assert_int_equal(seen.unread_count, 1);
     assert_string_equal(seen.unread, "smaps_rollup");
@@ -491,6 +507,7 @@ int main(void)
         cmocka_unit_test(test_who_it_is_comes_first),
         cmocka_unit_test(test_only_what_changed),
         cmocka_unit_test(test_dumps_have_shares_of_pages),
+        cmocka_unit_test(test_mappings_of_one_that_ends),
         cmocka_unit_test(test_dumps_that_come_often),
         cmocka_unit_test(test_the_end),
         cmocka_unit_test(test_gone_and_another),
