@@ -85,6 +85,23 @@ static void check_dumps(const struct hs_profile *p)
     }
 }
 
+static void check_counters(const struct hs_profile *p)
+{
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < p->track_count; i++) {
+        const struct hs_profile_track *track = &p->tracks[i];
+        check(track->process < p->process_count || track->process == HS_PROFILE_NO_PROCESS);
+        check(track->name > 0 && track->name < p->string_count && track->unit <= 2);
+        check(track->counter_first == next && track->counters_n > 0);
+        next += track->counters_n;
+        check(next <= p->counter_count);
+        for (uint32_t k = track->counter_first + 1; k < next; k++) {
+            check(p->counters[k - 1].time_ns <= p->counters[k].time_ns);
+        }
+    }
+    check(next == p->counter_count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -94,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (hs_profile_load_memory(data, size, &profile, &report) == 0) {
         check_tree(profile);
         check_dumps(profile);
+        check_counters(profile);
     }
     hs_profile_free(profile);
     return 0;
