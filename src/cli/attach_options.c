@@ -68,6 +68,22 @@ static const struct hs_attach_options defaults = {
     .stack_count = 3,
 };
 
+/* What follows when the options themselves are fine. */
+static int take_all(struct hs_attach_options *o, const struct hs_opts_spec *spec,
+                    const struct hs_opts_result *args, const struct hs_opt_list *names,
+                    const struct hs_budget_opts *budget, const struct hs_source_opts *sources)
+{
+    hs_message_set_quiet(o->is_quiet);
+    int status = hs_budget_opts_take(spec, budget, &o->settings.limits);
+    if (status == HS_ARGS_GO_ON) {
+        status = hs_source_opts_take(spec, sources, &o->settings.sources);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        status = check_allocator(spec, o->allocator);
+    }
+    return status == HS_ARGS_GO_ON ? take_operands(o, spec, args, names) : status;
+}
+
 int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret_options)
 {
     struct hs_attach_options *o = ret_options;
@@ -115,17 +131,7 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     struct hs_opts_result args;
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
-        hs_message_set_quiet(o->is_quiet);
-        status = hs_budget_opts_take(&spec, &budget, &s->limits);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status = hs_source_opts_take(&spec, &sources, &s->sources);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status = check_allocator(&spec, o->allocator);
-    }
-    if (status == HS_ARGS_GO_ON) {
-        status = take_operands(o, &spec, &args, &names);
+        status = take_all(o, &spec, &args, &names, &budget, &sources);
     }
     hs_opt_list_deinit(&names);
     return status;

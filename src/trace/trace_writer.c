@@ -277,13 +277,13 @@ static size_t split_cmdline(char *text, size_t bytes, char **args)
 }
 
 static void write_process(struct hs_trace_writer *writer, const struct hs_trace_process *process,
-                          char *cmdline, size_t cmdline_bytes)
+                          uint32_t ppid, char *cmdline, size_t cmdline_bytes)
 {
     char *args[CMDLINE_ARGS_MAX];
     Hs__Pb__ProcessTree__Process out = HS__PB__PROCESS_TREE__PROCESS__INIT, *list[1] = { &out };
     out.has_pid = out.has_ppid = true;
     out.pid = (int32_t)process->pid;
-    out.ppid = (int32_t)process->ppid;
+    out.ppid = (int32_t)ppid;
     out.n_cmdline = split_cmdline(cmdline, cmdline_bytes, args);
     out.cmdline = args;
     out.has_uid = process->uid >= 0;
@@ -314,7 +314,8 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
         hs_writer_fail(writer, -ENOMEM);
     } else if (state) {
         memcpy(cmdline, bytes ? process->cmdline : "", bytes);
-        write_process(writer, process, cmdline, bytes);
+        write_process(writer, process, state->tree_ppid ? state->tree_ppid : process->ppid, cmdline,
+                      bytes);
         state->is_announced = true;
     }
     free(cmdline);

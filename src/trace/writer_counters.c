@@ -145,8 +145,11 @@ static void write_threads(struct hs_trace_writer *writer, uint64_t time_mono_ns,
     Hs__Pb__ProcessTree__Thread **pointers = calloc(count, sizeof(*pointers));
     if (!list || !pointers) {
         hs_writer_fail(writer, -ENOMEM);
+        free(list);
+        free(pointers);
+        return;
     }
-    for (size_t i = 0; i < count && writer->err == 0; i++) {
+    for (size_t i = 0; i < count; i++) {
         hs__pb__process_tree__thread__init(&list[i]);
         list[i].has_tid = list[i].has_tgid = true;
         list[i].tid = (int32_t)threads[i].tid;
@@ -157,9 +160,7 @@ static void write_threads(struct hs_trace_writer *writer, uint64_t time_mono_ns,
     Hs__Pb__ProcessTree tree = HS__PB__PROCESS_TREE__INIT;
     tree.n_threads = count;
     tree.threads = pointers;
-    if (writer->err == 0) {
-        write_tree(writer, time_mono_ns, &tree);
-    }
+    write_tree(writer, time_mono_ns, &tree);
     free(list);
     free(pointers);
 }
@@ -168,7 +169,11 @@ int hs_trace_writer_tree(struct hs_trace_writer *writer, uint64_t time_mono_ns,
                          const struct hs_trace_tree *tree)
 {
     if (is_ready(writer) && tree->process) {
-        write_process(writer, time_mono_ns, tree);
+        struct hs_pid_state *state = hs_writer_pid(writer, tree->process->pid);
+        if (state) {
+            state->tree_ppid = tree->process->ppid;
+            write_process(writer, time_mono_ns, tree);
+        }
     }
     for (size_t i = 0; i < tree->thread_count && writer->err == 0; i += THREADS_A_PACKET) {
         size_t left = tree->thread_count - i;

@@ -68,6 +68,9 @@ struct hs_leftover {
 struct hs_pid_state {
     uint32_t image_count;
     bool is_announced; /* a ProcessTree was written for the image to come */
+    /* As a tree of trace_counters.h had it; 0: there was none. Of a pid whose parent changes, Perfetto makes another
+     * process, and parents do change: when they end. */
+    uint32_t tree_ppid;
 };
 
 struct hs_writer_batch;

@@ -146,7 +146,7 @@ int hs_proc_smaps_add(struct hs_proc_smaps_sums *sums, const char *text, size_t 
     while (at < end && !sums->err) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
         if (!nl) {
-            at = take_rest(sums, at, end);
+            take_rest(sums, at, end);
             break;
         }
         take_line(sums, at, nl);

@@ -1,6 +1,7 @@
 /*
  * Tests of src/sources on a /proc of our own: what is written when, and what when something cannot be read.
  */
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,11 +46,19 @@ static void make_folder(const struct world *w, const char *name)
     assert_int_equal(mkdir(path, 0700), 0);
 }
 
+static int drop_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
 static void drop(const struct world *w, const char *name)
 {
-    char command[256];
-    snprintf(command, sizeof(command), "rm -r %s/%s", w->folder, name);
-    assert_int_equal(system(command), 0);
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", w->folder, name);
+    assert_int_equal(nftw(path, drop_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static void put_status(const struct world *w, unsigned rss_kb, unsigned thread_count)
@@ -254,6 +263,28 @@ static void test_dumps_have_shares_of_pages(void **state)
     struct seen seen = read_all(w);
     assert_int_equal(seen.pss_kb, 40);
     assert_int_equal(seen.smaps_count, 1);
+    end(w);
+}
+
+static void test_shares_of_pages_each_time(void **state)
+{
+    (void)state;
+    struct hs_sources_settings settings = each_second();
+    settings.with_smaps_rollup = true;
+    struct world *w = begin(&settings);
+    look(w, 0);
+    hs_source_walk_take(w->sources, w->process, true);
+    assert_int_equal(read_all(w).pss_kb, 40);
+    put(w, "77/smaps_rollup", "Rss: 60 kB\nPss: 41 kB\n");
+    w->process->rollup_next_ns = UINT64_MAX; /* it took too long */
+    look(w, 2 * SECOND_NS);
+    assert_null(w->process->walk);
+    w->process->rollup_next_ns = 0;
+    look(w, 4 * SECOND_NS);
+    hs_source_walk_take(w->sources, w->process, true);
+    struct seen seen = read_all(w);
+    assert_int_equal(seen.pss_kb, 41);
+    assert_int_equal(seen.pss_count, 2);
     end(w);
 }
 
@@ -507,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_who_it_is_comes_first),
         cmocka_unit_test(test_only_what_changed),
         cmocka_unit_test(test_dumps_have_shares_of_pages),
+        cmocka_unit_test(test_shares_of_pages_each_time),
         cmocka_unit_test(test_mappings_of_one_that_ends),
         cmocka_unit_test(test_dumps_that_come_often),
         cmocka_unit_test(test_the_end),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "trace/trace_counters.h"
 #include "trace_bytes.h"
 
 #define PACKETS_MAX 4096
@@ -447,13 +448,52 @@ static void test_symbols(void **state)
     hs_buf_deinit(&buf);
 }
 
+/* Perfetto would make two processes of one whose parent has ended meanwhile. */
+static void test_parent_stays_the_same(void **state)
+{
+    (void)state;
+    struct hs_buf buf = HS_BUF_INIT;
+    struct hs_trace_writer *writer = writer_to(&buf, 7);
+    const struct hs_proc_identity identity = { .pid = 10, .ppid = 1, .uid = -1 };
+    char name[] = "prog";
+    const struct hs_trace_tree tree = {
+        .pid = 10, .process = &identity, .cmdline = name, .cmdline_bytes = sizeof(name)
+    };
+    assert_int_equal(hs_trace_writer_tree(writer, 1000, &tree), 0);
+    struct hs_snapshot *snap = small(10, 100, 2000, 0);
+    snap->ppid = 9;
+    dump_and_free(writer, snap);
+    snap = small(11, 100, 2000, 0);
+    snap->ppid = 9;
+    dump_and_free(writer, snap);
+    finish_writer(writer);
+    struct trace trace;
+    decode_trace(&buf, &trace);
+    unsigned count = 0;
+    for (size_t i = 0; i < trace.count; i++) {
+        const Hs__Pb__ProcessTree *it = trace.packets[i]->process_tree;
+        if (it) {
+            assert_int_equal(it->processes[0]->ppid, it->processes[0]->pid == 10 ? 1 : 9);
+            count++;
+        }
+    }
+    assert_int_equal(count, 3);
+    free_trace(&trace);
+    hs_buf_deinit(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),     cmocka_unit_test(test_sequence_ids),
-        cmocka_unit_test(test_dumps),     cmocka_unit_test(test_sharing),
-        cmocka_unit_test(test_splitting), cmocka_unit_test(test_heaps),
-        cmocka_unit_test(test_exec),      cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_parent_stays_the_same),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_sequence_ids),
+        cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_splitting),
+        cmocka_unit_test(test_heaps),
+        cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
