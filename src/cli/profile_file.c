@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
+#include "rt/base.h"
 #include "symbol/cache_folder.h"
 #include "util/buf.h"
 
@@ -55,14 +56,52 @@ static void add_names(struct hs_profile *profile, const char *name)
     }
 }
 
+/* Files that people take for heap profiles, and what to do with them. */
+static const char *foreign_hint(const char *path)
+{
+    static const struct {
+        const char *start, *hint;
+    } hints[] = {
+        { "\x7f"
+          "ELF",
+          " (a program or a core file: profile it with heapscope run)" },
+        { "desc:", " (massif's output, which cannot be read)" },
+        { "v 1", " (heaptrack's data, which cannot be read: heaptrack_print -F makes collapsed "
+                 "stacks of it)" },
+        { "{", " (JSON: give the file that it was made from)" },
+        { "SQLite format 3", " (a database: open it with sqlite3)" },
+        { "<", " (a page or a picture: give the file that it was made from)" },
+    };
+    char head[16] = { 0 };
+    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
+    size_t bytes = file ? fread(head, 1, sizeof(head) - 1, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    for (size_t i = 0; i < HS_COUNT_OF(hints); i++) {
+        size_t start_bytes = strlen(hints[i].start);
+        if (bytes >= start_bytes && memcmp(head, hints[i].start, start_bytes) == 0) {
+            return hints[i].hint;
+        }
+    }
+    return "";
+}
+
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    int r = hs_profile_load(path, ret_profile, NULL);
+    struct hs_load_report report;
+    int r = hs_profile_load(path, ret_profile, &report);
     if (r == HS_TRACE_E_EMPTY) {
         hs_message("%s: the file is empty", name);
     } else if (r == HS_TRACE_E_FOREIGN) {
-        hs_message("%s: not a heap profile: no trace of heapscope or Perfetto", name);
+        hs_message(
+            "%s: not a heap profile: no trace of heapscope or Perfetto, no pprof profile, no "
+            "heap text of jemalloc or gperftools, no collapsed stacks%s",
+            name, foreign_hint(path));
+    } else if (r == HS_LOAD_E_NOT_MEMORY) {
+        hs_message("%s: not a heap profile: a pprof profile of %s", name,
+                   report.type_name[0] ? report.type_name : "nothing: it has no sample types");
     } else if (r < 0) {
         hs_message("%s: %s", name, strerror(-r));
     }
@@ -91,7 +130,7 @@ static int say_why(const char *path, const struct hs_profile *profile,
     struct hs_buf pids = HS_BUF_INIT;
     switch (error) {
     case HS_SELECT_E_EMPTY:
-        hs_message("%s: there is no heap profile in this trace", path);
+        hs_message("%s: there is no heap profile in this file", path);
         break;
     case HS_SELECT_E_NO_PID:
         list_pids(profile, &pids);

@@ -86,6 +86,8 @@ void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *trac
 /* Does nothing when count is 0. */
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious);
+/* A constant text. */
+void hs_builder_set_origin(struct hs_builder *builder, const char *origin);
 void hs_builder_set_realtime(struct hs_builder *builder, uint64_t real_minus_mono_ns);
 
 /* The profile, or the first error. Either way the builder is empty afterwards and must be freed. */

@@ -158,6 +158,11 @@ void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *n
     }
 }
 
+void hs_builder_set_origin(struct hs_builder *builder, const char *origin)
+{
+    builder->p->origin = origin;
+}
+
 void hs_builder_set_realtime(struct hs_builder *builder, uint64_t real_minus_mono_ns)
 {
     if (builder->p->real_minus_mono_ns == 0) {

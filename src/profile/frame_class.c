@@ -189,6 +189,9 @@ static const char *const library_modules[] = {
     "libdl.so",     "librt.so",  "libjemalloc.so", "libtcmalloc", "libmimalloc.so",
 };
 
+/* Code of theirs without a name can only be on the way to a block. */
+static const char *const allocator_modules[] = { "libjemalloc", "libtcmalloc", "libmimalloc" };
+
 static const char *const start_names[] = {
     "_start",
     "__libc_start_main*",
@@ -274,7 +277,9 @@ enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
         (is_top && is_in(last, last_bytes, allocator_names, HS_COUNT_OF(allocator_names))) ||
         (is_library_name &&
          is_in(last, last_bytes, std_allocator_names, HS_COUNT_OF(std_allocator_names))) ||
-        has_prefix(path, allocator_paths, HS_COUNT_OF(allocator_paths))) {
+        has_prefix(path, allocator_paths, HS_COUNT_OF(allocator_paths)) ||
+        (name[0] == '\0' &&
+         has_prefix(module, allocator_modules, HS_COUNT_OF(allocator_modules)))) {
         return HS_FRAME_CLASS_ALLOCATOR;
     }
     if (is_library_name || has_prefix(module, library_modules, HS_COUNT_OF(library_modules))) {

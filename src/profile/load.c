@@ -1,17 +1,16 @@
 /*
- * See load.h. The loop over packets, and those that stand alone: clocks, processes, symbols.
+ * See load_foreign.h, load_state.h. Traces: the loop over packets, and those that stand alone: clocks, processes, symbols.
  */
-#include "profile/load.h"
+#include "profile/load_foreign.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/load_state.h"
-#include "profile/loss.h"
-#include "rt/base.h"
 #include "rt/text.h"
 #include "trace/mapping_path.h"
+#include "trace/trace_input.h"
 #include "util/buf.h"
 
 #define FLAG_STATE_CLEARED 1U
@@ -183,32 +182,6 @@ static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
 
 /* --- the whole file --- */
 
-static void add_file_losses(struct hs_load *load)
-{
-    const struct hs_load_report *report = &load->report;
-    const struct hs_trace_damage *damage = &report->damage;
-    const struct {
-        enum hs_load_loss loss;
-        uint64_t count;
-    } losses[] = {
-        { HS_LOAD_LOSS_TRUNCATED, damage->is_truncated },
-        { HS_LOAD_LOSS_SKIPPED_BYTES, damage->skipped_bytes },
-        { HS_LOAD_LOSS_BAD_PACKETS, damage->bad_packet_count },
-        { HS_LOAD_LOSS_COMPRESSION, damage->has_bad_compression },
-        { HS_LOAD_LOSS_TOO_BIG, damage->is_too_big },
-        { HS_LOAD_LOSS_DUMPS, report->lost_dump_count },
-        { HS_LOAD_LOSS_INCOMPLETE_DUMPS, report->incomplete_dump_count },
-        { HS_LOAD_LOSS_MISSING_PACKETS, report->missing_packet_count },
-        { HS_LOAD_LOSS_FALLING, report->falling_sample_count },
-        { HS_LOAD_LOSS_UNRESOLVED, report->unresolved_stack_count },
-        { HS_LOAD_LOSS_THINNED, load->thinned_count },
-    };
-    for (size_t i = 0; i < HS_COUNT_OF(losses); i++) {
-        hs_loss_add(load->builder, HS_PROFILE_NO_PROCESS, hs_loss_of_load(losses[i].loss),
-                    losses[i].count);
-    }
-}
-
 static int read_packets(struct hs_load *load, struct hs_trace_reader *reader)
 {
     const Hs__Pb__TracePacket *packet;
@@ -251,7 +224,8 @@ static int load_from(struct hs_trace_reader *reader, struct hs_profile **ret_pro
         hs_load_samples_finish(&load);
         hs_load_ours_finish(&load);
         hs_load_counters_finish(&load);
-        add_file_losses(&load);
+        load.report.thinned_dump_count = load.thinned_count;
+        hs_load_add_losses(load.builder, &load.report);
         err = load.err ? load.err : hs_builder_finish(load.builder, ret_profile);
     }
     if (ret_report) {
@@ -262,18 +236,10 @@ static int load_from(struct hs_trace_reader *reader, struct hs_profile **ret_pro
     return err;
 }
 
-int hs_profile_load(const char *path, struct hs_profile **ret_profile,
-                    struct hs_load_report *ret_report)
+int hs_load_trace(struct hs_trace_input *input, struct hs_profile **ret_profile,
+                  struct hs_load_report *ret_report)
 {
     struct hs_trace_reader *reader;
-    int err = hs_trace_reader_open(path, &reader);
-    return err < 0 ? err : load_from(reader, ret_profile, ret_report);
-}
-
-int hs_profile_load_memory(const void *data, size_t bytes, struct hs_profile **ret_profile,
-                           struct hs_load_report *ret_report)
-{
-    struct hs_trace_reader *reader;
-    int err = hs_trace_reader_new(data, bytes, &reader);
+    int err = hs_trace_reader_take(input, &reader);
     return err < 0 ? err : load_from(reader, ret_profile, ret_report);
 }

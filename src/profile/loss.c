@@ -96,6 +96,16 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                   "stacks or frames without a name: not in the file", true },
     [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
                                "snapshots shown without stacks: too many in one file", false },
+    [HS_LOAD_LOSS_BAD_RECORDS] = { "file_bad_records", "records of the file left out: damaged",
+                                   true },
+    [HS_LOAD_LOSS_BAD_LINES] = { "file_bad_lines",
+                                 "lines of the file left out: damaged, or not understood", true },
+    [HS_LOAD_LOSS_NO_ALLOC] = { "alloc_unknown",
+                                "file does not tell what was allocated since the start: shown is "
+                                "what lives",
+                                false },
+    [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
+                               "file does not tell what lives, only what was allocated", false },
 };
 
 static const struct hs_loss_text refusals[HS_REFUSAL_N] = {

@@ -215,6 +215,8 @@ struct hs_profile {
     uint32_t track_count;
     struct hs_profile_counter *counters; /* by track, then by time */
     uint32_t counter_count;
+    /* "a pprof profile": a file that knows nothing of the run; a constant. NULL: a trace */
+    const char *origin;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
 

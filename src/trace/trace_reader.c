@@ -75,6 +75,18 @@ int hs_trace_reader_new(const void *data, size_t bytes, struct hs_trace_reader *
     return err;
 }
 
+int hs_trace_reader_take(struct hs_trace_input *input, struct hs_trace_reader **ret_reader)
+{
+    int err = reader_new(ret_reader);
+    if (err == 0) {
+        (*ret_reader)->input = *input;
+        *input = (struct hs_trace_input){ 0 };
+    } else {
+        hs_trace_input_deinit(input);
+    }
+    return err;
+}
+
 struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader)
 {
     if (reader) {

@@ -43,6 +43,9 @@ struct hs_trace_reader;
 int hs_trace_reader_open(const char *path, struct hs_trace_reader **ret_reader);
 /* Reads from memory, which must stay. */
 int hs_trace_reader_new(const void *data, size_t bytes, struct hs_trace_reader **ret_reader);
+struct hs_trace_input;
+/* Takes over an open input, also when it fails; *input is empty afterwards. */
+int hs_trace_reader_take(struct hs_trace_input *input, struct hs_trace_reader **ret_reader);
 /* NULL is fine. Returns NULL. */
 struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader);
 

@@ -22,7 +22,7 @@
 #include "util/utf8.h"
 #include "view/figure.h"
 #include "view/gzip.h"
-#include "view/proto/pprof.pb-c.h"
+#include "profile/proto/pprof.pb-c.h"
 
 #define VALUES_MAX 6
 
@@ -213,8 +213,8 @@ static int64_t whole(double value)
  */
 static int64_t rounded(double *carry, double value)
 {
-    if (!(value > 0) || isinf(value)) {
-        return value > 0 ? INT64_MAX : 0;
+    if (isnan(value) || isinf(value)) {
+        return isnan(value) ? 0 : whole(value);
     }
     double out = round(value + *carry);
     *carry += value - out;
@@ -323,7 +323,7 @@ static void put_comments(struct writer *w)
     const struct hs_selection *s = w->selection;
     struct hs_buf text = HS_BUF_INIT;
     put_comment(w, "heapscope " HS_VERSION);
-    for (uint32_t i = 0; i < s->dump_count; i++) {
+    for (uint32_t i = 0; i < s->dump_count && !p->origin; i++) {
         uint32_t process = p->dumps[s->dumps[i]].process;
         text.bytes = 0;
         hs_buf_printf(&text, "pid %u ", p->processes[process].pid);

@@ -44,6 +44,26 @@ static const char *process_name(const struct hs_profile *p, uint32_t process)
     return name[0] ? name : "?";
 }
 
+/* Behind its name: ", from a pprof profile of 30 s" */
+static void describe_origin(const struct hs_report *report, struct hs_buf *buf)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    uint32_t pid = p->processes[lead_process(report)].pid;
+    char duration[HS_HUMAN_BYTES];
+    if (pid != 0) {
+        hs_buf_printf(buf, " (pid %u)", pid);
+    }
+    if (s->dump_count > 1) {
+        hs_buf_printf(buf, " and %u more process%s", s->dump_count - 1,
+                      s->dump_count == 2 ? "" : "es");
+    }
+    hs_buf_printf(buf, ", from %s", p->origin);
+    if (s->end_ns > s->start_ns) {
+        hs_buf_printf(buf, " of %s", hs_human_duration(duration, s->end_ns - s->start_ns));
+    }
+}
+
 /* Behind its name: " (pid 4242) exited with status 0 after 12.3 s" */
 static void describe_run(const struct hs_report *report, struct hs_buf *buf)
 {
@@ -52,6 +72,10 @@ static void describe_run(const struct hs_report *report, struct hs_buf *buf)
     uint32_t process = lead_process(report);
     char duration[HS_HUMAN_BYTES];
     hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0);
+    if (p->origin) {
+        describe_origin(report, buf);
+        return;
+    }
     hs_buf_printf(buf, " (pid %u)", p->processes[process].pid);
     if (s->dump_count > 1) {
         hs_buf_printf(buf, " and %u more process%s in %s", s->dump_count - 1,
@@ -242,7 +266,16 @@ static void write_sampling(struct hs_report *report)
     char count[HS_HUMAN_BYTES];
     hs_human_exact(count, s->sample_count);
     hs_human_bytes(interval, (double)s->interval_min_bytes);
-    if (s->interval_max_bytes <= 1) {
+    if (report->profile->origin) {
+        if (s->interval_max_bytes <= 1) {
+            hs_buf_str(&text, s->interval_max_bytes == 1 ? "exact: all allocations were recorded"
+                                                         : "how it was sampled is not known");
+        } else {
+            hs_buf_printf(&text, "from samples, one for each %s%s", interval,
+                          s->is_sampled ? " allocated; margins hold with 95 % confidence"
+                                        : " allocated");
+        }
+    } else if (s->interval_max_bytes <= 1) {
         hs_buf_printf(&text, "exact: all %s allocations were recorded", count);
     } else {
         hs_buf_printf(&text, "from %s sample%s, one for each %s", count,

@@ -14,7 +14,7 @@
 #include "fixture_profile.h"
 #include "util/buf.h"
 #include "view/pprof.h"
-#include "view/proto/pprof.pb-c.h"
+#include "profile/proto/pprof.pb-c.h"
 
 static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
 
