@@ -1,5 +1,5 @@
 /*
- * Any bytes as a trace file, shown in every view and format.
+ * Any bytes as a profile, shown in every view and format.
  *
  * Whatever a file makes of a profile (names that are no text, trees a hundred thousand levels deep,
  * figures near infinity), each view ends, writes nothing that could steer a terminal, and keeps to its
@@ -12,6 +12,8 @@
 #include "profile/load.h"
 #include "util/buf.h"
 #include "view/folded.h"
+#include "view/json_lines.h"
+#include "view/massif.h"
 #include "view/pprof.h"
 #include "view/report.h"
 #include "view/speedscope.h"
@@ -76,6 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     (void)hs_folded_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
     (void)hs_speedscope_write(profile, &last, HS_VIEW_AUTO, &buf);
     (void)hs_svg_write(profile, &last, HS_VIEW_ALLOC_SPACE, &buf);
+    (void)hs_massif_write(profile, &last, &buf);
+    (void)hs_json_lines_write(profile, &last, &buf);
     finish(&buf);
     hs_profile_free(profile);
     return 0;

@@ -4,7 +4,7 @@
  * The output appears under its name only when it is whole. What was written is said in one line, for
  * files; on standard output there is nothing but the result.
  *
- * See       view/{pprof,folded,speedscope,svg}.h, docs/man/heapscope-export.1
+ * See       view/{pprof,folded,speedscope,svg,massif,json_lines}.h, docs/man/heapscope-export.1
  */
 #include <errno.h>
 #include <string.h>
@@ -19,6 +19,8 @@
 #include "util/human.h"
 #include "util/outfile.h"
 #include "view/folded.h"
+#include "view/json_lines.h"
+#include "view/massif.h"
 #include "view/pprof.h"
 #include "view/speedscope.h"
 #include "view/svg.h"
@@ -28,14 +30,14 @@ enum format {
     FORMAT_FOLDED,
     FORMAT_SPEEDSCOPE,
     FORMAT_SVG,
+    FORMAT_MASSIF,
+    FORMAT_JSON,
     FORMAT_N,
 };
 
 static const char *const format_names[FORMAT_N] = {
-    [FORMAT_PPROF] = "pprof",
-    [FORMAT_FOLDED] = "folded",
-    [FORMAT_SPEEDSCOPE] = "speedscope",
-    [FORMAT_SVG] = "svg",
+    [FORMAT_PPROF] = "pprof", [FORMAT_FOLDED] = "folded", [FORMAT_SPEEDSCOPE] = "speedscope",
+    [FORMAT_SVG] = "svg",     [FORMAT_MASSIF] = "massif", [FORMAT_JSON] = "json",
 };
 
 static const struct {
@@ -48,6 +50,9 @@ static const struct {
     { ".collapsed", FORMAT_FOLDED },
     { ".speedscope.json", FORMAT_SPEEDSCOPE },
     { ".svg", FORMAT_SVG },
+    { ".massif", FORMAT_MASSIF },
+    { ".jsonl", FORMAT_JSON },
+    { ".ndjson", FORMAT_JSON },
 };
 
 struct export_args {
@@ -83,10 +88,20 @@ static int write_format(enum format format, const struct hs_profile *profile,
         return hs_speedscope_write(profile, select, view, buf);
     case FORMAT_SVG:
         return hs_svg_write(profile, select, view, buf);
+    case FORMAT_MASSIF:
+        return hs_massif_write(profile, select, buf);
+    case FORMAT_JSON:
+        return hs_json_lines_write(profile, select, buf);
     case FORMAT_N:
         break;
     }
     return -EINVAL;
+}
+
+/* What --view picks is not all that is in it, or not of it. */
+static bool has_all_views(unsigned format)
+{
+    return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON;
 }
 
 static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
@@ -94,7 +109,7 @@ static void say_done(const struct export_args *args, enum hs_view view, const ch
 {
     char size[HS_HUMAN_BYTES];
     hs_human_bytes(size, (double)bytes);
-    if (args->format == FORMAT_PPROF) {
+    if (has_all_views(args->format)) {
         hs_message_info("wrote %s (%s)", args->output, size);
     } else {
         hs_message_info("wrote %s (%s), view %s%s%s", args->output, size, hs_views[view].name,
@@ -157,12 +172,14 @@ int hs_cmd_export(int argc, char **argv)
     struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
-                      "pprof, folded, speedscope or svg (default: by the name of OUT)"),
+                      "pprof, folded, speedscope, svg, massif or json (default: by\n"
+                      "the name of OUT)"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
                       "where it goes (default -, standard output)"),
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
-                      "default), as for report; pprof has them all, speedscope begins with it"),
+                      "default), as for report; pprof and json have them all, speedscope\n"
+                      "begins with it, massif is of live memory and the peak"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, UINT32_MAX - 1,
                       "snapshot N of each process, from 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
@@ -190,7 +207,8 @@ int hs_cmd_export(int argc, char **argv)
     }
     if (args.format == FORMAT_N) {
         return hs_args_fail(&spec,
-                            "no format was given: --format pprof, folded, speedscope or svg");
+                            "no format was given: --format pprof, folded, speedscope, svg, massif "
+                            "or json");
     }
     args.output = args.output ? args.output : "-";
     if (strcmp(args.output, "-") == 0 && args.format == FORMAT_PPROF &&

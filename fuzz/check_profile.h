@@ -1,0 +1,94 @@
+/*
+ * Does a profile keep what profile.h promises, whatever file it came from? A broken promise is a crash.
+ */
+#pragma once
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "profile/profile.h"
+
+static void check(bool is_true)
+{
+    if (!is_true) {
+        abort();
+    }
+}
+
+static void check_amount(const struct hs_amount *amount)
+{
+    check(!isnan(amount->bytes) && !isnan(amount->count));
+    check(amount->bytes_var >= 0 && amount->count_var >= 0);
+}
+
+static void check_tree(const struct hs_profile *p)
+{
+    check(p->string_count > 0 && p->strings[0][0] == '\0');
+    for (uint32_t i = 0; i < p->module_count; i++) {
+        check(p->modules[i].path < p->string_count);
+        check(p->modules[i].build_id_hex < p->string_count);
+        check(p->modules[i].build_id_bytes <= HS_BUILD_ID_MAX);
+    }
+    for (uint32_t i = 0; i < p->line_count; i++) {
+        check(p->lines[i].function < p->string_count && p->lines[i].file < p->string_count);
+        check(p->lines[i].system_name < p->string_count);
+    }
+    for (uint32_t i = 0; i < p->frame_count; i++) {
+        const struct hs_profile_frame *frame = &p->frames[i];
+        check(frame->module < p->module_count && frame->name < p->string_count);
+        check((uint64_t)frame->line_first + frame->line_count <= p->line_count);
+    }
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        const struct hs_profile_node *node = &p->nodes[i];
+        check(node->frame < p->frame_count);
+        check(node->parent == HS_NODE_NONE || node->parent < i);
+        check(node->depth == (node->parent == HS_NODE_NONE ? 0 : p->nodes[node->parent].depth + 1));
+    }
+    for (uint32_t i = 0; i < p->heap_count; i++) {
+        check(p->heaps[i] < p->string_count);
+    }
+}
+
+static void check_dumps(const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        const struct hs_profile_process *process = &p->processes[i];
+        check(process->name < p->string_count && process->exe < p->string_count);
+        check(process->cmdline < p->string_count && process->malloc_path < p->string_count);
+        check(process->last_dump == UINT32_MAX || process->last_dump < p->dump_count);
+        check((process->last_dump == UINT32_MAX) == (process->dump_count == 0));
+    }
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[i];
+        check(dump->process < p->process_count);
+        check((uint64_t)dump->sample_first + dump->samples_n <= p->sample_count);
+        check_amount(&dump->live);
+        check_amount(&dump->alloc);
+        check_amount(&dump->peak);
+        for (uint32_t k = 0; k < dump->samples_n; k++) {
+            const struct hs_profile_sample *sample = &p->samples[dump->sample_first + k];
+            check(sample->node < p->node_count && sample->heap < p->heap_count);
+            check(k == 0 || sample[-1].node < sample->node ||
+                  (sample[-1].node == sample->node && sample[-1].heap < sample->heap));
+            check_amount(&sample->live);
+            check_amount(&sample->alloc);
+            check_amount(&sample->peak);
+        }
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        check(p->threads[i].process < p->process_count && p->threads[i].name < p->string_count);
+    }
+    for (uint32_t i = 0; i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        check(loss->process < p->process_count || loss->process == HS_PROFILE_NO_PROCESS);
+        check(loss->name < p->string_count && loss->text < p->string_count && loss->count > 0);
+    }
+}
+
+static void check_profile(const struct hs_profile *p)
+{
+    check_tree(p);
+    check_dumps(p);
+}

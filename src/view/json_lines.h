@@ -1,0 +1,26 @@
+/*
+ * JSON lines: one object a line, for jq, scripts, and whoever loads it into something else.
+ *
+ *     {"type":"profile","format":1,"producer":"heapscope 0.1.0"}
+ *     {"type":"process","process":0,"pid":4242,"name":"prog",...}
+ *     {"type":"dump","dump":0,"process":0,"live_bytes":4096,...}
+ *     {"type":"stack","dump":0,"heap":"libc.malloc","live_bytes":4096,...,"frames":[...]}
+ *     {"type":"loss","process":0,"name":"reentrant","count":3,...}
+ *
+ * All processes and dumps are there with their totals; stacks are those of the chosen dumps. Each line stands
+ * alone, so that a reader needs memory for one line only, and this writer too.
+ *
+ * Holds     figures are not rounded. Fields are only ever added.
+ * Threads   one call is one user.
+ * Fails     -ENOMEM, what the buffer says, HS_SELECT_E_*.
+ * See       docs/FORMAT.md, "JSON lines"
+ */
+#pragma once
+
+#include "profile/profile.h"
+#include "profile/select.h"
+
+struct hs_buf;
+
+int hs_json_lines_write(const struct hs_profile *profile, const struct hs_select_spec *select,
+                        struct hs_buf *buf);
