@@ -14,6 +14,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROTO = ROOT / "src" / "trace" / "proto"
+PPROF = ROOT / "src" / "profile" / "proto"
 COARSE, MONOTONIC, BOOTTIME, REALTIME = 4, 3, 6, 1
 
 
@@ -22,10 +23,11 @@ def trace_tool():
     """Path of trace_tool.c, built with the sources it needs: once for each state of these."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
-    for names in ("builder*.c", "load*.c", "loss.c", "margin.c", "profile.c"):
+    for names in ("builder*.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "pprof*.c", "profile.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").glob(names))
+    sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
     sources += sorted(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")
-    watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), ROOT / "test/unit/snapshot_fixture.h"]
+    watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), PPROF / "pprof.proto", ROOT / "test/unit/snapshot_fixture.h"]
     for layer in ("fmt", "rt", "trace", "profile", "util"):
         watched += sorted((ROOT / "src" / layer).glob("*.h"))
     key = hashlib.sha256(b"".join(p.read_bytes() for p in watched)).hexdigest()[:12]
@@ -36,10 +38,14 @@ def trace_tool():
         subprocess.run(["protoc-c", f"--proto_path={PROTO}", f"--c_out={made}",
                         *(f"{n}.proto" for n in protos)], check=True)
         sources += [made / f"{n}.pb-c.c" for n in protos]
+        made_pprof = folder / "profile" / "proto"
+        made_pprof.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["protoc-c", f"--proto_path={PPROF}", f"--c_out={made_pprof}", "pprof.proto"], check=True)
+        sources.append(made_pprof / "pprof.pb-c.c")
         unfinished = folder / f"tool.{os.getpid()}"
         subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
                         "-I", ROOT / "src", "-I", folder, "-I", made, *sources, "-o", unfinished,
-                        "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lm"], check=True)
+                        "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lm"], check=True)
         unfinished.rename(folder / "tool")
     return folder / "tool"
 
