@@ -37,6 +37,7 @@ static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
 static void clear_sequence(struct hs_load_sequence *sequence)
 {
     hs_load_tables_deinit(&sequence->tables);
+    hs_load_tables_deinit(&sequence->legacy);
     hs_load_pending_deinit(sequence);
     sequence->epoch++;
     sequence->has_packet_idx = false;
@@ -206,6 +207,7 @@ static void load_deinit(struct hs_load *load)
     hs_load_counters_deinit(load);
     for (uint32_t i = 0; i < load->sequence_count; i++) {
         hs_load_tables_deinit(&load->sequences[i].tables);
+        hs_load_tables_deinit(&load->sequences[i].legacy);
         hs_load_pending_deinit(&load->sequences[i]);
     }
     hs_load_ids_deinit(&load->sequence_ids);

@@ -295,17 +295,19 @@ static void apply_part(struct hs_load *load, struct hs_load_sequence *sequence,
     note_part(load, heaps, part);
     heaps->heaps_now |= UINT64_C(1) << (part->heap < 63 ? part->heap : 63);
     for (size_t i = 0; i < part->sample_n && load->err == 0; i++) {
-        apply_sample(load, &sequence->tables, heaps, part->heap, &part->samples[i]);
+        apply_sample(load, &sequence->legacy, heaps, part->heap, &part->samples[i]);
     }
 }
 
 static void end_chain(struct hs_load *load, struct hs_load_sequence *sequence)
 {
     sequence->chain_count++;
+    sequence->legacy.behind = &sequence->tables;
     for (uint32_t i = 0; i < sequence->pending_count; i++) {
         apply_part(load, sequence, &sequence->pending[i]);
     }
     hs_load_pending_deinit(sequence);
+    hs_load_tables_deinit(&sequence->legacy);
 }
 
 /* --- packets --- */
@@ -333,7 +335,8 @@ static struct hs_load_held *hold_samples(const pb_heap *from)
                         .freed_bytes = sample->self_freed,
                         .freed_count = sample->free_count },
             .peak_bytes = sample->self_max,
-            .peak_count = sample->self_max_count,
+            /* Recorders that do not tell the interval they were asked for did not count it right. */
+            .peak_count = from->orig_sampling_interval_bytes ? sample->self_max_count : 0,
         };
     }
     return samples;
@@ -388,7 +391,7 @@ void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *seque
     }
     sequence->has_packet_idx = true;
     sequence->next_packet_idx = packet->index + 1;
-    hs_load_tables_add_legacy(load, &sequence->tables, packet);
+    hs_load_tables_add_legacy(load, &sequence->legacy, packet);
     for (size_t i = 0; i < packet->n_process_dumps && load->err == 0; i++) {
         int err = hold(load, sequence, packet->process_dumps[i]);
         if (err < 0) {

@@ -57,6 +57,7 @@ struct hs_load_tables {
     struct hs_load_ids string_ids[HS_LOAD_STRINGS_N];
     uint32_t *strings[HS_LOAD_STRINGS_N]; /* builder's string ids */
     struct hs_load_ids mapping_ids, frame_ids, callstack_ids;
+    struct hs_load_tables *behind; /* where to look for what is not in these; NULL none */
     struct hs_load_mapping *mappings;
     struct hs_load_frame *frames;
     struct hs_load_callstack *callstacks;
@@ -71,6 +72,7 @@ struct hs_load_sequence {
     bool is_ours;
     bool is_continued; /* processes may be those of before the state was cleared */
     struct hs_load_tables tables;
+    struct hs_load_tables legacy; /* of the dump at hand, given in its own packets */
     /* Of ProfilePackets: */
     uint64_t next_packet_idx;
     bool has_packet_idx;

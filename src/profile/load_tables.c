@@ -7,6 +7,9 @@
  * References to nothing do not lose the sample: its bytes are real. The stack gets a marker where
  * the unknown frame would be, and the case is counted.
  *
+ * The oldest recorders put the tables into the dump's own packets; those hold for that dump only, and stand in
+ * front of the others.
+ *
  * See       load_state.h, docs/FORMAT.md
  */
 #include <errno.h>
@@ -228,21 +231,49 @@ void hs_load_tables_add_legacy(struct hs_load *load, struct hs_load_tables *tabl
 
 /* --- following --- */
 
-/* The builder's string id; "" for 0 and for what is not there. */
+/* The builder's string id; "" for 0, which is no id, and for what is not there. */
 static uint32_t find_string(struct hs_load_tables *tables, enum hs_load_strings kind, uint64_t iid)
 {
-    const uint32_t *string =
-        hs_load_find(&tables->string_ids[kind], tables->strings[kind], sizeof(uint32_t), KEY(iid));
-    return string ? *string : 0;
+    for (; tables && iid != 0; tables = tables->behind) {
+        const uint32_t *string = hs_load_find(&tables->string_ids[kind], tables->strings[kind],
+                                              sizeof(uint32_t), KEY(iid));
+        if (string) {
+            return *string;
+        }
+    }
+    return 0;
+}
+
+static struct hs_load_mapping *find_mapping(struct hs_load_tables *tables, uint64_t iid,
+                                            const struct hs_load_tables **ret_owner)
+{
+    struct hs_load_mapping *mapping = NULL;
+    for (; tables && !mapping && iid != 0; tables = tables->behind) {
+        mapping = hs_load_find(&tables->mapping_ids, tables->mappings, sizeof(*mapping), KEY(iid));
+        *ret_owner = tables;
+    }
+    return mapping;
+}
+
+static struct hs_load_callstack *find_callstack(struct hs_load_tables *tables, uint64_t iid,
+                                                const struct hs_load_tables **ret_owner)
+{
+    struct hs_load_callstack *callstack = NULL;
+    for (; tables && !callstack; tables = tables->behind) {
+        callstack =
+            hs_load_find(&tables->callstack_ids, tables->callstacks, sizeof(*callstack), KEY(iid));
+        *ret_owner = tables;
+    }
+    return callstack;
 }
 
 /* "/" and the components joined by "/", as Perfetto does, and then as people know it. */
 static uint32_t path_text(struct hs_load *load, struct hs_load_tables *tables,
-                          const struct hs_load_mapping *mapping)
+                          const struct hs_load_mapping *mapping, const struct hs_load_tables *owner)
 {
     struct hs_buf text = HS_BUF_INIT;
     for (uint32_t i = 0; i < mapping->path_count && text.bytes < PATH_CHARS_MAX; i++) {
-        uint32_t part = find_string(tables, HS_LOAD_PATHS, tables->pool[mapping->path_first + i]);
+        uint32_t part = find_string(tables, HS_LOAD_PATHS, owner->pool[mapping->path_first + i]);
         hs_buf_char(&text, '/');
         hs_buf_str(&text, hs_builder_text(load->builder, part));
     }
@@ -279,14 +310,14 @@ static void set_build_id(struct hs_profile_module *module, const char *text)
 
 uint32_t hs_load_module(struct hs_load *load, struct hs_load_tables *tables, uint64_t mapping_iid)
 {
-    struct hs_load_mapping *mapping =
-        hs_load_find(&tables->mapping_ids, tables->mappings, sizeof(*mapping), KEY(mapping_iid));
+    const struct hs_load_tables *owner = NULL;
+    struct hs_load_mapping *mapping = find_mapping(tables, mapping_iid, &owner);
     if (!mapping) {
         return UINT32_MAX;
     }
     if (mapping->module == UINT32_MAX) {
         struct hs_profile_module module = {
-            .path = path_text(load, tables, mapping),
+            .path = path_text(load, tables, mapping, owner),
             .start_va = mapping->start_va,
             .end_va = mapping->end_va,
             .exec_off = mapping->exact_off,
@@ -329,8 +360,10 @@ static enum hs_frame_kind frame_kind(const char *path, uint32_t kind)
 
 static uint32_t find_frame(struct hs_load *load, struct hs_load_tables *tables, uint64_t iid)
 {
-    struct hs_load_frame *frame =
-        hs_load_find(&tables->frame_ids, tables->frames, sizeof(*frame), KEY(iid));
+    struct hs_load_frame *frame = NULL;
+    for (struct hs_load_tables *at = tables; at && !frame; at = at->behind) {
+        frame = hs_load_find(&at->frame_ids, at->frames, sizeof(*frame), KEY(iid));
+    }
     if (!frame) {
         return marker_frame(load, "[frame not in the file]");
     }
@@ -367,14 +400,14 @@ static bool is_heap_frame(struct hs_load *load, uint32_t frame_id)
 
 uint32_t hs_load_node(struct hs_load *load, struct hs_load_tables *tables, uint64_t callstack_iid)
 {
-    struct hs_load_callstack *callstack = hs_load_find(&tables->callstack_ids, tables->callstacks,
-                                                       sizeof(*callstack), KEY(callstack_iid));
+    const struct hs_load_tables *owner = NULL;
+    struct hs_load_callstack *callstack = find_callstack(tables, callstack_iid, &owner);
     if (callstack && callstack->node != UINT32_MAX) {
         return callstack->node;
     }
     uint32_t node = HS_NODE_NONE;
     for (uint32_t i = 0; callstack && i < callstack->count; i++) {
-        uint32_t frame = find_frame(load, tables, tables->pool[callstack->first + i]);
+        uint32_t frame = find_frame(load, tables, owner->pool[callstack->first + i]);
         if (i > 0 || callstack->count == 1 || !is_heap_frame(load, frame)) {
             node = hs_builder_node(load->builder, node, frame);
         }

@@ -372,25 +372,6 @@ def test_speedscope(export):
     assert stacks["load", "parse"] == 60000
 
 
-@pytest.fixture(scope="module")
-def node_modules(root):
-    """Packages that read the formats; kept in build/npm."""
-    if not shutil.which("npm"):
-        pytest.skip("npm is not installed: formats are not read by other readers")
-    folder = root / "build" / "npm"
-    if not (folder / "node_modules" / "speedscope").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--no-audit", "--no-fund", "pprof-format@2", "speedscope@1", "ajv@8"]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm did not answer: formats are not read by other readers")
-        if done.returncode != 0:
-            pytest.skip("npm could not fetch pprof-format, speedscope and ajv: not read by other readers")
-    return folder
-
-
 READ_BACK = """
 const fs = require("fs"), zlib = require("zlib");
 const [pprofFile, speedscopeFile] = process.argv.slice(1);
