@@ -275,10 +275,11 @@ static void on_sample(struct reader *r, const struct field *field)
     r->source->report->bad_record_count += sample->n_value != r->type_count;
     struct labels labels = read_labels(r, sample);
     struct process *process = process_of(r, labels.pid);
-    if (process) {
-        r->err = hs_array_reserve(&process->samples, &process->capacity, process->count + 1,
-                                  sizeof(process->samples[0]));
+    if (!process) {
+        return;
     }
+    r->err = hs_array_reserve(&process->samples, &process->capacity, process->count + 1,
+                              sizeof(process->samples[0]));
     if (r->err != 0) {
         return;
     }

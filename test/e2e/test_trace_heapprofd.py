@@ -171,3 +171,45 @@ def test_other_files(tmp_path):
     load(tmp_path / "none", status=1)
     # A trace without heap profiles is a trace.
     assert load(encode(tmp_path / "x", "packet { timestamp: 1 }"))["dumps"] == []
+
+
+LEGACY = r"""packet { trusted_packet_sequence_id: 7 sequence_flags: 1 profile_packet { index: %(index)d
+  strings { iid: 1 str: "%(name)s" } strings { iid: 2 str: "usr" } strings { iid: 3 str: "libq.so" }
+  mappings { iid: 1 start: 4096 end: 8192 path_string_ids: 2 path_string_ids: 3 }
+  frames { iid: 1 function_name_id: 1 mapping_id: 1 rel_pc: %(pc)d }
+  callstacks { iid: %(iid)d frame_ids: 1 }
+  process_dumps { pid: 17 timestamp: %(time)d sampling_interval_bytes: 4096
+    samples { callstack_id: %(iid)d self_allocated: %(bytes)d alloc_count: 1 } } } }
+"""
+
+
+def test_legacy_tables_end_with_their_dump(tmp_path):
+    """The oldest recorders put the tables into the dump's packets, and number anew in each."""
+    first = LEGACY % {"index": 0, "name": "early", "pc": 1, "iid": 1, "time": 100, "bytes": 4096}
+    second = LEGACY % {"index": 1, "name": "late", "pc": 2, "iid": 2, "time": 200, "bytes": 8192}
+    loaded = load(encode(tmp_path / "raw", first, second.replace("sequence_flags: 1", "")))
+    assert loaded["losses"] == {}
+    one, two = loaded["dumps"]
+    assert {s["stack"][0]["name"]: s["alloc"][0] for s in one["samples"]} == {"early": 4096}
+    assert {s["stack"][0]["name"]: s["alloc"][0] for s in two["samples"]} == {"early": 4096, "late": 8192}
+    assert two["samples"][0]["stack"][0]["module"] == "/usr/libq.so"
+
+
+def test_id_zero_is_no_id(tmp_path):
+    text = r"""packet { trusted_packet_sequence_id: 7 sequence_flags: 1
+      interned_data { function_names { iid: 0 str: "trap" } function_names { iid: 1 str: "f" }
+        mappings { iid: 0 start: 1 end: 2 } frames { iid: 1 function_name_id: 1 mapping_id: 0 }
+        frames { iid: 2 function_name_id: 0 mapping_id: 0 rel_pc: 9 } callstacks { iid: 1 frame_ids: 1 frame_ids: 2 } }
+      profile_packet { index: 0 process_dumps { pid: 17 samples { callstack_id: 1 self_allocated: 5 alloc_count: 1 } } } }"""
+    loaded = load(encode(tmp_path / "raw", text))
+    assert [f["name"] for f in loaded["dumps"][0]["samples"][0]["stack"]] == ["", "f"]
+    assert loaded["losses"] == {}
+
+
+def test_count_of_a_peak(tmp_path):
+    """Without the interval that was asked for, the recorder is one that does not count at the peak."""
+    text = re.sub(r"self_allocated: (\d+)( self_freed: \d+)? alloc_count: (\d+)( free_count: \d+)?",
+                  r"self_max: \1 self_max_count: \3", HEAPPROFD)
+    text = text.replace("orig_sampling_interval_bytes: 4096", "")
+    (dump,) = load(encode(tmp_path / "raw", text))["dumps"]
+    assert dump["has_peak"] == 1 and dump["peak"][:2] == [12288, 0]

@@ -11,7 +11,6 @@ import os
 import pty
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import xml.etree.ElementTree as ElementTree
