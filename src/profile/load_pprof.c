@@ -383,7 +383,6 @@ static void put_dumps(struct reader *r)
         if (out && r->tables.program != 0) {
             out->exe = r->tables.program;
             out->name = base_name(builder, out->exe);
-            out = hs_builder_process_at(builder, process->id);
         }
         struct hs_profile_dump dump = {
             .process = process->id,
