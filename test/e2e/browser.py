@@ -85,8 +85,8 @@ class Browser:
             assert time.monotonic() < end, f"never true: {expression}"
             time.sleep(0.05)
 
-    def open(self, path):
-        self._call("Page.navigate", url=f"file://{path}")
+    def open(self, path, fragment=""):
+        self._call("Page.navigate", url=f"file://{path}{fragment}")
         self.wait(f"location.pathname === {json.dumps(str(path))} && document.readyState === 'complete'")
 
     def _mouse(self, kind, x, y, **more):

@@ -4,6 +4,7 @@ jemalloc and gperftools write real files here, and jeprof and pprof's Perl ances
 other writers are made by protoc from text. Whatever was read is written in every format, and the sums are compared.
 """
 
+import base64
 import gzip
 import json
 import math
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import time
 
+import browser
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -308,6 +310,30 @@ def test_pprof_format_says_the_same(heapscope, report, any_input, tmp_path, node
     totals = report(any_input)["totals"]
     want = [totals["alloc"]["count"], totals["alloc"]["bytes"], totals["live"]["count"], totals["live"]["bytes"]]
     assert all(abs(a - b) <= 1 for a, b in zip(sums, want)), (sums, want)
+
+
+@pytest.mark.parametrize("name", ["x.speedscope.json", "x.pb.gz", "x.folded"])
+def test_speedscope_imports_it(heapscope, tmp_path, node_modules, name):
+    """The viewer itself, of the npm package, in a browser: its importer takes the file and shows the functions."""
+    if not browser.find():
+        pytest.skip("no Chromium: speedscope cannot be run")
+    out = tmp_path / name
+    done = heapscope("export", "-q", "--view", "space", "-o", out, pprof(tmp_path / "in", GO))
+    assert done.returncode == 0, done.stderr
+    script = tmp_path / "load.js"
+    encoded = base64.b64encode(out.read_bytes()).decode()
+    script.write_text(f"speedscope.loadFileFromBase64({json.dumps(name)}, {json.dumps(encoded)})")
+    viewer = browser.Browser(tmp_path / "profile")
+    try:
+        page = node_modules / "node_modules" / "speedscope" / "dist" / "release" / "index.html"
+        viewer.open(page, f"#localProfilePath={script}&view=sandwich")
+        viewer.wait("document.body.innerText.includes('main.main') || document.body.innerText.includes('rror')")
+        text = viewer.js("document.body.innerText")
+    finally:
+        viewer.close()
+    assert "main.main" in text and "main.(*T).add" in text
+    # Of a pprof profile it shows but the outermost of calls that were inlined into each other.
+    assert ("main.grow" in text) == (name != "x.pb.gz")
 
 
 # --- what cannot be read ------------------------------------------------------------------------------
