@@ -14,7 +14,9 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
+#include "cli/progress.h"
 #include "rt/base.h"
+#include "sql/database.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/outfile.h"
@@ -32,12 +34,14 @@ enum format {
     FORMAT_SVG,
     FORMAT_MASSIF,
     FORMAT_JSON,
+    FORMAT_SQLITE,
     FORMAT_N,
 };
 
 static const char *const format_names[FORMAT_N] = {
-    [FORMAT_PPROF] = "pprof", [FORMAT_FOLDED] = "folded", [FORMAT_SPEEDSCOPE] = "speedscope",
-    [FORMAT_SVG] = "svg",     [FORMAT_MASSIF] = "massif", [FORMAT_JSON] = "json",
+    [FORMAT_PPROF] = "pprof",   [FORMAT_FOLDED] = "folded", [FORMAT_SPEEDSCOPE] = "speedscope",
+    [FORMAT_SVG] = "svg",       [FORMAT_MASSIF] = "massif", [FORMAT_JSON] = "json",
+    [FORMAT_SQLITE] = "sqlite",
 };
 
 static const struct {
@@ -53,6 +57,8 @@ static const struct {
     { ".massif", FORMAT_MASSIF },
     { ".jsonl", FORMAT_JSON },
     { ".ndjson", FORMAT_JSON },
+    { ".sqlite", FORMAT_SQLITE },
+    { ".db", FORMAT_SQLITE },
 };
 
 struct export_args {
@@ -92,6 +98,7 @@ static int write_format(enum format format, const struct hs_profile *profile,
         return hs_massif_write(profile, select, buf);
     case FORMAT_JSON:
         return hs_json_lines_write(profile, select, buf);
+    case FORMAT_SQLITE: /* not from a profile: export_database() */
     case FORMAT_N:
         break;
     }
@@ -101,7 +108,8 @@ static int write_format(enum format format, const struct hs_profile *profile,
 /* What --view picks is not all that is in it, or not of it. */
 static bool has_all_views(unsigned format)
 {
-    return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON;
+    return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON ||
+           format == FORMAT_SQLITE;
 }
 
 static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
@@ -115,6 +123,65 @@ static void say_done(const struct export_args *args, enum hs_view view, const ch
         hs_message_info("wrote %s (%s), view %s%s%s", args->output, size, hs_views[view].name,
                         reason ? ", as " : "", reason ? reason : "");
     }
+}
+
+static int end_output(const struct export_args *args, int err)
+{
+    bool is_stdout = strcmp(args->output, "-") == 0;
+    if (err < 0 && !(is_stdout && err == -EPIPE)) {
+        hs_message("cannot write %s: %s", is_stdout ? "standard output" : args->output,
+                   strerror(-err));
+    }
+    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+}
+
+/* What could be read is written; that it is not all must be known. */
+static void say_damage(const char *name, const struct hs_trace_damage *damage)
+{
+    if (damage->is_truncated || damage->bad_packet_count > 0 || damage->skipped_bytes > 0 ||
+        damage->has_bad_compression || damage->is_too_big) {
+        hs_message(
+            "%s is damaged: the database has what could be read; see its table heapscope_losses",
+            name);
+    }
+}
+
+static int export_database(const char *path, const struct export_args *args)
+{
+    struct hs_outfile out = { .fd = -1 };
+    struct hs_buf buf;
+    struct hs_load_report report = { 0 };
+    sqlite3 *db = NULL;
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    hs_progress_expect("heapscope: making tables of the file ...\n");
+    int r = hs_sql_open(path, &db, &report);
+    if (r != 0) {
+        hs_progress_over();
+        hs_message("%s: %s", name,
+                   r == HS_TRACE_E_EMPTY ? "the file is empty"
+                   : r == HS_TRACE_E_FOREIGN
+                       ? "not a heap profile: no trace of heapscope or Perfetto"
+                       : strerror(-r));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    say_damage(name, &report.damage);
+    r = hs_outfile_open(&out, args->output);
+    if (r == 0) {
+        hs_buf_init(&buf, hs_outfile_write, &out);
+        r = hs_sql_write(db, &buf);
+        int late_err = hs_buf_finish(&buf);
+        r = r ? r : late_err;
+        uint64_t bytes = buf.total_bytes;
+        hs_buf_deinit(&buf);
+        r = r ? r : hs_outfile_commit(&out);
+        hs_outfile_abort(&out);
+        if (r == 0 && strcmp(args->output, "-") != 0) {
+            say_done(args, HS_VIEW_SPACE, NULL, bytes);
+        }
+    }
+    hs_progress_over();
+    sqlite3_close(db);
+    return end_output(args, r);
 }
 
 static int write_output(const struct export_args *args, const struct hs_profile *profile,
@@ -139,11 +206,7 @@ static int write_output(const struct export_args *args, const struct hs_profile 
             say_done(args, view, reason, bytes);
         }
     }
-    if (err < 0 && !(is_stdout && err == -EPIPE)) {
-        hs_message("cannot write %s: %s", is_stdout ? "standard output" : args->output,
-                   strerror(-err));
-    }
-    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+    return end_output(args, err);
 }
 
 static int run_export(const char *path, const struct export_args *args)
@@ -172,7 +235,7 @@ int hs_cmd_export(int argc, char **argv)
     struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
-                      "pprof, folded, speedscope, svg, massif or json (default: by\n"
+                      "pprof, folded, speedscope, svg, massif, json or sqlite (default: by\n"
                       "the name of OUT)"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
                       "where it goes (default -, standard output)"),
@@ -207,13 +270,24 @@ int hs_cmd_export(int argc, char **argv)
     }
     if (args.format == FORMAT_N) {
         return hs_args_fail(&spec,
-                            "no format was given: --format pprof, folded, speedscope, svg, massif "
-                            "or json");
+                            "no format was given: --format pprof, folded, speedscope, svg, massif, "
+                            "json or sqlite");
     }
     args.output = args.output ? args.output : "-";
     if (strcmp(args.output, "-") == 0 && args.format == FORMAT_PPROF &&
         isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(&spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    if (args.format == FORMAT_SQLITE) {
+        if (args.pid != 0 || args.snapshot != UINT64_MAX || args.view != HS_VIEW_AUTO) {
+            return hs_args_fail(&spec, "a database has every process, snapshot and figure: --pid, "
+                                       "--snapshot and --view are for other formats");
+        }
+        if (strcmp(args.output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
+            return hs_args_fail(&spec,
+                                "a database is binary and would garble the terminal: use -o FILE");
+        }
+        return export_database(result.operands[0], &args);
     }
     return run_export(result.operands[0], &args);
 }

@@ -36,6 +36,7 @@ struct hs_trace_reader {
     struct nested nested[NESTING_MAX];
     unsigned depth;  /* of nested */
     bool has_packet; /* one that only a trace can have */
+    bool wants_all;
     uint64_t search_left;
 };
 
@@ -98,6 +99,11 @@ struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader)
         free(reader);
     }
     return NULL;
+}
+
+void hs_trace_reader_want_all(struct hs_trace_reader *reader)
+{
+    reader->wants_all = true;
 }
 
 int hs_trace_reader_verdict(const struct hs_trace_reader *reader)
@@ -352,7 +358,7 @@ int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePack
         if (err < 0) {
             return err;
         }
-        if (!scan.is_wanted) {
+        if (!scan.is_wanted && !(reader->wants_all && scan.is_extra)) {
             reader->damage.packet_count++;
             continue;
         }

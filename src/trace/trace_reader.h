@@ -49,6 +49,9 @@ int hs_trace_reader_take(struct hs_trace_input *input, struct hs_trace_reader **
 /* NULL is fine. Returns NULL. */
 struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader);
 
+/* Also hand out what a profile is not made of: counters, smaps, deobfuscation, configs, lost packets. */
+void hs_trace_reader_want_all(struct hs_trace_reader *reader);
+
 /* 1: *ret_packet is the next one, valid until the next call. 0: the end. -errno. */
 int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePacket **ret_packet);
 

@@ -100,6 +100,9 @@ static void note_varint(const struct field *field, struct hs_trace_scan *scan)
     case 41: /* incremental_state_cleared */
         scan->is_wanted = true;
         break;
+    case 42: /* previous_packet_dropped */
+        scan->is_extra |= field->value != 0;
+        break;
     default:
         break;
     }
@@ -132,7 +135,15 @@ static void note_bytes(const struct field *field, struct hs_trace_scan *scan)
         scan->zstd_bytes = field->bytes;
         break;
     case 64: /* deobfuscation_mapping: stands alone, like module_symbols */
-        scan->is_packet = true;
+        scan->is_packet = scan->is_extra = true;
+        break;
+    case 7:  /* sys_stats */
+    case 9:  /* process_stats */
+    case 33: /* trace_config */
+    case 47: /* packages_list */
+    case 59: /* trace_packet_defaults */
+    case 68: /* smaps_packet */
+        scan->is_extra = true;
         break;
     default:
         break;

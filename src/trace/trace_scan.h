@@ -15,6 +15,7 @@
 struct hs_trace_scan {
     bool is_packet;      /* well-formed, and has a field that every recorder writes */
     bool is_wanted;      /* has something the reader decodes */
+    bool is_extra;       /* has something it decodes for who asks: hs_trace_reader_want_all() */
     const uint8_t *zlib; /* compressed packets in it; NULL: none */
     size_t zlib_bytes;
     const uint8_t *zstd;

@@ -1,0 +1,251 @@
+/*
+ * See database.h.
+ */
+#include "sql/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql/from_profile.h"
+#include "sql/import.h"
+#include "sql/own_tables.h"
+#include "sql/rows_module.h"
+#include "trace/trace_input.h"
+
+/* Other names of the tables; those that begin with __intrinsic_ have a view without that. */
+static const struct {
+    const char *view;
+    enum hs_sql_table table;
+} views[] = {
+    { "stack_profile_mapping", HS_SQL_MAPPING },
+    { "stack_profile_frame", HS_SQL_FRAME },
+    { "stack_profile_callsite", HS_SQL_CALLSITE },
+    { "stack_profile_symbol", HS_SQL_SYMBOL },
+    { "heap_profile_allocation", HS_SQL_ALLOCATION },
+    { "heap_profile", HS_SQL_HEAP_PROFILE },
+    { "profiler_smaps", HS_SQL_SMAPS },
+    { "process_memory_mappings", HS_SQL_SMAPS },
+    { "process", HS_SQL_PROCESS },
+    { "thread", HS_SQL_THREAD },
+    { "counter", HS_SQL_COUNTER },
+    { "counter_track", HS_SQL_TRACK },
+    { "process_counter_track", HS_SQL_PROCESS_TRACK },
+    { "clock_snapshot", HS_SQL_CLOCK },
+    { "stats", HS_SQL_STATS },
+    { "metadata", HS_SQL_METADATA },
+};
+
+#define VIEW_COUNT (sizeof(views) / sizeof(views[0]))
+
+/* Where the bytes of the file are, for the tables that are filled later. */
+struct source {
+    struct hs_trace_input input;
+    const void *data;
+    size_t bytes;
+};
+
+static void free_source(void *ctx)
+{
+    struct source *source = ctx;
+    hs_trace_input_deinit(&source->input);
+    free(source);
+}
+
+static int fill_own(struct hs_sql_store *store, void *ctx)
+{
+    const struct source *source = ctx;
+    struct hs_profile *profile = NULL;
+    int err = hs_profile_load_memory(source->data, source->bytes, &profile, NULL);
+    if (err == 0) {
+        hs_sql_own_tables(store, profile);
+    }
+    hs_profile_free(profile);
+    return err < 0 ? err : 0;
+}
+
+static int sqlite_errno(int result)
+{
+    return result == SQLITE_OK      ? 0
+           : result == SQLITE_NOMEM ? -ENOMEM
+           : result == SQLITE_FULL  ? -ENOSPC
+                                    : -EIO;
+}
+
+static int run(sqlite3 *db, char *text)
+{
+    int result = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return sqlite_errno(result);
+}
+
+/* The connection owns the store, even after a failure. */
+static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
+{
+    sqlite3 *db = NULL;
+    int err = sqlite_errno(
+        sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL));
+    if (err < 0) {
+        hs_sql_store_free(store);
+        sqlite3_close(db);
+        return err;
+    }
+    err = sqlite_errno(hs_rows_module_register(db, store));
+    err = err ? err : run(db, sqlite3_mprintf("BEGIN"));
+    for (int i = 0; i < HS_SQL_TABLES_N && err == 0; i++) {
+        const char *name = store->tables[i].name;
+        err = run(db,
+                  sqlite3_mprintf("CREATE VIRTUAL TABLE %s USING heapscope_rows(%s)", name, name));
+    }
+    for (size_t i = 0; i < VIEW_COUNT && err == 0; i++) {
+        err = run(db, sqlite3_mprintf("CREATE VIEW %s AS SELECT * FROM %s", views[i].view,
+                                      store->tables[views[i].table].name));
+    }
+    err = err ? err : run(db, sqlite3_mprintf("COMMIT"));
+    if (err < 0) {
+        sqlite3_close(db);
+    } else {
+        *ret_db = db;
+    }
+    return err;
+}
+
+/* A trace by its packets; anything else that a profile can be made of, by that. */
+static int fill(struct hs_sql_store *store, const struct source *source,
+                struct hs_load_report *ret_report)
+{
+    int err = hs_sql_import(store, source->data, source->bytes, ret_report);
+    if (err != HS_TRACE_E_FOREIGN) {
+        return err;
+    }
+    struct hs_profile *profile = NULL;
+    err = hs_profile_load_memory(source->data, source->bytes, &profile, ret_report);
+    if (err == 0) {
+        hs_sql_from_profile(store, profile);
+        err = store->err;
+    }
+    hs_profile_free(profile);
+    return err;
+}
+
+static int open_source(struct source *source, sqlite3 **ret_db, struct hs_load_report *ret_report)
+{
+    struct hs_sql_store *store = hs_sql_store_new();
+    if (!store) {
+        free_source(source);
+        return -ENOMEM;
+    }
+    store->own_ctx = source;
+    store->free_own = free_source;
+    store->fill_own = fill_own;
+    int err = fill(store, source, ret_report);
+    if (err != 0) {
+        hs_sql_store_free(store);
+        return err;
+    }
+    return make_database(store, ret_db);
+}
+
+int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
+{
+    struct source *source = calloc(1, sizeof(*source));
+    if (!source) {
+        return -ENOMEM;
+    }
+    int err = hs_trace_input_open(&source->input, path);
+    if (err < 0) {
+        free(source);
+        return err;
+    }
+    source->data = source->input.file;
+    source->bytes = source->input.file_bytes;
+    return open_source(source, ret_db, ret_report);
+}
+
+int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
+                       struct hs_load_report *ret_report)
+{
+    struct source *source = calloc(1, sizeof(*source));
+    if (!source) {
+        return -ENOMEM;
+    }
+    source->data = data;
+    source->bytes = bytes;
+    return open_source(source, ret_db, ret_report);
+}
+
+/* --- writing --- */
+
+/* One statement of SQL for each row of a query that makes them. */
+static int run_each(sqlite3 *db, const char *query)
+{
+    sqlite3_stmt *rows = NULL;
+    int result = sqlite3_prepare_v2(db, query, -1, &rows, NULL);
+    int err = sqlite_errno(result);
+    while (err == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        err = run(db, sqlite3_mprintf("%s", sqlite3_column_text(rows, 0)));
+    }
+    if (err == 0 && result != SQLITE_DONE) {
+        err = sqlite_errno(result);
+    }
+    sqlite3_finalize(rows);
+    return err;
+}
+
+/* Tables get the short names, and the long ones become views. Ids are keys there. */
+static int copy_tables(sqlite3 *db)
+{
+    static const char create[] = "SELECT printf('CREATE TABLE whole.%s(%s)', replace(name, "
+                                 "'__intrinsic_', ''), (SELECT group_concat(printf("
+                                 "'\"%w\" %s%s', c.name, c.type, iif(c.name = 'id' AND m.name <> "
+                                 "'__intrinsic_process_counter_track', "
+                                 "' PRIMARY KEY', ''))) FROM pragma_table_info(m.name) c)) FROM "
+                                 "main.sqlite_schema m WHERE type = 'table'";
+    static const char insert[] = "SELECT printf('INSERT INTO whole.%s SELECT * FROM main.%s', "
+                                 "replace(name, '__intrinsic_', ''), name) "
+                                 "FROM main.sqlite_schema WHERE type = 'table'";
+    static const char name[] = "SELECT printf('CREATE VIEW whole.%s AS SELECT * FROM %s', name, "
+                               "replace(name, '__intrinsic_', '')) "
+                               "FROM main.sqlite_schema WHERE type = 'table' AND name LIKE "
+                               "'\\_\\_intrinsic\\_%' ESCAPE '\\'";
+    int err = run_each(db, create);
+    err = err ? err : run_each(db, insert);
+    err = err ? err : run_each(db, name);
+    return err ? err
+               : run(db, sqlite3_mprintf("CREATE VIEW whole.process_memory_mappings AS SELECT * "
+                                         "FROM profiler_smaps;"
+                                         "CREATE INDEX whole.heap_profile_allocation_by_callsite "
+                                         "ON heap_profile_allocation("
+                                         "callsite_id);"
+                                         "CREATE INDEX whole.stack_profile_callsite_by_parent ON "
+                                         "stack_profile_callsite("
+                                         "parent_id);"
+                                         "CREATE INDEX whole.stack_profile_symbol_by_set ON "
+                                         "stack_profile_symbol(symbol_set_id)"));
+}
+
+int hs_sql_write(sqlite3 *db, struct hs_buf *buf)
+{
+    int err = run(db, sqlite3_mprintf("ATTACH ':memory:' AS whole"));
+    if (err < 0) {
+        return err;
+    }
+    err = run(db, sqlite3_mprintf("BEGIN"));
+    err = err ? err : copy_tables(db);
+    err = err ? err : run(db, sqlite3_mprintf("COMMIT"));
+    if (err == 0) {
+        sqlite3_int64 bytes = 0;
+        unsigned char *data = sqlite3_serialize(db, "whole", &bytes, 0);
+        if (data) {
+            hs_buf_add(buf, data, (size_t)bytes);
+            err = buf->err;
+        } else {
+            err = -ENOMEM;
+        }
+        sqlite3_free(data);
+    } else {
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    sqlite3_exec(db, "DETACH whole", NULL, NULL, NULL);
+    return err;
+}

@@ -1,0 +1,242 @@
+/*
+ * See import.h. The loop over packets: times, sequences and their state.
+ */
+#include "sql/import.h"
+
+#include <stdlib.h>
+
+#include "sql/import_state.h"
+
+#define FLAG_STATE_CLEARED 1U
+#define FLAG_NEEDS_STATE   2U
+/* Frames that may be followed: so many in any file, and so many for each of its bytes. */
+#define BUDGET_MIN  ((uint64_t)4 << 20)
+#define BUDGET_RATE 16U
+
+static struct hs_import_sequence *sequence_of(struct hs_import *import, uint32_t id)
+{
+    bool is_new;
+    return hs_import_at(import, &import->sequence_ids, &import->sequences,
+                        sizeof(struct hs_import_sequence), HS_IMPORT_KEY(id), &is_new);
+}
+
+static void clear_sequence(struct hs_import *import, struct hs_import_sequence *sequence)
+{
+    if (sequence->complete_count > 0) {
+        hs_import_dumps_finish(import, sequence);
+    }
+    hs_import_tables_deinit(&sequence->tables);
+    hs_import_legacy_deinit(&sequence->legacy);
+    hs_import_dumps_clear(sequence);
+    sequence->clock_id = 0;
+}
+
+/* False: the packet's time cannot be told, and it is left out. */
+static bool note_time(struct hs_import *import, const struct hs_import_sequence *sequence,
+                      const Hs__Pb__TracePacket *packet)
+{
+    import->now_ns = import->latest_ns;
+    if (!packet->has_timestamp) {
+        return true;
+    }
+    uint32_t id = packet->trusted_packet_sequence_id;
+    uint32_t clock_id = hs_import_trace_clock(import);
+    if (packet->timestamp_clock_id != 0) {
+        clock_id = packet->timestamp_clock_id;
+    } else if (sequence && sequence->clock_id != 0) {
+        clock_id = sequence->clock_id;
+    }
+    uint64_t value = hs_import_clock_step(import, id, clock_id, packet->timestamp);
+    int64_t ns;
+    if (!hs_import_time(import, id, clock_id, value, &ns)) {
+        hs_stat_count(import, HS_STAT_CLOCK_SYNC);
+        hs_stat_count(import, HS_STAT_CLOCK_SYNC_NO_PATH);
+        return false;
+    }
+    import->now_ns = ns;
+    import->latest_ns = ns > import->latest_ns ? ns : import->latest_ns;
+    return ns >= 0;
+}
+
+/* Sequences: their state is cleared, lost, or gets more. NULL: the packet belongs to none that matters. */
+static struct hs_import_sequence *note_sequence(struct hs_import *import,
+                                                const Hs__Pb__TracePacket *packet)
+{
+    bool is_cleared =
+        (packet->sequence_flags & FLAG_STATE_CLEARED) != 0 || packet->incremental_state_cleared;
+    if (!is_cleared && !packet->interned_data && !packet->profile_packet &&
+        !packet->trace_packet_defaults && packet->previous_packet_dropped == 0 &&
+        (packet->sequence_flags & FLAG_NEEDS_STATE) == 0) {
+        return hs_import_find(&import->sequence_ids, import->sequences,
+                              sizeof(struct hs_import_sequence),
+                              HS_IMPORT_KEY(packet->trusted_packet_sequence_id));
+    }
+    bool has_id = packet->trusted_packet_sequence_id != 0;
+    if (!has_id && !packet->profile_packet) {
+        if (packet->interned_data) {
+            hs_stat_count(import, HS_STAT_INTERNED_TOKENIZER);
+        }
+        return NULL;
+    }
+    struct hs_import_sequence *sequence = sequence_of(import, packet->trusted_packet_sequence_id);
+    if (!sequence) {
+        return NULL;
+    }
+    if (is_cleared && has_id) {
+        clear_sequence(import, sequence);
+        sequence->is_valid = true;
+    } else if (packet->previous_packet_dropped != 0) {
+        sequence->is_valid = false;
+    }
+    if (packet->trace_packet_defaults) {
+        sequence->clock_id = packet->trace_packet_defaults->timestamp_clock_id;
+    }
+    if (packet->interned_data && !has_id) {
+        hs_stat_count(import, HS_STAT_INTERNED_TOKENIZER);
+    } else if (packet->interned_data && sequence->is_valid) {
+        hs_import_tables_add(import, &sequence->tables, packet->interned_data);
+    } else if (packet->interned_data) {
+        hs_stat_count(import, HS_STAT_INTERNED_SKIPPED);
+    }
+    return sequence;
+}
+
+static void on_packet(struct hs_import *import, const Hs__Pb__TracePacket *packet)
+{
+    if (packet->clock_snapshot) {
+        hs_import_clock_snapshot(import, packet->trusted_packet_sequence_id,
+                                 packet->clock_snapshot);
+    }
+    struct hs_import_sequence *sequence = note_sequence(import, packet);
+    if ((packet->sequence_flags & FLAG_NEEDS_STATE) != 0 && sequence && !sequence->is_valid) {
+        hs_stat_count(import, HS_STAT_PACKET_SKIPPED);
+        return;
+    }
+    if (!note_time(import, sequence, packet)) {
+        return;
+    }
+    if (packet->process_tree) {
+        hs_import_process_tree(import, packet->process_tree);
+    }
+    if (packet->process_stats) {
+        hs_import_process_stats(import, packet->process_stats);
+    }
+    if (packet->sys_stats) {
+        hs_import_sys_stats(import, packet->sys_stats);
+    }
+    if (packet->smaps_packet) {
+        hs_import_smaps(import, packet->smaps_packet);
+    }
+    if (packet->profile_packet && sequence) {
+        hs_import_profile_packet(import, sequence, packet->profile_packet);
+    }
+    if (packet->module_symbols) {
+        hs_import_symbols(import, packet->module_symbols);
+    }
+    if (packet->deobfuscation_mapping) {
+        hs_import_deobfuscation(import, packet->deobfuscation_mapping);
+    }
+    if (packet->packages_list) {
+        hs_import_packages(import, packet->packages_list);
+    }
+    if (packet->heapscope) {
+        import->report.has_our_packets = true;
+    }
+}
+
+static void add_metadata(struct hs_import *import, size_t bytes)
+{
+    struct hs_sql_store *store = import->store;
+    HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, "trace_size_bytes"),
+               hs_sql_store_str(store, "single"), (int64_t)bytes, HS_ROWS_NULL, HS_ROWS_NULL);
+    HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, "trace_type"),
+               hs_sql_store_str(store, "single"), HS_ROWS_NULL, hs_sql_store_str(store, "proto"),
+               HS_ROWS_NULL);
+}
+
+static int read_packets(struct hs_import *import, struct hs_trace_reader *reader)
+{
+    const Hs__Pb__TracePacket *packet;
+    int found;
+    while ((found = hs_trace_reader_next(reader, &packet)) > 0) {
+        on_packet(import, packet);
+        if (import->store->err != 0) {
+            return import->store->err;
+        }
+    }
+    import->report.damage = *hs_trace_reader_damage(reader);
+    return found < 0 ? found : hs_trace_reader_verdict(reader);
+}
+
+static void finish(struct hs_import *import, size_t bytes)
+{
+    uint32_t count = hs_import_count(&import->sequence_ids);
+    for (uint32_t i = 0; i < count; i++) {
+        hs_import_dumps_finish(import, &import->sequences[i]);
+    }
+    hs_import_symbols_finish(import);
+    hs_import_deobfuscation_finish(import);
+    hs_import_counters_finish(import);
+    hs_import_stats_finish(import);
+    add_metadata(import, bytes);
+}
+
+static void import_deinit(struct hs_import *import)
+{
+    uint32_t count = hs_import_count(&import->sequence_ids);
+    for (uint32_t i = 0; i < count; i++) {
+        hs_import_tables_deinit(&import->sequences[i].tables);
+        hs_import_legacy_deinit(&import->sequences[i].legacy);
+        hs_import_dumps_clear(&import->sequences[i]);
+    }
+    struct hs_import_ids *all[] = { &import->sequence_ids, &import->pid_ids,  &import->tid_ids,
+                                    &import->frame_ids,    &import->line_ids, &import->owner_ids,
+                                    &import->track_ids };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        hs_intern_deinit(&all[i]->ids);
+    }
+    hs_intern_deinit(&import->content_ids);
+    hs_intern_deinit(&import->site_ids);
+    hs_intern_deinit(&import->dump_ids);
+    free(import->sequences);
+    free(import->content_rows);
+    free(import->frame_rows);
+    free(import->lines);
+    free(import->owners);
+    free(import->tracks);
+    hs_import_stats_deinit(&import->stats);
+    hs_import_clocks_free(import->clocks);
+    hs_import_names_free(import->names);
+    hs_import_classes_free(import->classes);
+}
+
+int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
+                  struct hs_load_report *ret_report)
+{
+    struct hs_import import = {
+        .store = store,
+        .budget = BUDGET_MIN + (uint64_t)bytes * BUDGET_RATE,
+        .empty = hs_sql_store_put(store, "", 0),
+    };
+    struct hs_trace_reader *reader = NULL;
+    int err = store->err;
+    err = err ? err : hs_import_clocks_new(&import.clocks);
+    err = err ? err : hs_import_names_new(&import.names);
+    err = err ? err : hs_import_classes_new(&import.classes);
+    err = err ? err : hs_trace_reader_new(data, bytes, &reader);
+    if (err == 0) {
+        hs_trace_reader_want_all(reader);
+        hs_import_idle_process(&import);
+        err = read_packets(&import, reader);
+    }
+    if (err == 0) {
+        finish(&import, bytes);
+        err = store->err;
+    }
+    if (err == 0 && ret_report) {
+        *ret_report = import.report;
+    }
+    hs_trace_reader_free(reader);
+    import_deinit(&import);
+    return err;
+}

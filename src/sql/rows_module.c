@@ -1,0 +1,289 @@
+/*
+ * See rows_module.h.
+ */
+#include "sql/rows_module.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/base.h"
+#include "sql/store.h"
+
+/* idxNum: 0 all rows, else 1 + the column that has a given value. */
+#define PLAN_ALL 0
+
+struct table {
+    sqlite3_vtab base;
+    struct hs_sql_store *store;
+    enum hs_sql_table id;
+    struct hs_rows *rows;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    uint32_t row; /* HS_ROWS_NONE: at the end */
+    uint32_t column;
+    int64_t value;
+    bool is_lookup;
+};
+
+static const char *sql_type(enum hs_rows_type type)
+{
+    return type == HS_ROWS_TEXT ? "TEXT" : type == HS_ROWS_REAL ? "REAL" : "INTEGER";
+}
+
+static char *declaration(const struct hs_rows *rows)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_str_appendall(text, "CREATE TABLE x(");
+    for (uint32_t i = 0; i < rows->column_count; i++) {
+        const struct hs_rows_column *column = &rows->columns[i];
+        sqlite3_str_appendf(text, "%s\"%.*s\" %s", i > 0 ? ", " : "", (int)column->name_bytes,
+                            column->name, sql_type(column->type));
+    }
+    sqlite3_str_appendall(text, ")");
+    return sqlite3_str_finish(text);
+}
+
+static int connect_table(sqlite3 *db, void *ctx, int argc, const char *const *argv,
+                         sqlite3_vtab **ret_table, char **ret_error)
+{
+    struct hs_sql_store *store = ctx;
+    enum hs_sql_table id = argc > 3 ? hs_sql_store_find(store, argv[3]) : HS_SQL_TABLES_N;
+    if (id == HS_SQL_TABLES_N) {
+        *ret_error = sqlite3_mprintf("no such table of heapscope's: %s", argc > 3 ? argv[3] : "");
+        return SQLITE_ERROR;
+    }
+    char *text = declaration(&store->tables[id]);
+    if (!text) {
+        return SQLITE_NOMEM;
+    }
+    int result = sqlite3_declare_vtab(db, text);
+    sqlite3_free(text);
+    struct table *table = result == SQLITE_OK ? calloc(1, sizeof(*table)) : NULL;
+    if (!table) {
+        return result == SQLITE_OK ? SQLITE_NOMEM : result;
+    }
+    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+    *table = (struct table){ .store = store, .id = id, .rows = &store->tables[id] };
+    *ret_table = &table->base;
+    return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *base)
+{
+    free(base);
+    return SQLITE_OK;
+}
+
+/* Rows that are made from more than the packets come when they are first asked for. */
+static int fill(struct table *table)
+{
+    int err = hs_sql_store_need(table->store, table->id);
+    if (err < 0) {
+        table->base.zErrMsg = sqlite3_mprintf("%s: %s", table->rows->name, strerror(-err));
+        return err == -ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
+    }
+    return SQLITE_OK;
+}
+
+static bool is_fit(sqlite3_index_info *info, int i, const struct hs_rows *rows)
+{
+    const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+    if (!constraint->usable || constraint->op != SQLITE_INDEX_CONSTRAINT_EQ ||
+        constraint->iColumn < 0 || rows->columns[constraint->iColumn].type == HS_ROWS_REAL) {
+        return false;
+    }
+    return rows->columns[constraint->iColumn].type != HS_ROWS_TEXT ||
+           sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    struct table *table = (struct table *)base;
+    const struct hs_rows *rows = table->rows;
+    int result = fill(table);
+    int best = -1;
+    double best_rows = 0;
+    for (int i = 0; result == SQLITE_OK && i < info->nConstraint; i++) {
+        if (is_fit(info, i, rows)) {
+            double count = hs_rows_per_value(rows, (uint32_t)info->aConstraint[i].iColumn);
+            if (best < 0 || count < best_rows) {
+                best = i;
+                best_rows = count;
+            }
+        }
+    }
+    double all = rows->count + 1.0;
+    if (best >= 0) {
+        /* Not omitted: SQLite has more rules of what is equal than an index. */
+        info->aConstraintUsage[best].argvIndex = 1;
+        info->idxNum = 1 + info->aConstraint[best].iColumn;
+        info->estimatedCost = 2 + best_rows;
+        info->estimatedRows = (sqlite3_int64)best_rows + 1;
+        if (rows->columns[info->aConstraint[best].iColumn].type == HS_ROWS_NUMBER) {
+            info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+        }
+    } else {
+        info->idxNum = PLAN_ALL;
+        info->estimatedCost = all;
+        info->estimatedRows = (sqlite3_int64)all;
+    }
+    /* Always in the order of rows. */
+    info->orderByConsumed = info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
+                            (info->aOrderBy[0].iColumn < 0 ||
+                             rows->columns[info->aOrderBy[0].iColumn].type == HS_ROWS_NUMBER);
+    return result;
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+{
+    (void)base;
+    struct cursor *cursor = calloc(1, sizeof(*cursor));
+    if (!cursor) {
+        return SQLITE_NOMEM;
+    }
+    *ret_cursor = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+    free(base);
+    return SQLITE_OK;
+}
+
+enum wanted { WANT_NOTHING, WANT_VALUE, WANT_ALL };
+
+/* What an equal cell would hold. */
+static enum wanted wanted_value(const struct table *table, uint32_t column, sqlite3_value *arg,
+                                int64_t *ret_value)
+{
+    if (sqlite3_value_type(arg) == SQLITE_NULL) {
+        return WANT_NOTHING;
+    }
+    if (table->rows->columns[column].type == HS_ROWS_TEXT) {
+        if (sqlite3_value_type(arg) != SQLITE_TEXT) {
+            return WANT_ALL;
+        }
+        const char *text = (const char *)sqlite3_value_text(arg);
+        return hs_sql_store_find_text(table->store, text, (size_t)sqlite3_value_bytes(arg),
+                                      ret_value)
+                   ? WANT_VALUE
+                   : WANT_NOTHING;
+    }
+    if (sqlite3_value_numeric_type(arg) == SQLITE_INTEGER) {
+        *ret_value = sqlite3_value_int64(arg);
+        return *ret_value == HS_ROWS_NULL ? WANT_NOTHING : WANT_VALUE;
+    }
+    return WANT_ALL;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
+                  sqlite3_value **argv)
+{
+    (void)text;
+    struct cursor *cursor = (struct cursor *)base;
+    struct table *table = (struct table *)base->pVtab;
+    int result = fill(table);
+    if (result != SQLITE_OK) {
+        return result;
+    }
+    cursor->is_lookup = false;
+    cursor->row = table->rows->count > 0 ? 0 : HS_ROWS_NONE;
+    if (plan == PLAN_ALL || argc < 1) {
+        return SQLITE_OK;
+    }
+    cursor->column = (uint32_t)plan - 1;
+    switch (wanted_value(table, cursor->column, argv[0], &cursor->value)) {
+    case WANT_NOTHING:
+        cursor->row = HS_ROWS_NONE;
+        break;
+    case WANT_VALUE:
+        if (hs_rows_index(table->rows, cursor->column) < 0) {
+            return SQLITE_NOMEM;
+        }
+        cursor->is_lookup = true;
+        cursor->row = hs_rows_first(table->rows, cursor->column, cursor->value);
+        break;
+    case WANT_ALL:
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+    struct cursor *cursor = (struct cursor *)base;
+    const struct hs_rows *rows = ((struct table *)base->pVtab)->rows;
+    if (cursor->is_lookup) {
+        cursor->row = hs_rows_next(rows, cursor->column, cursor->row, cursor->value);
+    } else if (++cursor->row >= rows->count) {
+        cursor->row = HS_ROWS_NONE;
+    }
+    return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+    return ((struct cursor *)base)->row == HS_ROWS_NONE;
+}
+
+static int column_value(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+    const struct table *table = (struct table *)base->pVtab;
+    int64_t value = hs_rows_get(table->rows, ((struct cursor *)base)->row, (uint32_t)column);
+    size_t bytes;
+    double real;
+    if (value == HS_ROWS_NULL) {
+        return SQLITE_OK;
+    }
+    switch (table->rows->columns[column].type) {
+    case HS_ROWS_TEXT: {
+        /* Texts stay where they are as long as the connection is there. */
+        const char *text = hs_sql_store_text(table->store, value, &bytes);
+        sqlite3_result_text64(context, text, bytes, SQLITE_STATIC, SQLITE_UTF8);
+        break;
+    }
+    case HS_ROWS_REAL:
+        memcpy(&real, &value, sizeof(real));
+        sqlite3_result_double(context, real);
+        break;
+    case HS_ROWS_INT:
+    case HS_ROWS_NUMBER:
+        sqlite3_result_int64(context, value);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_id)
+{
+    *ret_id = ((struct cursor *)base)->row;
+    return SQLITE_OK;
+}
+
+static void free_store(void *store)
+{
+    hs_sql_store_free(store);
+}
+
+int hs_rows_module_register(sqlite3 *db, struct hs_sql_store *store)
+{
+    static const sqlite3_module module = {
+        .xCreate = connect_table,
+        .xConnect = connect_table,
+        .xBestIndex = best_index,
+        .xDisconnect = disconnect_table,
+        .xDestroy = disconnect_table,
+        .xOpen = open_cursor,
+        .xClose = close_cursor,
+        .xFilter = filter,
+        .xNext = next_row,
+        .xEof = is_at_end,
+        .xColumn = column_value,
+        .xRowid = row_id,
+    };
+    return sqlite3_create_module_v2(db, "heapscope_rows", &module, store, free_store);
+}

@@ -1,0 +1,100 @@
+/*
+ * All tables of a database and the strings in them, before SQLite sees them.
+ *
+ * Names and columns are those of Perfetto's trace_processor as far as it has them (docs/SQL.md).
+ *
+ * Holds     an equal text has one number. Texts stay where they are. After the first failure nothing is added any
+ *           more, and `err` says why.
+ * Threads   one user.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sql/rows.h"
+#include "util/intern.h"
+
+enum hs_sql_table {
+    HS_SQL_MAPPING,
+    HS_SQL_FRAME,
+    HS_SQL_CALLSITE,
+    HS_SQL_SYMBOL,
+    HS_SQL_ALLOCATION,
+    HS_SQL_HEAP_PROFILE,
+    HS_SQL_SMAPS,
+    HS_SQL_PROCESS,
+    HS_SQL_THREAD,
+    HS_SQL_COUNTER,
+    HS_SQL_TRACK,
+    HS_SQL_PROCESS_TRACK,
+    HS_SQL_CLOCK,
+    HS_SQL_STATS,
+    HS_SQL_METADATA,
+    HS_SQL_AGGREGATE_PROFILE,
+    HS_SQL_AGGREGATE_SAMPLE,
+    /* Ours, from the profile of the same file; filled when first read. */
+    HS_SQL_OWN_DUMPS,
+    HS_SQL_OWN_NODES,
+    HS_SQL_OWN_SAMPLES,
+    HS_SQL_OWN_THREADS,
+    HS_SQL_OWN_LOSSES,
+    HS_SQL_OWN_PROCESSES,
+    HS_SQL_OWN_CHANGES,
+    HS_SQL_TABLES_N,
+};
+
+#define HS_SQL_OWN_FIRST HS_SQL_OWN_DUMPS
+
+/* Of columns that are set after the row was added; as in the texts of store.c. */
+enum {
+    HS_SQL_FRAME_NAME,
+    HS_SQL_FRAME_MAPPING,
+    HS_SQL_FRAME_PC,
+    HS_SQL_FRAME_SYMBOLS,
+    HS_SQL_FRAME_DEOBFUSCATED
+};
+
+struct hs_sql_text {
+    const char *text;
+    size_t bytes;
+};
+
+struct hs_sql_store {
+    struct hs_rows tables[HS_SQL_TABLES_N];
+    struct hs_intern text_ids;
+    struct hs_sql_text *texts; /* by number */
+    size_t text_capacity;
+    struct hs_sql_chunk *chunks; /* of text, newest first */
+    int err;
+
+    /* Fills the tables from HS_SQL_OWN_FIRST on, once. NULL: nothing to fill them from. */
+    int (*fill_own)(struct hs_sql_store *store, void *ctx);
+    void (*free_own)(void *ctx);
+    void *own_ctx;
+};
+
+/* NULL: out of memory. */
+struct hs_sql_store *hs_sql_store_new(void);
+void hs_sql_store_free(struct hs_sql_store *store);
+
+/* The number of a text. */
+int64_t hs_sql_store_put(struct hs_sql_store *store, const void *text, size_t bytes);
+/* As above for a C string; NULL becomes NULL. */
+int64_t hs_sql_store_str(struct hs_sql_store *store, const char *text);
+bool hs_sql_store_find_text(const struct hs_sql_store *store, const char *text, size_t bytes,
+                            int64_t *ret_id);
+const char *hs_sql_store_text(const struct hs_sql_store *store, int64_t id, size_t *ret_bytes);
+
+/* HS_SQL_TABLES_N when there is none of this name. */
+enum hs_sql_table hs_sql_store_find(const struct hs_sql_store *store, const char *name);
+/* Makes sure that the table is filled. 0 or -errno. */
+int hs_sql_store_need(struct hs_sql_store *store, enum hs_sql_table table);
+
+/* The new row's number; 0 after a failure. */
+uint32_t hs_sql_store_add(struct hs_sql_store *store, enum hs_sql_table table, const int64_t *cells,
+                          uint32_t cell_count);
+#define HS_SQL_ADD(store, table, ...)                                                              \
+    hs_sql_store_add(store, table, (const int64_t[]){ __VA_ARGS__ },                               \
+                     sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))

@@ -1,0 +1,144 @@
+/*
+ * Rows, their indexes, and what SQLite sees of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "sql/rows_module.h"
+#include "sql/store.h"
+
+#define ROWS 1000
+
+static void fill(struct hs_rows *rows)
+{
+    hs_rows_init(rows, "t", "id # value int other real");
+    for (int64_t i = 0; i < ROWS; i++) {
+        uint32_t row;
+        const int64_t cells[] = { i % 7, hs_rows_real(0.5) };
+        assert_int_equal(hs_rows_add(rows, cells, &row), 0);
+        assert_int_equal(row, i);
+    }
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    struct hs_rows rows;
+    hs_rows_init(&rows, "t", "id # a int b real c text");
+    assert_int_equal(rows.column_count, 4);
+    assert_int_equal(rows.width, 3);
+    assert_int_equal(rows.columns[3].type, HS_ROWS_TEXT);
+    assert_int_equal(rows.columns[3].cell, 2);
+    assert_memory_equal(rows.columns[2].name, "b", 1);
+    hs_rows_deinit(&rows);
+}
+
+static void test_index(void **state)
+{
+    (void)state;
+    struct hs_rows rows;
+    fill(&rows);
+    assert_int_equal(hs_rows_index(&rows, 1), 0);
+    uint32_t count = 0, last = 0;
+    for (uint32_t row = hs_rows_first(&rows, 1, 3); row != HS_ROWS_NONE;
+         row = hs_rows_next(&rows, 1, row, 3)) {
+        assert_int_equal(row % 7, 3);
+        assert_true(count == 0 || row > last);
+        last = row;
+        count++;
+    }
+    assert_int_equal(count, 143);
+    assert_int_equal(hs_rows_first(&rows, 1, 7), HS_ROWS_NONE);
+    assert_int_equal(hs_rows_first(&rows, 0, 999), 999);
+    assert_int_equal(hs_rows_first(&rows, 0, 1000), HS_ROWS_NONE);
+    assert_int_equal(hs_rows_first(&rows, 0, -1), HS_ROWS_NONE);
+    assert_true(hs_rows_per_value(&rows, 1) > 100 && hs_rows_per_value(&rows, 1) < 200);
+    hs_rows_deinit(&rows);
+}
+
+static sqlite3 *open_store(void)
+{
+    struct hs_sql_store *store = hs_sql_store_new();
+    sqlite3 *db;
+    assert_non_null(store);
+    for (int64_t i = 0; i < ROWS; i++) {
+        int64_t name = hs_sql_store_str(store, i % 2 ? "odd" : "even");
+        HS_SQL_ADD(store, HS_SQL_FRAME, name, i % 10, i, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL);
+    }
+    assert_int_equal(store->err, 0);
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(hs_rows_module_register(db, store), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "CREATE VIRTUAL TABLE f USING heapscope_rows(__intrinsic_stack_profile_frame)",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    return db;
+}
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return value;
+}
+
+static void test_queries(void **state)
+{
+    (void)state;
+    sqlite3 *db = open_store();
+    const struct {
+        const char *sql;
+        int64_t value;
+    } cases[] = {
+        { "SELECT count(*) FROM f", ROWS },
+        { "SELECT count(*) FROM f WHERE name = 'odd'", ROWS / 2 },
+        { "SELECT count(*) FROM f WHERE name = 'none'", 0 },
+        { "SELECT count(*) FROM f WHERE name = 'ODD' COLLATE NOCASE", ROWS / 2 },
+        { "SELECT count(*) FROM f WHERE name IS NULL", 0 },
+        { "SELECT count(*) FROM f WHERE symbol_set_id IS NULL", ROWS },
+        { "SELECT count(*) FROM f WHERE symbol_set_id = NULL", 0 },
+        { "SELECT count(*) FROM f WHERE mapping = 3", ROWS / 10 },
+        { "SELECT count(*) FROM f WHERE mapping = '3'", ROWS / 10 },
+        { "SELECT count(*) FROM f WHERE mapping = 3.0", ROWS / 10 },
+        { "SELECT count(*) FROM f WHERE mapping = 3.5", 0 },
+        { "SELECT count(*) FROM f WHERE mapping IN (1, 2, 99)", ROWS / 5 },
+        { "SELECT count(*) FROM f WHERE mapping = 3 AND name = 'odd'", ROWS / 10 },
+        { "SELECT count(*) FROM f WHERE mapping = 3 AND name = 'even'", 0 },
+        { "SELECT rel_pc FROM f WHERE id = 77", 77 },
+        { "SELECT id FROM f WHERE mapping = 4 ORDER BY id DESC LIMIT 1", 994 },
+        { "SELECT id FROM f WHERE mapping = 4 ORDER BY id LIMIT 1 OFFSET 2", 24 },
+        { "SELECT count(*) FROM f a JOIN f b ON a.mapping = b.rel_pc", ROWS },
+        { "SELECT sum(b.id) FROM f a JOIN f b ON b.id = a.mapping WHERE a.id < 10", 45 },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t value = ask(db, cases[i].sql);
+        if (value != cases[i].value) {
+            fail_msg("%s: %lld", cases[i].sql, (long long)value);
+        }
+    }
+    assert_int_not_equal(sqlite3_exec(db, "DELETE FROM f", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_not_equal(
+        sqlite3_exec(db, "CREATE VIRTUAL TABLE g USING heapscope_rows(nothing)", NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_queries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
