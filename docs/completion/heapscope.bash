@@ -40,7 +40,7 @@ _heapscope()
             return
             ;;
         export:--format | export:-f)
-            mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg massif json' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg massif json sqlite' -- "$cur")
             return
             ;;
         *:--view)
