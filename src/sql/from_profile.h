@@ -11,6 +11,6 @@
 #pragma once
 
 #include "profile/profile.h"
-#include "sql/store.h"
+#include "sql/sql_store.h"
 
 void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile);

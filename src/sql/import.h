@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "profile/load.h"
-#include "sql/store.h"
+#include "sql/sql_store.h"
 
 int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
                   struct hs_load_report *ret_report);

@@ -9,7 +9,7 @@
 
 #define KB_BYTES 1024.0
 
-/* Cells, as in store.c. */
+/* Cells, as in sql_store.c. */
 enum { COUNTER_TS, COUNTER_TRACK, COUNTER_VALUE };
 
 static uint32_t track_of(struct hs_import *import, int64_t name, int64_t upid, const char *type,

@@ -19,7 +19,7 @@
 #define CHAIN_MAX         64U
 #define ANDROID_USER_UIDS 100000
 
-/* Cells, as in store.c. */
+/* Cells, as in sql_store.c. */
 enum { MAPPING_NAME = 6, PROCESS_UID = 5 };
 
 struct method {

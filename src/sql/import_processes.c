@@ -12,7 +12,7 @@
 #define CLOCK_BOOTTIME    6U
 #define ANDROID_USER_UIDS 100000
 
-/* Cells, as in store.c. */
+/* Cells, as in sql_store.c. */
 enum {
     PROCESS_PID,
     PROCESS_NAME,

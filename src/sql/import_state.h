@@ -4,6 +4,7 @@
  *   import.c              the loop over packets; sequences, times of packets
  *   import_clocks.c       clock snapshots; from one clock to another
  *   import_processes.c    process tree: upid, utid
+ *   import_ids.c          numbers for things
  *   import_stacks.c       interned tables: mappings, frames, callstacks -> call sites
  *   import_legacy.c       the same of very old recorders, inside the ProfilePacket
  *   import_dumps.c        ProfilePackets: dumps and what each allocated and freed
@@ -21,7 +22,7 @@
 
 #include "profile/load.h"
 #include "sql/import_stats.h"
-#include "sql/store.h"
+#include "sql/sql_store.h"
 #include "trace/trace_reader.h"
 #include "util/intern.h"
 

@@ -28,7 +28,7 @@ struct hs_import_names {
     size_t line_count, line_capacity;
 };
 
-/* Columns, as in store.c. */
+/* Columns, as in sql_store.c. */
 enum { MAPPING_BUILD_ID = 1, MAPPING_NAME = 7, FRAME_PC = 3 };
 enum { CELL_BUILD_ID = 0, CELL_MAPPING_NAME = 6 };
 

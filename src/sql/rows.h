@@ -5,7 +5,7 @@
  * value of it. rows_module.h shows the rows to SQLite.
  *
  * Holds     rows are only added until the first query, and never changed after it. Texts are numbers of strings of
- *           store.h; doubles are their bits. HS_ROWS_NULL is NULL in a column of any type.
+ *           sql_store.h; doubles are their bits. HS_ROWS_NULL is NULL in a column of any type.
  * Threads   one user.
  * Fails     -ENOMEM, and -EOVERFLOW after 2^31 rows; the table stays as it was.
  */

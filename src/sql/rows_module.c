@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "rt/base.h"
-#include "sql/store.h"
+#include "sql/sql_store.h"
 
 /* idxNum: 0 all rows, else 1 + the column that has a given value. */
 #define PLAN_ALL 0

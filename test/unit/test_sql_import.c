@@ -24,7 +24,8 @@ static void test_not_a_trace(void **state)
     assert_true(hs_sql_open("/nothing/here", &db, NULL) < 0);
 }
 
-static int64_t cell(const struct hs_sql_store *store, enum hs_sql_table table, uint32_t row, uint32_t column)
+static int64_t cell(const struct hs_sql_store *store, enum hs_sql_table table, uint32_t row,
+                    uint32_t column)
 {
     return hs_rows_get(&store->tables[table], row, column);
 }
@@ -52,7 +53,8 @@ static void test_from_profile(void **state)
         assert_int_equal(cell(store, HS_SQL_ALLOCATION, i, 4), load); /* call site */
         sums[0] += cell(store, HS_SQL_ALLOCATION, i, 5);
         sums[1] += cell(store, HS_SQL_ALLOCATION, i, 6);
-        positive += cell(store, HS_SQL_ALLOCATION, i, 6) > 0 ? cell(store, HS_SQL_ALLOCATION, i, 6) : 0;
+        positive +=
+            cell(store, HS_SQL_ALLOCATION, i, 6) > 0 ? cell(store, HS_SQL_ALLOCATION, i, 6) : 0;
     }
     assert_int_equal(sums[0], 1);
     assert_int_equal(sums[1], 4096);

@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 
 #include "sql/rows_module.h"
-#include "sql/store.h"
+#include "sql/sql_store.h"
 
 #define ROWS 1000
 

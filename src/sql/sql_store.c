@@ -1,7 +1,7 @@
 /*
- * See store.h.
+ * See sql_store.h.
  */
-#include "sql/store.h"
+#include "sql/sql_store.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ enum hs_sql_table {
 
 #define HS_SQL_OWN_FIRST HS_SQL_OWN_DUMPS
 
-/* Of columns that are set after the row was added; as in the texts of store.c. */
+/* Of columns that are set after the row was added; as in the texts of sql_store.c. */
 enum {
     HS_SQL_FRAME_NAME,
     HS_SQL_FRAME_MAPPING,
