@@ -5,8 +5,7 @@
  * samples, which may stand in front of them. So one broken record costs that record, and a file that ends
  * early gives what is in front of the end. A record is decoded in an arena and forgotten.
  *
- * Samples of one process are one dump of it; the label `pid` tells processes apart, `heap` heaps, and
- * `thread` or `tid` threads. Numbers below 0, as in a difference of two profiles, are kept.
+ * Samples of one process are one dump of it; the label `pid` tells processes apart, `heap` heaps. Numbers below 0, as in a difference of two profiles, are kept.
  *
  * See       load_foreign.h, pprof_tables.h, pprof_values.h, docs/FORMAT.md
  */

@@ -137,12 +137,9 @@ static void note_bytes(const struct field *field, struct hs_trace_scan *scan)
     case 64: /* deobfuscation_mapping: stands alone, like module_symbols */
         scan->is_packet = scan->is_extra = true;
         break;
-    case 7:  /* sys_stats */
-    case 9:  /* process_stats */
     case 33: /* trace_config */
     case 47: /* packages_list */
     case 59: /* trace_packet_defaults */
-    case 68: /* smaps_packet */
         scan->is_extra = true;
         break;
     default:
