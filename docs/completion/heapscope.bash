@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach start stop list snapshot report export doctor'
+    local commands='run attach detach start stop list snapshot report export query doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -41,6 +41,14 @@ _heapscope()
             ;;
         export:--format | export:-f)
             mapfile -t COMPREPLY < <(compgen -W 'pprof folded speedscope svg massif json sqlite' -- "$cur")
+            return
+            ;;
+        query:--format)
+            mapfile -t COMPREPLY < <(compgen -W 'table csv json' -- "$cur")
+            return
+            ;;
+        query:--file | query:-f)
+            _filedir
             return
             ;;
         *:--view)
@@ -113,6 +121,9 @@ _heapscope()
         export)
             options+=' --format --output --view --snapshot --pid --quiet'
             ;;
+        query)
+            options+=' --format --file'
+            ;;
         doctor)
             options+=' --policy --json'
             ;;
@@ -123,6 +134,8 @@ _heapscope()
         mapfile -t COMPREPLY < <(compgen -c -- "$cur")
     elif [[ $command == start || $command == stop || $command == list || $command == snapshot ]]; then
         COMPREPLY=()
+    elif [[ $command == query ]]; then
+        _filedir
     else
         _filedir '@(pftrace|pb|pb.gz)'
     fi

@@ -23,4 +23,5 @@ int hs_cmd_list(int argc, char **argv);
 int hs_cmd_snapshot(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
+int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);

@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/progress.h"
+#include "cli/tables_file.h"
 #include "rt/base.h"
 #include "sql/database.h"
 #include "util/buf.h"
@@ -135,36 +136,16 @@ static int end_output(const struct export_args *args, int err)
     return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
 }
 
-/* What could be read is written; that it is not all must be known. */
-static void say_damage(const char *name, const struct hs_trace_damage *damage)
-{
-    if (damage->is_truncated || damage->bad_packet_count > 0 || damage->skipped_bytes > 0 ||
-        damage->has_bad_compression || damage->is_too_big) {
-        hs_message(
-            "%s is damaged: the database has what could be read; see its table heapscope_losses",
-            name);
-    }
-}
-
 static int export_database(const char *path, const struct export_args *args)
 {
     struct hs_outfile out = { .fd = -1 };
     struct hs_buf buf;
-    struct hs_load_report report = { 0 };
     sqlite3 *db = NULL;
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    hs_progress_expect("heapscope: making tables of the file ...\n");
-    int r = hs_sql_open(path, &db, &report);
+    int r = hs_tables_file_open(path, &db);
     if (r != 0) {
-        hs_progress_over();
-        hs_message("%s: %s", name,
-                   r == HS_TRACE_E_EMPTY ? "the file is empty"
-                   : r == HS_TRACE_E_FOREIGN
-                       ? "not a heap profile: no trace of heapscope or Perfetto"
-                       : strerror(-r));
-        return HS_EXIT_STATUS_FAILED;
+        return r;
     }
-    say_damage(name, &report.damage);
+    hs_progress_expect("heapscope: writing the database ...\n");
     r = hs_outfile_open(&out, args->output);
     if (r == 0) {
         hs_buf_init(&buf, hs_outfile_write, &out);

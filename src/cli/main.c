@@ -44,6 +44,7 @@ static const struct command daemon_commands[] = {
 static const struct command read_commands[] = {
     { "report", hs_cmd_report, "show where the memory went" },
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
+    { "query", hs_cmd_query, "ask a profile's database in SQL" },
 };
 
 static const struct command check_commands[] = {

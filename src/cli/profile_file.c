@@ -69,7 +69,7 @@ static const char *foreign_hint(const char *path)
         { "v 1", " (heaptrack's data, which cannot be read: heaptrack_print -F makes collapsed "
                  "stacks of it)" },
         { "{", " (JSON: give the file that it was made from)" },
-        { "SQLite format 3", " (a database: open it with sqlite3)" },
+        { "SQLite format 3", " (a database: ask it with heapscope query)" },
         { "<", " (a page or a picture: give the file that it was made from)" },
     };
     char head[16] = { 0 };
@@ -87,28 +87,38 @@ static const char *foreign_hint(const char *path)
     return "";
 }
 
-int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
+static const char *name_of(const char *path)
 {
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    struct hs_load_report report;
-    int r = hs_profile_load(path, ret_profile, &report);
-    if (r == HS_TRACE_E_EMPTY) {
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report)
+{
+    const char *name = name_of(path);
+    if (error == HS_TRACE_E_EMPTY) {
         hs_message("%s: the file is empty", name);
-    } else if (r == HS_TRACE_E_FOREIGN) {
+    } else if (error == HS_TRACE_E_FOREIGN) {
         hs_message(
             "%s: not a heap profile: no trace of heapscope or Perfetto, no pprof profile, no "
             "heap text of jemalloc or gperftools, no collapsed stacks%s",
             name, foreign_hint(path));
-    } else if (r == HS_LOAD_E_NOT_MEMORY) {
+    } else if (error == HS_LOAD_E_NOT_MEMORY) {
         hs_message("%s: not a heap profile: a pprof profile of %s", name,
-                   report.type_name[0] ? report.type_name : "nothing: it has no sample types");
-    } else if (r < 0) {
-        hs_message("%s: %s", name, strerror(-r));
+                   report->type_name[0] ? report->type_name : "nothing: it has no sample types");
+    } else {
+        hs_message("%s: %s", name, strerror(-error));
     }
+    return HS_EXIT_STATUS_FAILED;
+}
+
+int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
+{
+    struct hs_load_report report;
+    int r = hs_profile_load(path, ret_profile, &report);
     if (r != 0) {
-        return HS_EXIT_STATUS_FAILED;
+        return hs_profile_file_fail(path, r, &report);
     }
-    add_names(*ret_profile, name);
+    add_names(*ret_profile, name_of(path));
     return 0;
 }
 

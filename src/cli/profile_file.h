@@ -15,6 +15,11 @@
 /* What --view takes; the index is that of enum hs_view, "auto" last. */
 extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
 
+struct hs_load_report;
+
+/* Says why a file could not be loaded: what hs_profile_load() or hs_sql_open() returned. The exit status. */
+int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report);
+
 /* 0, or the exit status to return after having said why. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 

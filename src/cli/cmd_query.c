@@ -1,0 +1,194 @@
+/*
+ * heapscope query: SQL over a profile's database.
+ *
+ * The file is any that heapscope reads, of which tables are made in memory; or an SQLite database, opened so that nothing
+ * in it can do harm and nothing can be written to it.
+ *
+ * See       sql/database.h, sql/sql_session.h, docs/man/heapscope-query.1
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/query_shell.h"
+#include "cli/tables_file.h"
+#include "rt/base.h"
+#include "util/write_all.h"
+
+#define SQL_BYTES_MAX (64U << 20)
+
+static int write_out(void *ctx, const void *data, size_t bytes)
+{
+    (void)ctx;
+    return hs_write_all(STDOUT_FILENO, data, bytes);
+}
+
+/* Rows of a statement that fails later were right: they are shown before it is said. */
+int hs_query_run(struct hs_sql *sql, struct hs_query_output *output, const char *text, size_t bytes,
+                 const char *origin)
+{
+    struct hs_sql_writer writer;
+    hs_sql_writer_init(&writer, &output->buf, output->format);
+    struct hs_sql_rows rows = hs_sql_writer_rows(&writer);
+    int err = hs_sql_run(sql, text, bytes, origin, &rows);
+    hs_sql_writer_deinit(&writer);
+    int late_err = hs_buf_finish(&output->buf);
+    if (err == HS_SQL_E_STATEMENT) {
+        hs_message("%s", hs_sql_error(sql));
+    } else if (err < 0 && err != -EPIPE) {
+        hs_message("%s", strerror(-err));
+    } else if (late_err < 0 && late_err != -EPIPE) {
+        hs_message("cannot write standard output: %s", strerror(-late_err));
+    }
+    return err ? err : late_err;
+}
+
+int hs_query_read_file(const char *path, struct hs_buf *ret_text)
+{
+    char part[65536];
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int err = fd < 0 ? -errno : 0;
+    hs_buf_init(ret_text, NULL, NULL);
+    while (err == 0) {
+        ssize_t got = read(fd, part, sizeof(part));
+        if (got == 0) {
+            break;
+        }
+        if (got > 0) {
+            hs_buf_add(ret_text, part, (size_t)got);
+            err = ret_text->bytes > SQL_BYTES_MAX ? -EFBIG : ret_text->err;
+        } else if (errno != EINTR) {
+            err = -errno;
+        }
+    }
+    if (fd >= 0 && !is_stdin) {
+        close(fd);
+    }
+    if (err < 0) {
+        hs_buf_deinit(ret_text);
+        hs_message("cannot read SQL from %s: %s", is_stdin ? "standard input" : path,
+                   strerror(-err));
+    }
+    return err;
+}
+
+/* Is this an SQLite database? Whatever cannot be looked at is none. */
+static bool is_database(const char *path)
+{
+    static const char magic[16] = "SQLite format 3";
+    char head[16] = { 0 };
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_one = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                  read(fd, head, sizeof(head)) == sizeof(head) &&
+                  memcmp(head, magic, sizeof(magic)) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_one;
+}
+
+static int open_database(const char *path, sqlite3 **ret_db)
+{
+    if (!is_database(path)) {
+        return hs_tables_file_open(path, ret_db);
+    }
+    sqlite3 *db = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    if (code == SQLITE_OK && hs_sql_secure(db) == 0) {
+        code = sqlite3_exec(db, "SELECT COUNT(*) FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    if (code != SQLITE_OK) {
+        hs_message("cannot open %s: %s", path, db ? sqlite3_errmsg(db) : "no memory");
+        sqlite3_close(db);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    *ret_db = db;
+    return HS_EXIT_STATUS_DONE;
+}
+
+struct query_args {
+    unsigned format;
+    const char *sql_file;
+};
+
+/* The text from where it stands: the command line, a file, a pipe. NULL: none, so a shell. */
+static int run_query(struct hs_sql *sql, const struct query_args *args, char **operands,
+                     size_t operand_count)
+{
+    struct hs_query_output output = { .format = (enum hs_sql_format)args->format };
+    struct hs_buf text = { 0 };
+    hs_buf_init(&output.buf, write_out, NULL);
+    int status = HS_EXIT_STATUS_DONE;
+    bool is_shell = operand_count < 2 && !args->sql_file && isatty(STDIN_FILENO) == 1;
+    if (is_shell) {
+        status = hs_query_shell(sql, operands[0], &output);
+    } else if (operand_count < 2) {
+        const char *path = args->sql_file ? args->sql_file : "-";
+        status = hs_query_read_file(path, &text) < 0 ? HS_EXIT_STATUS_FAILED : status;
+        if (status == HS_EXIT_STATUS_DONE) {
+            int err = hs_query_run(sql, &output, hs_buf_text(&text), text.bytes,
+                                   strcmp(path, "-") == 0 ? NULL : path);
+            status = err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
+        }
+    } else {
+        int err = hs_query_run(sql, &output, operands[1], strlen(operands[1]), NULL);
+        status = err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
+    }
+    hs_buf_deinit(&text);
+    hs_buf_deinit(&output.buf);
+    return status;
+}
+
+int hs_cmd_query(int argc, char **argv)
+{
+    struct query_args args = { .format = HS_SQL_FORMAT_TABLE };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE(0, "format", "FORMAT", &args.format, hs_sql_format_names,
+                      "table (the default), csv or json"),
+        HS_OPT_STRING('f', "file", "SQL_FILE", &args.sql_file,
+                      "the SQL is in this file (-: standard input)"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "query",
+        .summary = "ask a profile's database in SQL",
+        .operands_usage = "FILE [SQL]",
+        .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, it\n"
+                  "is read from standard input, or a shell starts on a terminal.",
+        .options = list,
+        .option_count = HS_COUNT_OF(list),
+        .operands_min = 1,
+        .operands_max = 2,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    if (args.sql_file && result.operand_count == 2) {
+        return hs_args_fail(&spec, "SQL was given twice: as an argument and with --file");
+    }
+    sqlite3 *db = NULL;
+    struct hs_sql *sql = NULL;
+    status = open_database(result.operands[0], &db);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    if (hs_sql_new(db, &sql) < 0) {
+        hs_message("%s", strerror(ENOMEM));
+        status = HS_EXIT_STATUS_FAILED;
+    } else {
+        status = run_query(sql, &args, result.operands, result.operand_count);
+    }
+    hs_sql_free(sql);
+    sqlite3_close(db);
+    return status;
+}

@@ -1,0 +1,162 @@
+/*
+ * What the filters leave of a tree. Filters look at the stacks as they were recorded: a frame that is hidden,
+ * or above the view's frame, counts as a match all the same.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sql/flamegraph_state.h"
+
+/* What is known of the way from the root to a node. */
+struct way {
+    uint64_t show;
+    bool is_hidden; /* HIDE_STACK matched on it */
+    bool is_inside; /* at or below the view's frame */
+};
+
+static int add(int64_t *sum, int64_t value)
+{
+    return __builtin_add_overflow(*sum, value, sum) ? HS_FLAMEGRAPH_E_OVERFLOW : 0;
+}
+
+static bool has_view_frame(const struct hs_flamegraph_input *input)
+{
+    return input->view == HS_FLAMEGRAPH_PIVOT || input->view == HS_FLAMEGRAPH_FROM_FRAME;
+}
+
+static int allocate(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest)
+{
+    size_t count = input->node_count + (size_t)1, cells = count * input->value_count;
+    rest->callers = calloc(count, sizeof(uint32_t));
+    rest->self = calloc(cells, sizeof(int64_t));
+    rest->sums = calloc(cells, sizeof(int64_t));
+    rest->is_shown = calloc(count, sizeof(bool));
+    rest->is_root = calloc(count, sizeof(bool));
+    rest->loose = calloc(input->value_count, sizeof(int64_t));
+    rest->first_child = calloc(count + 1, sizeof(uint32_t));
+    rest->children = calloc(count, sizeof(uint32_t));
+    return rest->callers && rest->self && rest->sums && rest->is_shown && rest->is_root &&
+                   rest->loose && rest->first_child && rest->children
+               ? 0
+               : -ENOMEM;
+}
+
+void hs_flamegraph_rest_deinit(struct hs_flamegraph_rest *rest)
+{
+    free(rest->callers);
+    free(rest->self);
+    free(rest->sums);
+    free(rest->is_shown);
+    free(rest->is_root);
+    free(rest->loose);
+    free(rest->first_child);
+    free(rest->children);
+}
+
+/* Puts a node's own values where they are shown: into itself, or the nearest caller that is. */
+static int place_values(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
+                        uint32_t node)
+{
+    uint32_t owner = rest->is_shown[node] ? node : rest->callers[node];
+    int err = 0;
+    for (size_t v = 0; v < input->value_count && err == 0; v++) {
+        int64_t value = input->values[v][node];
+        int64_t *cell = owner == HS_FLAMEGRAPH_NONE ? &rest->loose[v]
+                                                    : &rest->self[owner * input->value_count + v];
+        err = v == 0 && value < 0 ? HS_FLAMEGRAPH_E_NEGATIVE : add(cell, value);
+    }
+    return err;
+}
+
+static int visit(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
+                 struct way *ways, uint32_t node)
+{
+    const struct hs_flamegraph_match *match = &input->matches[input->keys[node]];
+    uint32_t parent = input->parents[node];
+    struct way way = { 0 };
+    uint32_t caller = HS_FLAMEGRAPH_NONE;
+    if (parent != HS_FLAMEGRAPH_NONE) {
+        way = ways[parent];
+        caller = rest->is_shown[parent] ? parent : rest->callers[parent];
+    }
+    bool was_inside = way.is_inside;
+    way.show |= match->show;
+    way.is_hidden = way.is_hidden || match->is_hiding_stack;
+    way.is_inside =
+        was_inside || !has_view_frame(input) || (match->is_view && !match->is_hiding_frame);
+    ways[node] = way;
+    /* The pivot's callers are shown, upwards; those of a view from a frame are not. */
+    bool is_view_above = input->view == HS_FLAMEGRAPH_PIVOT;
+    rest->is_shown[node] = !match->is_hiding_frame && (way.is_inside || is_view_above);
+    rest->callers[node] = caller;
+    rest->is_root[node] = rest->is_shown[node] && way.is_inside &&
+                          (has_view_frame(input) ? !was_inside : caller == HS_FLAMEGRAPH_NONE);
+    bool is_kept =
+        way.is_inside && !way.is_hidden && (way.show & input->show_all) == input->show_all;
+    return is_kept ? place_values(input, rest, node) : 0;
+}
+
+static int sum_up(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
+                  uint32_t *ret_bad_node)
+{
+    size_t width = input->value_count;
+    for (uint32_t i = input->node_count; i-- > 0;) {
+        uint32_t node = input->order[i], caller = rest->callers[node];
+        if (!rest->is_shown[node]) {
+            continue;
+        }
+        for (size_t v = 0; v < width; v++) {
+            int err = add(&rest->sums[node * width + v], rest->self[node * width + v]);
+            if (err == 0 && caller != HS_FLAMEGRAPH_NONE) {
+                err = add(&rest->sums[caller * width + v], rest->sums[node * width + v]);
+            }
+            if (err != 0) {
+                *ret_bad_node = node;
+                return err;
+            }
+        }
+    }
+    return 0;
+}
+
+static bool has_caller(const struct hs_flamegraph_rest *rest, uint32_t node)
+{
+    return rest->is_shown[node] && rest->callers[node] != HS_FLAMEGRAPH_NONE;
+}
+
+static void list_children(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest)
+{
+    uint32_t *first = rest->first_child, count = input->node_count;
+    for (uint32_t n = 0; n < count; n++) {
+        if (has_caller(rest, n)) {
+            first[rest->callers[n] + 1]++;
+        }
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        first[n + 1] += first[n];
+    }
+    first[count + 1] = first[count];
+    /* Filled from the back: the end of c's list, first[c + 1], becomes its start. */
+    for (uint32_t n = count; n-- > 0;) {
+        if (has_caller(rest, n)) {
+            rest->children[--first[rest->callers[n] + 1]] = n;
+        }
+    }
+}
+
+int hs_flamegraph_filter(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
+                         uint32_t *ret_bad_node)
+{
+    struct way *ways = calloc(input->node_count + (size_t)1, sizeof(*ways));
+    int err = ways ? allocate(input, rest) : -ENOMEM;
+    for (uint32_t i = 0; i < input->node_count && err == 0; i++) {
+        err = visit(input, rest, ways, input->order[i]);
+        *ret_bad_node = input->order[i];
+    }
+    free(ways);
+    err = err ? err : sum_up(input, rest, ret_bad_node);
+    if (err == 0) {
+        list_children(input, rest);
+    }
+    return err;
+}

@@ -1,0 +1,114 @@
+/*
+ * From ids to places: who is whose parent, and an order in which parents come first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rt/bits.h"
+#include "sql/flamegraph.h"
+
+struct id_slots {
+    uint32_t *slots; /* node + 1; 0: empty */
+    uint64_t mask;
+};
+
+/* The slot with this id, or the empty one where it would be. */
+static uint32_t *find_slot(const struct id_slots *table, const int64_t *ids, int64_t id)
+{
+    uint64_t at = hs_mix64((uint64_t)id) & table->mask;
+    while (table->slots[at] != 0 && ids[table->slots[at] - 1] != id) {
+        at = (at + 1) & table->mask;
+    }
+    return &table->slots[at];
+}
+
+static int find_parents(const int64_t *ids, const int64_t *parent_ids, const bool *has_parent,
+                        uint32_t count, uint32_t *parents, uint32_t *ret_bad)
+{
+    uint64_t slot_count = 16;
+    while (slot_count < 2 * (uint64_t)count) {
+        slot_count *= 2;
+    }
+    struct id_slots table = { calloc(slot_count, sizeof(uint32_t)), slot_count - 1 };
+    int err = table.slots ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && err == 0; i++) {
+        uint32_t *slot = find_slot(&table, ids, ids[i]);
+        err = *slot != 0 ? HS_FLAMEGRAPH_E_DUPLICATE : 0;
+        *slot = i + 1;
+        *ret_bad = i;
+    }
+    for (uint32_t i = 0; i < count && err == 0; i++) {
+        uint32_t found = has_parent[i] ? *find_slot(&table, ids, parent_ids[i]) : 0;
+        parents[i] = found - 1; /* 0 becomes NONE */
+        err = has_parent[i] && found == 0 ? HS_FLAMEGRAPH_E_ORPHAN : 0;
+        *ret_bad = i;
+    }
+    free(table.slots);
+    return err;
+}
+
+/* Breadth first; what is never reached hangs on a cycle. */
+static int find_order(const uint32_t *parents, uint32_t count, uint32_t *order, uint32_t *ret_bad)
+{
+    uint32_t *first = calloc((size_t)count + 2, sizeof(uint32_t));
+    uint32_t *children = calloc((size_t)count + 1, sizeof(uint32_t));
+    uint32_t done = 0;
+    int err = first && children ? 0 : -ENOMEM;
+    if (err == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (parents[i] != HS_FLAMEGRAPH_NONE) {
+                first[parents[i] + 1]++;
+            }
+        }
+    }
+    uint32_t ordered = 0;
+    if (err == 0) {
+        for (uint32_t i = 0; i < count; i++) {
+            first[i + 1] += first[i];
+        }
+        first[count + 1] = first[count];
+        /* Filled from the back: the end of p's list, first[p + 1], becomes its start. */
+        for (uint32_t i = count; i-- > 0;) {
+            if (parents[i] != HS_FLAMEGRAPH_NONE) {
+                children[--first[parents[i] + 1]] = i;
+            }
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (parents[i] == HS_FLAMEGRAPH_NONE) {
+                order[ordered++] = i;
+            }
+        }
+        for (; done < ordered; done++) {
+            uint32_t node = order[done];
+            for (uint32_t c = first[node + 1]; c < first[node + 2]; c++) {
+                order[ordered++] = children[c];
+            }
+        }
+    }
+    if (err == 0 && ordered < count) {
+        bool *is_ordered = calloc(count, sizeof(bool));
+        for (uint32_t i = 0; is_ordered && i < ordered; i++) {
+            is_ordered[order[i]] = true;
+        }
+        for (uint32_t i = 0; is_ordered && i < count; i++) {
+            if (!is_ordered[i]) {
+                *ret_bad = i;
+                break;
+            }
+        }
+        free(is_ordered);
+        err = HS_FLAMEGRAPH_E_CYCLE;
+    }
+    free(first);
+    free(children);
+    return err;
+}
+
+int hs_flamegraph_link(const int64_t *ids, const int64_t *parent_ids, const bool *has_parent,
+                       uint32_t node_count, uint32_t *ret_parents, uint32_t *ret_order,
+                       uint32_t *ret_bad_node)
+{
+    *ret_bad_node = 0;
+    int err = find_parents(ids, parent_ids, has_parent, node_count, ret_parents, ret_bad_node);
+    return err ? err : find_order(ret_parents, node_count, ret_order, ret_bad_node);
+}
