@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach start stop list snapshot report export query doctor'
+    local commands='run attach detach start stop list snapshot report diff export query check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -37,6 +37,20 @@ _heapscope()
             ;;
         attach:--name | attach:-n)
             mapfile -t COMPREPLY < <(compgen -W "$(ps -eo comm= 2>/dev/null)" -- "$cur")
+            return
+            ;;
+        diff:--format | diff:-f)
+            mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof' -- "$cur")
+            return
+            ;;
+        check:--against)
+            _filedir
+            return
+            ;;
+        check:--max-* | check:--stack)
+            return
+            ;;
+        diff:--snapshots)
             return
             ;;
         export:--format | export:-f)
@@ -117,6 +131,12 @@ _heapscope()
             ;;
         report)
             options+=' --view --tree --top --frames --snapshot --pid --health --json --width'
+            ;;
+        check)
+            options+=' --max-live --max-peak --max-leak --max-allocs --stack --against --max-growth --strict'
+            ;;
+        diff)
+            options+=' --view --snapshots --tree --json --format --output --top'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --quiet'

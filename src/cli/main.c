@@ -43,11 +43,13 @@ static const struct command daemon_commands[] = {
 
 static const struct command read_commands[] = {
     { "report", hs_cmd_report, "show where the memory went" },
+    { "diff", hs_cmd_diff, "show what changed between two profiles, and what is only noise" },
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
     { "query", hs_cmd_query, "ask a profile's database in SQL" },
 };
 
 static const struct command check_commands[] = {
+    { "check", hs_cmd_check, "hold profiles against limits, for CI" },
     { "doctor", hs_cmd_doctor, "tell why a profile would be empty, cut or without names" },
 };
 

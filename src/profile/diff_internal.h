@@ -1,0 +1,19 @@
+/*
+ * What the files of the comparison share: diff.c folds, diff_change.c judges, diff_module.c names modules.
+ *
+ * Threads   pure functions.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hs_buf;
+struct hs_selection;
+
+/*
+ * Writes the name under which a module is compared: "" for the program of the selection, else the file's name
+ * without folder and version ("libz.so.1.2.13", "libz-1.2.13.so": "libz.so").
+ */
+void hs_diff_write_module(const struct hs_selection *selection, uint32_t module,
+                          struct hs_buf *buf);

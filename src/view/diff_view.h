@@ -1,0 +1,50 @@
+/*
+ * What two states of memory differ in, for people and for tools. Each is a comparison (profile/diff.h) in,
+ * bytes out.
+ *
+ * Threads   none.
+ * Fails     -ENOMEM or as the buffer does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/diff.h"
+
+#define HS_DIFF_ALL UINT32_MAX
+
+struct hs_diff_options {
+    const char *names[HS_DIFF_SIDE_N]; /* of the files */
+    const struct hs_selection *selections[HS_DIFF_SIDE_N];
+    uint32_t top_count; /* rows of each table, or HS_DIFF_ALL */
+    unsigned columns;   /* of the terminal; 0: names are not shortened */
+    bool has_colour;
+};
+
+/* What grew, is new, shrank, is gone, and what is left of it. */
+int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options *options,
+                       struct hs_buf *buf);
+/* The call tree, main first. */
+int hs_diff_write_tree(const struct hs_diff *diff, const struct hs_diff_options *options,
+                       struct hs_buf *buf);
+/* All of it, with all digits. */
+int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options *options,
+                       struct hs_buf *buf);
+/* "main;load;parse 40 90": the input of a difference flame graph. Each column sums up to its side's stacks. */
+int hs_diff_write_folded(const struct hs_diff *diff, struct hs_buf *buf);
+/* What pprof calls a diff base: what was before as negative values, under the label pprof::base=true. */
+int hs_diff_write_pprof(const struct hs_diff *diff, const struct hs_diff_options *options,
+                        struct hs_buf *buf);
+
+/* What both texts begin with: what was compared, and the totals. */
+void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
+                        struct hs_buf *buf);
+
+#define HS_DIFF_CELL_BYTES 96
+/* "+12.0 MiB", "−3"; each returns `out`, which is HS_DIFF_CELL_BYTES long. */
+char *hs_diff_signed(char *out, bool is_count, double value);
+/* "+8.00 .. +16.0 MiB"; "" when the difference is exact. */
+char *hs_diff_interval(char *out, bool is_count, const struct hs_diff_change *change);
+/* "+50.0 %"; "" when there was nothing before. */
+char *hs_diff_percent(char *out, const struct hs_diff_change *change);

@@ -1,0 +1,88 @@
+/*
+ * Differences in words, and the head of a comparison. See diff_view.h.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/human.h"
+#include "util/utf8.h"
+#include "view/diff_view.h"
+#include "view/figure.h"
+
+#define MINUS "\xe2\x88\x92"
+
+char *hs_diff_signed(char *out, bool is_count, double value)
+{
+    char text[HS_FIGURE_BYTES];
+    hs_figure_value(text, is_count, fabs(value));
+    snprintf(out, HS_DIFF_CELL_BYTES, "%s%.64s", value > 0 ? "+" : value < 0 ? MINUS : "", text);
+    return out;
+}
+
+char *hs_diff_interval(char *out, bool is_count, const struct hs_diff_change *change)
+{
+    char low[HS_DIFF_CELL_BYTES], high[HS_DIFF_CELL_BYTES];
+    out[0] = '\0';
+    if (change->low < change->delta || change->high > change->delta) {
+        snprintf(out, HS_DIFF_CELL_BYTES, "%.40s .. %.40s",
+                 hs_diff_signed(low, is_count, change->low),
+                 hs_diff_signed(high, is_count, change->high));
+    }
+    return out;
+}
+
+char *hs_diff_percent(char *out, const struct hs_diff_change *change)
+{
+    out[0] = '\0';
+    if (change->before > 0) {
+        double percent = 100 * change->delta / change->before;
+        snprintf(out, HS_DIFF_CELL_BYTES, "%s%.3g %%",
+                 percent > 0   ? "+"
+                 : percent < 0 ? MINUS
+                               : "",
+                 fabs(percent));
+    }
+    return out;
+}
+
+static void write_side(const struct hs_diff *diff, const struct hs_diff_options *options, int side,
+                       struct hs_buf *buf)
+{
+    const struct hs_selection *s = options->selections[side];
+    const struct hs_profile_dump *last = &s->profile->dumps[s->dumps[s->dump_count - 1]];
+    char duration[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES], figure[HS_FIGURE_BYTES];
+    struct hs_figure total = hs_view_figure(diff->view, &diff->total.by[side]);
+    hs_buf_printf(buf, "  %-7s ", side == HS_DIFF_BEFORE ? "before" : "after");
+    hs_buf_str(buf, hs_figure_both(figure, hs_views[diff->view].is_count, &total));
+    hs_buf_str(buf, "   ");
+    hs_utf8_write(buf, options->names[side], strlen(options->names[side]));
+    hs_buf_printf(buf, ", ");
+    if (s->dump_count == 1) {
+        hs_buf_printf(buf, "snapshot %u", last->index);
+    } else {
+        hs_buf_printf(buf, "%u processes added up", s->dump_count);
+    }
+    hs_buf_printf(
+        buf, ", %s after the start, interval %s\n",
+        hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0),
+        hs_human_bytes(interval, (double)s->interval_max_bytes));
+}
+
+void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
+                        struct hs_buf *buf)
+{
+    char delta[HS_DIFF_CELL_BYTES], interval[HS_DIFF_CELL_BYTES], percent[HS_DIFF_CELL_BYTES];
+    bool is_count = hs_views[diff->view].is_count;
+    struct hs_diff_change change = hs_diff_change_of(diff, &diff->total);
+    hs_buf_printf(buf, "Difference in %s\n", hs_views[diff->view].title);
+    write_side(diff, options, HS_DIFF_BEFORE, buf);
+    write_side(diff, options, HS_DIFF_AFTER, buf);
+    hs_diff_interval(interval, is_count, &change);
+    hs_diff_percent(percent, &change);
+    hs_buf_printf(buf, "  change  %s%s%s%s%s%s%s%s\n",
+                  hs_diff_signed(delta, is_count, change.delta), percent[0] ? ", " : "", percent,
+                  interval[0] ? " (95 %: " : "", interval, interval[0] ? ")" : "",
+                  change.verdict == HS_DIFF_NOISE ? ", within noise" : "",
+                  change.verdict == HS_DIFF_SAME ? ", nothing" : "");
+}

@@ -1,0 +1,182 @@
+"""heapscope diff on real programs whose heaps are known to the byte."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+PROTO = ROOT / "src" / "profile" / "proto"
+
+# Functions in another order, other addresses, lines and sizes of code: ORDER 1 moves them.
+SOURCE = """
+#include <stdlib.h>
+#include <unistd.h>
+#define KEEP __attribute__((noinline, used))
+static void *volatile sink;
+static void keep(int times, int bytes) { for (int i = 0; i < times; i++) { sink = malloc(bytes); } }
+#if ORDER
+KEEP void padding(void) { sink = &sink; }
+KEEP void fresh(void) { keep(3, 333); sink = 0; }
+#endif
+KEEP void steady(void) { keep(10, 100); sink = 0; }
+KEEP void shrinker(void) { keep(ORDER ? 2 : 9, 50); sink = 0; }
+#if !ORDER
+KEEP void old(void) { keep(4, 44); sink = 0; }
+#endif
+KEEP void grower(void) { keep(ORDER ? 7 : 5, 1000); sink = 0; }
+KEEP void work(void)
+{
+#if ORDER
+    padding();
+    fresh();
+#else
+    old();
+#endif
+    grower();
+    steady();
+    shrinker();
+    sink = 0;
+}
+int main(void) { work(); _exit(0); }
+"""
+
+TRUTH = {
+    "grower": (5000, 7000, "grew"),
+    "shrinker": (450, 100, "shrank"),
+    "steady": (1000, 1000, "same"),
+    "fresh": (0, 999, "new"),
+    "old": (176, 0, "gone"),
+}
+
+
+@pytest.fixture
+def pair(run, tmp_path):
+    """pair(INTERVAL): profiles of two builds, one -O0, one -O2 with its functions in another order."""
+
+    def call(interval):
+        source = tmp_path / "builds.c"
+        source.write_text(SOURCE)
+        files = []
+        for order, optimise in ((0, "-O0"), (1, "-O2")):
+            program = tmp_path / f"program-{order}"
+            subprocess.run(
+                ["gcc", "-g", optimise, f"-DORDER={order}", source, "-o", program], check=True
+            )
+            files.append(run([program], "-i", interval).file)
+        return files
+
+    return call
+
+
+def difference(heapscope, *args):
+    done = heapscope("diff", "--json", *args)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_two_builds_to_the_byte(heapscope, pair):
+    found = difference(heapscope, *pair(1))
+    # `keep` is inlined or not as the compiler likes: callers are judged by the stacks they are in.
+    by_stack = {}
+    for stack in found["stacks"]:
+        for name in set(stack["frames"]) & set(TRUTH):
+            before, after = by_stack.get(name, (0, 0))
+            by_stack[name] = (before + stack["before"], after + stack["after"])
+    for name, (before, after, _) in TRUTH.items():
+        assert by_stack[name] == (before, after), name
+    total = found["total"]
+    assert (total["before"], total["after"]) == (6626, 9099)
+    assert total["low"] == total["high"] == total["change"] == 2473
+    assert sum(stack["change"] for stack in found["stacks"]) == 2473
+
+
+def test_table_and_tree_say_it(heapscope, pair):
+    files = pair(1)
+    table = heapscope("diff", *files).stdout
+    assert "change  +2.42 KiB" in table
+    tree = heapscope("diff", "--tree", *files).stdout
+    for name, (_, _, verdict) in TRUTH.items():
+        lines = [line.split() for line in tree.splitlines() if f" {name} " in line]
+        if verdict == "same":
+            assert not lines
+        else:
+            assert [verdict in line for line in lines] == [True], tree
+
+
+def test_folded_columns_sum_to_both_totals(heapscope, pair):
+    done = heapscope("diff", "-f", "folded", *pair(1))
+    assert done.returncode == 0
+    values = [list(map(int, line.split(" ")[-2:])) for line in done.stdout.splitlines()]
+    assert [sum(column) for column in zip(*values)] == [6626, 9099]
+
+
+def test_pprof_has_negative_values(heapscope, pair, tmp_path):
+    out = tmp_path / "change.pb.gz"
+    assert heapscope("diff", *pair(1), "-o", out).returncode == 0
+    plain = subprocess.run(["gzip", "-dc", out], check=True, capture_output=True).stdout
+    text = subprocess.run(
+        ["protoc", "--decode=hs.pprof.PprofProfile", f"-I{PROTO}", "pprof.proto"],
+        input=plain, capture_output=True, check=True,
+    ).stdout.decode()
+    negative = positive = 0
+    for part in text.split("\nsample {")[1:]:
+        values = [int(line.split()[1]) for line in part.split("\n}")[0].splitlines() if " value:" in line]
+        assert len(values) == 2
+        assert (values[1] < 0) == ("label {" in part.split("\n}")[0])
+        negative += min(values[1], 0)
+        positive += max(values[1], 0)
+    assert (negative, positive) == (-6626, 9099)
+    assert '"pprof::base"' in text
+
+
+def test_a_file_with_itself_is_the_same(heapscope, pair):
+    file = pair(1)[0]
+    found = difference(heapscope, file, file)
+    assert {row["verdict"] for row in found["functions"]} == {"same"}
+
+
+def test_samples_without_a_difference_are_noise(heapscope, run, tmp_path):
+    source = tmp_path / "noise.c"
+    functions = "".join(
+        f"__attribute__((noinline)) void f{i}(void) {{ for (int i = 0; i < 600; i++)"
+        f" {{ sink = malloc({40 + i}); }} sink = 0; }}\n"
+        for i in range(200)
+    )
+    calls = "".join(f"f{i}();" for i in range(200))
+    source.write_text(
+        "#include <stdlib.h>\n#include <unistd.h>\nstatic void *volatile sink;\n"
+        f"{functions}int main(void) {{ {calls} _exit(0); }}\n"
+    )
+    program = tmp_path / "noise"
+    subprocess.run(["gcc", "-g", "-O1", source, "-o", program], check=True)
+    files = [run([program], "-i", 4096).file for _ in range(2)]
+    rows = difference(heapscope, *files)["functions"]
+    assert len(rows) > 150
+    called = [row for row in rows if row["verdict"] not in ("noise", "same")]
+    # 5 % of 200 are 10, give or take 3.1: 22 are four deviations.
+    assert len(called) <= 22, called
+
+
+def test_snapshots_of_one_file(heapscope, pair):
+    file = pair(1)[0]
+    done = heapscope("diff", file)
+    assert done.returncode == 2 and "--snapshots" in done.stderr
+    done = heapscope("diff", "--snapshots", "0,last", file)
+    assert done.returncode == 0, done.stderr
+    done = heapscope("diff", "--snapshots", "0,77", file)
+    assert done.returncode == 1 and "no snapshot 77" in done.stderr
+    for wrong in ("1", "1,", ",1", "1,2,3", "a,b", "-1,2"):
+        done = heapscope("diff", f"--snapshots={wrong}", file)
+        assert done.returncode == 2 and wrong in done.stderr, wrong
+
+
+def test_bad_files(heapscope, pair, tmp_path):
+    file = pair(1)[0]
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "foreign").write_text("#!/bin/sh\necho\n")
+    for bad in ("empty", "foreign", "missing"):
+        done = heapscope("diff", file, tmp_path / bad)
+        assert done.returncode == 1 and bad in done.stderr
+        assert done.stdout == ""

@@ -1,0 +1,262 @@
+/*
+ * diff.h: functions matched across builds, sums, and what counts as noise.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fixture_profile.h"
+#include "profile/diff.h"
+#include "rt/base.h"
+
+static const struct hs_amount none;
+
+static void sample(struct fixture *fx, uint32_t node, struct hs_amount live)
+{
+    fixture_sample(fx, node, live, live, live);
+}
+
+/* `hits` samples of small blocks at an interval of 4096. */
+static struct hs_amount hits_of(double hits)
+{
+    double bytes = hits * 4096;
+    return fixture_sampled(bytes, bytes / 64, bytes * 4096, bytes / 64 * 63);
+}
+
+static struct fixture program(const char *exe)
+{
+    struct fixture fx = fixture_new();
+    fixture_process(&fx, 100, "prog");
+    fx.p.processes[0].exe = fixture_string(&fx, exe);
+    fixture_module(&fx, exe, 0x10000);
+    fixture_dump(&fx, 1);
+    return fx;
+}
+
+static struct hs_selection select_last(const struct hs_profile *p)
+{
+    struct hs_selection selection;
+    const struct hs_select_spec spec = { .snapshot = HS_SELECT_LAST };
+    assert_int_equal(hs_select_dumps(p, &spec, &selection), 0);
+    return selection;
+}
+
+static struct hs_diff diff_of(struct fixture *before, struct fixture *after, enum hs_view view)
+{
+    struct hs_diff diff;
+    struct hs_selection x = select_last(&before->p), y = select_last(&after->p);
+    assert_int_equal(hs_diff_build(&x, &y, view, &diff), 0);
+    hs_selection_deinit(&x);
+    hs_selection_deinit(&y);
+    return diff;
+}
+
+static struct hs_diff_change change_of(const struct hs_diff *diff, const char *name, bool is_total)
+{
+    for (uint32_t i = 0; i < diff->function_count; i++) {
+        if (strcmp(hs_diff_name(diff, i), name) == 0) {
+            return hs_diff_change_of(diff, is_total ? &diff->functions[i].total
+                                                    : &diff->functions[i].self);
+        }
+    }
+    fail_msg("no function %s", name);
+    return (struct hs_diff_change){ 0 };
+}
+
+static void check(const struct hs_diff *diff, const char *name, double before, double after,
+                  enum hs_diff_verdict verdict)
+{
+    struct hs_diff_change change = change_of(diff, name, false);
+    if (change.before != before || change.after != after || change.verdict != verdict) {
+        fail_msg("%s: %g -> %g %s", name, change.before, change.after,
+                 hs_diff_verdict_names[change.verdict]);
+    }
+}
+
+/* Two builds: other file, other addresses, other order, lines moved, a clone made by the optimiser. */
+static void test_two_builds(void **state)
+{
+    (void)state;
+    struct fixture a = program("/build1/prog-v1"), b = program("/build2/prog-v2");
+    uint32_t main_ = fixture_call(&a, HS_NODE_NONE, "main");
+    sample(&a, fixture_call(&a, main_, "grower"), fixture_exact(1000, 10));
+    sample(&a, fixture_call(&a, main_, "shrinker"), fixture_exact(500, 5));
+    sample(&a, fixture_call(&a, main_, "steady"), fixture_exact(70, 7));
+    sample(&a, fixture_call(&a, main_, "old"), fixture_exact(30, 3));
+    b.line = 900;
+    main_ = fixture_call(&b, HS_NODE_NONE, "main");
+    sample(&b, fixture_call(&b, main_, "fresh"), fixture_exact(40, 4));
+    sample(&b, fixture_call(&b, main_, "steady.constprop.0"), fixture_exact(70, 7));
+    sample(&b, fixture_call(&b, main_, "shrinker"), fixture_exact(499, 5));
+    sample(&b, fixture_call(&b, main_, "grower"), fixture_exact(1001, 10));
+    struct hs_diff diff = diff_of(&a, &b, HS_VIEW_SPACE);
+    assert_int_equal(diff.function_count, 6);
+    check(&diff, "grower", 1000, 1001, HS_DIFF_GREW);
+    check(&diff, "shrinker", 500, 499, HS_DIFF_SHRANK);
+    check(&diff, "steady", 70, 70, HS_DIFF_SAME);
+    check(&diff, "old", 30, 0, HS_DIFF_GONE);
+    check(&diff, "fresh", 0, 40, HS_DIFF_NEW);
+    struct hs_diff_change total = change_of(&diff, "main", true);
+    assert_true(total.before == 1600 && total.after == 1610 && total.low == 10);
+    assert_true(diff.total.by[HS_DIFF_AFTER].bytes == 1610);
+    hs_diff_deinit(&diff);
+    fixture_deinit(&a);
+    fixture_deinit(&b);
+}
+
+static void test_libraries(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        bool is_same;
+    } rows[] = {
+        { "/usr/lib/libz.so.1.2.13", "/opt/lib/libz.so.1.3", true },
+        { "/usr/lib/libz-1.2.so", "/usr/lib/libz-1.3.so", true },
+        { "/usr/lib/libz.so", "/usr/lib/libq.so", false },
+        { "/usr/lib/lib-9p.so", "/usr/lib/lib-8p.so", false },
+        { "/usr/bin/tool", "/usr/bin/tool2", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < HS_COUNT_OF(rows); i++) {
+        struct fixture a = program("/bin/prog"), b = program("/bin/prog");
+        fixture_module(&a, rows[i].before, 0x20000);
+        fixture_module(&b, rows[i].after, 0x90000);
+        sample(&a, fixture_call(&a, HS_NODE_NONE, "inflate"), fixture_exact(10, 1));
+        sample(&b, fixture_call(&b, HS_NODE_NONE, "inflate"), fixture_exact(10, 1));
+        struct hs_diff diff = diff_of(&a, &b, HS_VIEW_OBJECTS);
+        if (diff.function_count != (rows[i].is_same ? 1 : 2)) {
+            fail_msg("%s and %s", rows[i].before, rows[i].after);
+        }
+        hs_diff_deinit(&diff);
+        fixture_deinit(&a);
+        fixture_deinit(&b);
+    }
+}
+
+/* A function that calls itself is counted once in its total, and the one frame of each stack in its self. */
+static void test_recursion(void **state)
+{
+    (void)state;
+    struct fixture a = program("/bin/prog"), b = program("/bin/prog");
+    uint32_t fib = fixture_call(&a, HS_NODE_NONE, "fib");
+    fib = fixture_call(&a, fib, "fib");
+    sample(&a, fixture_call(&a, fib, "fib"), fixture_exact(30, 1));
+    sample(&b, fixture_call(&b, HS_NODE_NONE, "fib"), fixture_exact(12, 1));
+    struct hs_diff diff = diff_of(&a, &b, HS_VIEW_SPACE);
+    struct hs_diff_change change = change_of(&diff, "fib", true);
+    assert_true(change.before == 30 && change.after == 12);
+    assert_true(diff.stacks.by[HS_DIFF_BEFORE].bytes == 30);
+    hs_diff_deinit(&diff);
+    fixture_deinit(&a);
+    fixture_deinit(&b);
+}
+
+/*
+ * k samples beside none: with the same heap on both sides each falls on either with 1/2, so that all of five fall on one
+ * happens to 6 % of such rows, all of four to 12 %. Four are noise.
+ */
+static void test_few_samples(void **state)
+{
+    (void)state;
+    for (double hits = 1; hits <= 8; hits++) {
+        struct fixture a = program("/bin/prog"), b = program("/bin/prog");
+        sample(&a, fixture_call(&a, HS_NODE_NONE, "f"), hits_of(hits));
+        sample(&b, fixture_call(&b, HS_NODE_NONE, "f"), none);
+        for (int view = 0; view < 2; view++) {
+            struct hs_diff diff = diff_of(&a, &b, view ? HS_VIEW_OBJECTS : HS_VIEW_SPACE);
+            struct hs_diff_change change = change_of(&diff, "f", false);
+            assert_int_equal(change.verdict, hits >= 5 ? HS_DIFF_GONE : HS_DIFF_NOISE);
+            hs_diff_deinit(&diff);
+            diff = diff_of(&b, &a, view ? HS_VIEW_OBJECTS : HS_VIEW_SPACE);
+            change = change_of(&diff, "f", false);
+            assert_int_equal(change.verdict, hits >= 5 ? HS_DIFF_NEW : HS_DIFF_NOISE);
+            hs_diff_deinit(&diff);
+        }
+        fixture_deinit(&a);
+        fixture_deinit(&b);
+    }
+}
+
+static double random_unit(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double poisson(uint64_t *seed, double mean)
+{
+    double at = 0, count = -1;
+    while (at < mean) {
+        at -= log(random_unit(seed));
+        count++;
+    }
+    return count;
+}
+
+/* Of pairs that differ by nothing but chance, no more than 5 % may be called changes. */
+static void test_false_alarms(void **state)
+{
+    static const double means[] = { 1, 3, 10, 40, 200, 2000 };
+    (void)state;
+    uint64_t seed = 12345;
+    for (size_t m = 0; m < HS_COUNT_OF(means); m++) {
+        const int rounds = 4000;
+        int alarms = 0;
+        for (int i = 0; i < rounds; i++) {
+            struct hs_diff diff = { .view = HS_VIEW_SPACE, .interval_bytes = { 4096, 4096 } };
+            struct hs_diff_amounts amounts = { { hits_of(poisson(&seed, means[m])),
+                                                 hits_of(poisson(&seed, means[m])) } };
+            struct hs_diff_change change = hs_diff_change_of(&diff, &amounts);
+            alarms += change.verdict != HS_DIFF_NOISE && change.verdict != HS_DIFF_SAME;
+        }
+        /* 5 % of 4000 are 200, give or take 14. */
+        if (alarms > 200 + 3 * 14) {
+            fail_msg("mean %g: %d of %d", means[m], alarms, rounds);
+        }
+        if (means[m] >= 200 && alarms < 200 - 4 * 14) {
+            fail_msg("mean %g: only %d of %d: the interval is too wide", means[m], alarms, rounds);
+        }
+    }
+}
+
+/* Of one process, what was allocated later is an estimate by itself: the first half has no part in its margin. */
+static void test_cumulative(void **state)
+{
+    (void)state;
+    struct fixture fx = program("/bin/prog");
+    uint32_t f = fixture_call(&fx, HS_NODE_NONE, "f");
+    sample(&fx, f, hits_of(10000));
+    fixture_dump(&fx, 2);
+    sample(&fx, f, hits_of(10100));
+    struct hs_selection x, y;
+    assert_int_equal(hs_select_dumps(&fx.p, &(struct hs_select_spec){ .snapshot = 0 }, &x), 0);
+    assert_int_equal(hs_select_dumps(&fx.p, &(struct hs_select_spec){ .snapshot = 1 }, &y), 0);
+    struct hs_diff diff;
+    assert_int_equal(hs_diff_build(&x, &y, HS_VIEW_ALLOC_SPACE, &diff), 0);
+    check(&diff, "f", 10000.0 * 4096, 10100.0 * 4096, HS_DIFF_GREW);
+    struct hs_diff_change change = change_of(&diff, "f", false);
+    assert_true(change.low > 82 * 4096 && change.high < 122 * 4096);
+    hs_diff_deinit(&diff);
+    assert_int_equal(hs_diff_build(&x, &y, HS_VIEW_SPACE, &diff), 0);
+    check(&diff, "f", 10000.0 * 4096, 10100.0 * 4096, HS_DIFF_NOISE);
+    hs_diff_deinit(&diff);
+    hs_selection_deinit(&x);
+    hs_selection_deinit(&y);
+    fixture_deinit(&fx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_builds),   cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_recursion),    cmocka_unit_test(test_few_samples),
+        cmocka_unit_test(test_false_alarms), cmocka_unit_test(test_cumulative),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
