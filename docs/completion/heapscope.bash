@@ -6,7 +6,7 @@ _heapscope()
     local cur prev words cword split
     _init_completion -s -n : || return
 
-    local commands='run attach detach start stop list snapshot report diff export query check doctor'
+    local commands='run attach detach record start stop list snapshot report diff export query profile check doctor'
     local command='' i
     for ((i = 1; i < cword; i++)); do
         if [[ ${words[i]} != -* ]]; then
@@ -79,7 +79,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
             return
             ;;
-        *:--output-file | doctor:--policy)
+        *:--output-file | doctor:--policy | record:--config | profile:--output-dir)
             _filedir
             return
             ;;
@@ -91,7 +91,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W '100ms 1s 10s off' -- "$cur")
             return
             ;;
-        start:--min-memory | *:--dump-phase | *:--system-stats | start:--session)
+        start:--min-memory | run:--only | *:--heaps | *:--timestamps | *:--continuous-dump | *:--block-client-timeout | *:--dump-phase | *:--system-stats | start:--session)
             return
             ;;
         *:--interval | *:-i | *:--dump-every | *:--dump-above | *:--max-memory | *:--max-cpu-secs | *:--shmem-size | *:--duration | *:-d | *:--top | *:--frames | *:--snapshot | *:--pid | *:--width)
@@ -104,7 +104,7 @@ _heapscope()
     case $command in
         run)
             options+=' --interval --output --quiet --dump-every --dump-phase --dump-at-max --dump-above --dump-on-usr1'
-            options+=' --no-follow --no-symbolize --no-compress --top --'
+            options+=' --duration --only --no-follow --no-symbolize --no-compress --top --'
             options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
             ;;
@@ -113,6 +113,14 @@ _heapscope()
             options+=' --dump-above --allocator --children --no-follow --no-symbolize --no-compress --top'
             options+=' --counters --smaps --system-stats'
             options+=' --max-overhead --max-memory --max-cpu-secs --shmem-size --block-client --no-block-client'
+            ;;
+        record)
+            options+=' --interval --duration --name --pid --continuous-dump --config --heaps --all-heaps --no-running'
+            options+=' --no-startup --dump-at-max --disable-fork-teardown --output --no-annotations --print-config'
+            options+=' --shmem-size --block-client --block-client-timeout --no-block-client --'
+            ;;
+        profile)
+            options+=' --alloc --no-annotations --pid --timestamps --output-dir'
             ;;
         start)
             options+=' --name --pid --all --min-memory --interval --output --duration --dump-every --dump-phase'

@@ -10,11 +10,14 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #define HS_EXIT_STATUS_DONE   0
 #define HS_EXIT_STATUS_FAILED 1
 #define HS_EXIT_STATUS_USAGE  2
 
 int hs_cmd_run(int argc, char **argv);
+int hs_cmd_record(int argc, char **argv);
 int hs_cmd_attach(int argc, char **argv);
 int hs_cmd_detach(int argc, char **argv);
 int hs_cmd_start(int argc, char **argv);
@@ -24,6 +27,19 @@ int hs_cmd_snapshot(int argc, char **argv);
 int hs_cmd_check(int argc, char **argv);
 int hs_cmd_diff(int argc, char **argv);
 int hs_cmd_report(int argc, char **argv);
+int hs_cmd_profile(int argc, char **argv);
 int hs_cmd_export(int argc, char **argv);
 int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);
+
+struct hs_sources_settings;
+
+/* What `record` adds to run and attach, besides their options. */
+struct hs_run_head {
+    const void *data; /* packets in front of what they record */
+    size_t bytes;
+    const struct hs_sources_settings *sources; /* NULL: as they do by themselves */
+};
+
+int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head);
+int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head);

@@ -42,6 +42,7 @@ struct attach {
     char client_path[PATH_MAX];
     char default_path[160];
     const char *path;
+    const struct hs_run_head *head;
     struct hs_run_file file;
     struct hs_listener listener;
     struct hs_desk desk;
@@ -335,7 +336,8 @@ static int open_all(struct attach *a)
         hs_message("cannot write %s: %s; nothing was attached to", a->path, strerror(-r));
         return r;
     }
-    r = open_hub(a);
+    r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
+    r = r < 0 ? r : open_hub(a);
     if (r == 0) {
         r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file, now_ns(),
                            &a->session);
@@ -408,9 +410,17 @@ static int profile(struct attach *a)
 
 int hs_cmd_attach(int argc, char **argv)
 {
-    struct attach a = { .file = { .out.fd = -1, .spool_fd = -1 } };
+    return hs_cmd_attach_headed(argc, argv, NULL);
+}
+
+int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
+{
+    struct attach a = { .head = head, .file = { .out.fd = -1, .spool_fd = -1 } };
     int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
+        if (head && head->sources) {
+            a.options.settings.sources = *head->sources;
+        }
         int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
         if (r < 0) {
             hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",

@@ -40,12 +40,16 @@
 
 #define HS_PRELOAD_NAME     "libheapscope_preload.so"
 #define HS_INTERVAL_DEFAULT 4096
+#define HS_DURATION_MIN_NS  UINT64_C(1000000)
 
 struct run {
     struct hs_session_settings settings; /* what of them a program's own run knows */
     uint64_t stack_count;
     struct hs_budget_limits limits;
     const char *output;
+    uint64_t duration_ns;
+    struct hs_opt_list only; /* names of processes that are recorded; none: all */
+    const struct hs_run_head *head;
     bool is_quiet;
     bool is_following;
     bool is_dumping_at_usr1;
@@ -75,6 +79,11 @@ static int parse(struct run *run, int argc, char **argv)
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "where the trace goes (default heapscope.NAME.PID.pftrace)"),
+        HS_OPT_DURATION('d', "duration", "DURATION", &run->duration_ns, HS_DURATION_MIN_NS,
+                        HS_DUMP_EVERY_MAX_NS,
+                        "record for so long; the program runs on (default: to its end)"),
+        HS_OPT_LIST(0, "only", "NAME", &run->only,
+                    "only processes of this name, or glob; may be given more than once"),
         HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&run->settings.dumps),
         HS_OPT_FLAG(0, "dump-on-usr1", &run->is_dumping_at_usr1,
@@ -157,7 +166,10 @@ static int start_file(struct run *run, pid_t pid)
     const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
                                                    .sink_ctx = &run->file,
                                                    .is_compressing = run->settings.is_compressing };
-    r = hs_trace_writer_new(&config, &run->writer);
+    if (run->head) {
+        r = hs_run_file_write(&run->file, run->head->data, run->head->bytes);
+    }
+    r = r < 0 ? r : hs_trace_writer_new(&config, &run->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(run->writer);
     }
@@ -173,9 +185,25 @@ static int start_file(struct run *run, pid_t pid)
     return r;
 }
 
+static bool is_meant(const struct run *run, const struct hs_snapshot *snap)
+{
+    const struct hs_match_facts facts = { .pid = (pid_t)snap->pid,
+                                          .cmdline = snap->cmdline,
+                                          .cmdline_bytes = snap->cmdline_bytes,
+                                          .comm = snap->comm };
+    bool is_meant = run->only.count == 0;
+    for (size_t i = 0; i < run->only.count && !is_meant; i++) {
+        is_meant = hs_match_name(run->only.items[i], &facts);
+    }
+    return is_meant;
+}
+
 static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 {
     struct run *run = ctx;
+    if (!is_meant(run, snap)) {
+        return 0;
+    }
     int r = hs_trace_writer_dump(run->writer, snap);
     run->figures.dump_count++;
     run->figures.ended_process_count += snap->is_final;
@@ -311,6 +339,7 @@ static int record(struct run *run)
         .is_dumping_at_usr1 = run->is_dumping_at_usr1,
         .limits = run->limits,
         .is_following = run->is_following,
+        .duration_ns = run->duration_ns,
         .sink = take_snapshot,
         .sink_ctx = run,
         .on_unseen = on_unseen,
@@ -349,7 +378,13 @@ static int record(struct run *run)
 
 int hs_cmd_run(int argc, char **argv)
 {
-    struct run run = { .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
+    return hs_cmd_run_headed(argc, argv, NULL);
+}
+
+int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head)
+{
+    struct run run = { .head = head,
+                       .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
                                      .is_symbolizing = true,
                                      .is_compressing = true },
                        .stack_count = 3,
@@ -358,21 +393,28 @@ int hs_cmd_run(int argc, char **argv)
     reserve_standard_fds();
     int status = parse(&run, argc, argv);
     if (status != HS_ARGS_GO_ON) {
+        hs_opt_list_deinit(&run.only);
         return status;
+    }
+    if (head && head->sources) {
+        run.settings.sources = *head->sources;
     }
     hs_preflight_check(run.program[0], &run.preflight);
     status = hs_run_words_refuse(run.program[0], &run.preflight);
     if (status >= 0) {
+        hs_opt_list_deinit(&run.only);
         return status;
     }
     int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, run.preload_path, sizeof(run.preload_path));
     if (r < 0) {
         hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
                    strerror(-r));
+        hs_opt_list_deinit(&run.only);
         return HS_EXIT_STATUS_FAILED;
     }
     status = record(&run);
     hs_sources_free(run.sources);
+    hs_opt_list_deinit(&run.only);
     hs_trace_writer_free(run.writer);
     hs_symbol_wanted_deinit(&run.wanted);
     hs_session_settings_deinit(&run.settings);

@@ -14,6 +14,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "rt/base.h"
+#include "rt/text.h"
 #include "util/suggest.h"
 
 struct command {
@@ -32,6 +33,7 @@ static const struct command record_commands[] = {
     { "run", hs_cmd_run, "profile a program from its start" },
     { "attach", hs_cmd_attach, "profile processes that run already" },
     { "detach", hs_cmd_detach, "leave processes that were attached to" },
+    { "record", hs_cmd_record, "profile as heap_profile does, into a folder of files" },
 };
 
 static const struct command daemon_commands[] = {
@@ -46,6 +48,7 @@ static const struct command read_commands[] = {
     { "diff", hs_cmd_diff, "show what changed between two profiles, and what is only noise" },
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
     { "query", hs_cmd_query, "ask a profile's database in SQL" },
+    { "profile", hs_cmd_profile, "write a pprof file for each heap of each dump" },
 };
 
 static const struct command check_commands[] = {
@@ -115,6 +118,9 @@ static bool is_one_of(const char *typed, const char *a, const char *b)
 int main(int argc, char **argv)
 {
     static char help_option[] = "--help";
+    if (argc > 0 && strcmp(hs_text_base_name(argv[0]), "heap_profile") == 0) {
+        return hs_cmd_record(argc, argv);
+    }
     if (argc < 2) {
         write_help(stderr);
         return HS_EXIT_STATUS_USAGE;

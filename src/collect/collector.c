@@ -43,6 +43,9 @@ struct hs_collector {
     bool has_root_image;
     int sink_error;
     uint64_t next_dump_ns; /* UINT64_MAX: none is scheduled */
+    uint64_t over_ns;      /* when recording is over; UINT64_MAX: with the program */
+    bool is_over;
+    uint64_t running_count; /* processes left to themselves */
     struct hs_cpu_budget cpu;
     uint64_t cpu_start_ns;
     uint64_t ended_sample_count;
@@ -74,7 +77,7 @@ static void fail_sink(struct hs_collector *c, int error)
 static void dump(struct hs_collector *c, struct hs_target *target, bool is_final)
 {
     struct hs_snapshot *snap;
-    if (c->sink_error) {
+    if (c->sink_error || c->is_over) {
         return;
     }
     if (!target->has_ended) {
@@ -404,6 +407,21 @@ static uint64_t wind_up(struct hs_collector *c)
     return running_count;
 }
 
+/* The duration is over: what runs has its last snapshot, and whoever comes later is told to record nothing. */
+static void keep_duration(struct hs_collector *c, uint64_t now)
+{
+    if (now >= c->over_ns) {
+        uint64_t count = leave_running(c);
+        c->running_count += c->is_over ? 0 : count;
+        if (!c->is_over && c->root_last) {
+            finish_target(c, c->root_last);
+            c->root_last = NULL;
+        }
+        c->has_root_image = true; /* if there was none, that is not the program's fault */
+        c->is_over = true;
+    }
+}
+
 int hs_collector_run(struct hs_collector *collector, struct hs_collector_result *ret_result)
 {
     struct hs_collector *c = collector;
@@ -420,16 +438,19 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
     if (r < 0) {
         return r;
     }
+    c->over_ns = c->config.duration_ns > 0 ? now_ns() + c->config.duration_ns : UINT64_MAX;
     while (!c->has_ended) {
         uint64_t now = now_ns();
         hs_registry_turn(&c->registry, now);
+        keep_duration(c, now);
         uint64_t until = keep_time(c, now);
-        wait_for_news(c, until);
+        wait_for_news(c, until < c->over_ns || c->is_over ? until : c->over_ns);
         if (hs_relay_read(&c->relay, c->pid)) {
             wait_for_program(c);
         }
     }
     uint64_t running_count = wind_up(c);
+    running_count = c->is_over ? c->running_count : running_count;
     waitpid(c->pid, NULL, 0);
     *ret_result = (struct hs_collector_result){
         .exit_kind = c->exit_kind,

@@ -52,6 +52,8 @@ struct hs_collector_config {
     bool is_dumping_at_usr1;     /* SIGUSR1 to us asks for a dump, and is not passed on */
     struct hs_budget_limits limits;
     bool is_following;
+    uint64_t
+        duration_ns; /* then there are last snapshots, and the program runs on; 0: to its end */
     hs_collector_sink_fn *sink;
     void *sink_ctx;
     /* A program's own allocator cannot be led to us, says `words`. NULL: nobody asks */

@@ -73,6 +73,12 @@ static bool has_profiled(const struct hs_profile *profile)
     return false;
 }
 
+static bool is_sampled(const struct hs_selection *selection)
+{
+    return selection->live.bytes_var > 0 || selection->alloc.bytes_var > 0 ||
+           selection->peak.bytes_var > 0;
+}
+
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
                     struct hs_selection *ret_selection)
 {
@@ -111,8 +117,24 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
     }
     qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
             (void *)(uintptr_t)profile);
-    selection.is_sampled = selection.live.bytes_var > 0 || selection.alloc.bytes_var > 0 ||
-                           selection.peak.bytes_var > 0;
+    selection.is_sampled = is_sampled(&selection);
+    *ret_selection = selection;
+    return 0;
+}
+
+int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
+                   struct hs_selection *ret_selection)
+{
+    struct hs_selection selection = { .profile = profile };
+    selection.dumps = calloc(1, sizeof(*selection.dumps));
+    selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
+    if (!selection.dumps || !selection.has_process) {
+        hs_selection_deinit(&selection);
+        return -ENOMEM;
+    }
+    add_dump(&selection, dump_idx);
+    selection.has_process[profile->dumps[dump_idx].process] = true;
+    selection.is_sampled = is_sampled(&selection);
     *ret_selection = selection;
     return 0;
 }

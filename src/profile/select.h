@@ -45,6 +45,9 @@ struct hs_selection {
 
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
                     struct hs_selection *ret_selection);
+/* This one dump alone: index in dumps. */
+int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
+                   struct hs_selection *ret_selection);
 void hs_selection_deinit(struct hs_selection *selection);
 
 /* Does a loss concern what is selected? Those of the file as a whole always do. */

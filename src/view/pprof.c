@@ -15,6 +15,7 @@
 
 #include "profile/aggregate.h"
 #include "profile/describe.h"
+#include "profile/proto/pprof.pb-c.h"
 #include "rt/base.h"
 #include "util/array.h"
 #include "util/buf.h"
@@ -22,13 +23,15 @@
 #include "util/utf8.h"
 #include "view/figure.h"
 #include "view/gzip.h"
-#include "profile/proto/pprof.pb-c.h"
+#include "view/pprof_layout.h"
 
-#define VALUES_MAX 6
+#define VALUES_MAX HS_PPROF_VALUES_MAX
 
 struct writer {
     const struct hs_profile *profile;
     const struct hs_selection *selection;
+    const struct hs_pprof_layout *layout;
+    size_t value_count;
     struct hs_buf *out;
     struct hs_intern texts; /* number of each text in the string table */
     struct hs_intern functions;
@@ -90,9 +93,32 @@ static int64_t string_id(struct writer *w, uint32_t string)
     return text_id(w, hs_profile_string(w->profile, string));
 }
 
-static uint64_t function_id(struct writer *w, uint32_t name, uint32_t system_name, uint32_t file)
+static const char *annotation(const struct writer *w, const struct hs_profile_frame *frame)
 {
-    struct hs_intern_key key = { .hi = (uint64_t)name << 32 | system_name, .lo = file };
+    return !w->layout->is_annotated                   ? ""
+           : frame->kind == HS_FRAME_KIND_JIT         ? " [jit]"
+           : frame->kind == HS_FRAME_KIND_INTERPRETED ? " [interp]"
+                                                      : "";
+}
+
+/* A function's name, with what kind of code it is. */
+static int64_t name_id(struct writer *w, const struct hs_profile_frame *frame, uint32_t name)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_buf_str(&text, hs_profile_string(w->profile, name));
+    hs_buf_str(&text, annotation(w, frame));
+    w->err = w->err ? w->err : text.err;
+    int64_t id = text_id(w, hs_buf_text(&text));
+    hs_buf_deinit(&text);
+    return id;
+}
+
+static uint64_t function_id(struct writer *w, const struct hs_profile_frame *frame, uint32_t name,
+                            uint32_t system_name, uint32_t file)
+{
+    uint64_t kind = w->layout->is_annotated ? frame->kind : 0;
+    struct hs_intern_key key = { .hi = (uint64_t)name << 32 | system_name,
+                                 .lo = kind << 32 | file };
     uint32_t id = 0;
     bool is_new = false;
     if (w->err == 0) {
@@ -102,7 +128,7 @@ static uint64_t function_id(struct writer *w, uint32_t name, uint32_t system_nam
         Hs__Pprof__PprofFunction function = HS__PPROF__PPROF_FUNCTION__INIT;
         Hs__Pprof__PprofFunction *functions[1] = { &function };
         function.id = id + 1u;
-        function.name = string_id(w, name);
+        function.name = name_id(w, frame, name);
         function.system_name = string_id(w, system_name);
         function.filename = string_id(w, file);
         Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
@@ -132,11 +158,11 @@ static void put_location(struct writer *w, uint32_t frame_idx)
         list[i] = &lines[i];
         has |= HAS_FUNCTIONS;
         if (frame->line_count == 0) {
-            lines[i].function_id = function_id(w, frame->name, frame->name, 0);
+            lines[i].function_id = function_id(w, frame, frame->name, frame->name, 0);
             continue;
         }
         const struct hs_profile_line *line = &p->lines[frame->line_first + i];
-        lines[i].function_id = function_id(w, line->function, line->system_name, line->file);
+        lines[i].function_id = function_id(w, frame, line->function, line->system_name, line->file);
         lines[i].line = line->line;
         has |= (uint8_t)((line->file ? HAS_FILES : 0) | (line->line ? HAS_LINES : 0));
     }
@@ -245,10 +271,13 @@ static void put_sample(struct writer *w, const struct hs_profile_sample *sample,
         sample->live.bytes,  sample->peak.count,  sample->peak.bytes,
     };
     int64_t values[VALUES_MAX];
-    size_t value_count = w->selection->has_peak ? VALUES_MAX : VALUES_MAX - 2;
+    size_t value_count = w->value_count;
     bool is_empty = true;
+    if (w->layout->heap != HS_PPROF_HEAP_ALL && sample->heap != w->layout->heap) {
+        return;
+    }
     for (size_t i = 0; i < value_count; i++) {
-        values[i] = rounded(&w->carries[i], exact[i]);
+        values[i] = rounded(&w->carries[i], exact[w->layout->values[i]]);
         is_empty = is_empty && values[i] == 0;
     }
     if (is_empty) {
@@ -263,7 +292,8 @@ static void put_sample(struct writer *w, const struct hs_profile_sample *sample,
         labels[out.n_label].key = text_id(w, "pid");
         labels[out.n_label++].num = pid;
     }
-    if (w->profile->heap_count > 1 && sample->heap < w->profile->heap_count) {
+    if (w->layout->heap == HS_PPROF_HEAP_ALL && w->profile->heap_count > 1 &&
+        sample->heap < w->profile->heap_count) {
         labels[out.n_label].key = text_id(w, "heap");
         labels[out.n_label++].str = string_id(w, w->profile->heaps[sample->heap]);
     }
@@ -331,10 +361,13 @@ static void put_comments(struct writer *w)
         hs_buf_printf(&text, ": %s", hs_profile_string(p, p->processes[process].cmdline));
         put_comment(w, hs_buf_text(&text));
     }
-    put_total_comment(w, "inuse", &s->live);
-    put_total_comment(w, "alloc", &s->alloc);
-    if (s->has_peak) {
-        put_total_comment(w, "peak", &s->peak);
+    /* Of all heaps together. */
+    if (w->layout->heap == HS_PPROF_HEAP_ALL || p->heap_count == 1) {
+        put_total_comment(w, "inuse", &s->live);
+        put_total_comment(w, "alloc", &s->alloc);
+        if (s->has_peak) {
+            put_total_comment(w, "peak", &s->peak);
+        }
     }
     for (uint32_t i = 0; i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
@@ -355,39 +388,38 @@ static void put_comments(struct writer *w)
 
 static void put_head(struct writer *w)
 {
-    static const char *const types[VALUES_MAX][2] = {
-        { "alloc_objects", "count" }, { "alloc_space", "bytes" },  { "inuse_objects", "count" },
-        { "inuse_space", "bytes" },   { "peak_objects", "count" }, { "peak_space", "bytes" },
-    };
     const struct hs_selection *s = w->selection;
     Hs__Pprof__PprofValueType values[VALUES_MAX];
     Hs__Pprof__PprofValueType *list[VALUES_MAX];
     text_id(w, ""); /* entry 0 */
-    for (size_t i = 0; i < VALUES_MAX; i++) {
+    for (size_t i = 0; i < w->value_count; i++) {
         hs__pprof__pprof_value_type__init(&values[i]);
-        values[i].type = text_id(w, types[i][0]);
-        values[i].unit = text_id(w, types[i][1]);
+        values[i].type = text_id(w, w->layout->types[i].name);
+        values[i].unit = text_id(w, w->layout->types[i].unit);
         list[i] = &values[i];
     }
     Hs__Pprof__PprofValueType period_type = HS__PPROF__PPROF_VALUE_TYPE__INIT;
     period_type.type = text_id(w, "space");
     period_type.unit = text_id(w, "bytes");
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
-    part.n_sample_type = s->has_peak ? VALUES_MAX : VALUES_MAX - 2;
+    part.n_sample_type = w->value_count;
     part.sample_type = list;
     part.period_type = &period_type;
     part.period = whole((double)s->interval_max_bytes);
-    part.default_sample_type = text_id(w, "inuse_space");
+    part.default_sample_type = text_id(w, w->layout->default_type);
     uint64_t real_ns = w->profile->real_minus_mono_ns;
     part.time_nanos = real_ns ? (int64_t)(s->start_ns + real_ns) : 0;
     part.duration_nanos = s->end_ns > s->start_ns ? (int64_t)(s->end_ns - s->start_ns) : 0;
     put(w, &part);
 }
 
-static int write_profile(const struct hs_selection *selection, struct hs_buf *out)
+static int write_profile(const struct hs_selection *selection, const struct hs_pprof_layout *layout,
+                         struct hs_buf *out)
 {
     const struct hs_profile *p = selection->profile;
-    struct writer w = { .profile = p, .selection = selection, .out = out };
+    struct writer w = { .profile = p, .selection = selection, .layout = layout, .out = out };
+    w.value_count =
+        layout->count == VALUES_MAX && !selection->has_peak ? VALUES_MAX - 2 : layout->count;
     w.is_frame_used = calloc(p->frame_count + 1u, sizeof(*w.is_frame_used));
     w.module_has = calloc(p->module_count + 1u, sizeof(*w.module_has));
     w.err = w.is_frame_used && w.module_has ? 0 : -ENOMEM;
@@ -405,6 +437,22 @@ static int write_profile(const struct hs_selection *selection, struct hs_buf *ou
     return w.err;
 }
 
+int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_dump *dump,
+                        struct hs_buf *buf)
+{
+    struct hs_selection selection;
+    struct hs_pprof_layout layout =
+        *hs_pprof_layout_of_heap(hs_profile_string(profile, profile->heaps[dump->heap_idx]));
+    layout.heap = dump->heap_idx;
+    layout.is_annotated = dump->is_annotated;
+    int err = hs_select_dump(profile, dump->dump_idx, &selection);
+    if (err == 0) {
+        err = write_profile(&selection, &layout, buf);
+        hs_selection_deinit(&selection);
+    }
+    return err;
+}
+
 int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                    struct hs_buf *buf)
 {
@@ -418,7 +466,7 @@ int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec
     if (err == 0) {
         struct hs_buf plain;
         hs_buf_init(&plain, hs_gzip_sink, gzip);
-        err = write_profile(&selection, &plain);
+        err = write_profile(&selection, &hs_pprof_layout_go, &plain);
         int late_err = hs_buf_finish(&plain);
         err = err ? err : late_err;
         hs_buf_deinit(&plain);

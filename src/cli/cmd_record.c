@@ -1,0 +1,222 @@
+/*
+ * heapscope record: heap_profile's command line and its folder of files. Also called heap_profile.
+ *
+ * What is to be recorded is a TraceConfig, whether it came as flags or as a file. With a program it is done as `run`
+ * does it, without one as `attach` does; the trace begins with the config that it was made with.
+ *
+ * See       record_options.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md, docs/man/heapscope-record.1
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/record_folder.h"
+#include "cli/record_options.h"
+#include "trace/proto/perfetto.pb-c.h"
+#include "util/buf.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* A command line that is made. Zero-initialised is empty. */
+struct line {
+    char **words; /* owned, and each of them */
+    size_t count;
+    bool has_failed;
+};
+
+static void add(struct line *line, const char *word)
+{
+    char **words = realloc(line->words, (line->count + 2) * sizeof(*words));
+    char *copy = strdup(word);
+    if (words) {
+        line->words = words;
+    }
+    if (!words || !copy) {
+        free(copy);
+        line->has_failed = true;
+        return;
+    }
+    line->words[line->count++] = copy;
+    line->words[line->count] = NULL;
+}
+
+static void add_number(struct line *line, const char *option, uint64_t number, const char *unit)
+{
+    char text[64];
+    if (number > 0) {
+        snprintf(text, sizeof(text), "--%s=%llu%s", option, (unsigned long long)number, unit);
+        add(line, text);
+    }
+}
+
+static void add_wishes(struct line *line, const struct hs_trace_wishes *w)
+{
+    add_number(line, "interval", w->interval_bytes, "");
+    add_number(line, "duration", w->duration_ns / NS_PER_MS, "ms");
+    add_number(line, "dump-every", w->dumps.every_ns / NS_PER_MS, "ms");
+    add_number(line, "dump-phase", w->dumps.phase_ns / NS_PER_MS, "ms");
+    add_number(line, "max-memory", w->limits.memory_bytes, "");
+    add_number(line, "max-cpu-secs", w->limits.cpu_ns / (1000 * NS_PER_MS), "");
+}
+
+static void add_run(struct line *line, const struct hs_trace_wishes *w, char **program)
+{
+    for (size_t i = 0; i < w->name_count && !w->is_all; i++) {
+        add(line, "--only");
+        add(line, w->names[i]);
+    }
+    add(line, "--");
+    for (; *program; program++) {
+        add(line, *program);
+    }
+}
+
+static void add_attach(struct line *line, const struct hs_trace_wishes *w)
+{
+    char text[32];
+    for (size_t i = 0; i < w->name_count; i++) {
+        add(line, "--name");
+        add(line, w->names[i]);
+    }
+    add(line, "--");
+    for (size_t i = 0; i < w->pid_count; i++) {
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)w->pids[i]);
+        add(line, text);
+    }
+}
+
+/* What neither way can do, before anything is touched. */
+static int check(const struct hs_trace_wishes *w, bool has_program)
+{
+    if (has_program) {
+        if (w->pid_count > 0) {
+            hs_message_info("process ids have no effect when a program is started");
+        }
+        if (!w->is_taking_startup) {
+            hs_message("no_startup leaves out the program that is to be started");
+            return HS_EXIT_STATUS_FAILED;
+        }
+        return 0;
+    }
+    if (!w->is_taking_running || w->is_all || w->name_count + w->pid_count == 0) {
+        hs_message("without a command, running processes are recorded, by name or pid; all of "
+                   "them, or such as start later: 'heapscope start'");
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (w->min_anon_bytes > 0) {
+        hs_message("min_anonymous_memory_kb: 'heapscope start --min-memory' can do this");
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (w->is_taking_startup && w->name_count > 0) {
+        hs_message_info("processes that start later are not recorded: for that, 'heapscope start'");
+    }
+    return 0;
+}
+
+/* The packet that says how the trace was made. */
+static int pack_config(Hs__Pb__TraceConfig *config, struct hs_buf *out)
+{
+    Hs__Pb__TracePacket packet = HS__PB__TRACE_PACKET__INIT;
+    Hs__Pb__TracePacket *packets[1] = { &packet };
+    Hs__Pb__Trace trace = HS__PB__TRACE__INIT;
+    packet.trace_config = config;
+    trace.n_packet = 1;
+    trace.packet = packets;
+    size_t bytes = hs__pb__trace__get_packed_size(&trace);
+    uint8_t *data = malloc(bytes + 1);
+    if (data) {
+        hs__pb__trace__pack(&trace, data);
+        hs_buf_add(out, data, bytes);
+    }
+    free(data);
+    return data ? out->err : -ENOMEM;
+}
+
+static int record(const struct hs_record_options *o, const struct hs_trace_wishes *w,
+                  const struct hs_record_folder *folder)
+{
+    char raw[PATH_MAX];
+    const char *roots = getenv("PERFETTO_BINARY_PATH");
+    struct line line = { 0 };
+    struct hs_buf head = HS_BUF_INIT;
+    hs_record_folder_file(folder, "raw-trace", raw);
+    add(&line, o->program ? "run" : "attach");
+    add(&line, "--quiet");
+    add(&line, "--no-compress");
+    add(&line, "--output");
+    add(&line, raw);
+    if (roots && *roots) {
+        add(&line, "--no-symbolize"); /* they go into a file of their own */
+    }
+    add_wishes(&line, w);
+    if (o->program) {
+        add_run(&line, w, o->program);
+    } else {
+        add_attach(&line, w);
+    }
+    int status = HS_EXIT_STATUS_FAILED;
+    if (line.has_failed || pack_config(o->config, &head) < 0) {
+        hs_message("%s", strerror(ENOMEM));
+    } else {
+        struct hs_sources_settings sources;
+        bool has_sources = hs_trace_config_sources(o->config, &sources);
+        const struct hs_run_head packet = { hs_buf_text(&head), head.bytes,
+                                            has_sources ? &sources : NULL };
+        char **words = calloc(line.count + 1, sizeof(*words)); /* they are shuffled there */
+        if (words) {
+            memcpy(words, line.words, line.count * sizeof(*words));
+            status = (o->program ? hs_cmd_run_headed : hs_cmd_attach_headed)((int)line.count, words,
+                                                                             &packet);
+        }
+        free(words);
+    }
+    hs_message_set_quiet(false);
+    for (size_t i = 0; i < line.count; i++) {
+        free(line.words[i]);
+    }
+    free(line.words);
+    hs_buf_deinit(&head);
+    return status;
+}
+
+int hs_cmd_record(int argc, char **argv)
+{
+    struct hs_record_options o;
+    struct hs_record_folder folder;
+    struct hs_trace_wishes wishes;
+    struct hs_trace_config_error error;
+    char raw[PATH_MAX];
+    int status = hs_record_options_parse(argc, argv, &o);
+    if (status == HS_ARGS_GO_ON) {
+        status = 0;
+        if (hs_trace_config_take(o.config, &hs_record_notes, &wishes, &error) != 0) {
+            hs_message("%s", error.text);
+            status = HS_EXIT_STATUS_FAILED;
+        }
+        if (status == 0) {
+            status = check(&wishes, o.program != NULL);
+        }
+        if (status == 0) {
+            status = hs_record_folder_open(&folder, o.output_folder);
+        }
+        if (status == 0) {
+            status = record(&o, &wishes, &folder);
+            hs_record_folder_file(&folder, "raw-trace", raw);
+            if (access(raw, F_OK) == 0) {
+                int late = hs_record_folder_finish(&folder, o.is_annotated);
+                status = status ? status : late;
+            } else {
+                hs_message("No profiles generated");
+                hs_record_folder_drop(&folder);
+                status = status ? status : HS_EXIT_STATUS_FAILED;
+            }
+        }
+    }
+    hs_record_options_deinit(&o);
+    return status;
+}

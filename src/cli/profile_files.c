@@ -1,0 +1,172 @@
+/*
+ * Files of dumps: see profile_files.h.
+ */
+#include "cli/profile_files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "trace/refusal.h"
+#include "util/buf.h"
+#include "util/outfile.h"
+#include "view/gzip.h"
+#include "view/pprof.h"
+
+/* Clocks of a trace are read one after the other: times of the same moment differ by so much. */
+#define TIME_TOLERANCE_NS UINT64_C(1000000)
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return (a > b ? a - b : b - a) <= TIME_TOLERANCE_NS;
+}
+
+static bool is_wanted(const struct hs_profile *p, const struct hs_profile_dump *dump,
+                      const struct hs_profile_files *files)
+{
+    bool is_time = files->time_count == 0;
+    for (size_t i = 0; i < files->time_count; i++) {
+        is_time |= is_near(files->times_ns[i], dump->time_ns) ||
+                   is_near(files->times_ns[i], dump->start_ns);
+    }
+    return is_time && dump->has_samples &&
+           (files->pid == 0 || p->processes[dump->process].pid == files->pid);
+}
+
+static int write_dump(const struct hs_profile *profile, const struct hs_pprof_dump *dump,
+                      bool is_compressed, struct hs_buf *out)
+{
+    if (!is_compressed) {
+        return hs_pprof_write_dump(profile, dump, out);
+    }
+    struct hs_gzip *gzip = hs_gzip_new(out);
+    if (!gzip) {
+        return -ENOMEM;
+    }
+    struct hs_buf plain;
+    hs_buf_init(&plain, hs_gzip_sink, gzip);
+    int r = hs_pprof_write_dump(profile, dump, &plain);
+    int late = hs_buf_finish(&plain);
+    r = r ? r : late;
+    hs_buf_deinit(&plain);
+    late = hs_gzip_finish(gzip);
+    hs_gzip_free(gzip);
+    return r ? r : late;
+}
+
+static int write_file(const char *path, const struct hs_profile *profile,
+                      const struct hs_pprof_dump *dump, bool is_compressed)
+{
+    struct hs_outfile out;
+    int r = hs_outfile_open(&out, path);
+    if (r < 0) {
+        return r;
+    }
+    struct hs_buf buf;
+    hs_buf_init(&buf, hs_outfile_write, &out);
+    r = write_dump(profile, dump, is_compressed, &buf);
+    int late = hs_buf_finish(&buf);
+    r = r ? r : late;
+    hs_buf_deinit(&buf);
+    if (r == 0) {
+        r = hs_outfile_commit(&out);
+    }
+    hs_outfile_abort(&out);
+    return r;
+}
+
+/* A heap's name is whatever a program calls it. */
+static void name_file(char *ret_path, size_t path_bytes, const struct hs_profile_files *files,
+                      int number, uint32_t pid, const char *heap)
+{
+    char clean[64];
+    snprintf(clean, sizeof(clean), "%s", heap);
+    for (char *c = clean; *c; c++) {
+        if (*c == '/' || (unsigned char)*c <= ' ' || *c == 127) {
+            *c = '_';
+        }
+    }
+    snprintf(ret_path, path_bytes, "%s/heap_dump.%d.%u.%s.pb%s", files->folder, number, pid, clean,
+             files->is_compressed ? ".gz" : "");
+}
+
+/* Files of one dump: one for each heap that has anything in it. */
+static int write_heaps(const struct hs_profile *p, uint32_t dump_idx, bool *has_heap,
+                       const struct hs_profile_files *files, int *count)
+{
+    const struct hs_profile_dump *dump = &p->dumps[dump_idx];
+    char path[PATH_MAX];
+    memset(has_heap, 0, p->heap_count);
+    for (uint32_t i = 0; i < dump->samples_n; i++) {
+        uint32_t heap = p->samples[dump->sample_first + i].heap;
+        if (heap < p->heap_count) {
+            has_heap[heap] = true;
+        }
+    }
+    for (uint32_t h = 0; h < p->heap_count; h++) {
+        if (has_heap[h]) {
+            const struct hs_pprof_dump what = { dump_idx, h, files->is_annotated };
+            name_file(path, sizeof(path), files, *count + 1, p->processes[dump->process].pid,
+                      hs_profile_string(p, p->heaps[h]));
+            int r = write_file(path, p, &what, files->is_compressed);
+            if (r < 0) {
+                hs_message("cannot write %s: %s", path, strerror(-r));
+                return r;
+            }
+            ++*count;
+        }
+    }
+    return 0;
+}
+
+int hs_profile_files_write(const struct hs_profile *profile, const struct hs_profile_files *files)
+{
+    int count = 0, r = 0;
+    uint32_t bare_count = 0;
+    bool *has_heap = calloc(profile->heap_count + 1u, sizeof(*has_heap));
+    if (!has_heap) {
+        hs_message("cannot write to %s: %s", files->folder, strerror(ENOMEM));
+        return -HS_EXIT_STATUS_FAILED;
+    }
+    for (uint32_t i = 0; i < profile->dump_count && r == 0; i++) {
+        bare_count += !profile->dumps[i].has_samples;
+        if (is_wanted(profile, &profile->dumps[i], files)) {
+            r = write_heaps(profile, i, has_heap, files, &count);
+        }
+    }
+    free(has_heap);
+    if (bare_count > 0) {
+        hs_message("%u dumps have no file: the trace has too many of them to keep all stacks",
+                   bare_count);
+    }
+    return r < 0 ? -HS_EXIT_STATUS_FAILED : count;
+}
+
+void hs_profile_files_warn(const struct hs_profile *profile)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        if (profile->processes[i].refusal == HS_REFUSAL_CONCURRENT) {
+            hs_message("WARNING: The profile for %u was rejected due to a concurrent profile.",
+                       profile->processes[i].pid);
+            count++;
+        }
+    }
+    for (uint32_t i = 0; i < profile->loss_count; i++) {
+        const struct hs_profile_loss *loss = &profile->losses[i];
+        if (loss->count > 0 && loss->is_serious && loss->process < profile->process_count) {
+            hs_message("WARNING: The profile for %u lacks data: %s (%llu).",
+                       profile->processes[loss->process].pid,
+                       hs_profile_string(profile, loss->text), (unsigned long long)loss->count);
+            count++;
+        }
+    }
+    if (count > 0) {
+        hs_message("%u warning%s; 'heapscope report --health' on the trace tells more", count,
+                   count == 1 ? "" : "s");
+    }
+}

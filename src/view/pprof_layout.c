@@ -1,0 +1,57 @@
+/*
+ * Names of values: see pprof_layout.h.
+ */
+#include "view/pprof_layout.h"
+
+#include <string.h>
+
+/* As Go has them; without the peak, where none was recorded, the first four. */
+const struct hs_pprof_layout hs_pprof_layout_go = {
+    .types = { { "alloc_objects", "count" },
+               { "alloc_space", "bytes" },
+               { "inuse_objects", "count" },
+               { "inuse_space", "bytes" },
+               { "peak_objects", "count" },
+               { "peak_space", "bytes" } },
+    .values = { HS_PPROF_VALUE_ALLOC_COUNT, HS_PPROF_VALUE_ALLOC_BYTES, HS_PPROF_VALUE_LIVE_COUNT,
+                HS_PPROF_VALUE_LIVE_BYTES, HS_PPROF_VALUE_PEAK_COUNT, HS_PPROF_VALUE_PEAK_BYTES },
+    .count = HS_PPROF_VALUES_MAX,
+    .default_type = "inuse_space",
+    .heap = HS_PPROF_HEAP_ALL,
+};
+
+static const struct hs_pprof_layout malloc_layout = {
+    .types = { { "Total malloc count", "count" },
+               { "Total malloc size", "bytes" },
+               { "Unreleased malloc count", "count" },
+               { "Unreleased malloc size", "bytes" } },
+    .values = { HS_PPROF_VALUE_ALLOC_COUNT, HS_PPROF_VALUE_ALLOC_BYTES, HS_PPROF_VALUE_LIVE_COUNT,
+                HS_PPROF_VALUE_LIVE_BYTES },
+    .count = 4,
+    .default_type = "Unreleased malloc size",
+};
+
+static const struct hs_pprof_layout art_layout = {
+    .types = { { "Total allocation count", "count" }, { "Total allocation size", "bytes" } },
+    .values = { HS_PPROF_VALUE_ALLOC_COUNT, HS_PPROF_VALUE_ALLOC_BYTES },
+    .count = 2,
+    .default_type = "Total allocation size",
+};
+
+static const struct hs_pprof_layout custom_layout = {
+    .types = { { "Total count", "count" },
+               { "Total size", "bytes" },
+               { "Unreleased count", "count" },
+               { "Unreleased size", "bytes" } },
+    .values = { HS_PPROF_VALUE_ALLOC_COUNT, HS_PPROF_VALUE_ALLOC_BYTES, HS_PPROF_VALUE_LIVE_COUNT,
+                HS_PPROF_VALUE_LIVE_BYTES },
+    .count = 4,
+    .default_type = "Unreleased size",
+};
+
+const struct hs_pprof_layout *hs_pprof_layout_of_heap(const char *heap)
+{
+    return strcmp(heap, "libc.malloc") == 0       ? &malloc_layout
+           : strcmp(heap, "com.android.art") == 0 ? &art_layout
+                                                  : &custom_layout;
+}

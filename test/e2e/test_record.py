@@ -1,0 +1,203 @@
+"""heapscope record: heap_profile's command line, and the folder of files it leaves."""
+
+import gzip
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from conftest import clean_env
+
+ALLOCATES = "import sys; x = [bytes(1000 + i) for i in range(2000)]; sys.exit(%d)"
+PYTHON = "/usr/bin/python3"
+
+
+def record(dist, *args, name="heapscope", **more):
+    words = [dist / "bin" / name] + (["record"] if name == "heapscope" else []) + list(args)
+    more.setdefault("env", clean_env())
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, **more)
+
+
+def value_totals(root, file):
+    """Sums of the values of all samples, and the names of the sample types."""
+    done = subprocess.run(
+        ["protoc", "--decode=hs.pprof.PprofProfile", f"-I{root}/src/profile/proto",
+         f"{root}/src/profile/proto/pprof.proto"],
+        input=gzip.decompress(file.read_bytes()), capture_output=True, check=True)
+    text = done.stdout.decode()
+    strings = re.findall(r'^string_table: "(.*)"$', text, re.M)
+    types = [strings[int(t)] for t in re.findall(r"^sample_type \{\n  type: (\d+)", text, re.M)]
+    totals = [0] * len(types)
+    for sample in re.findall(r"^sample \{\n(.*?)^\}", text, re.M | re.S):
+        for i, value in enumerate(re.findall(r"^  value: (\d+)", sample, re.M)):
+            totals[i] += int(value)
+    return types, totals
+
+
+def test_folder(dist, root, report, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    done = record(dist, "host", "-i", "1", "-o", out, "--", PYTHON, "-c", ALLOCATES % 7,
+                  name="heap_profile")
+    assert done.returncode == 7, done.stderr
+    assert f"Wrote profiles to {out}\n" in done.stdout
+    files = sorted(out.glob("heap_dump.*"))
+    assert len(files) == 1 and re.fullmatch(r"heap_dump\.1\.\d+\.libc\.malloc\.pb\.gz", files[0].name)
+    types, totals = value_totals(root, files[0])
+    assert types == ["Total malloc count", "Total malloc size", "Unreleased malloc count",
+                     "Unreleased malloc size"]
+    said = report(out / "raw-trace")["totals"]
+    assert totals == [said["alloc"]["count"], said["alloc"]["bytes"], said["live"]["count"],
+                      said["live"]["bytes"]]
+    assert totals[1] > 2_000_000
+
+
+def test_default_folder_and_link(dist, tmp_path):
+    env = clean_env(TMPDIR=str(tmp_path))
+    runs = [subprocess.Popen([dist / "bin" / "heapscope", "record", "--", PYTHON, "-c", ALLOCATES % 0],
+                             stdout=subprocess.PIPE, env=env, text=True) for _ in range(2)]
+    folders = set()
+    for run in runs:
+        out, _ = run.communicate(timeout=120)
+        assert run.returncode == 0
+        folders.add(re.search(r"^Wrote profiles to (\S+)", out, re.M).group(1))
+    assert len(folders) == 2
+    for folder in folders:
+        assert re.fullmatch("[0-9a-f]{6}", pathlib.Path(folder).name)
+        assert list(pathlib.Path(folder).glob("heap_dump.1.*"))
+    assert os.readlink(tmp_path / "heap_profile-latest") in folders
+
+
+def test_symbols(dist, tmp_path):
+    done = record(dist, "-o", tmp_path, "--", PYTHON, "-c", ALLOCATES % 0,
+                  env=clean_env(PERFETTO_BINARY_PATH="/usr/lib/debug"))
+    assert done.returncode == 0, done.stderr
+    raw, symbols, both = [(tmp_path / name).read_bytes()
+                          for name in ("raw-trace", "symbols", "symbolized-trace")]
+    assert symbols and both == raw + symbols
+
+
+def test_refused(dist, tmp_path):
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").touch()
+    for args, status, words in [
+            (["-o", full, "--", "true"], 1, "is not empty"),
+            (["-o", tmp_path / "none", "--", "true"], 1, "No such file"),
+            (["--block-client", "--no-block-client", "--", "true"], 1, "exclude each other"),
+            (["--shmem-size", "4096", "--", "true"], 1, "less than 8192"),
+            (["--shmem-size", "10000", "--", "true"], 1, "multiple of 4096"),
+            (["--shmem-size", "12288", "--", "true"], 1, "power of two"),
+            (["-p", "x1"], 1, "'x1' is no process id"),
+            ([], 1, "nothing says what to profile"),
+            (["android", "-n", "x"], 1, "no Android devices"),
+            (["--frobnicate"], 2, "--frobnicate"),
+            (["-c", "/nowhere", "--", "true"], 1, "/nowhere: No such file"),
+            (["--", "/nowhere/program"], 127, "/nowhere/program")]:
+        done = record(dist, *args, env=clean_env(TMPDIR=str(tmp_path)))
+        assert (done.returncode, words in done.stderr) == (status, True), (args, done)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["full"]
+
+
+def test_config(dist, tmp_path):
+    flags = ["-i", "8192", "-c", "100", "-d", "5000", "-n", "a,b", "-p", "1,2"]
+    printed = record(dist, *flags, "--print-config").stdout
+    assert 'process_cmdline: "a"' in printed and "dump_interval_ms: 100" in printed
+    again = record(dist, "-c", "-", "--print-config", input=printed)
+    third = record(dist, "-c", "-", "--print-config", input=again.stdout)
+    assert again.returncode == 0 and again.stdout == third.stdout
+    wrong = record(dist, "-c", "-", "--", "true", input="duration_ms: 1\ndata_sorces {}")
+    assert wrong.returncode == 1 and "standard input:2:1:" in wrong.stderr
+    assert "did you mean 'data_sources'" in wrong.stderr
+    out = tmp_path / "out"
+    out.mkdir()
+    config = tmp_path / "config"
+    config.write_text('data_sources { config { name: "android.heapprofd" heapprofd_config { '
+                      'sampling_interval_bytes: 64 process_cmdline: "python3*" } } }')
+    done = record(dist, "-c", config, "-o", out, "--", PYTHON, "-c", ALLOCATES % 0)
+    assert done.returncode == 0, done.stderr
+    assert b"android.heapprofd" in (out / "raw-trace").read_bytes()
+
+
+def test_other_data_sources(dist, tmp_path):
+    """The config says which counters there are, and nothing else does."""
+    for sources, kinds in (("linux.process_stats", {"mem.rss"}), ("linux.sys_stats", {"MemFree"})):
+        out = tmp_path / sources
+        out.mkdir()
+        field = "process_stats_config { proc_stats_poll_ms: 100 }" if "process" in sources else (
+            "sys_stats_config { meminfo_period_ms: 100 meminfo_counters: MEMINFO_MEM_FREE }")
+        config = ('data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 64 '
+                  'process_cmdline: "python3*" } } } data_sources { config { name: "%s" %s } }' % (sources, field))
+        done = record(dist, "-c", "-", "-o", out, "--", PYTHON, "-c", ALLOCATES % 0, input=config)
+        assert done.returncode == 0, done.stderr
+        rows = subprocess.run([dist / "bin" / "heapscope", "query", "--format", "csv", out / "raw-trace",
+                               "SELECT DISTINCT name FROM counter_track"], check=True, capture_output=True, text=True)
+        names = {line.strip('"') for line in rows.stdout.splitlines()[1:]}
+        assert kinds <= names and not names & ({"mem.rss", "MemFree"} - kinds), names
+
+
+def test_duration_ends_the_session(dist, tmp_path, report):
+    program = "import time; x = [bytes(1000) for i in range(2000)]; time.sleep(3); " \
+              "y = bytes(50_000_000); print(len(y))"
+    done = record(dist, "-d", "1500", "-i", "1", "-o", tmp_path, "--", PYTHON, "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("50000000\n")
+    live = report(tmp_path / "raw-trace")["totals"]["live"]["bytes"]
+    assert 2_000_000 < live < 50_000_000
+
+
+def test_other_names(dist, tmp_path):
+    done = record(dist, "-n", "nobody", "-o", tmp_path, "--", PYTHON, "-c", ALLOCATES % 0)
+    assert done.returncode == 1 and "No profiles generated" in done.stderr
+
+
+def test_full_disk(dist, tmp_path):
+    """On a file system of 16 KiB: nothing is left, and the failure is told."""
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    script = 'mount -t tmpfs -o size=16k none "$1" || exit 99; "$2" record -i 1 -o "$1" -- ' \
+             '"$3" -c "$4"; status=$?; ls -A "$1"; exit $status'
+    done = subprocess.run(unshare + ["sh", "-c", script, "sh", tmp_path, dist / "bin" / "heapscope",
+                                     PYTHON, ALLOCATES % 0],
+                          capture_output=True, text=True, timeout=120, env=clean_env())
+    assert done.returncode == 1 and "cannot write" in done.stderr, done
+    assert done.stdout == ""
+
+
+def test_interrupted_attach(dist, tmp_path):
+    """Ctrl-C ends the session, and the files are written; the program runs on."""
+    program = "import time\nprint(flush=True)\n" \
+              "while True:\n    x = [bytes(3000) for i in range(1000)]\n    time.sleep(0.02)\n"
+    with subprocess.Popen([PYTHON, "-c", program], stdout=subprocess.PIPE) as target:
+        target.stdout.readline()
+        try:
+            run = subprocess.Popen([dist / "bin" / "heapscope", "record", "-i", "1", "-p",
+                                    str(target.pid), "-o", tmp_path], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=clean_env())
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                listed = subprocess.run([dist / "bin" / "heapscope", "list"], capture_output=True,
+                                        text=True, env=clean_env())
+                if str(target.pid) in listed.stdout:
+                    break
+            time.sleep(0.5)
+            run.send_signal(signal.SIGINT)
+            out, err = run.communicate(timeout=60)
+            assert run.returncode == 0, err
+            assert f"Wrote profiles to {tmp_path}" in out
+            assert (tmp_path / f"heap_dump.1.{target.pid}.libc.malloc.pb.gz").exists()
+            assert target.poll() is None
+        finally:
+            target.kill()
+
+
+def test_printed_config_is_a_config(dist, root):
+    """protoc reads it, with the numbers and types that it has in config.proto."""
+    printed = record(dist, "-n", 'a "b"', "-d", "5", "--heaps", "libc.malloc", "--print-config")
+    encoded = subprocess.run(["protoc", "--encode=hs.pb.TraceConfig", f"-I{root}/src/trace/proto",
+                              f"{root}/src/trace/proto/config.proto"],
+                             input=printed.stdout.encode(), capture_output=True, check=True).stdout
+    again = subprocess.run([dist / "bin" / "heapscope", "record", "-c", "-", "--print-config"],
+                           input=encoded, capture_output=True, env=clean_env(), check=True)
+    assert b'process_cmdline: "a \\"b\\""' in again.stdout and b"duration_ms: 5" in again.stdout
