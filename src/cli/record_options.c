@@ -275,71 +275,74 @@ static int take_subcommand(int *argc, char ***argv)
     return HS_ARGS_GO_ON;
 }
 
+/* As they were given. */
+static struct flags given = { .interval_bytes = NOT_GIVEN,
+                              .duration_ms = NOT_GIVEN,
+                              .continuous_ms = NOT_GIVEN,
+                              .shmem_bytes = NOT_GIVEN,
+                              .block_timeout_us = NOT_GIVEN,
+                              .is_annotated = true };
+
+static const struct hs_opt list[] = {
+    HS_OPT_SIZE('i', "interval", "BYTES", &given.interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
+                "mean bytes between two samples (default 4096)"),
+    HS_OPT_NUMBER('d', "duration", "MS", &given.duration_ms, 0, UINT32_MAX,
+                  "milliseconds to record; 0, the default: until Ctrl-C or the command's end"),
+    HS_OPT_STRING('n', "name", "NAMES", &given.names,
+                  "names of processes, with commas between (default: the command's)"),
+    HS_OPT_STRING('p', "pid", "PIDS", &given.pids, "running processes, with commas between"),
+    HS_OPT_NUMBER('c', "continuous-dump", "MS", &given.continuous_ms, 0, UINT32_MAX,
+                  "also dump at these intervals; -c with what is no number is --config"),
+    HS_OPT_STRING(0, "config", "FILE", &given.config,
+                  "record what this TraceConfig says, text or binary; - is standard input"),
+    HS_OPT_STRING(0, "heaps", "NAMES", &given.heaps,
+                  "heaps, with commas between; there is libc.malloc"),
+    HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "every heap there is"),
+    HS_OPT_FLAG(0, "no-running", &given.has_no_running, "not those that run already"),
+    HS_OPT_FLAG(0, "no-startup", &given.has_no_startup, "not those that start meanwhile"),
+    HS_OPT_FLAG(0, "dump-at-max", &given.has_dump_at_max,
+                "no effect: the peak is always in the trace"),
+    HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
+                "no effect: forked children are recorded as processes of their own"),
+    HS_OPT_STRING('o', "output", "DIR", &given.output,
+                  "an empty folder for the files (default: a new one in $TMPDIR or /tmp)"),
+    HS_OPT_FLAG_OFF(0, "no-annotations", &given.is_annotated,
+                    "no [jit] and the like behind names of functions"),
+    HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and do no more"),
+    HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
+                "no effect, as there is no buffer to be sized"),
+    HS_OPT_FLAG(0, "block-client", &given.has_block,
+                "no effect: without a buffer nobody ever waits"),
+    HS_OPT_NUMBER(0, "block-client-timeout", "US", &given.block_timeout_us, 0, UINT32_MAX,
+                  "no effect, for the same reason"),
+    HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
+                "no effect: without a buffer none overflows, nor ends the profile"),
+    HS_OPT_STRING(0, "preload-library", "FILE", &given.preload, NULL),
+    HS_OPT_STRING(0, "tracebox-binary", "FILE", &given.tracebox, NULL),
+    HS_OPT_STRING(0, "traceconv-binary", "FILE", &given.traceconv, NULL),
+    HS_OPT_FLAG(0, "no-start", &given.is_ignored, NULL),
+    HS_OPT_FLAG(0, "no-android-tree-symbolization", &given.is_ignored, NULL),
+    HS_OPT_FLAG(0, "disable-selinux", &given.is_ignored, NULL),
+    HS_OPT_FLAG(0, "no-versions", &given.is_ignored, NULL),
+    HS_OPT_FLAG(0, "idle-allocations", &given.is_ignored, NULL),
+    HS_OPT_FLAG(0, "simpleperf", &given.is_ignored, NULL),
+};
+
+static const struct hs_opts_spec spec = {
+    .command = "record",
+    .summary = "profile as heap_profile does, into a folder of files",
+    .operands_usage = "[host] [-- PROGRAM [ARGS]]",
+    .footer = "The exit status is that of the program. heap_profile's flags for Android devices\n"
+              "and its own tools are understood, and have no effect.\n"
+              "PERFETTO_BINARY_PATH: folders to look for symbols in, with colons between.",
+    .options = list,
+    .option_count = sizeof(list) / sizeof(list[0]),
+    .operands_max = HS_OPERANDS_ANY,
+    .is_ended_by_operand = true,
+};
+
 int hs_record_options_parse(int argc, char **argv, struct hs_record_options *ret_options)
 {
-    struct flags f = { .interval_bytes = NOT_GIVEN,
-                       .duration_ms = NOT_GIVEN,
-                       .continuous_ms = NOT_GIVEN,
-                       .shmem_bytes = NOT_GIVEN,
-                       .block_timeout_us = NOT_GIVEN,
-                       .is_annotated = true };
-    const struct hs_opt list[] = {
-        HS_OPT_SIZE('i', "interval", "BYTES", &f.interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
-                    "mean bytes between two samples (default 4096)"),
-        HS_OPT_NUMBER('d', "duration", "MS", &f.duration_ms, 0, UINT32_MAX,
-                      "milliseconds to record; 0, the default: until Ctrl-C or the command's end"),
-        HS_OPT_STRING('n', "name", "NAMES", &f.names,
-                      "names of processes, with commas between (default: the command's)"),
-        HS_OPT_STRING('p', "pid", "PIDS", &f.pids, "running processes, with commas between"),
-        HS_OPT_NUMBER('c', "continuous-dump", "MS", &f.continuous_ms, 0, UINT32_MAX,
-                      "also dump at these intervals; -c with what is no number is --config"),
-        HS_OPT_STRING(0, "config", "FILE", &f.config,
-                      "record what this TraceConfig says, text or binary; - is standard input"),
-        HS_OPT_STRING(0, "heaps", "NAMES", &f.heaps,
-                      "heaps, with commas between; there is libc.malloc"),
-        HS_OPT_FLAG(0, "all-heaps", &f.has_all_heaps, "every heap there is"),
-        HS_OPT_FLAG(0, "no-running", &f.has_no_running, "not those that run already"),
-        HS_OPT_FLAG(0, "no-startup", &f.has_no_startup, "not those that start meanwhile"),
-        HS_OPT_FLAG(0, "dump-at-max", &f.has_dump_at_max,
-                    "no effect: the peak is always in the trace"),
-        HS_OPT_FLAG(0, "disable-fork-teardown", &f.has_disable_fork_teardown,
-                    "no effect: forked children are recorded as processes of their own"),
-        HS_OPT_STRING('o', "output", "DIR", &f.output,
-                      "an empty folder for the files (default: a new one in $TMPDIR or /tmp)"),
-        HS_OPT_FLAG_OFF(0, "no-annotations", &f.is_annotated,
-                        "no [jit] and the like behind names of functions"),
-        HS_OPT_FLAG(0, "print-config", &f.is_printing, "print the TraceConfig, and do no more"),
-        HS_OPT_SIZE(0, "shmem-size", "SIZE", &f.shmem_bytes, 0, UINT64_C(1) << 40,
-                    "no effect, as there is no buffer to be sized"),
-        HS_OPT_FLAG(0, "block-client", &f.has_block,
-                    "no effect: without a buffer nobody ever waits"),
-        HS_OPT_NUMBER(0, "block-client-timeout", "US", &f.block_timeout_us, 0, UINT32_MAX,
-                      "no effect, for the same reason"),
-        HS_OPT_FLAG(0, "no-block-client", &f.has_no_block,
-                    "no effect: without a buffer none overflows, nor ends the profile"),
-        HS_OPT_STRING(0, "preload-library", "FILE", &f.preload, NULL),
-        HS_OPT_STRING(0, "tracebox-binary", "FILE", &f.tracebox, NULL),
-        HS_OPT_STRING(0, "traceconv-binary", "FILE", &f.traceconv, NULL),
-        HS_OPT_FLAG(0, "no-start", &f.is_ignored, NULL),
-        HS_OPT_FLAG(0, "no-android-tree-symbolization", &f.is_ignored, NULL),
-        HS_OPT_FLAG(0, "disable-selinux", &f.is_ignored, NULL),
-        HS_OPT_FLAG(0, "no-versions", &f.is_ignored, NULL),
-        HS_OPT_FLAG(0, "idle-allocations", &f.is_ignored, NULL),
-        HS_OPT_FLAG(0, "simpleperf", &f.is_ignored, NULL),
-    };
-    const struct hs_opts_spec spec = {
-        .command = "record",
-        .summary = "profile as heap_profile does, into a folder of files",
-        .operands_usage = "[host] [-- PROGRAM [ARGS]]",
-        .footer =
-            "The exit status is that of the program. heap_profile's flags for Android devices\n"
-            "and its own tools are understood, and have no effect.\n"
-            "PERFETTO_BINARY_PATH: folders to look for symbols in, with colons between.",
-        .options = list,
-        .option_count = sizeof(list) / sizeof(list[0]),
-        .operands_max = HS_OPERANDS_ANY,
-        .is_ended_by_operand = true,
-    };
     struct hs_opts_result args;
     int status = take_subcommand(&argc, &argv);
     if (status == HS_ARGS_GO_ON) {
@@ -347,7 +350,7 @@ int hs_record_options_parse(int argc, char **argv, struct hs_record_options *ret
         status = hs_args_parse(&spec, argc, argv, &args);
     }
     *ret_options = (struct hs_record_options){ 0 };
-    return status == HS_ARGS_GO_ON ? finish(&spec, &args, &f, ret_options) : status;
+    return status == HS_ARGS_GO_ON ? finish(&spec, &args, &given, ret_options) : status;
 }
 
 void hs_record_options_deinit(struct hs_record_options *options)

@@ -1,6 +1,7 @@
 /*
  * What a config wants of the heap profiler: see trace_config.h.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,10 +175,10 @@ int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
                          struct hs_trace_wishes *ret_wishes,
                          struct hs_trace_config_error *ret_error)
 {
-    const Hs__Pb__DataSourceConfig *source;
+    const Hs__Pb__DataSourceConfig *source = NULL;
     int r = find_source(config, notes, &source, ret_error);
-    if (r != 0) {
-        return r;
+    if (r != 0 || !source) {
+        return r ? r : -EINVAL;
     }
     const Hs__Pb__HeapprofdConfig *c = source->heapprofd_config;
     if (c->sampling_interval_bytes == 0 && c->n_heap_sampling_intervals == 0) {

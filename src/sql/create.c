@@ -289,7 +289,8 @@ static int create_function(struct cursor *at, bool is_replacing)
 
 static int add_macro(struct hs_sql *sql, struct hs_sql_macro *macro)
 {
-    struct hs_sql_macro *known = hs_sql_macro_find(sql, macro->name, strlen(macro->name));
+    struct hs_sql_macro *known =
+        macro->name ? hs_sql_macro_find(sql, macro->name, strlen(macro->name)) : NULL;
     if (known) {
         hs_sql_macro_deinit(known);
         *known = *macro;
@@ -311,7 +312,8 @@ static int create_macro(struct cursor *at, bool is_replacing)
     struct hs_sql_macro macro = { 0 };
     size_t name_off = at->token.begin_off;
     int err = take_name(at, &macro.name);
-    if (err == 0 && !is_replacing && hs_sql_macro_find(at->sql, macro.name, strlen(macro.name))) {
+    if (err == 0 && macro.name && !is_replacing &&
+        hs_sql_macro_find(at->sql, macro.name, strlen(macro.name))) {
         err = hs_sql_fail_at(at->sql, at->place, name_off,
                              "there is a macro %s already; CREATE OR REPLACE PERFETTO MACRO "
                              "replaces it",

@@ -179,7 +179,7 @@ static int link_sites(struct maker *maker)
     }
     int err = hs_flamegraph_link(sites->ids, sites->parent_ids, sites->has_parent, sites->count,
                                  sites->parents, sites->order, &bad);
-    if (err > 0) {
+    if (err > 0 && sites->ids) {
         *maker->error = sqlite3_mprintf(
             "Failed to build flamegraph: call site %lld %s", (long long)sites->ids[bad],
             err == HS_FLAMEGRAPH_E_ORPHAN  ? "has no parent"

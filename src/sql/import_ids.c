@@ -11,7 +11,7 @@
 void *hs_import_at(struct hs_import *import, struct hs_import_ids *ids, void *array_address,
                    size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new)
 {
-    uint32_t idx;
+    uint32_t idx = 0;
     *ret_is_new = false;
     if (import->store->err != 0) {
         return NULL;

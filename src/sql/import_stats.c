@@ -88,8 +88,8 @@ void hs_stat_count(struct hs_import *import, enum hs_stat stat)
 static int64_t *value_at(struct hs_import *import, enum hs_stat stat, uint64_t idx)
 {
     struct hs_import_stats *all = &import->stats;
-    uint32_t id;
-    bool is_new;
+    uint32_t id = 0;
+    bool is_new = false;
     if (import->store->err != 0) {
         return NULL;
     }

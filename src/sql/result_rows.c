@@ -195,6 +195,9 @@ static void add_padded(struct hs_sql_writer *writer, size_t cell)
 
 static void write_kept(struct hs_sql_writer *writer)
 {
+    if (writer->column_count == 0) {
+        return;
+    }
     if (!writer->has_widths) {
         /* A title stands over its numbers, at the right. */
         for (size_t c = 0; c < writer->column_count && writer->cell_count > writer->column_count;

@@ -101,7 +101,7 @@ void hs_textproto_lexer_next(struct hs_textproto_lexer *lexer)
     } else if (c == '"' || c == '\'') {
         token->kind = HS_TEXTPROTO_TOKEN_STRING;
         take_string(lexer);
-    } else if (memchr("{}<>[]:;,-./", c, 12)) {
+    } else if (c != '\0' && strchr("{}<>[]:;,-./", c)) {
         token->kind = HS_TEXTPROTO_TOKEN_MARK;
         step(lexer);
     } else {
