@@ -42,14 +42,6 @@ static const struct {
     { ".collapsed", FORMAT_FOLDED }, { ".json", FORMAT_JSON },
 };
 
-static const char *const view_names[HS_VIEW_N] = {
-    [HS_VIEW_SPACE] = "space",
-    [HS_VIEW_OBJECTS] = "objects",
-    [HS_VIEW_ALLOC_SPACE] = "alloc_space",
-    [HS_VIEW_ALLOC_OBJECTS] = "alloc_objects",
-    [HS_VIEW_PEAK] = "peak",
-};
-
 struct diff_args {
     unsigned format, view;
     bool is_tree, is_json;
@@ -200,7 +192,8 @@ static void warn_of_losses(const char *path, const struct hs_selection *selectio
     }
 }
 
-static int compare(const struct diff_args *args, struct hs_profile *const *profiles)
+static int compare(const struct diff_args *args, struct hs_profile *const *profiles,
+                   enum hs_view view)
 {
     struct hs_selection selections[HS_DIFF_SIDE_N] = { 0 };
     struct hs_diff diff;
@@ -213,7 +206,7 @@ static int compare(const struct diff_args *args, struct hs_profile *const *profi
     }
     int status = HS_EXIT_STATUS_FAILED;
     if (err == 0) {
-        err = hs_diff_build(&selections[0], &selections[1], (enum hs_view)args->view, &diff);
+        err = hs_diff_build(&selections[0], &selections[1], view, &diff);
     }
     if (err == 0) {
         status = write_output(args, &diff, selections);
@@ -230,10 +223,10 @@ static int run_diff(const struct diff_args *args)
 {
     struct hs_profile *profiles[HS_DIFF_SIDE_N] = { NULL, NULL };
     bool is_one_file = strcmp(args->paths[0], args->paths[1]) == 0;
+    enum hs_view views[HS_DIFF_SIDE_N] = { HS_VIEW_SPACE, HS_VIEW_SPACE };
+    const char *reason = NULL;
     int status = 0;
     for (int side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
-        enum hs_view view;
-        const char *reason;
         if (side == 1 && is_one_file) {
             profiles[1] = profiles[0];
         } else {
@@ -241,11 +234,17 @@ static int run_diff(const struct diff_args *args)
         }
         if (status == 0) {
             status = hs_profile_file_choose(args->paths[side], profiles[side], &args->select[side],
-                                            (enum hs_view)args->view, &view, &reason);
+                                            (enum hs_view)args->view, &views[side], &reason);
         }
     }
+    /* Two snapshots of one file have one peak, mostly. */
+    if (args->view == HS_VIEW_AUTO && (is_one_file || views[0] != views[1])) {
+        views[0] = HS_VIEW_SPACE;
+    } else if (status == 0 && reason) {
+        hs_message_info("view %s, as %s", hs_views[views[0]].name, reason);
+    }
     if (status == 0) {
-        status = compare(args, profiles);
+        status = compare(args, profiles, views[0]);
     }
     if (profiles[1] != profiles[0]) {
         hs_profile_free(profiles[1]);
@@ -256,12 +255,12 @@ static int run_diff(const struct diff_args *args)
 
 int hs_cmd_diff(int argc, char **argv)
 {
-    struct diff_args args = { .format = FORMAT_N, .view = HS_VIEW_SPACE };
+    struct diff_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO };
     const struct hs_opt list[] = {
-        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, view_names,
-                      "what to compare: space (the default) and objects (live at the\n"
-                      "snapshots), alloc_space and alloc_objects (since the start),\n"
-                      "peak"),
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "what to compare: space and objects (live at the snapshots),\n"
+                      "alloc_space and alloc_objects (since the start), peak; default:\n"
+                      "space, or peak if little is live at the end of both"),
         HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
                       "snapshot N with M of one FILE, or N of A with M of B; counted\n"
                       "from 0, or last (the default)"),
