@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql/cursors.h"
 #include "sql/session_state.h"
 
 struct function {
@@ -166,13 +167,7 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 static int table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
     (void)table;
-    struct function_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
-    if (!cursor) {
-        return SQLITE_NOMEM;
-    }
-    memset(cursor, 0, sizeof(*cursor));
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return hs_sql_cursor_new(sizeof(struct function_cursor), ret_cursor);
 }
 
 static int table_close(sqlite3_vtab_cursor *base)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "sql/cursors.h"
 #include "sql/heap_flamegraph.h"
 #include "sql/session_state.h"
 
@@ -122,13 +123,7 @@ static int table_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 static int table_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
     (void)table;
-    struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
-    if (!cursor) {
-        return SQLITE_NOMEM;
-    }
-    memset(cursor, 0, sizeof(*cursor));
-    *ret_cursor = &cursor->base;
-    return SQLITE_OK;
+    return hs_sql_cursor_new(sizeof(struct cursor), ret_cursor);
 }
 
 static int table_close(sqlite3_vtab_cursor *base)

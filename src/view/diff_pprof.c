@@ -13,59 +13,19 @@
 
 #include "util/array.h"
 #include "util/intern.h"
-#include "util/utf8.h"
 #include "view/diff_view.h"
 #include "view/gzip.h"
-#include "profile/proto/pprof.pb-c.h"
+#include "view/pprof_parts.h"
 
 #define VALUES 2
 
 struct writer {
     const struct hs_diff *diff;
-    struct hs_buf *out;
-    struct hs_intern texts;
+    struct hs_pprof_parts parts;
     double carries[HS_DIFF_SIDE_N][VALUES];
     uint64_t *locations;
     size_t location_capacity;
-    int err;
 };
-
-struct append {
-    ProtobufCBuffer base;
-    struct hs_buf *out;
-};
-
-static void append(ProtobufCBuffer *base, size_t bytes, const uint8_t *data)
-{
-    hs_buf_add(((struct append *)base)->out, data, bytes);
-}
-
-static void put(struct writer *w, const Hs__Pprof__PprofProfile *part)
-{
-    struct append to = { .base = { .append = append }, .out = w->out };
-    protobuf_c_message_pack_to_buffer(&part->base, &to.base);
-}
-
-static int64_t text_id(struct writer *w, const char *text)
-{
-    uint32_t id = 0;
-    bool is_new = false;
-    if (w->err == 0) {
-        w->err = hs_intern_put(&w->texts, hs_intern_hash(text, strlen(text)), &id, &is_new);
-    }
-    if (is_new) {
-        struct hs_buf clean = HS_BUF_INIT;
-        hs_utf8_write(&clean, text, strlen(text));
-        char *strings[1] = { (char *)hs_buf_text(&clean) };
-        Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
-        part.n_string_table = 1;
-        part.string_table = strings;
-        put(w, &part);
-        w->err = w->err ? w->err : clean.err;
-        hs_buf_deinit(&clean);
-    }
-    return id;
-}
 
 static void put_head(struct writer *w, const struct hs_diff_options *options)
 {
@@ -78,25 +38,26 @@ static void put_head(struct writer *w, const struct hs_diff_options *options)
     const struct hs_view_info *view = &hs_views[w->diff->view];
     Hs__Pprof__PprofValueType values[VALUES];
     Hs__Pprof__PprofValueType *list[VALUES];
-    text_id(w, ""); /* entry 0 */
+    hs_pprof_text(&w->parts, ""); /* entry 0 */
     for (size_t i = 0; i < VALUES; i++) {
         hs__pprof__pprof_value_type__init(&values[i]);
-        values[i].type = text_id(w, types[view->quantity][i]);
-        values[i].unit = text_id(w, units[i]);
+        values[i].type = hs_pprof_text(&w->parts, types[view->quantity][i]);
+        values[i].unit = hs_pprof_text(&w->parts, units[i]);
         list[i] = &values[i];
     }
     struct hs_buf text = HS_BUF_INIT;
     hs_buf_printf(&text, "heapscope " HS_VERSION ": %s less %s", options->names[HS_DIFF_AFTER],
                   options->names[HS_DIFF_BEFORE]);
-    int64_t comment = text_id(w, hs_buf_text(&text));
+    int64_t comment = hs_pprof_text(&w->parts, hs_buf_text(&text));
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_sample_type = VALUES;
     part.sample_type = list;
-    part.default_sample_type = text_id(w, types[view->quantity][view->is_count ? 0 : 1]);
+    part.default_sample_type =
+        hs_pprof_text(&w->parts, types[view->quantity][view->is_count ? 0 : 1]);
     part.n_comment = 1;
     part.comment = &comment;
-    put(w, &part);
-    w->err = w->err ? w->err : text.err;
+    hs_pprof_put(&w->parts, &part);
+    w->parts.err = w->parts.err ? w->parts.err : text.err;
     hs_buf_deinit(&text);
 }
 
@@ -109,14 +70,14 @@ static void put_function(struct writer *w, uint32_t idx)
     Hs__Pprof__PprofLocation location = HS__PPROF__PPROF_LOCATION__INIT;
     Hs__Pprof__PprofLocation *locations[1] = { &location };
     function.id = line.function_id = location.id = idx + 1u;
-    function.name = function.system_name = text_id(w, hs_diff_name(w->diff, idx));
+    function.name = function.system_name = hs_pprof_text(&w->parts, hs_diff_name(w->diff, idx));
     location.n_line = 1;
     location.line = lines;
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_function = part.n_location = 1;
     part.function = functions;
     part.location = locations;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 /* What one stack loses by rounding the next one gets. */
@@ -145,8 +106,8 @@ static void put_side(struct writer *w, uint32_t node, size_t location_count, int
     if (side == HS_DIFF_BEFORE) {
         values[0] = -values[0];
         values[1] = -values[1];
-        label.key = text_id(w, "pprof::base");
-        label.str = text_id(w, "true");
+        label.key = hs_pprof_text(&w->parts, "pprof::base");
+        label.str = hs_pprof_text(&w->parts, "true");
         sample.n_label = 1;
         sample.label = labels;
     }
@@ -157,20 +118,20 @@ static void put_side(struct writer *w, uint32_t node, size_t location_count, int
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_sample = 1;
     part.sample = samples;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 static void put_stack(struct writer *w, uint32_t node)
 {
     size_t count = 0;
-    for (uint32_t n = node; n != HS_NODE_NONE && w->err == 0; n = w->diff->nodes[n].parent) {
-        w->err = hs_array_reserve(&w->locations, &w->location_capacity, count + 1,
-                                  sizeof(w->locations[0]));
-        if (w->err == 0) {
+    for (uint32_t n = node; n != HS_NODE_NONE && w->parts.err == 0; n = w->diff->nodes[n].parent) {
+        w->parts.err = hs_array_reserve(&w->locations, &w->location_capacity, count + 1,
+                                        sizeof(w->locations[0]));
+        if (w->parts.err == 0) {
             w->locations[count++] = w->diff->nodes[n].function + 1u;
         }
     }
-    for (int side = HS_DIFF_SIDE_N - 1; side >= 0 && w->err == 0; side--) {
+    for (int side = HS_DIFF_SIDE_N - 1; side >= 0 && w->parts.err == 0; side--) {
         put_side(w, node, count, side);
     }
 }
@@ -178,21 +139,21 @@ static void put_stack(struct writer *w, uint32_t node)
 static int write_plain(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *out)
 {
-    struct writer w = { .diff = diff, .out = out };
+    struct writer w = { .diff = diff, .parts.out = out };
     put_head(&w, options);
-    for (uint32_t i = 0; i < diff->node_count && w.err == 0; i++) {
+    for (uint32_t i = 0; i < diff->node_count && w.parts.err == 0; i++) {
         const struct hs_diff_amounts *self = &diff->nodes[i].self;
         if (self->by[0].bytes > 0 || self->by[1].bytes > 0 || self->by[0].count > 0 ||
             self->by[1].count > 0) {
             put_stack(&w, i);
         }
     }
-    for (uint32_t i = 0; i < diff->function_count && w.err == 0; i++) {
+    for (uint32_t i = 0; i < diff->function_count && w.parts.err == 0; i++) {
         put_function(&w, i);
     }
-    hs_intern_deinit(&w.texts);
+    hs_pprof_parts_deinit(&w.parts);
     free(w.locations);
-    return w.err;
+    return w.parts.err;
 }
 
 int hs_diff_write_pprof(const struct hs_diff *diff, const struct hs_diff_options *options,

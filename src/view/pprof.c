@@ -15,15 +15,14 @@
 
 #include "profile/aggregate.h"
 #include "profile/describe.h"
-#include "profile/proto/pprof.pb-c.h"
 #include "rt/base.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"
-#include "util/utf8.h"
 #include "view/figure.h"
 #include "view/gzip.h"
 #include "view/pprof_layout.h"
+#include "view/pprof_parts.h"
 
 #define VALUES_MAX HS_PPROF_VALUES_MAX
 
@@ -32,15 +31,13 @@ struct writer {
     const struct hs_selection *selection;
     const struct hs_pprof_layout *layout;
     size_t value_count;
-    struct hs_buf *out;
-    struct hs_intern texts; /* number of each text in the string table */
+    struct hs_pprof_parts parts;
     struct hs_intern functions;
     bool *is_frame_used;
     uint8_t *module_has;        /* enum module_has bits, by module */
     double carries[VALUES_MAX]; /* what rounding left over so far */
     uint64_t *locations;        /* of the sample at hand, innermost first */
     size_t location_capacity;
-    int err;
 };
 
 enum module_has {
@@ -50,47 +47,9 @@ enum module_has {
     HAS_LINES = 8,
 };
 
-struct append {
-    ProtobufCBuffer base;
-    struct hs_buf *out;
-};
-
-static void append(ProtobufCBuffer *base, size_t bytes, const uint8_t *data)
-{
-    hs_buf_add(((struct append *)base)->out, data, bytes);
-}
-
-/* One part of the profile. */
-static void put(struct writer *w, const Hs__Pprof__PprofProfile *part)
-{
-    struct append to = { .base = { .append = append }, .out = w->out };
-    protobuf_c_message_pack_to_buffer(&part->base, &to.base);
-}
-
-static int64_t text_id(struct writer *w, const char *text)
-{
-    uint32_t id = 0;
-    bool is_new = false;
-    if (w->err == 0) {
-        w->err = hs_intern_put(&w->texts, hs_intern_hash(text, strlen(text)), &id, &is_new);
-    }
-    if (is_new) {
-        struct hs_buf clean = HS_BUF_INIT;
-        hs_utf8_write(&clean, text, strlen(text));
-        char *strings[1] = { (char *)hs_buf_text(&clean) };
-        Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
-        part.n_string_table = 1;
-        part.string_table = strings;
-        put(w, &part);
-        w->err = w->err ? w->err : clean.err;
-        hs_buf_deinit(&clean);
-    }
-    return id;
-}
-
 static int64_t string_id(struct writer *w, uint32_t string)
 {
-    return text_id(w, hs_profile_string(w->profile, string));
+    return hs_pprof_text(&w->parts, hs_profile_string(w->profile, string));
 }
 
 static const char *annotation(const struct writer *w, const struct hs_profile_frame *frame)
@@ -107,8 +66,8 @@ static int64_t name_id(struct writer *w, const struct hs_profile_frame *frame, u
     struct hs_buf text = HS_BUF_INIT;
     hs_buf_str(&text, hs_profile_string(w->profile, name));
     hs_buf_str(&text, annotation(w, frame));
-    w->err = w->err ? w->err : text.err;
-    int64_t id = text_id(w, hs_buf_text(&text));
+    w->parts.err = w->parts.err ? w->parts.err : text.err;
+    int64_t id = hs_pprof_text(&w->parts, hs_buf_text(&text));
     hs_buf_deinit(&text);
     return id;
 }
@@ -121,8 +80,8 @@ static uint64_t function_id(struct writer *w, const struct hs_profile_frame *fra
                                  .lo = kind << 32 | file };
     uint32_t id = 0;
     bool is_new = false;
-    if (w->err == 0) {
-        w->err = hs_intern_put(&w->functions, key, &id, &is_new);
+    if (w->parts.err == 0) {
+        w->parts.err = hs_intern_put(&w->functions, key, &id, &is_new);
     }
     if (is_new) {
         Hs__Pprof__PprofFunction function = HS__PPROF__PPROF_FUNCTION__INIT;
@@ -134,7 +93,7 @@ static uint64_t function_id(struct writer *w, const struct hs_profile_frame *fra
         Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
         part.n_function = 1;
         part.function = functions;
-        put(w, &part);
+        hs_pprof_put(&w->parts, &part);
     }
     return id + 1u;
 }
@@ -147,7 +106,7 @@ static void put_location(struct writer *w, uint32_t frame_idx)
     Hs__Pprof__PprofLine *lines = calloc(line_count + 1u, sizeof(*lines));
     Hs__Pprof__PprofLine **list = calloc(line_count + 1u, sizeof(Hs__Pprof__PprofLine *));
     if (!lines || !list) {
-        w->err = -ENOMEM;
+        w->parts.err = -ENOMEM;
         free(lines);
         free(list);
         return;
@@ -181,7 +140,7 @@ static void put_location(struct writer *w, uint32_t frame_idx)
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_location = 1;
     part.location = locations;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
     free(lines);
     free(list);
 }
@@ -209,7 +168,7 @@ static void put_mapping(struct writer *w, uint32_t idx)
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_mapping = 1;
     part.mapping = mappings;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 /* The program itself comes first: pprof takes the first mapping for it. */
@@ -254,7 +213,7 @@ static size_t collect_locations(struct writer *w, uint32_t node)
         int err = hs_array_reserve(&w->locations, &w->location_capacity, count + 1,
                                    sizeof(w->locations[0]));
         if (err < 0) {
-            w->err = err;
+            w->parts.err = err;
             return 0;
         }
         uint32_t frame = w->profile->nodes[n].frame;
@@ -289,12 +248,12 @@ static void put_sample(struct writer *w, const struct hs_profile_sample *sample,
     Hs__Pprof__PprofSample out = HS__PPROF__PPROF_SAMPLE__INIT;
     Hs__Pprof__PprofSample *samples[1] = { &out };
     if (w->selection->dump_count > 1) {
-        labels[out.n_label].key = text_id(w, "pid");
+        labels[out.n_label].key = hs_pprof_text(&w->parts, "pid");
         labels[out.n_label++].num = pid;
     }
     if (w->layout->heap == HS_PPROF_HEAP_ALL && w->profile->heap_count > 1 &&
         sample->heap < w->profile->heap_count) {
-        labels[out.n_label].key = text_id(w, "heap");
+        labels[out.n_label].key = hs_pprof_text(&w->parts, "heap");
         labels[out.n_label++].str = string_id(w, w->profile->heaps[sample->heap]);
     }
     out.label = label_list;
@@ -305,7 +264,7 @@ static void put_sample(struct writer *w, const struct hs_profile_sample *sample,
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_sample = 1;
     part.sample = samples;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 static void put_samples(struct writer *w)
@@ -313,11 +272,11 @@ static void put_samples(struct writer *w)
     const struct hs_profile *p = w->profile;
     for (uint32_t d = 0; d < w->selection->dump_count; d++) {
         const struct hs_profile_dump *dump = &p->dumps[w->selection->dumps[d]];
-        for (uint32_t i = 0; i < dump->samples_n && w->err == 0; i++) {
+        for (uint32_t i = 0; i < dump->samples_n && w->parts.err == 0; i++) {
             put_sample(w, &p->samples[dump->sample_first + i], p->processes[dump->process].pid);
         }
     }
-    for (uint32_t i = 0; i < p->frame_count && w->err == 0; i++) {
+    for (uint32_t i = 0; i < p->frame_count && w->parts.err == 0; i++) {
         if (w->is_frame_used[i]) {
             put_location(w, i);
         }
@@ -326,11 +285,11 @@ static void put_samples(struct writer *w)
 
 static void put_comment(struct writer *w, const char *text)
 {
-    int64_t id = text_id(w, text);
+    int64_t id = hs_pprof_text(&w->parts, text);
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_comment = 1;
     part.comment = &id;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount)
@@ -382,7 +341,7 @@ static void put_comments(struct writer *w)
             put_comment(w, hs_buf_text(&text));
         }
     }
-    w->err = w->err ? w->err : text.err;
+    w->parts.err = w->parts.err ? w->parts.err : text.err;
     hs_buf_deinit(&text);
 }
 
@@ -391,50 +350,50 @@ static void put_head(struct writer *w)
     const struct hs_selection *s = w->selection;
     Hs__Pprof__PprofValueType values[VALUES_MAX];
     Hs__Pprof__PprofValueType *list[VALUES_MAX];
-    text_id(w, ""); /* entry 0 */
+    hs_pprof_text(&w->parts, ""); /* entry 0 */
     for (size_t i = 0; i < w->value_count; i++) {
         hs__pprof__pprof_value_type__init(&values[i]);
-        values[i].type = text_id(w, w->layout->types[i].name);
-        values[i].unit = text_id(w, w->layout->types[i].unit);
+        values[i].type = hs_pprof_text(&w->parts, w->layout->types[i].name);
+        values[i].unit = hs_pprof_text(&w->parts, w->layout->types[i].unit);
         list[i] = &values[i];
     }
     Hs__Pprof__PprofValueType period_type = HS__PPROF__PPROF_VALUE_TYPE__INIT;
-    period_type.type = text_id(w, "space");
-    period_type.unit = text_id(w, "bytes");
+    period_type.type = hs_pprof_text(&w->parts, "space");
+    period_type.unit = hs_pprof_text(&w->parts, "bytes");
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_sample_type = w->value_count;
     part.sample_type = list;
     part.period_type = &period_type;
     part.period = whole((double)s->interval_max_bytes);
-    part.default_sample_type = text_id(w, w->layout->default_type);
+    part.default_sample_type = hs_pprof_text(&w->parts, w->layout->default_type);
     uint64_t real_ns = w->profile->real_minus_mono_ns;
     part.time_nanos = real_ns ? (int64_t)(s->start_ns + real_ns) : 0;
     part.duration_nanos = s->end_ns > s->start_ns ? (int64_t)(s->end_ns - s->start_ns) : 0;
-    put(w, &part);
+    hs_pprof_put(&w->parts, &part);
 }
 
 static int write_profile(const struct hs_selection *selection, const struct hs_pprof_layout *layout,
                          struct hs_buf *out)
 {
     const struct hs_profile *p = selection->profile;
-    struct writer w = { .profile = p, .selection = selection, .layout = layout, .out = out };
+    struct writer w = { .profile = p, .selection = selection, .layout = layout, .parts.out = out };
     w.value_count =
         layout->count == VALUES_MAX && !selection->has_peak ? VALUES_MAX - 2 : layout->count;
     w.is_frame_used = calloc(p->frame_count + 1u, sizeof(*w.is_frame_used));
     w.module_has = calloc(p->module_count + 1u, sizeof(*w.module_has));
-    w.err = w.is_frame_used && w.module_has ? 0 : -ENOMEM;
-    if (w.err == 0) {
+    w.parts.err = w.is_frame_used && w.module_has ? 0 : -ENOMEM;
+    if (w.parts.err == 0) {
         put_head(&w);
         put_comments(&w);
         put_samples(&w);
         put_mappings(&w);
     }
-    hs_intern_deinit(&w.texts);
+    hs_pprof_parts_deinit(&w.parts);
     hs_intern_deinit(&w.functions);
     free(w.is_frame_used);
     free(w.module_has);
     free(w.locations);
-    return w.err;
+    return w.parts.err;
 }
 
 int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_dump *dump,

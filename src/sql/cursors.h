@@ -1,0 +1,21 @@
+/*
+ * What the cursors of our virtual tables have in common: their memory.
+ *
+ * Threads   one user.
+ */
+#pragma once
+
+#include <sqlite3.h>
+#include <string.h>
+
+/* A zeroed cursor of a type that begins with sqlite3_vtab_cursor, for xOpen. Freed with sqlite3_free(). */
+static inline int hs_sql_cursor_new(size_t bytes, sqlite3_vtab_cursor **ret_cursor)
+{
+    sqlite3_vtab_cursor *cursor = sqlite3_malloc64(bytes);
+    if (!cursor) {
+        return SQLITE_NOMEM;
+    }
+    memset(cursor, 0, bytes);
+    *ret_cursor = cursor;
+    return SQLITE_OK;
+}
