@@ -98,21 +98,23 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
     }
 }
 
-/* The kernel keeps a program's largest size until it is waited for; that of its children, and of ourselves before it was
- * executed, in the same number. */
+/* The kernel keeps a program's largest size until it is waited for; that of its children, and of the copy of ourselves
+ * that executed it, in the same number. (Our own ru_maxrss is no bound for that copy's: it knows whoever executed us.) */
 static uint64_t peak_of_program(const struct hs_collector *c)
 {
-    struct rusage program = { 0 }, ours = { 0 };
+    struct rusage program = { 0 };
+    struct hs_proc_status ours;
     struct hs_proc_identity identity;
     struct hs_counters unused = { 0 };
     siginfo_t info = { 0 };
     if (syscall(SYS_waitid, P_PID, c->pid, &info, WEXITED | WNOHANG | WNOWAIT, &program) != 0 ||
-        info.si_pid != c->pid || getrusage(RUSAGE_SELF, &ours) != 0 ||
+        info.si_pid != c->pid || hs_proc_read_status(getpid(), &ours) < 0 ||
         hs_proc_read_counters("/proc", c->pid, &unused, &identity) < 0 ||
-        identity.child_faults != 0 || program.ru_maxrss <= ours.ru_maxrss) {
+        identity.child_faults != 0) {
         return 0;
     }
-    return (uint64_t)program.ru_maxrss * 1024;
+    uint64_t peak_bytes = (uint64_t)program.ru_maxrss * 1024;
+    return peak_bytes > ours.vm_hwm_bytes ? peak_bytes : 0;
 }
 
 static void end_counters(struct hs_collector *c, struct hs_target *target)

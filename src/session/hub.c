@@ -331,12 +331,13 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
             hub->config.refresh(hub->config.ctx, target->owner, target->pid) < 0;
     }
     next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
+    /* With many, several become due in one turn: a turn for each would have to look through all of them each time. */
+    uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
+    next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
-    uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
-    next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
     if (hs_dump_has_limits(wishes)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
