@@ -1,5 +1,5 @@
 /*
- * The heap texts of jemalloc and gperftools.
+ * The heap texts of jemalloc, gperftools and Go.
  *
  *     heap_v2/524288                                    jemalloc: an address line, then threads
  *       t*: 625: 123390 [0: 0]
@@ -11,15 +11,18 @@
  *     heap profile: 1: 4096 [ 2: 8192] @ heap_v2/524288 gperftools: figures and addresses in one line
  *          1: 4096 [ 2: 8192] @ 0x7f31e20a2630 0x55f81d68c197
  *
+ *     heap profile: 1: 4096 [2: 8192] @ heap/1048576        Go: as gperftools, with remarks, see heap_text_go.h
+ *
  * The four numbers are live blocks, live bytes, and blocks and bytes allocated since the start. What follows
  * "@" in the first line says how they were sampled, see unbias.h. jeprof --raw puts a section of names in
  * front of it.
  *
- * See       load_foreign.h, heap_text_places.h, docs/FORMAT.md
+ * See       load_foreign.h, heap_text_places.h, heap_text_go.h, docs/FORMAT.md
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/heap_text_go.h"
 #include "profile/heap_text_places.h"
 #include "profile/load_foreign.h"
 #include "profile/text_lines.h"
@@ -48,7 +51,8 @@ struct reader {
     uint64_t interval_bytes;
     uint32_t process, heap;
     bool has_stack, is_head; /* of jemalloc: a line of addresses came; none came yet */
-    bool has_end;            /* the map of libraries follows all stacks */
+    bool has_end; /* what follows all stacks is there: the map of libraries, Go's remarks */
+    bool is_of_go;
     uint32_t node;
     struct hs_profile_sample *samples;
     size_t sample_count, sample_capacity;
@@ -95,9 +99,11 @@ static void read_kind(struct reader *r, struct hs_line_at at)
         struct hs_line_at number = { .at = slash + 1, .end = at.end };
         (void)hs_line_number(&number, 10, &interval);
     }
-    r->rule = has_word(&at, bytes, "_v2") ? HS_UNBIAS_V2 : HS_UNBIAS_V1;
-    /* Version 1 says the largest distance between samples, of which the mean is half. */
-    r->interval_bytes = r->rule == HS_UNBIAS_V1 ? interval / 2 : interval;
+    bool is_v2 = has_word(&at, bytes, "_v2");
+    r->rule = is_v2 || r->is_of_go ? HS_UNBIAS_V2 : HS_UNBIAS_V1;
+    /* Version 1 says the largest distance between samples, of which the mean is half. Go says twice its rate, and samples
+     * as version 2 does. */
+    r->interval_bytes = is_v2 ? interval : interval / 2;
     r->interval_bytes = r->interval_bytes ? r->interval_bytes : INTERVAL_BYTES_DEFAULT;
 }
 
@@ -194,7 +200,14 @@ static bool read_thread_line(struct reader *r, struct hs_line_at at)
     return true;
 }
 
-static void read_line(struct reader *r, const struct hs_lines *lines)
+/* Of the stack in words, if there is one; else of the addresses. */
+static uint32_t node_of(struct reader *r, struct hs_line_at stack, struct hs_lines *lines)
+{
+    uint32_t node = r->is_of_go ? hs_go_stack(r->source->builder, lines) : HS_NODE_NONE;
+    return node != HS_NODE_NONE ? node : hs_heap_places_node(&r->places, stack);
+}
+
+static void read_line(struct reader *r, struct hs_lines *lines)
 {
     struct hs_line_at at = { .at = lines->line, .end = lines->line + lines->bytes };
     struct figures f;
@@ -203,7 +216,7 @@ static void read_line(struct reader *r, const struct hs_lines *lines)
         r->has_stack = true;
         r->is_head = false;
     } else if (read_figures(&at, &f) && hs_line_word(&at, "@")) {
-        add_sample(r, hs_heap_places_node(&r->places, at), &f);
+        add_sample(r, node_of(r, at, lines), &f);
     } else if (!read_thread_line(r, at)) {
         r->source->report->bad_line_count++;
     }
@@ -233,9 +246,11 @@ static void read_all(struct reader *r)
     bool has_first = false;
     bool has_symbols = false;
     find_maps(r, lines);
+    r->is_of_go = hs_go_is_text(lines);
+    r->has_end |= r->is_of_go;
     while (r->err == 0 && hs_lines_next(&lines)) {
-        if (lines.bytes == 0) {
-            continue;
+        if (lines.bytes == 0 || lines.line[0] == '#') {
+            continue; /* a remark */
         }
         if (is_end(&lines)) {
             break;

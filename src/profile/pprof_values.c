@@ -172,6 +172,17 @@ static bool has(const struct hs_pprof_roles *roles, enum hs_pprof_role of_bytes)
     return roles->type[of_bytes] >= 0 || roles->type[of_bytes + 1] >= 0;
 }
 
+/* Goroutines and threads are counted only. */
+static bool has_bytes(const struct hs_pprof_type *types, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (types[i].unit[0] == '\0' || hs_pprof_unit_bytes(types[i].unit) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Names that say nothing. */
 static bool find_fallback(const struct hs_pprof_type *types, size_t count, const char *default_name,
                           struct hs_pprof_roles *roles)
@@ -183,7 +194,7 @@ static bool find_fallback(const struct hs_pprof_type *types, size_t count, const
         }
     }
     pick = pick == count && count > 0 ? count - 1 : pick;
-    if (pick == count) {
+    if (pick == count || !has_bytes(types, count)) {
         return false;
     }
     double bytes = measure(&types[pick], name_kinds(types[pick].name));

@@ -129,6 +129,28 @@ def test_gperftools(report, target, gperftools_file):
     assert own["parse"]["self"] == {"bytes": 60000, "count": 600}
 
 
+# What `go tool pprof -top -nodefraction=0 -unit=B` of Go 1.19 says of golden/go-1.19-heap.pb.gz.
+GO_LIVE = {"main.buffers[...]": 20971520, "main.grow": 11074370, "runtime.malg": 8615, "runtime.gcBgMarkWorker": 4112}
+GO_ALLOC = {"main.buffers[...]": 20971520, "main.grow": 14031682, "runtime.malg": 8615, "runtime.gcBgMarkWorker": 4112}
+
+
+@pytest.mark.parametrize("form", ["pb", "txt"])
+def test_go(report, form):
+    """Both forms of one heap, a real program's."""
+    file = pathlib.Path(__file__).parents[1] / f"golden/go-1.19-heap.{form}.gz"
+    data = report(file, "--top", "all")
+    for kind, expected in (("live", GO_LIVE), ("alloc", GO_ALLOC)):
+        found = dict.fromkeys(expected, 0)
+        for stack in data["stacks"]:
+            found[stack["frames"][0]["function"]] += stack[kind]["bytes"]
+        assert found == {name: pytest.approx(value, rel=1e-3) for name, value in expected.items()}
+    assert round(data["totals"]["alloc"]["count"]) == pytest.approx(91156, abs=5)
+    grow = next(s for s in data["stacks"] if s["frames"][0]["function"] == "main.grow")
+    assert [f["function"] for f in grow["frames"]][-2:] == ["main.main", "runtime.main"]
+    assert grow["frames"][0]["file"].endswith("/main.go") and grow["frames"][0]["line"] == 17
+    assert not data["losses"]
+
+
 @pytest.mark.parametrize("kind", ["heap_v2/8192", "heap/8192", "heapprofile", "growthz/0", "heap_v2"])
 def test_formula_of_each_kind(report, tmp_path, target, kind):
     """The same figures in every kind of text, and what google-pprof makes of them."""

@@ -189,6 +189,7 @@ static void values_by_name_and_unit(void **state)
           true },
         { { { "samples", "count" }, { "cpu", "nanoseconds" } }, 2, "", { 0 }, 1, false },
         { { { "contentions", "count" }, { "delay", "nanoseconds" } }, 2, "", { 0 }, 1, false },
+        { { { "goroutine", "count" } }, 1, "", { 0 }, 1, false },
         { { { "", "" } }, 0, "", { 0 }, 1, false },
     };
     for (size_t i = 0; i < HS_COUNT_OF(rows); i++) {
@@ -289,6 +290,36 @@ static void text_with_symbols(void **state)
     assert_true(find(p, "main;make;alloc")->live.bytes == 10);
     assert_string_equal(hs_profile_string(p, p->processes[0].name), "prog");
     assert_false(report.damage.is_truncated);
+    hs_profile_free(p);
+}
+
+/* Go says twice its rate; its stacks are in remarks, with inlined functions, and end without a map. */
+static void text_of_go(void **state)
+{
+    (void)state;
+    struct hs_load_report report;
+    struct hs_profile *p = load_text("heap profile: 3: 3072 [4: 4096] @ heap/2048\n"
+                                     "1: 1024 [1: 1024] @ 0x21 0x31\n"
+                                     "#\t0x20\tmain.grow[...]+0x1\t/a b/m.go:17\n"
+                                     "#\t0x20\tmain.outer+0x2\t\t/a b/m.go:3\n"
+                                     "#\t0x30\truntime.main+0xd3\t/go/proc.go:9\n\n"
+                                     "2: 2048 [2: 2048] @ 0x41 0x51\n\n"
+                                     "0: 0 [1: 1024] @ 0x61\n"
+                                     "#\t0x60\tc++ by name\n"
+                                     "\n# runtime.MemStats\n# Alloc = 3072\n# MaxRSS = 1",
+                                     &report);
+    const double scale = 1 / (1 - exp(-1));
+    assert_int_equal(report.bad_line_count, 0);
+    assert_false(report.damage.is_truncated);
+    assert_int_equal(p->loss_count, 0);
+    const struct hs_profile_sample *s = find(p, "runtime.main;main.outer;main.grow[...]");
+    assert_true(fabs(s->live.bytes - 1024 * scale) < 1e-6);
+    const struct hs_profile_frame *frame = &p->frames[p->nodes[s->node].frame];
+    assert_int_equal(frame->line_count, 1);
+    assert_string_equal(hs_profile_string(p, p->lines[frame->line_first].file), "/a b/m.go");
+    assert_int_equal(p->lines[frame->line_first].line, 17);
+    assert_true(fabs(find(p, "+50;+41")->live.count - 2 * scale) < 1e-6);
+    assert_true(find(p, "c++ by name")->live.bytes == 0);
     hs_profile_free(p);
 }
 
@@ -400,6 +431,7 @@ int main(void)
         cmocka_unit_test(jemalloc_text),
         cmocka_unit_test(gperftools_texts),
         cmocka_unit_test(text_with_symbols),
+        cmocka_unit_test(text_of_go),
         cmocka_unit_test(text_that_ends_early),
         cmocka_unit_test(collapsed_stacks),
         cmocka_unit_test(pprof_comes_back),
