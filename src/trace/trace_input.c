@@ -16,17 +16,25 @@
 #define WINDOW_BYTES_MIN (256U * 1024U)
 #define EXPANSION_MAX    2000U
 
+/* A stream need not end. Half of the machine's memory. */
+static size_t stream_bytes_max(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (size_t)pages / 2 * (size_t)page_bytes : SIZE_MAX / 4;
+}
+
 static int read_all(int fd, uint8_t **ret_data, size_t *ret_bytes)
 {
+    const size_t max_bytes = stream_bytes_max();
     uint8_t *data = NULL;
     size_t bytes = 0, capacity = 0;
     for (;;) {
         if (bytes == capacity) {
             capacity = capacity ? capacity * 2 : 64U * 1024U;
-            uint8_t *bigger = realloc(data, capacity);
+            uint8_t *bigger = capacity <= max_bytes ? realloc(data, capacity) : NULL;
             if (!bigger) {
                 free(data);
-                return -ENOMEM;
+                return capacity <= max_bytes ? -ENOMEM : -EFBIG;
             }
             data = bigger;
         }
