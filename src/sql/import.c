@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#include "sql/import_state.h"
+#include "sql/import_order.h"
+#include "trace/trace_scan.h"
 
 #define FLAG_STATE_CLEARED 1U
 #define FLAG_NEEDS_STATE   2U
@@ -13,14 +14,52 @@
 #define BUDGET_MIN  ((uint64_t)4 << 20)
 #define BUDGET_RATE 16U
 
+static struct hs_intern_key sequence_key(uint32_t id, uint32_t epoch)
+{
+    return (struct hs_intern_key){ .hi = epoch, .lo = id };
+}
+
+/* NULL when nothing of it was kept. */
+static struct hs_import_sequence *find_sequence(const struct hs_import *import, uint32_t id)
+{
+    const uint32_t *epoch =
+        hs_import_find(&import->epoch_ids, import->epochs, sizeof(*epoch), HS_IMPORT_KEY(id));
+    return epoch ? hs_import_find(&import->sequence_ids, import->sequences,
+                                  sizeof(struct hs_import_sequence), sequence_key(id, *epoch))
+                 : NULL;
+}
+
 static struct hs_import_sequence *sequence_of(struct hs_import *import, uint32_t id)
 {
     bool is_new;
-    return hs_import_at(import, &import->sequence_ids, &import->sequences,
-                        sizeof(struct hs_import_sequence), HS_IMPORT_KEY(id), &is_new);
+    const uint32_t *epoch = hs_import_at(import, &import->epoch_ids, &import->epochs,
+                                         sizeof(*epoch), HS_IMPORT_KEY(id), &is_new);
+    return epoch
+               ? hs_import_at(import, &import->sequence_ids, &import->sequences,
+                              sizeof(struct hs_import_sequence), sequence_key(id, *epoch), &is_new)
+               : NULL;
 }
 
-static void clear_sequence(struct hs_import *import, struct hs_import_sequence *sequence)
+/* The sequence with no state. What waits keeps the state that it was said with. */
+static struct hs_import_sequence *start_sequence(struct hs_import *import, uint32_t id)
+{
+    struct hs_import_sequence *sequence = sequence_of(import, id);
+    if (sequence && sequence->waiting_count > 0) {
+        uint32_t *epoch =
+            hs_import_find(&import->epoch_ids, import->epochs, sizeof(*epoch), HS_IMPORT_KEY(id));
+        sequence->is_over = true;
+        ++*epoch;
+        sequence = sequence_of(import, id);
+    } else if (sequence) {
+        hs_import_sequence_clear(import, sequence);
+    }
+    if (sequence) {
+        sequence->is_valid = true;
+    }
+    return sequence;
+}
+
+void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequence *sequence)
 {
     if (sequence->complete_count > 0) {
         hs_import_dumps_finish(import, sequence);
@@ -60,32 +99,28 @@ static bool note_time(struct hs_import *import, const struct hs_import_sequence 
 
 /* Sequences: their state is cleared, lost, or gets more. NULL: the packet belongs to none that matters. */
 static struct hs_import_sequence *note_sequence(struct hs_import *import,
-                                                const Hs__Pb__TracePacket *packet)
+                                                const Hs__Pb__TracePacket *packet, bool has_profile)
 {
     bool is_cleared =
         (packet->sequence_flags & FLAG_STATE_CLEARED) != 0 || packet->incremental_state_cleared;
-    if (!is_cleared && !packet->interned_data && !packet->profile_packet &&
-        !packet->trace_packet_defaults && packet->previous_packet_dropped == 0 &&
-        (packet->sequence_flags & FLAG_NEEDS_STATE) == 0) {
-        return hs_import_find(&import->sequence_ids, import->sequences,
-                              sizeof(struct hs_import_sequence),
-                              HS_IMPORT_KEY(packet->trusted_packet_sequence_id));
+    if (!is_cleared && !packet->interned_data && !has_profile && !packet->trace_packet_defaults &&
+        packet->previous_packet_dropped == 0 && (packet->sequence_flags & FLAG_NEEDS_STATE) == 0) {
+        return find_sequence(import, packet->trusted_packet_sequence_id);
     }
     bool has_id = packet->trusted_packet_sequence_id != 0;
-    if (!has_id && !packet->profile_packet) {
+    if (!has_id && !has_profile) {
         if (packet->interned_data) {
             hs_stat_count(import, HS_STAT_INTERNED_TOKENIZER);
         }
         return NULL;
     }
-    struct hs_import_sequence *sequence = sequence_of(import, packet->trusted_packet_sequence_id);
+    uint32_t id = packet->trusted_packet_sequence_id;
+    struct hs_import_sequence *sequence =
+        is_cleared && has_id ? start_sequence(import, id) : sequence_of(import, id);
     if (!sequence) {
         return NULL;
     }
-    if (is_cleared && has_id) {
-        clear_sequence(import, sequence);
-        sequence->is_valid = true;
-    } else if (packet->previous_packet_dropped != 0) {
+    if (!(is_cleared && has_id) && packet->previous_packet_dropped != 0) {
         sequence->is_valid = false;
     }
     if (packet->trace_packet_defaults) {
@@ -101,13 +136,27 @@ static struct hs_import_sequence *note_sequence(struct hs_import *import,
     return sequence;
 }
 
-static void on_packet(struct hs_import *import, const Hs__Pb__TracePacket *packet)
+static bool has_part(const struct hs_trace_reader *reader, uint32_t field)
+{
+    uint32_t count;
+    const struct hs_trace_part *parts = hs_trace_reader_parts(reader, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i].field == field) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
+                      const Hs__Pb__TracePacket *packet)
 {
     if (packet->clock_snapshot) {
         hs_import_clock_snapshot(import, packet->trusted_packet_sequence_id,
                                  packet->clock_snapshot);
     }
-    struct hs_import_sequence *sequence = note_sequence(import, packet);
+    struct hs_import_sequence *sequence =
+        note_sequence(import, packet, has_part(reader, HS_TRACE_FIELD_PROFILE_PACKET));
     if ((packet->sequence_flags & FLAG_NEEDS_STATE) != 0 && sequence && !sequence->is_valid) {
         hs_stat_count(import, HS_STAT_PACKET_SKIPPED);
         return;
@@ -115,21 +164,7 @@ static void on_packet(struct hs_import *import, const Hs__Pb__TracePacket *packe
     if (!note_time(import, sequence, packet)) {
         return;
     }
-    if (packet->process_tree) {
-        hs_import_process_tree(import, packet->process_tree);
-    }
-    if (packet->process_stats) {
-        hs_import_process_stats(import, packet->process_stats);
-    }
-    if (packet->sys_stats) {
-        hs_import_sys_stats(import, packet->sys_stats);
-    }
-    if (packet->smaps_packet) {
-        hs_import_smaps(import, packet->smaps_packet);
-    }
-    if (packet->profile_packet && sequence) {
-        hs_import_profile_packet(import, sequence, packet->profile_packet);
-    }
+    hs_import_put_off(import, sequence, reader);
     if (packet->module_symbols) {
         hs_import_symbols(import, packet->module_symbols);
     }
@@ -159,11 +194,12 @@ static int read_packets(struct hs_import *import, struct hs_trace_reader *reader
     const Hs__Pb__TracePacket *packet;
     int found;
     while ((found = hs_trace_reader_next(reader, &packet)) > 0) {
-        on_packet(import, packet);
+        on_packet(import, reader, packet);
         if (import->store->err != 0) {
             return import->store->err;
         }
     }
+    hs_import_put_off_finish(import, reader);
     import->report.damage = *hs_trace_reader_damage(reader);
     return found < 0 ? found : hs_trace_reader_verdict(reader);
 }
@@ -189,16 +225,18 @@ static void import_deinit(struct hs_import *import)
         hs_import_legacy_deinit(&import->sequences[i].legacy);
         hs_import_dumps_clear(&import->sequences[i]);
     }
-    struct hs_import_ids *all[] = { &import->sequence_ids, &import->pid_ids,  &import->tid_ids,
-                                    &import->frame_ids,    &import->line_ids, &import->owner_ids,
-                                    &import->track_ids };
+    struct hs_import_ids *all[] = { &import->epoch_ids, &import->sequence_ids, &import->pid_ids,
+                                    &import->tid_ids,   &import->frame_ids,    &import->line_ids,
+                                    &import->owner_ids, &import->track_ids };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         hs_intern_deinit(&all[i]->ids);
     }
     hs_intern_deinit(&import->content_ids);
     hs_intern_deinit(&import->site_ids);
     hs_intern_deinit(&import->dump_ids);
+    free(import->epochs);
     free(import->sequences);
+    free(import->waiting);
     free(import->content_rows);
     free(import->frame_rows);
     free(import->lines);
@@ -215,6 +253,7 @@ int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
 {
     struct hs_import import = {
         .store = store,
+        .file_bytes = bytes,
         .budget = BUDGET_MIN + (uint64_t)bytes * BUDGET_RATE,
         .empty = hs_sql_store_put(store, "", 0),
     };
@@ -226,6 +265,7 @@ int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
     err = err ? err : hs_trace_reader_new(data, bytes, &reader);
     if (err == 0) {
         hs_trace_reader_want_all(reader);
+        hs_trace_reader_split(reader);
         hs_import_idle_process(&import);
         err = read_packets(&import, reader);
     }

@@ -2,6 +2,7 @@
  * What the files of the import share: from the packets of a trace to the rows of a store.
  *
  *   import.c              the loop over packets; sequences, times of packets
+ *   import_order.c        parts of packets in the order of their times
  *   import_clocks.c       clock snapshots; from one clock to another
  *   import_processes.c    process tree: upid, utid
  *   import_ids.c          numbers for things
@@ -90,9 +91,12 @@ struct hs_import_said;
 /* What a dump that is not complete holds back: one heap of one packet. */
 struct hs_import_part;
 
+/* A packet sequence from one time that its state was cleared until the next. */
 struct hs_import_sequence {
-    bool is_valid;     /* its state was cleared, and no packet was lost since */
-    uint32_t clock_id; /* of packets that do not say; 0: none */
+    bool is_valid;          /* its state was cleared, and no packet was lost since */
+    uint32_t clock_id;      /* of packets that do not say; 0: none */
+    bool is_over;           /* the state was cleared once more, into a new one of these */
+    uint64_t waiting_count; /* parts of its packets that were put off */
     struct hs_import_tables tables;
     struct hs_import_legacy legacy;
     bool has_packet_idx;
@@ -110,6 +114,8 @@ struct hs_import_sequence {
 struct hs_import_clocks;
 struct hs_import_names;
 struct hs_import_classes;
+/* A part of a packet, and when it was true. */
+struct hs_import_waiting;
 
 struct hs_import {
     struct hs_sql_store *store;
@@ -119,8 +125,15 @@ struct hs_import {
     int64_t now_ns; /* trace time of the packet at hand */
     int64_t latest_ns;
 
-    struct hs_import_ids sequence_ids;
+    struct hs_import_ids epoch_ids; /* id of a sequence -> times its state was cleared */
+    uint32_t *epochs;
+    struct hs_import_ids sequence_ids; /* (id, epoch) */
     struct hs_import_sequence *sequences;
+
+    struct hs_import_waiting *waiting; /* parts that were put off */
+    size_t waiting_count, waiting_capacity;
+    bool is_out_of_order; /* they stand in another order than that of their times */
+    size_t file_bytes;
 
     struct hs_import_clocks *clocks;
     struct hs_import_names *names;     /* symbols, until the end */
@@ -144,6 +157,9 @@ struct hs_import {
     uint32_t *tracks;
     uint32_t snapshot_count;
 };
+
+/* Nothing more comes that refers to what was interned, or to totals said before. */
+void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequence *sequence);
 
 #define HS_IMPORT_KEY(number) ((struct hs_intern_key){ .lo = (number) })
 

@@ -22,6 +22,10 @@
 #define DECODED_BYTES_MIN ((size_t)4 << 20)
 #define DECODED_FACTOR    64U
 #define DECODED_BYTES_MAX ((size_t)2 << 30)
+/* Of compressed files, parts that wait for their turn are kept: so much of any file, and so many bytes
+ * for each of the file. Real traces are compressed to a tenth. */
+#define KEPT_BYTES_MIN ((uint64_t)256 << 20)
+#define KEPT_RATE      64U
 
 /* Expanded packets of a packet. */
 struct nested {
@@ -36,7 +40,8 @@ struct hs_trace_reader {
     struct nested nested[NESTING_MAX];
     unsigned depth;  /* of nested */
     bool has_packet; /* one that only a trace can have */
-    bool wants_all;
+    bool wants_all, is_split;
+    struct hs_trace_parts parts; /* when is_split */
     uint64_t search_left;
 };
 
@@ -94,6 +99,7 @@ struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader)
         for (unsigned i = 0; i < NESTING_MAX; i++) {
             free(reader->nested[i].data);
         }
+        hs_trace_parts_deinit(&reader->parts);
         hs_trace_arena_deinit(&reader->arena);
         hs_trace_input_deinit(&reader->input);
         free(reader);
@@ -104,6 +110,24 @@ struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader)
 void hs_trace_reader_want_all(struct hs_trace_reader *reader)
 {
     reader->wants_all = true;
+}
+
+void hs_trace_reader_split(struct hs_trace_reader *reader)
+{
+    reader->is_split = true;
+    reader->parts.kept_max_bytes = KEPT_BYTES_MIN + (uint64_t)reader->input.file_bytes * KEPT_RATE;
+}
+
+const struct hs_trace_part *hs_trace_reader_parts(const struct hs_trace_reader *reader,
+                                                  uint32_t *ret_count)
+{
+    *ret_count = reader->parts.count;
+    return reader->parts.parts;
+}
+
+void hs_trace_reader_note_too_big(struct hs_trace_reader *reader)
+{
+    reader->damage.is_too_big = true;
 }
 
 int hs_trace_reader_verdict(const struct hs_trace_reader *reader)
@@ -305,21 +329,43 @@ static int open_nested(struct hs_trace_reader *reader, enum hs_trace_coding codi
 
 /* --- decoding --- */
 
-/* NULL when it cannot be decoded, which is counted. */
-static const Hs__Pb__TracePacket *decode(struct hs_trace_reader *reader, const uint8_t *data,
+/* NULL when it cannot be decoded. */
+static const Hs__Pb__TracePacket *unpack(struct hs_trace_reader *reader, const uint8_t *data,
                                          size_t bytes)
 {
     size_t limit_bytes = DECODED_BYTES_MIN + bytes * DECODED_FACTOR;
     limit_bytes = limit_bytes < DECODED_BYTES_MAX ? limit_bytes : DECODED_BYTES_MAX;
     hs_trace_arena_reset(&reader->arena, limit_bytes);
-    const Hs__Pb__TracePacket *packet =
-        hs__pb__trace_packet__unpack(&reader->arena.allocator, bytes, data);
-    if (packet) {
-        reader->damage.packet_count++;
-    } else {
-        reader->damage.bad_packet_count++;
-    }
+    return hs__pb__trace_packet__unpack(&reader->arena.allocator, bytes, data);
+}
+
+const Hs__Pb__TracePacket *hs_trace_reader_decode(struct hs_trace_reader *reader,
+                                                  const struct hs_trace_part *part)
+{
+    const Hs__Pb__TracePacket *packet = unpack(reader, part->data, part->bytes);
+    reader->damage.bad_packet_count += packet == NULL;
     return packet;
+}
+
+/* The packet, or its head. 1; 0 when it cannot be decoded, which is counted; -ENOMEM. */
+static int decode(struct hs_trace_reader *reader, const uint8_t *data, size_t bytes,
+                  const Hs__Pb__TracePacket **ret_packet)
+{
+    if (reader->is_split) {
+        const struct hs_trace_input *input = &reader->input;
+        uintptr_t off = (uintptr_t)data - (uintptr_t)input->file;
+        int err = hs_trace_parts_split(&reader->parts, data, bytes, off >= input->file_bytes);
+        if (err == -ENOMEM) {
+            return err;
+        }
+        reader->damage.is_too_big |= err == -E2BIG;
+        data = reader->parts.head;
+        bytes = reader->parts.head_bytes;
+    }
+    *ret_packet = unpack(reader, data, bytes);
+    reader->damage.packet_count += *ret_packet != NULL;
+    reader->damage.bad_packet_count += *ret_packet == NULL;
+    return *ret_packet != NULL;
 }
 
 static void note_input_damage(struct hs_trace_reader *reader)
@@ -362,10 +408,9 @@ int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePack
             reader->damage.packet_count++;
             continue;
         }
-        const Hs__Pb__TracePacket *packet = decode(reader, data, bytes);
-        if (packet) {
-            *ret_packet = packet;
-            return 1;
+        err = decode(reader, data, bytes, ret_packet);
+        if (err != 0) {
+            return err;
         }
     }
 }

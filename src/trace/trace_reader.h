@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "trace/proto/perfetto.pb-c.h"
+#include "trace/trace_parts.h"
 
 #define HS_TRACE_PACKET_MAX (UINT32_C(128) << 20)
 
@@ -51,6 +52,18 @@ struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader);
 
 /* Also hand out what a profile is not made of: counters, smaps, deobfuscation, configs, lost packets. */
 void hs_trace_reader_want_all(struct hs_trace_reader *reader);
+
+/* From now on packets are handed out without the parts that depend on their time; see trace_parts.h. */
+void hs_trace_reader_split(struct hs_trace_reader *reader);
+/* Parts of the packet that was handed out last. Their bytes stay until the reader is freed. */
+const struct hs_trace_part *hs_trace_reader_parts(const struct hs_trace_reader *reader,
+                                                  uint32_t *ret_count);
+/* A part, decoded: a packet with that field alone, valid until the next call. NULL: it cannot be
+ * decoded, which is counted as damage. */
+const Hs__Pb__TracePacket *hs_trace_reader_decode(struct hs_trace_reader *reader,
+                                                  const struct hs_trace_part *part);
+/* What the caller leaves out because there is too much of it counts as that. */
+void hs_trace_reader_note_too_big(struct hs_trace_reader *reader);
 
 /* 1: *ret_packet is the next one, valid until the next call. 0: the end. -errno. */
 int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePacket **ret_packet);

@@ -7,8 +7,6 @@
 
 #define TAG_PACKET 0x0AU /* Trace.packet: field 1, length-delimited */
 
-enum wire { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = 5 };
-
 /* Bytes taken, 0 when there is no whole varint. */
 static size_t get_varint(const uint8_t *data, size_t bytes, uint64_t *ret_value)
 {
@@ -45,34 +43,25 @@ bool hs_trace_scan_is_cut_head(const uint8_t *data, size_t bytes)
     return true;
 }
 
-struct field {
-    uint64_t number;
-    unsigned wire;
-    uint64_t value;      /* of a varint */
-    const uint8_t *data; /* of bytes */
-    size_t bytes;
-};
-
-/* Bytes taken, 0 for what is no field. */
-static size_t get_field(const uint8_t *data, size_t bytes, struct field *ret_field)
+size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_field *ret_field)
 {
     uint64_t tag;
     size_t at = get_varint(data, bytes, &tag);
     if (at == 0 || tag >> 3 == 0 || tag >> 32 != 0) {
         return 0;
     }
-    *ret_field = (struct field){ .number = tag >> 3, .wire = (unsigned)(tag & 7) };
+    *ret_field = (struct hs_trace_field){ .number = tag >> 3, .wire = (unsigned)(tag & 7) };
     size_t taken;
     uint64_t length;
     switch (ret_field->wire) {
-    case WIRE_VARINT:
+    case HS_TRACE_WIRE_VARINT:
         taken = get_varint(data + at, bytes - at, &ret_field->value);
         return taken == 0 ? 0 : at + taken;
-    case WIRE_64:
+    case HS_TRACE_WIRE_64:
         return bytes - at < 8 ? 0 : at + 8;
-    case WIRE_32:
+    case HS_TRACE_WIRE_32:
         return bytes - at < 4 ? 0 : at + 4;
-    case WIRE_BYTES:
+    case HS_TRACE_WIRE_BYTES:
         taken = get_varint(data + at, bytes - at, &length);
         at += taken;
         if (taken == 0 || length > bytes - at) {
@@ -86,21 +75,20 @@ static size_t get_field(const uint8_t *data, size_t bytes, struct field *ret_fie
     }
 }
 
-/* Numbers as in proto/perfetto.proto. */
-static void note_varint(const struct field *field, struct hs_trace_scan *scan)
+static void note_varint(const struct hs_trace_field *field, struct hs_trace_scan *scan)
 {
     switch (field->number) {
-    case 8:  /* timestamp */
-    case 10: /* trusted_packet_sequence_id */
+    case HS_TRACE_FIELD_TIMESTAMP:
+    case HS_TRACE_FIELD_SEQUENCE_ID:
         scan->is_packet = true;
         break;
-    case 13: /* sequence_flags */
+    case HS_TRACE_FIELD_SEQUENCE_FLAGS:
         scan->is_wanted |= (field->value & 1) != 0;
         break;
-    case 41: /* incremental_state_cleared */
+    case HS_TRACE_FIELD_STATE_CLEARED:
         scan->is_wanted = true;
         break;
-    case 42: /* previous_packet_dropped */
+    case HS_TRACE_FIELD_PACKET_DROPPED:
         scan->is_extra |= field->value != 0;
         break;
     default:
@@ -108,38 +96,38 @@ static void note_varint(const struct field *field, struct hs_trace_scan *scan)
     }
 }
 
-static void note_bytes(const struct field *field, struct hs_trace_scan *scan)
+static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan *scan)
 {
     switch (field->number) {
-    case 6:  /* clock_snapshot */
-    case 61: /* module_symbols */
+    case HS_TRACE_FIELD_CLOCK_SNAPSHOT:
+    case HS_TRACE_FIELD_MODULE_SYMBOLS:
         scan->is_packet = scan->is_wanted = true;
         break;
-    case 2:                      /* process_tree */
-    case 7:                      /* sys_stats */
-    case 9:                      /* process_stats */
-    case 12:                     /* interned_data */
-    case 37:                     /* profile_packet */
-    case 68:                     /* smaps_packet */
+    case HS_TRACE_FIELD_PROCESS_TREE:
+    case HS_TRACE_FIELD_SYS_STATS:
+    case HS_TRACE_FIELD_PROCESS_STATS:
+    case HS_TRACE_FIELD_INTERNED_DATA:
+    case HS_TRACE_FIELD_PROFILE_PACKET:
+    case HS_TRACE_FIELD_SMAPS_PACKET:
     case HS_TRACE_PRIVATE_FIELD: /* ours */
         scan->is_wanted = true;
         break;
-    case 50: /* compressed_packets */
+    case HS_TRACE_FIELD_COMPRESSED:
         scan->is_packet = true;
         scan->zlib = field->data;
         scan->zlib_bytes = field->bytes;
         break;
-    case 133: /* zstd_compressed_packets */
+    case HS_TRACE_FIELD_ZSTD_COMPRESSED:
         scan->is_packet = true;
         scan->zstd = field->data;
         scan->zstd_bytes = field->bytes;
         break;
-    case 64: /* deobfuscation_mapping: stands alone, like module_symbols */
+    case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like module_symbols */
         scan->is_packet = scan->is_extra = true;
         break;
-    case 33: /* trace_config */
-    case 47: /* packages_list */
-    case 59: /* trace_packet_defaults */
+    case HS_TRACE_FIELD_TRACE_CONFIG:
+    case HS_TRACE_FIELD_PACKAGES_LIST:
+    case HS_TRACE_FIELD_PACKET_DEFAULTS:
         scan->is_extra = true;
         break;
     default:
@@ -152,17 +140,17 @@ bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_
     *ret_scan = (struct hs_trace_scan){ 0 };
     bool has_alien_field = false;
     for (size_t at = 0; at < bytes;) {
-        struct field field;
-        size_t taken = get_field(data + at, bytes - at, &field);
+        struct hs_trace_field field;
+        size_t taken = hs_trace_scan_field(data + at, bytes - at, &field);
         if (taken == 0) {
             return false;
         }
         at += taken;
         /* Field 1 was never used in a packet; nested messages nearly always have one. */
         has_alien_field |= field.number == 1;
-        if (field.wire == WIRE_VARINT) {
+        if (field.wire == HS_TRACE_WIRE_VARINT) {
             note_varint(&field, ret_scan);
-        } else if (field.wire == WIRE_BYTES) {
+        } else if (field.wire == HS_TRACE_WIRE_BYTES) {
             note_bytes(&field, ret_scan);
         }
     }

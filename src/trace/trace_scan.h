@@ -12,6 +12,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum hs_trace_wire {
+    HS_TRACE_WIRE_VARINT,
+    HS_TRACE_WIRE_64,
+    HS_TRACE_WIRE_BYTES,
+    HS_TRACE_WIRE_32 = 5,
+};
+
+/* Fields of TracePacket that are looked for before it is decoded, as in proto/perfetto.proto. */
+enum hs_trace_field_number {
+    HS_TRACE_FIELD_PROCESS_TREE = 2,
+    HS_TRACE_FIELD_CLOCK_SNAPSHOT = 6,
+    HS_TRACE_FIELD_SYS_STATS = 7,
+    HS_TRACE_FIELD_TIMESTAMP = 8,
+    HS_TRACE_FIELD_PROCESS_STATS = 9,
+    HS_TRACE_FIELD_SEQUENCE_ID = 10,
+    HS_TRACE_FIELD_INTERNED_DATA = 12,
+    HS_TRACE_FIELD_SEQUENCE_FLAGS = 13,
+    HS_TRACE_FIELD_TRACE_CONFIG = 33,
+    HS_TRACE_FIELD_PROFILE_PACKET = 37,
+    HS_TRACE_FIELD_STATE_CLEARED = 41,
+    HS_TRACE_FIELD_PACKET_DROPPED = 42,
+    HS_TRACE_FIELD_PACKAGES_LIST = 47,
+    HS_TRACE_FIELD_COMPRESSED = 50,
+    HS_TRACE_FIELD_PACKET_DEFAULTS = 59,
+    HS_TRACE_FIELD_MODULE_SYMBOLS = 61,
+    HS_TRACE_FIELD_DEOBFUSCATION = 64,
+    HS_TRACE_FIELD_SMAPS_PACKET = 68,
+    HS_TRACE_FIELD_ZSTD_COMPRESSED = 133,
+};
+
+struct hs_trace_field {
+    uint64_t number;
+    unsigned wire;       /* enum hs_trace_wire */
+    uint64_t value;      /* of a varint */
+    const uint8_t *data; /* of bytes */
+    size_t bytes;
+};
+
+/* The field at `data`, tag first. Bytes taken, 0 for what is no whole field. */
+size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_field *ret_field);
+
 struct hs_trace_scan {
     bool is_packet;      /* well-formed, and has a field that every recorder writes */
     bool is_wanted;      /* has something the reader decodes */
