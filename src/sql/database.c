@@ -26,6 +26,7 @@ static const struct {
     { "heap_profile", HS_SQL_HEAP_PROFILE },
     { "profiler_smaps", HS_SQL_SMAPS },
     { "process_memory_mappings", HS_SQL_SMAPS },
+    { "stack_sample", HS_SQL_STACK_SAMPLE },
     { "process", HS_SQL_PROCESS },
     { "thread", HS_SQL_THREAD },
     { "counter", HS_SQL_COUNTER },
@@ -214,6 +215,8 @@ static int copy_tables(sqlite3 *db)
     return err ? err
                : run(db, sqlite3_mprintf("CREATE VIEW whole.process_memory_mappings AS SELECT * "
                                          "FROM profiler_smaps;"
+                                         "CREATE VIEW whole.stack_sample AS SELECT * "
+                                         "FROM profiler_sample;"
                                          "CREATE INDEX whole.heap_profile_allocation_by_callsite "
                                          "ON heap_profile_allocation("
                                          "callsite_id);"

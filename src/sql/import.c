@@ -66,6 +66,7 @@ void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequenc
     }
     hs_import_tables_deinit(&sequence->tables);
     hs_import_legacy_deinit(&sequence->legacy);
+    hs_import_stack_deinit(sequence);
     hs_import_dumps_clear(sequence);
     sequence->clock_id = 0;
 }
@@ -125,11 +126,13 @@ static struct hs_import_sequence *note_sequence(struct hs_import *import,
     }
     if (packet->trace_packet_defaults) {
         sequence->clock_id = packet->trace_packet_defaults->timestamp_clock_id;
+        hs_import_stack_defaults(import, sequence, packet->trace_packet_defaults);
     }
     if (packet->interned_data && !has_id) {
         hs_stat_count(import, HS_STAT_INTERNED_TOKENIZER);
     } else if (packet->interned_data && sequence->is_valid) {
         hs_import_tables_add(import, &sequence->tables, packet->interned_data);
+        hs_import_stack_interned(import, sequence, packet->interned_data);
     } else if (packet->interned_data) {
         hs_stat_count(import, HS_STAT_INTERNED_SKIPPED);
     }
@@ -223,6 +226,7 @@ static void import_deinit(struct hs_import *import)
     for (uint32_t i = 0; i < count; i++) {
         hs_import_tables_deinit(&import->sequences[i].tables);
         hs_import_legacy_deinit(&import->sequences[i].legacy);
+        hs_import_stack_deinit(&import->sequences[i]);
         hs_import_dumps_clear(&import->sequences[i]);
     }
     struct hs_import_ids *all[] = { &import->epoch_ids, &import->sequence_ids, &import->pid_ids,
@@ -234,6 +238,8 @@ static void import_deinit(struct hs_import *import)
     hs_intern_deinit(&import->content_ids);
     hs_intern_deinit(&import->site_ids);
     hs_intern_deinit(&import->dump_ids);
+    hs_intern_deinit(&import->stack_task_ids);
+    hs_intern_deinit(&import->stack_execution_ids);
     free(import->epochs);
     free(import->sequences);
     free(import->waiting);

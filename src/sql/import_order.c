@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "trace/trace_scan.h"
 #include "util/array.h"
 
 /* Parts that wait take more memory than a short part takes in the file: so many in any file, and one for so
@@ -14,8 +15,9 @@
 
 struct hs_import_waiting {
     int64_t ns;
-    uint64_t order;    /* of those of one time: as they stood */
-    uint32_t sequence; /* HS_IMPORT_NONE */
+    uint64_t order;         /* of those of one time: as they stood */
+    uint32_t sequence;      /* HS_IMPORT_NONE */
+    uint32_t default_count; /* hs_import_stack_default_count() */
     struct hs_trace_part part;
 };
 
@@ -41,6 +43,7 @@ void hs_import_put_off(struct hs_import *import, struct hs_import_sequence *sequ
             .ns = import->now_ns,
             .order = import->waiting_count,
             .sequence = at,
+            .default_count = hs_import_stack_default_count(sequence),
             .part = parts[i],
         };
         import->is_out_of_order |= import->waiting_count > 0 &&
@@ -61,9 +64,13 @@ static int compare_waiting(const void *left_data, const void *right_data)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
+/* packet: NULL when it cannot be decoded. */
 static void take(struct hs_import *import, struct hs_import_sequence *sequence,
                  const Hs__Pb__TracePacket *packet)
 {
+    if (!packet) {
+        return;
+    }
     if (packet->process_tree) {
         hs_import_process_tree(import, packet->process_tree);
     }
@@ -90,10 +97,11 @@ void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *
         const struct hs_import_waiting *waiting = &import->waiting[i];
         struct hs_import_sequence *sequence =
             waiting->sequence == HS_IMPORT_NONE ? NULL : &import->sequences[waiting->sequence];
-        const Hs__Pb__TracePacket *packet = hs_trace_reader_decode(reader, &waiting->part);
         import->now_ns = waiting->ns;
-        if (packet) {
-            take(import, sequence, packet);
+        if (waiting->part.field == HS_TRACE_FIELD_STACK_SAMPLE) {
+            hs_import_stack_sample(import, sequence, waiting->default_count, &waiting->part);
+        } else {
+            take(import, sequence, hs_trace_reader_decode(reader, &waiting->part));
         }
         if (sequence && --sequence->waiting_count == 0 && sequence->is_over) {
             hs_import_sequence_clear(import, sequence);

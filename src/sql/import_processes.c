@@ -61,6 +61,14 @@ uint32_t hs_import_upid(struct hs_import *import, uint32_t pid)
     return upid;
 }
 
+uint32_t hs_import_utid(struct hs_import *import, uint32_t tid, int64_t upid)
+{
+    bool is_main = upid != HS_ROWS_NULL && import->store->err == 0 &&
+                   hs_rows_at(&import->store->tables[HS_SQL_PROCESS],
+                              (uint32_t)upid)[PROCESS_PID] == (int64_t)tid;
+    return thread_of(import, tid, upid, is_main ? tid : tid + 1);
+}
+
 void hs_import_idle_process(struct hs_import *import)
 {
     hs_import_upid(import, 0);

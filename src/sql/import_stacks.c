@@ -378,6 +378,18 @@ static uint32_t nowhere_frame(struct hs_import *import, uint32_t mapping, int64_
     return row ? *row : HS_IMPORT_NONE;
 }
 
+uint32_t hs_import_named_frame(struct hs_import *import, int64_t name, int64_t file, int64_t line)
+{
+    static const struct hs_import_mapping nowhere;
+    const struct hs_import_frame frame = {
+        .has_line = line != HS_ROWS_NULL,
+        .line = line != HS_ROWS_NULL ? (uint32_t)line : 0,
+        .kind_text = HS_ROWS_NULL,
+    };
+    uint32_t mapping = hs_import_content_mapping(import, &nowhere, import->empty, import->empty);
+    return nowhere_frame(import, mapping, name, file, &frame);
+}
+
 static uint32_t make_frame(struct hs_import *import, struct hs_import_tables *tables, uint32_t upid,
                            uint64_t iid)
 {

@@ -13,6 +13,7 @@
  *   import_deobfuscate.c  DeobfuscationMapping
  *   import_counters.c     memory of processes and of the machine over time
  *   import_smaps.c        smaps
+ *   import_stack_samples.c StackSamples
  *   import_stats.c        the statistics of what went wrong
  *
  * Holds     every id that comes from the file is looked up in a table, never used as an index. A few bytes cannot
@@ -99,6 +100,7 @@ struct hs_import_sequence {
     uint64_t waiting_count; /* parts of its packets that were put off */
     struct hs_import_tables tables;
     struct hs_import_legacy legacy;
+    struct hs_import_stack_state *stack; /* NULL: nothing of StackSamples was interned */
     bool has_packet_idx;
     uint64_t packet_idx;
     struct hs_import_part *parts;
@@ -114,6 +116,7 @@ struct hs_import_sequence {
 struct hs_import_clocks;
 struct hs_import_names;
 struct hs_import_classes;
+struct hs_import_stack_state;
 /* A part of a packet, and when it was true. */
 struct hs_import_waiting;
 
@@ -156,6 +159,9 @@ struct hs_import {
     struct hs_import_ids track_ids;
     uint32_t *tracks;
     uint32_t snapshot_count;
+
+    struct hs_intern stack_task_ids, stack_execution_ids; /* by content */
+    int64_t stack_set_count;
 };
 
 /* Nothing more comes that refers to what was interned, or to totals said before. */
@@ -184,6 +190,8 @@ uint64_t hs_import_clock_step(struct hs_import *import, uint32_t sequence, uint3
 uint32_t hs_import_trace_clock(const struct hs_import *import);
 
 uint32_t hs_import_upid(struct hs_import *import, uint32_t pid);
+/* upid: HS_ROWS_NULL if it is not known. */
+uint32_t hs_import_utid(struct hs_import *import, uint32_t tid, int64_t upid);
 void hs_import_process_tree(struct hs_import *import, const Hs__Pb__ProcessTree *tree);
 void hs_import_idle_process(struct hs_import *import);
 
@@ -199,6 +207,8 @@ uint32_t hs_import_content_mapping(struct hs_import *import,
                                    int64_t build_id);
 uint32_t hs_import_frame_row(struct hs_import *import, uint32_t mapping, int64_t name,
                              uint64_t rel_pc);
+/* One without a mapping, told apart by name, file and line; HS_ROWS_NULL: not said. */
+uint32_t hs_import_named_frame(struct hs_import *import, int64_t name, int64_t file, int64_t line);
 /* The call site of a frame called by another; HS_IMPORT_NONE as parent: outermost. NONE: over budget. */
 uint32_t hs_import_site_row(struct hs_import *import, uint32_t parent, uint32_t frame);
 int64_t hs_import_build_id(struct hs_import *import, const void *data, size_t bytes);
@@ -230,3 +240,14 @@ void hs_import_sys_stats(struct hs_import *import, const Hs__Pb__SysStats *stats
 /* Counters in the order of time. */
 void hs_import_counters_finish(struct hs_import *import);
 void hs_import_smaps(struct hs_import *import, const Hs__Pb__SmapsPacket *smaps);
+
+void hs_import_stack_interned(struct hs_import *import, struct hs_import_sequence *sequence,
+                              const Hs__Pb__InternedData *data);
+void hs_import_stack_defaults(struct hs_import *import, struct hs_import_sequence *sequence,
+                              const Hs__Pb__TracePacketDefaults *packet);
+/* Times they were set so far: what a sample that comes now goes by. */
+uint32_t hs_import_stack_default_count(const struct hs_import_sequence *sequence);
+/* sequence: NULL when it is of none that matters. */
+void hs_import_stack_sample(struct hs_import *import, struct hs_import_sequence *sequence,
+                            uint32_t default_count, const struct hs_trace_part *part);
+void hs_import_stack_deinit(struct hs_import_sequence *sequence);

@@ -53,6 +53,16 @@ static const struct {
                        "int "
                        "proportional_resident_kb int rss_kb int anonymous_kb int pss_dirty_kb int "
                        "swap_pss_kb int" },
+    [HS_SQL_STACK_SAMPLE] = { "__intrinsic_profiler_sample",
+                              "id # ts int source text task_context_id int execution_context_id "
+                              "int callsite_id int unwind_error text session_id int "
+                              "counter_set_id int" },
+    [HS_SQL_STACK_TASK] = { "heapscope_stack_tasks",
+                            "id # upid int utid int pid int tid int async_id int" },
+    [HS_SQL_STACK_EXECUTION] = { "heapscope_stack_executions", "id # cpu int mode int" },
+    [HS_SQL_STACK_COUNTER] = { "heapscope_stack_counters",
+                               "id # counter_set_id int is_primary int name text unit text "
+                               "unit_multiplier int weight real" },
     [HS_SQL_PROCESS] = { "__intrinsic_process",
                          "id # upid # pid int name text start_ts int end_ts int parent_upid int "
                          "uid int android_appid "

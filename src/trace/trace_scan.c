@@ -7,8 +7,7 @@
 
 #define TAG_PACKET 0x0AU /* Trace.packet: field 1, length-delimited */
 
-/* Bytes taken, 0 when there is no whole varint. */
-static size_t get_varint(const uint8_t *data, size_t bytes, uint64_t *ret_value)
+size_t hs_trace_scan_varint(const uint8_t *data, size_t bytes, uint64_t *ret_value)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < bytes && i < 10; i++) {
@@ -26,7 +25,7 @@ size_t hs_trace_scan_head(const uint8_t *data, size_t bytes, uint64_t *ret_packe
     if (bytes < 2 || data[0] != TAG_PACKET) {
         return 0;
     }
-    size_t taken = get_varint(data + 1, bytes - 1, ret_packet_bytes);
+    size_t taken = hs_trace_scan_varint(data + 1, bytes - 1, ret_packet_bytes);
     return taken == 0 ? 0 : taken + 1;
 }
 
@@ -46,7 +45,7 @@ bool hs_trace_scan_is_cut_head(const uint8_t *data, size_t bytes)
 size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_field *ret_field)
 {
     uint64_t tag;
-    size_t at = get_varint(data, bytes, &tag);
+    size_t at = hs_trace_scan_varint(data, bytes, &tag);
     if (at == 0 || tag >> 3 == 0 || tag >> 32 != 0) {
         return 0;
     }
@@ -55,14 +54,16 @@ size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_fi
     uint64_t length;
     switch (ret_field->wire) {
     case HS_TRACE_WIRE_VARINT:
-        taken = get_varint(data + at, bytes - at, &ret_field->value);
+        taken = hs_trace_scan_varint(data + at, bytes - at, &ret_field->value);
         return taken == 0 ? 0 : at + taken;
     case HS_TRACE_WIRE_64:
-        return bytes - at < 8 ? 0 : at + 8;
     case HS_TRACE_WIRE_32:
-        return bytes - at < 4 ? 0 : at + 4;
+        taken = ret_field->wire == HS_TRACE_WIRE_64 ? 8 : 4;
+        ret_field->data = data + at;
+        ret_field->bytes = taken;
+        return bytes - at < taken ? 0 : at + taken;
     case HS_TRACE_WIRE_BYTES:
-        taken = get_varint(data + at, bytes - at, &length);
+        taken = hs_trace_scan_varint(data + at, bytes - at, &length);
         at += taken;
         if (taken == 0 || length > bytes - at) {
             return 0;
@@ -125,6 +126,7 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
     case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like module_symbols */
         scan->is_packet = scan->is_extra = true;
         break;
+    case HS_TRACE_FIELD_STACK_SAMPLE:
     case HS_TRACE_FIELD_TRACE_CONFIG:
     case HS_TRACE_FIELD_PACKAGES_LIST:
     case HS_TRACE_FIELD_PACKET_DEFAULTS:

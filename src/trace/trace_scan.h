@@ -40,16 +40,19 @@ enum hs_trace_field_number {
     HS_TRACE_FIELD_DEOBFUSCATION = 64,
     HS_TRACE_FIELD_SMAPS_PACKET = 68,
     HS_TRACE_FIELD_ZSTD_COMPRESSED = 133,
+    HS_TRACE_FIELD_STACK_SAMPLE = 135,
 };
 
 struct hs_trace_field {
     uint64_t number;
     unsigned wire;       /* enum hs_trace_wire */
     uint64_t value;      /* of a varint */
-    const uint8_t *data; /* of bytes */
+    const uint8_t *data; /* of all others, without their length */
     size_t bytes;
 };
 
+/* Bytes taken, 0 when there is no whole one. */
+size_t hs_trace_scan_varint(const uint8_t *data, size_t bytes, uint64_t *ret_value);
 /* The field at `data`, tag first. Bytes taken, 0 for what is no whole field. */
 size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_field *ret_field);
 
