@@ -36,6 +36,7 @@
 #define HS_PRELOAD_NAME        "libheapscope_preload.so"
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
 #define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
+#define STARTING_MAX_NS        UINT64_C(1000000000)
 
 struct attach {
     struct hs_attach_options options;
@@ -63,6 +64,18 @@ static uint64_t now_ns(void)
 
 /* --- before anything is touched -------------------------------------------------------------------- */
 
+/* A program that was only just executed is given a moment to load its libraries. */
+static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
+{
+    const struct timespec pause = { .tv_nsec = 2000000 };
+    uint64_t end_ns = now_ns() + STARTING_MAX_NS;
+    hs_eligibility_check(pid, ret_it);
+    while (ret_it->verdict == HS_INELIGIBLE_STARTING && now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        hs_eligibility_check(pid, ret_it);
+    }
+}
+
 /* Whoever was named by pid and cannot be is told at once; of those by name, one by one later. */
 static bool are_eligible(const struct attach *a)
 {
@@ -70,7 +83,7 @@ static bool are_eligible(const struct attach *a)
     for (size_t i = 0; i < a->options.settings.pid_count; i++) {
         struct hs_eligibility it;
         struct hs_eligibility_words words;
-        hs_eligibility_check(a->options.settings.pids[i], &it);
+        look_when_started(a->options.settings.pids[i], &it);
         if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
             hs_eligibility_words(&it, &words);
             hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);

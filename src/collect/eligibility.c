@@ -85,8 +85,8 @@ static bool is_unwilling(const struct hs_eligibility *it, enum hs_eligibility_ve
 static bool is_impossible(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
     const struct hs_residents *inside = &it->residents;
-    bool is_static = (it->exe.is_known && it->exe.is_static) ||
-                     (it->is_maps_known && inside->libc == HS_LIBC_NONE);
+    bool is_static =
+        it->exe.is_known ? it->exe.is_static : it->is_maps_known && inside->libc == HS_LIBC_NONE;
     if (it->exe.is_known && !it->exe.is_64bit) {
         *ret = HS_INELIGIBLE_32BIT;
     } else if (it->exe.is_known && !it->exe.is_native) {
@@ -109,7 +109,9 @@ static bool is_impossible(const struct hs_eligibility *it, enum hs_eligibility_v
 
 static bool is_not_now(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
-    if (it->residents.profiler) {
+    if (it->is_maps_known && it->residents.libc == HS_LIBC_NONE) {
+        *ret = HS_INELIGIBLE_STARTING;
+    } else if (it->residents.profiler) {
         *ret = HS_INELIGIBLE_PROFILER;
     } else if (it->recorder.state == HS_RECORDER_ACTIVE) {
         *ret = HS_INELIGIBLE_RECORDING;

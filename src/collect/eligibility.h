@@ -68,6 +68,7 @@ enum hs_eligibility_verdict {
     HS_INELIGIBLE_SECCOMP, /* strict: may only read, write and exit */
 
     /* Not now. */
+    HS_INELIGIBLE_STARTING,  /* its loader has not brought in a C library yet */
     HS_INELIGIBLE_PROFILER,  /* another one is in there */
     HS_INELIGIBLE_RECORDING, /* heapscope itself is, and for somebody */
     HS_INELIGIBLE_TRACED,    /* by a debugger */

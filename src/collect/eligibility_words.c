@@ -175,6 +175,11 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
 static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_words *words)
 {
     switch (it->verdict) {
+    case HS_INELIGIBLE_STARTING:
+        put_what(words, "%s has no C library: it has only just started, or uses none",
+                 name_subject(it).text);
+        put_remedy(words, "try again; a program without one cannot be profiled");
+        break;
     case HS_INELIGIBLE_PROFILER:
         put_what(words, "%s is profiled by %s", name_subject(it).text, it->residents.profiler);
         put_remedy(words, "start it without %s", it->residents.profiler);

@@ -56,6 +56,17 @@ def wait_for_call(pid, seconds=10):
         time.sleep(0.01)
 
 
+def wait_for_signals(pid, seconds=60):
+    """Until no signal waits for it: of those that are not queued, a second one would be lost."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+        if all(int(line.split()[1], 16) == 0 for line in text.splitlines()
+               if line.startswith(("SigPnd:", "ShdPnd:"))):
+            return
+        time.sleep(0.001)
+
+
 def maps(pid):
     """Files that are mapped, in the order of their addresses, and how often."""
     found = {}

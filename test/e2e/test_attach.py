@@ -306,6 +306,17 @@ def test_nothing_is_left(resident, heapscope, tmp_path):
     program.tell("work")
 
 
+def test_just_started(attach, tmp_path):
+    """Attached to before its loader is done: that is waited for, not refused."""
+    for _ in range(10):
+        with subprocess.Popen(["sleep", "60"]) as program:
+            try:
+                one = attach(program.pid, "-d", "10ms")
+                assert one.process.wait(timeout=60) == 0, one.process.communicate()[1]
+            finally:
+                program.kill()
+
+
 def test_refused_in_words(heapscope, tmp_path):
     done = heapscope("attach", 4194303, "-o", tmp_path / "x")
     assert done.returncode == 1 and "4194303" in done.stderr

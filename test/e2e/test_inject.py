@@ -14,7 +14,7 @@ import threading
 import time
 
 import pytest
-from injecting import VALUE, build, descriptors, maps, running, status, wait_for_call, words
+from injecting import VALUE, build, descriptors, maps, running, status, wait_for_call, wait_for_signals, words
 
 KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
          "futex", "cond", "read", "recv", "recv_timeout", "epoll_endless", "timerfd", "pause", "sigsuspend",
@@ -177,10 +177,11 @@ def test_own_malloc(inject, target):
 
 def test_signals_are_delivered_once(inject, sleepers):
     """Sent while it is borrowed, by the very function that is called: a fault's signal too."""
-    with running([sleepers, "signals", "2000"]) as program:
+    with running([sleepers, "signals", "4000"]) as program:
         wait_for_call(program.pid)
         for _ in range(20):
             assert_called(inject(program.pid, "injected_signal"))
+            wait_for_signals(program.pid)
         said = finish(program)
     assert (said["signal10"], said["signal11"]) == ("20", "20"), said
 

@@ -166,6 +166,8 @@ static void test_what_it_is(void **state)
     assert_verdict(&it, HS_INELIGIBLE_VALGRIND, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.residents.libc = HS_LIBC_NONE;
+    assert_verdict(&it, HS_INELIGIBLE_STARTING, HS_ELIGIBLE_BY_NOBODY);
+    it.exe.is_known = false;
     assert_verdict(&it, HS_INELIGIBLE_STATIC, HS_ELIGIBLE_BY_NOBODY);
     it.residents.libc = HS_LIBC_MUSL;
     assert_verdict(&it, HS_INELIGIBLE_MUSL, HS_ELIGIBLE_BY_NOBODY);
