@@ -37,6 +37,7 @@ static const struct {
     { "metadata", HS_SQL_METADATA },
 };
 
+#define SORT_KIB   (300 << 10)
 #define VIEW_COUNT (sizeof(views) / sizeof(views[0]))
 
 /* Where the bytes of the file are, for the tables that are filled later. */
@@ -84,14 +85,16 @@ static int run(sqlite3 *db, char *text)
 static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
 {
     sqlite3 *db = NULL;
-    int err = sqlite_errno(
-        sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL));
+    int err = sqlite_errno(sqlite3_open_v2(
+        ":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
     if (err < 0) {
         hs_sql_store_free(store);
         sqlite3_close(db);
         return err;
     }
     err = sqlite_errno(hs_rows_module_register(db, store));
+    /* What a sort may take before it goes to a file and comes back in pieces. */
+    err = err ? err : run(db, sqlite3_mprintf("PRAGMA cache_size = -%d", SORT_KIB));
     err = err ? err : run(db, sqlite3_mprintf("BEGIN"));
     for (int i = 0; i < HS_SQL_TABLES_N && err == 0; i++) {
         const char *name = store->tables[i].name;

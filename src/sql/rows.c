@@ -4,14 +4,17 @@
 #include "sql/rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "rt/base.h"
 #include "rt/bits.h"
 #include "util/array.h"
 
-#define ROWS_MAX    (UINT32_C(1) << 31)
-#define SAMPLES_MAX 64U
+#define ROWS_MAX (UINT32_C(1) << 31)
+/* Of a sort, in one pass. */
+#define DIGIT_BITS  16U
+#define DIGIT_COUNT (1U << DIGIT_BITS)
 
 static const char *word_end(const char *text)
 {
@@ -54,6 +57,11 @@ void hs_rows_deinit(struct hs_rows *rows)
         free(rows->indexes[i].heads);
         free(rows->indexes[i].next);
         rows->indexes[i] = (struct hs_rows_index){ 0 };
+    }
+    while (rows->orders) {
+        struct hs_rows_order *next = rows->orders->next;
+        free(rows->orders);
+        rows->orders = next;
     }
     free(rows->cells);
     rows->cells = NULL;
@@ -132,24 +140,113 @@ uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row,
     return follow(rows, column, rows->indexes[column].next[row], value);
 }
 
-double hs_rows_per_value(const struct hs_rows *rows, uint32_t column)
+/* A stable sort by one column, 16 bits at a time; `spare` and `counts` are scratch. */
+static void sort_by(const struct hs_rows *rows, uint32_t column, uint32_t *order, uint32_t *spare,
+                    uint32_t *counts)
+{
+    /* Shifted so that the order of signed numbers is that of unsigned ones. */
+    const uint64_t sign = UINT64_C(1) << 63;
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint32_t row = 0; row < rows->count; row++) {
+        uint64_t value = (uint64_t)hs_rows_get(rows, row, column) ^ sign;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    uint64_t range = most > least ? most - least : 0;
+    for (unsigned shift = 0; shift < 64 && range >> shift > 0; shift += DIGIT_BITS) {
+        memset(counts, 0, (DIGIT_COUNT + 1) * sizeof(*counts));
+        for (uint32_t i = 0; i < rows->count; i++) {
+            uint64_t value = ((uint64_t)hs_rows_get(rows, i, column) ^ sign) - least;
+            counts[(value >> shift & (DIGIT_COUNT - 1)) + 1]++;
+        }
+        for (uint32_t i = 1; i <= DIGIT_COUNT; i++) {
+            counts[i] += counts[i - 1];
+        }
+        for (uint32_t i = 0; i < rows->count; i++) {
+            uint64_t value = ((uint64_t)hs_rows_get(rows, order[i], column) ^ sign) - least;
+            spare[counts[value >> shift & (DIGIT_COUNT - 1)]++] = order[i];
+        }
+        memcpy(order, spare, rows->count * sizeof(*order));
+    }
+}
+
+static struct hs_rows_order *make_order(const struct hs_rows *rows, const uint8_t *columns,
+                                        uint32_t column_count)
+{
+    struct hs_rows_order *order =
+        malloc(sizeof(*order) + ((size_t)rows->count + 1) * sizeof(order->rows[0]));
+    uint32_t *spare = malloc(((size_t)rows->count + 1) * sizeof(*spare));
+    uint32_t *counts = malloc((DIGIT_COUNT + 1) * sizeof(*counts));
+    if (order && spare && counts) {
+        *order = (struct hs_rows_order){ .column_count = column_count };
+        memcpy(order->columns, columns, column_count);
+        for (uint32_t row = 0; row < rows->count; row++) {
+            order->rows[row] = row;
+        }
+        for (uint32_t i = column_count; i-- > 0;) {
+            sort_by(rows, columns[i], order->rows, spare, counts);
+        }
+    } else {
+        free(order);
+        order = NULL;
+    }
+    free(spare);
+    free(counts);
+    return order;
+}
+
+const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
+                                          uint32_t column_count)
+{
+    if (column_count > HS_ROWS_ORDER_MAX) {
+        return NULL;
+    }
+    for (struct hs_rows_order *known = rows->orders; known; known = known->next) {
+        if (known->column_count == column_count &&
+            memcmp(known->columns, columns, column_count) == 0) {
+            return known;
+        }
+    }
+    struct hs_rows_order *order = make_order(rows, columns, column_count);
+    if (order) {
+        order->next = rows->orders;
+        rows->orders = order;
+    }
+    return order;
+}
+
+/* Linear counting: how many bits stay 0 when each value sets the one its hash says. */
+static double count_per_value(const struct hs_rows *rows, uint32_t column)
+{
+    uint64_t bit_count = 64;
+    while (bit_count < rows->count) {
+        bit_count *= 2;
+    }
+    uint64_t *words = calloc(bit_count / 64, sizeof(*words));
+    if (!words) {
+        return 1;
+    }
+    for (uint32_t row = 0; row < rows->count; row++) {
+        uint64_t bit = hs_mix64((uint64_t)hs_rows_get(rows, row, column)) & (bit_count - 1);
+        words[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    uint64_t set_count = 0;
+    for (uint64_t i = 0; i < bit_count / 64; i++) {
+        set_count += (uint64_t)__builtin_popcountll(words[i]);
+    }
+    free(words);
+    double clear_count = set_count < bit_count ? (double)(bit_count - set_count) : 0.5;
+    double distinct = -(double)bit_count * log(clear_count / (double)bit_count);
+    return distinct < rows->count ? rows->count / distinct : 1;
+}
+
+double hs_rows_per_value(struct hs_rows *rows, uint32_t column)
 {
     if (rows->columns[column].type == HS_ROWS_NUMBER || rows->count == 0) {
         return 1;
     }
-    /* How many distinct values a few rows have, far from each other. */
-    int64_t seen[SAMPLES_MAX];
-    uint32_t distinct = 0, samples = rows->count < SAMPLES_MAX ? rows->count : SAMPLES_MAX;
-    for (uint32_t i = 0; i < samples; i++) {
-        uint32_t row = (uint32_t)((uint64_t)i * rows->count / samples);
-        int64_t value = hs_rows_get(rows, row, column);
-        uint32_t k = 0;
-        while (k < distinct && seen[k] != value) {
-            k++;
-        }
-        seen[k] = value;
-        distinct += k == distinct;
+    if (rows->per_value[column] == 0) {
+        rows->per_value[column] = count_per_value(rows, column);
     }
-    return distinct * 2 > samples ? 1 + (double)(samples - distinct)
-                                  : (double)rows->count / distinct;
+    return rows->per_value[column];
 }

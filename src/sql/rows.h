@@ -2,7 +2,7 @@
  * The rows of one SQL table, in memory: cells of 64 bits, row after row.
  *
  * Filling a table costs a copy of a few words a row; an index of a column is made when a query first asks for one
- * value of it. rows_module.h shows the rows to SQLite.
+ * value of it, an order by columns when one first asks for that. rows_module.h shows the rows to SQLite.
  *
  * Holds     rows are only added until the first query, and never changed after it. Texts are numbers of strings of
  *           sql_store.h; doubles are their bits. HS_ROWS_NULL is NULL in a column of any type.
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define HS_ROWS_COLUMNS_MAX 48U
+#define HS_ROWS_ORDER_MAX   8U /* columns of an order */
 #define HS_ROWS_NULL        INT64_MIN
 #define HS_ROWS_NONE        UINT32_MAX
 
@@ -41,6 +42,14 @@ struct hs_rows_index {
     uint32_t mask;
 };
 
+/* All rows, sorted by columns: the first one counts most, rows that are equal in all stay as they were. */
+struct hs_rows_order {
+    struct hs_rows_order *next;
+    uint32_t column_count;
+    uint8_t columns[HS_ROWS_ORDER_MAX];
+    uint32_t rows[];
+};
+
 struct hs_rows {
     const char *name;
     struct hs_rows_column columns[HS_ROWS_COLUMNS_MAX];
@@ -50,6 +59,8 @@ struct hs_rows {
     uint32_t count;
     size_t capacity; /* of cells */
     struct hs_rows_index indexes[HS_ROWS_COLUMNS_MAX];
+    double per_value[HS_ROWS_COLUMNS_MAX]; /* 0: not counted yet */
+    struct hs_rows_order *orders;          /* those that were asked for */
 };
 
 /* Columns as "name type name type ...", type one of # int real text; the text must stay. */
@@ -75,8 +86,11 @@ int hs_rows_index(struct hs_rows *rows, uint32_t column);
 /* The first row whose value is this, and the one after `row`; HS_ROWS_NONE. */
 uint32_t hs_rows_first(const struct hs_rows *rows, uint32_t column, int64_t value);
 uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row, int64_t value);
+/* Numbers by size, NULL first; texts by their numbers: equal ones together. NULL: out of memory. Kept with the rows. */
+const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
+                                          uint32_t column_count);
 /* About how many rows have the same value. */
-double hs_rows_per_value(const struct hs_rows *rows, uint32_t column);
+double hs_rows_per_value(struct hs_rows *rows, uint32_t column);
 
 static inline int64_t hs_rows_real(double value)
 {

@@ -10,8 +10,10 @@
 #include "rt/base.h"
 #include "sql/sql_store.h"
 
-/* idxNum: 0 all rows, else 1 + the column that has a given value. */
-#define PLAN_ALL 0
+/* idxNum: all rows as they lie; all sorted by the columns in idxStr, "a" for the first one; else 1 + the column that
+ * has a given value. */
+#define PLAN_ALL   0
+#define PLAN_ORDER (-1)
 
 struct table {
     sqlite3_vtab base;
@@ -26,6 +28,8 @@ struct cursor {
     uint32_t column;
     int64_t value;
     bool is_lookup;
+    const struct hs_rows_order *order; /* NULL: as they lie */
+    uint32_t place;                    /* of the row in the order */
 };
 
 static const char *sql_type(enum hs_rows_type type)
@@ -99,42 +103,118 @@ static bool is_fit(sqlite3_index_info *info, int i, const struct hs_rows *rows)
            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
 }
 
-static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+/* The index of the constraint that leaves the fewest rows; -1: none can be used. */
+static int choose(sqlite3_index_info *info, struct hs_rows *rows, double *ret_rows)
 {
-    struct table *table = (struct table *)base;
-    const struct hs_rows *rows = table->rows;
-    int result = fill(table);
     int best = -1;
-    double best_rows = 0;
-    for (int i = 0; result == SQLITE_OK && i < info->nConstraint; i++) {
+    for (int i = 0; i < info->nConstraint; i++) {
         if (is_fit(info, i, rows)) {
             double count = hs_rows_per_value(rows, (uint32_t)info->aConstraint[i].iColumn);
-            if (best < 0 || count < best_rows) {
+            if (best < 0 || count < *ret_rows) {
                 best = i;
-                best_rows = count;
+                *ret_rows = count;
             }
         }
     }
-    double all = rows->count + 1.0;
-    if (best >= 0) {
-        /* Not omitted: SQLite has more rules of what is equal than an index. */
-        info->aConstraintUsage[best].argvIndex = 1;
-        info->idxNum = 1 + info->aConstraint[best].iColumn;
-        info->estimatedCost = 2 + best_rows;
-        info->estimatedRows = (sqlite3_int64)best_rows + 1;
-        if (rows->columns[info->aConstraint[best].iColumn].type == HS_ROWS_NUMBER) {
-            info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-        }
+    return best;
+}
+
+static void plan_lookup(sqlite3_index_info *info, const struct hs_rows *rows, int i,
+                        double row_count)
+{
+    enum hs_rows_type type = rows->columns[info->aConstraint[i].iColumn].type;
+    info->aConstraintUsage[i].argvIndex = 1;
+    /* Of texts SQLite has more rules of what is equal than an index. */
+    info->aConstraintUsage[i].omit = type != HS_ROWS_TEXT;
+    info->idxNum = 1 + info->aConstraint[i].iColumn;
+    info->estimatedRows = (sqlite3_int64)row_count + 1;
+    if (type == HS_ROWS_NUMBER) {
+        info->estimatedCost = 1;
+        info->estimatedRows = 1;
+        info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     } else {
-        info->idxNum = PLAN_ALL;
-        info->estimatedCost = all;
-        info->estimatedRows = (sqlite3_int64)all;
+        /* Each row of a chain lies somewhere else. */
+        info->estimatedCost = 4 + 2 * row_count;
     }
-    /* Always in the order of rows. */
+}
+
+/* The order that is asked for, if rows can be had in it: "aXY", a column a letter. Empty: they cannot. */
+static void order_letters(sqlite3_index_info *info, const struct hs_rows *rows, char *letters)
+{
+    /* Groups need no order, only their rows together. */
+    bool is_grouping = info->nOrderBy > 0 && sqlite3_vtab_distinct(info) == 1;
+    int count = info->nOrderBy <= (int)HS_ROWS_ORDER_MAX ? info->nOrderBy : 0;
+    for (int i = 0; i < count; i++) {
+        int column = info->aOrderBy[i].iColumn;
+        enum hs_rows_type type = column < 0 ? HS_ROWS_REAL : rows->columns[column].type;
+        bool is_fine = is_grouping ? type != HS_ROWS_REAL
+                                   : (type == HS_ROWS_INT || type == HS_ROWS_NUMBER) &&
+                                         !info->aOrderBy[i].desc;
+        if (!is_fine) {
+            count = 0;
+            break;
+        }
+        letters[i] = (char)('a' + column);
+    }
+    letters[count] = '\0';
+}
+
+/* Who joins by a column looks something up for each of its values: that is quickest when equal ones follow each other. */
+static void join_letter(const sqlite3_index_info *info, const struct hs_rows *rows, char *letters)
+{
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+        if (!constraint->usable && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ &&
+            constraint->iColumn >= 0 && rows->columns[constraint->iColumn].type == HS_ROWS_INT) {
+            letters[0] = (char)('a' + constraint->iColumn);
+            letters[1] = '\0';
+            return;
+        }
+    }
+}
+
+static int plan_scan(sqlite3_index_info *info, const struct hs_rows *rows)
+{
+    char letters[HS_ROWS_ORDER_MAX + 1] = "";
+    info->idxNum = PLAN_ALL;
+    info->estimatedCost = rows->count + 1.0;
+    info->estimatedRows = (sqlite3_int64)rows->count + 1;
+    if (info->orderByConsumed) {
+        return SQLITE_OK;
+    }
+    order_letters(info, rows, letters);
+    info->orderByConsumed = letters[0] != '\0';
+    if (info->nOrderBy == 0) {
+        join_letter(info, rows, letters);
+    }
+    if (letters[0] != '\0') {
+        info->idxNum = PLAN_ORDER;
+        info->idxStr = sqlite3_mprintf("%s", letters);
+        info->needToFreeIdxStr = 1;
+        return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
+    }
+    return SQLITE_OK;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    struct table *table = (struct table *)base;
+    struct hs_rows *rows = table->rows;
+    int result = fill(table);
+    if (result != SQLITE_OK) {
+        return result;
+    }
+    /* But for a scan in another order, rows come as they lie. */
     info->orderByConsumed = info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
                             (info->aOrderBy[0].iColumn < 0 ||
                              rows->columns[info->aOrderBy[0].iColumn].type == HS_ROWS_NUMBER);
-    return result;
+    double row_count = 0;
+    int best = choose(info, rows, &row_count);
+    if (best < 0) {
+        return plan_scan(info, rows);
+    }
+    plan_lookup(info, rows, best, row_count);
+    return SQLITE_OK;
 }
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
@@ -156,34 +236,65 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 
 enum wanted { WANT_NOTHING, WANT_VALUE, WANT_ALL };
 
-/* What an equal cell would hold. */
+/* What an equal cell of a column of integers would hold: exact, since SQLite does not look again. */
+static enum wanted wanted_integer(sqlite3_value *arg, int64_t *ret_value)
+{
+    const double limit = 9223372036854775808.0; /* 2^63 */
+    double real;
+    switch (sqlite3_value_numeric_type(arg)) {
+    case SQLITE_INTEGER:
+        *ret_value = sqlite3_value_int64(arg);
+        break;
+    case SQLITE_FLOAT:
+        real = sqlite3_value_double(arg);
+        if (!(real >= -limit && real < limit) || (double)(int64_t)real != real) {
+            return WANT_NOTHING;
+        }
+        *ret_value = (int64_t)real;
+        break;
+    default:
+        return WANT_NOTHING; /* texts and blobs are no integers */
+    }
+    return *ret_value == HS_ROWS_NULL ? WANT_NOTHING : WANT_VALUE;
+}
+
 static enum wanted wanted_value(const struct table *table, uint32_t column, sqlite3_value *arg,
                                 int64_t *ret_value)
 {
     if (sqlite3_value_type(arg) == SQLITE_NULL) {
         return WANT_NOTHING;
     }
-    if (table->rows->columns[column].type == HS_ROWS_TEXT) {
-        if (sqlite3_value_type(arg) != SQLITE_TEXT) {
-            return WANT_ALL;
-        }
-        const char *text = (const char *)sqlite3_value_text(arg);
-        return hs_sql_store_find_text(table->store, text, (size_t)sqlite3_value_bytes(arg),
-                                      ret_value)
-                   ? WANT_VALUE
-                   : WANT_NOTHING;
+    if (table->rows->columns[column].type != HS_ROWS_TEXT) {
+        return wanted_integer(arg, ret_value);
     }
-    if (sqlite3_value_numeric_type(arg) == SQLITE_INTEGER) {
-        *ret_value = sqlite3_value_int64(arg);
-        return *ret_value == HS_ROWS_NULL ? WANT_NOTHING : WANT_VALUE;
+    if (sqlite3_value_type(arg) != SQLITE_TEXT) {
+        return WANT_ALL;
     }
-    return WANT_ALL;
+    const char *text = (const char *)sqlite3_value_text(arg);
+    return hs_sql_store_find_text(table->store, text, (size_t)sqlite3_value_bytes(arg), ret_value)
+               ? WANT_VALUE
+               : WANT_NOTHING;
 }
 
-static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
+static int begin_order(struct cursor *cursor, struct hs_rows *rows, const char *letters)
+{
+    uint8_t columns[HS_ROWS_ORDER_MAX];
+    uint32_t count = 0;
+    for (; letters[count] != '\0' && count < HS_ROWS_ORDER_MAX; count++) {
+        columns[count] = (uint8_t)(letters[count] - 'a');
+    }
+    cursor->order = hs_rows_order(rows, columns, count);
+    if (!cursor->order) {
+        return SQLITE_NOMEM;
+    }
+    cursor->place = 0;
+    cursor->row = rows->count > 0 ? cursor->order->rows[0] : HS_ROWS_NONE;
+    return SQLITE_OK;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *letters, int argc,
                   sqlite3_value **argv)
 {
-    (void)text;
     struct cursor *cursor = (struct cursor *)base;
     struct table *table = (struct table *)base->pVtab;
     int result = fill(table);
@@ -191,8 +302,12 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int arg
         return result;
     }
     cursor->is_lookup = false;
+    cursor->order = NULL;
     cursor->row = table->rows->count > 0 ? 0 : HS_ROWS_NONE;
-    if (plan == PLAN_ALL || argc < 1) {
+    if (plan == PLAN_ORDER && letters) {
+        return begin_order(cursor, table->rows, letters);
+    }
+    if (plan <= PLAN_ALL || argc < 1) {
         return SQLITE_OK;
     }
     cursor->column = (uint32_t)plan - 1;
@@ -219,6 +334,9 @@ static int next_row(sqlite3_vtab_cursor *base)
     const struct hs_rows *rows = ((struct table *)base->pVtab)->rows;
     if (cursor->is_lookup) {
         cursor->row = hs_rows_next(rows, cursor->column, cursor->row, cursor->value);
+    } else if (cursor->order) {
+        cursor->row =
+            ++cursor->place < rows->count ? cursor->order->rows[cursor->place] : HS_ROWS_NONE;
     } else if (++cursor->row >= rows->count) {
         cursor->row = HS_ROWS_NONE;
     }

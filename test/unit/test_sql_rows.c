@@ -62,6 +62,29 @@ static void test_index(void **state)
     hs_rows_deinit(&rows);
 }
 
+static void test_order(void **state)
+{
+    (void)state;
+    struct hs_rows rows;
+    hs_rows_init(&rows, "t", "id # a int b int");
+    static const int64_t values[] = { 5, HS_ROWS_NULL, -3, INT64_MAX, 70000, 5, -70000 };
+    static const uint32_t sorted[] = { 1, 6, 2, 0, 5, 4, 3 };
+    uint32_t row;
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(hs_rows_add(&rows, (const int64_t[]){ values[i], (int64_t)i % 2 }, &row),
+                         0);
+    }
+    const struct hs_rows_order *order = hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1);
+    assert_non_null(order);
+    assert_memory_equal(order->rows, sorted, sizeof(sorted));
+    assert_ptr_equal(hs_rows_order(&rows, (const uint8_t[]){ 1 }, 1), order);
+    static const uint32_t by_both[] = { 6, 2, 0, 4, 1, 5, 3 };
+    order = hs_rows_order(&rows, (const uint8_t[]){ 2, 1 }, 2);
+    assert_non_null(order);
+    assert_memory_equal(order->rows, by_both, sizeof(by_both));
+    hs_rows_deinit(&rows);
+}
+
 static sqlite3 *open_store(void)
 {
     struct hs_sql_store *store = hs_sql_store_new();
@@ -114,6 +137,28 @@ static void test_queries(void **state)
         { "SELECT count(*) FROM f WHERE mapping IN (1, 2, 99)", ROWS / 5 },
         { "SELECT count(*) FROM f WHERE mapping = 3 AND name = 'odd'", ROWS / 10 },
         { "SELECT count(*) FROM f WHERE mapping = 3 AND name = 'even'", 0 },
+        { "SELECT count(*) FROM f WHERE mapping = 'x'", 0 },
+        { "SELECT count(*) FROM f WHERE mapping = x'33'", 0 },
+        { "SELECT count(*) FROM f WHERE mapping = 3e300", 0 },
+        { "SELECT count(*) FROM f WHERE id = 77.0", 1 },
+        { "SELECT count(*) FROM f WHERE id = 77.5", 0 },
+        { "SELECT count(*) FROM f WHERE id = '77'", 1 },
+        { "SELECT group_concat(mapping) = '0,1,2,3,4,5,6,7,8,9' FROM (SELECT mapping FROM f GROUP "
+          "BY mapping)",
+          1 },
+        { "SELECT group_concat(n) = '500,500' FROM (SELECT count(*) AS n FROM f GROUP BY name)",
+          1 },
+        { "SELECT group_concat(id) = '0,10,20' FROM (SELECT id FROM f ORDER BY mapping LIMIT 3)",
+          1 },
+        { "SELECT group_concat(id) = '9,19,29' FROM (SELECT id FROM f ORDER BY mapping DESC, id "
+          "LIMIT 3)",
+          1 },
+        { "SELECT group_concat(name) = 'even,even' FROM (SELECT name FROM f ORDER BY name LIMIT 2)",
+          1 },
+        { "SELECT count(*) FROM (SELECT DISTINCT name, mapping FROM f)", 10 },
+        { "SELECT sum(id = k) FROM (SELECT id, row_number() OVER (ORDER BY mapping, id) - 1 AS k "
+          "FROM f)",
+          10 },
         { "SELECT rel_pc FROM f WHERE id = 77", 77 },
         { "SELECT id FROM f WHERE mapping = 4 ORDER BY id DESC LIMIT 1", 994 },
         { "SELECT id FROM f WHERE mapping = 4 ORDER BY id LIMIT 1 OFFSET 2", 24 },
@@ -138,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_index),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_queries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
