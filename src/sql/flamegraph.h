@@ -76,6 +76,13 @@ struct hs_flamegraph {
 };
 
 /*
+ * An order of nodes with parents before children; ret_order has room for `count`. HS_FLAMEGRAPH_E_CYCLE: *ret_bad_node is
+ * one of those that hang on a circle, which are not among the *ret_ordered_count.
+ */
+int hs_flamegraph_order(const uint32_t *parents, uint32_t count, uint32_t *ret_order,
+                        uint32_t *ret_ordered_count, uint32_t *ret_bad_node);
+
+/*
  * Finds each node's parent by its id, and an order with parents before children; both outputs have
  * node_count elements. On a positive result *ret_bad_node is the node that it is about.
  */

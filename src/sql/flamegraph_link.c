@@ -47,57 +47,65 @@ static int find_parents(const int64_t *ids, const int64_t *parent_ids, const boo
     return err;
 }
 
-/* Breadth first; what is never reached hangs on a cycle. */
-static int find_order(const uint32_t *parents, uint32_t count, uint32_t *order, uint32_t *ret_bad)
+/* Lists of children, one behind the other: those of p are children[first[p] .. first[p + 1]). */
+static void list_children(const uint32_t *parents, uint32_t count, uint32_t *first,
+                          uint32_t *children)
 {
-    uint32_t *first = calloc((size_t)count + 2, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        if (parents[i] != HS_FLAMEGRAPH_NONE) {
+            first[parents[i]]++;
+        }
+    }
+    for (uint32_t i = 0, sum = 0; i <= count; i++) {
+        sum += first[i];
+        first[i] = sum; /* the end of the list, which filling from the back makes its start */
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        if (parents[i] != HS_FLAMEGRAPH_NONE) {
+            children[--first[parents[i]]] = i;
+        }
+    }
+}
+
+static uint32_t first_missing(const uint32_t *order, uint32_t ordered_count, uint32_t count)
+{
+    uint32_t missing = 0;
+    bool *is_ordered = calloc((size_t)count + 1, sizeof(bool));
+    for (uint32_t i = 0; is_ordered && i < ordered_count; i++) {
+        is_ordered[order[i]] = true;
+    }
+    while (is_ordered && missing + 1 < count && is_ordered[missing]) {
+        missing++;
+    }
+    free(is_ordered);
+    return missing;
+}
+
+int hs_flamegraph_order(const uint32_t *parents, uint32_t count, uint32_t *ret_order,
+                        uint32_t *ret_ordered_count, uint32_t *ret_bad_node)
+{
+    uint32_t *first = calloc((size_t)count + 1, sizeof(uint32_t));
     uint32_t *children = calloc((size_t)count + 1, sizeof(uint32_t));
-    uint32_t done = 0;
+    uint32_t ordered = 0;
     int err = first && children ? 0 : -ENOMEM;
     if (err == 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (parents[i] != HS_FLAMEGRAPH_NONE) {
-                first[parents[i] + 1]++;
-            }
-        }
-    }
-    uint32_t ordered = 0;
-    if (err == 0) {
-        for (uint32_t i = 0; i < count; i++) {
-            first[i + 1] += first[i];
-        }
-        first[count + 1] = first[count];
-        /* Filled from the back: the end of p's list, first[p + 1], becomes its start. */
-        for (uint32_t i = count; i-- > 0;) {
-            if (parents[i] != HS_FLAMEGRAPH_NONE) {
-                children[--first[parents[i] + 1]] = i;
-            }
-        }
+        list_children(parents, count, first, children);
         for (uint32_t i = 0; i < count; i++) {
             if (parents[i] == HS_FLAMEGRAPH_NONE) {
-                order[ordered++] = i;
+                ret_order[ordered++] = i;
             }
         }
-        for (; done < ordered; done++) {
-            uint32_t node = order[done];
-            for (uint32_t c = first[node + 1]; c < first[node + 2]; c++) {
-                order[ordered++] = children[c];
+        for (uint32_t done = 0; done < ordered; done++) {
+            uint32_t node = ret_order[done];
+            for (uint32_t c = first[node]; c < first[node + 1]; c++) {
+                ret_order[ordered++] = children[c];
             }
         }
-    }
-    if (err == 0 && ordered < count) {
-        bool *is_ordered = calloc(count, sizeof(bool));
-        for (uint32_t i = 0; is_ordered && i < ordered; i++) {
-            is_ordered[order[i]] = true;
+        *ret_ordered_count = ordered;
+        if (ordered < count) {
+            *ret_bad_node = first_missing(ret_order, ordered, count);
+            err = HS_FLAMEGRAPH_E_CYCLE;
         }
-        for (uint32_t i = 0; is_ordered && i < count; i++) {
-            if (!is_ordered[i]) {
-                *ret_bad = i;
-                break;
-            }
-        }
-        free(is_ordered);
-        err = HS_FLAMEGRAPH_E_CYCLE;
     }
     free(first);
     free(children);
@@ -110,5 +118,8 @@ int hs_flamegraph_link(const int64_t *ids, const int64_t *parent_ids, const bool
 {
     *ret_bad_node = 0;
     int err = find_parents(ids, parent_ids, has_parent, node_count, ret_parents, ret_bad_node);
-    return err ? err : find_order(ret_parents, node_count, ret_order, ret_bad_node);
+    uint32_t ordered_count;
+    return err ? err
+               : hs_flamegraph_order(ret_parents, node_count, ret_order, &ordered_count,
+                                     ret_bad_node);
 }

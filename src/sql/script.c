@@ -74,6 +74,7 @@ struct hs_sql *hs_sql_free(struct hs_sql *sql)
         hs_sql_macro_deinit(&sql->macros[i]);
     }
     free(sql->macros);
+    hs_stack_forest_deinit(&sql->forest);
     hs_buf_deinit(&sql->error);
     free(sql);
     return NULL;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sql/sql_session.h"
+#include "sql/stack_forest.h"
 #include "sql/token.h"
 #include "util/buf.h"
 
@@ -31,6 +32,7 @@ struct hs_sql {
     size_t macro_count, macro_capacity;
     size_t function_count;
     bool is_included[HS_SQL_MODULE_COUNT_MAX];
+    struct hs_stack_forest forest; /* made when first asked for */
     struct hs_buf error;
     volatile sig_atomic_t *stop;
     uint64_t kilosteps_left;
