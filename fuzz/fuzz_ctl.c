@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         [HS_CTL_LISTED] = &hs__ctl__listed__descriptor,
         [HS_CTL_SNAPSHOT] = &hs__ctl__snapshot__descriptor,
         [HS_CTL_SNAPPED] = &hs__ctl__snapped__descriptor,
+        [HS_CTL_DUMP] = &hs__ctl__dump__descriptor,
+        [HS_CTL_DUMPED] = &hs__ctl__dumped__descriptor,
     };
     struct hs_ctl_head_v1 head;
     if (hs_ctl_parse(data, size, &head) != 0 || (head.flags & HS_CTL_IN_FILE)) {

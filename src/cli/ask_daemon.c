@@ -4,7 +4,9 @@
 #include "cli/ask_daemon.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/message.h"
@@ -39,22 +41,45 @@ int hs_ask_say_bad_socket(void)
     return HS_EXIT_STATUS_FAILED;
 }
 
-static int find_daemon(int *ret_sock)
+int hs_ask_find_daemon(char *ret_path)
 {
     struct hs_places places;
     int first_error = 0;
     if (hs_places_find(false, &places) < 0) {
-        return hs_ask_say_bad_socket();
+        return -EINVAL;
     }
+    snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%s", places.items[0].name);
     for (size_t i = 0; i < places.count; i++) {
         int fd = hs_place_connect(&places.items[i]);
         if (fd >= 0) {
-            *ret_sock = fd;
-            return HS_EXIT_STATUS_DONE;
+            return fd;
         }
         first_error = i == 0 ? fd : first_error;
     }
-    return hs_ask_say_nobody(places.items[0].name, first_error);
+    return first_error;
+}
+
+int hs_ask_is_daemon_there(char *ret_path)
+{
+    Hs__Ctl__List request = HS__CTL__LIST__INIT;
+    int sock = hs_ask_find_daemon(ret_path);
+    if (sock < 0) {
+        return sock;
+    }
+    /* Who says nothing is taken for a process that wanted to be recorded. */
+    hs_ctl_send(sock, HS_CTL_LIST, &request.base, NULL, 0);
+    close(sock);
+    return 0;
+}
+
+static int find_daemon(int *ret_sock)
+{
+    char path[HS_CTL_PATH_MAX + 1] = "";
+    *ret_sock = hs_ask_find_daemon(path);
+    if (*ret_sock >= 0) {
+        return HS_EXIT_STATUS_DONE;
+    }
+    return path[0] ? hs_ask_say_nobody(path, *ret_sock) : hs_ask_say_bad_socket();
 }
 
 static int say_error(const struct hs_ctl_message *answer)

@@ -25,6 +25,12 @@ int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const 
                   size_t fd_count, enum hs_ask_patience patience,
                   struct hs_ctl_message *ret_answer);
 
+/* Would one answer? Else -errno, as below. */
+int hs_ask_is_daemon_there(char *ret_path);
+/* A connection to it, or -errno: why nobody answers at the first place where it would be. Nothing is said. */
+int hs_ask_find_daemon(
+    char *ret_path /* HS_CTL_PATH_MAX + 1; "": the environment names no socket */);
+
 /* What others that ask have to say as well: that the environment names no socket; that nobody answers at a path;
  * and what became of asking `who`, 0 or -errno. Each returns the exit status. */
 int hs_ask_say_bad_socket(void);

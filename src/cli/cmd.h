@@ -10,7 +10,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define HS_EXIT_STATUS_DONE   0
 #define HS_EXIT_STATUS_FAILED 1
@@ -32,13 +34,25 @@ int hs_cmd_export(int argc, char **argv);
 int hs_cmd_query(int argc, char **argv);
 int hs_cmd_doctor(int argc, char **argv);
 
+struct hs_skipped_files;
 struct hs_sources_settings;
+
+/* Whom `attach` is to record, where it is more than its options can say. */
+struct hs_attach_scope {
+    bool is_all; /* the name is "*" then */
+    bool is_taking_running;
+    bool is_taking_startup;  /* also who starts later, once he is noticed */
+    uint64_t min_anon_bytes; /* of those that run */
+};
 
 /* What `record` adds to run and attach, besides their options. */
 struct hs_run_head {
     const void *data; /* packets in front of what they record */
     size_t bytes;
     const struct hs_sources_settings *sources; /* NULL: as they do by themselves */
+    const struct hs_skipped_files *skipped;    /* NULL: none */
+    const struct hs_attach_scope *scope;       /* NULL: running processes, as named */
+    void (*on_active)(void); /* attach: from now on it records; NULL: nobody asks */
 };
 
 int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head);

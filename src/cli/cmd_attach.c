@@ -30,6 +30,8 @@
 #include "session/admission.h"
 #include "session/desk.h"
 #include "session/hub.h"
+#include "session/newcomers.h"
+#include "trace/skipped_files.h"
 #include "util/human.h"
 #include "util/selfpath.h"
 
@@ -49,9 +51,10 @@ struct attach {
     struct hs_desk desk;
     struct hs_hub *hub;
     struct hs_session *session;
+    struct hs_newcomers *newcomers; /* NULL: who starts later is nobody's business */
     bool is_over;
     bool is_leaving; /* nobody is asked any more */
-    size_t meant_count, attached_count;
+    size_t meant_count, attached_count, unsaid_count;
     struct hs_attached attached; /* to be let go of at the end */
 };
 
@@ -179,7 +182,12 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .patience_ns = HS_PATIENCE_NS,
     };
     if (!hs_attachment_begin(&request, &it)) {
-        hs_message("cannot attach to %d: %s", (int)pid, it.words);
+        /* Of all that there are, many cannot be: that is no news one by one. */
+        if (session->settings.is_all) {
+            a->unsaid_count++;
+        } else {
+            hs_message("cannot attach to %d: %s", (int)pid, it.words);
+        }
         hs_hub_refuse(a->hub, pid, it.words, now_ns());
         return -EPERM;
     }
@@ -225,6 +233,10 @@ static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
         hs_message("there is no process %d", (int)verdict->process->facts.pid);
     } else if (verdict->answer == HS_HUB_NOT_ALLOWED && verdict->words) {
         a->meant_count++;
+        if (a->session->settings.is_all) {
+            a->unsaid_count++;
+            return;
+        }
         hs_message("cannot attach to %d: %s; %s", (int)verdict->process->facts.pid,
                    verdict->words->what, verdict->words->remedy);
     }
@@ -257,12 +269,24 @@ static void take_signal(struct attach *a, int signal_fd)
     }
 }
 
+static void on_newcomer(void *ctx, pid_t pid)
+{
+    struct attach *a = ctx;
+    if (!a->is_over) {
+        hs_hub_take_newcomer(a->hub, a->session, pid, say_verdict, a, now_ns());
+    }
+}
+
 static void record(struct attach *a, int signal_fd)
 {
     while (!a->is_over) {
         uint64_t now = now_ns();
         hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
+        if (a->newcomers && !a->is_over) {
+            uint64_t look = hs_newcomers_look(a->newcomers, now, on_newcomer, a);
+            until = look < until ? look : until;
+        }
         if (a->desk.is_stop_asked && !a->is_over) {
             end_early(a);
         }
@@ -365,12 +389,19 @@ static int open_all(struct attach *a)
 
 static int start(struct attach *a)
 {
-    int r = hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
+    bool is_waiting = hs_session_waits(a->session) && a->head;
+    /* Before the others are attached to, which takes a while. */
+    a->newcomers = is_waiting ? hs_newcomers_new(now_ns()) : NULL;
+    int r = is_waiting && !a->newcomers ? -ENOMEM : 0;
+    r = r < 0 ? r : hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
         return r;
     }
-    if (a->attached_count == 0) {
+    if (a->unsaid_count > 0) {
+        hs_message_info("%zu more cannot be; the report says why", a->unsaid_count);
+    }
+    if (a->attached_count == 0 && (a->is_leaving || !a->newcomers)) {
         if (a->is_leaving) {
             hs_message("interrupted: nothing was attached to");
         } else if (a->meant_count == 0) {
@@ -380,8 +411,13 @@ static int start(struct attach *a)
         return -ESRCH;
     }
     if (!a->is_over && a->session->settings.duration_ns == 0) {
-        hs_message_info("recording until Ctrl-C, or until %s",
-                        a->attached_count == 1 ? "it ends" : "they end");
+        hs_message_info("recording until Ctrl-C%s", a->newcomers ? ""
+                                                    : a->attached_count == 1
+                                                        ? ", or until it ends"
+                                                        : ", or until they end");
+    }
+    if (a->head && a->head->on_active) {
+        a->head->on_active();
     }
     return 0;
 }
@@ -421,6 +457,23 @@ static int profile(struct attach *a)
     return status;
 }
 
+static void take_head(struct attach *a)
+{
+    struct hs_session_settings *settings = &a->options.settings;
+    if (a->head && a->head->sources) {
+        settings->sources = *a->head->sources;
+    }
+    for (size_t i = 0; a->head && a->head->skipped && i < a->head->skipped->count; i++) {
+        hs_session_settings_add_skipped(settings, a->head->skipped->prefixes[i]);
+    }
+    if (a->head && a->head->scope) {
+        settings->is_all = a->head->scope->is_all;
+        settings->is_taking_running = a->head->scope->is_taking_running;
+        settings->is_taking_startup = a->head->scope->is_taking_startup;
+        settings->min_anon_bytes = a->head->scope->min_anon_bytes;
+    }
+}
+
 int hs_cmd_attach(int argc, char **argv)
 {
     return hs_cmd_attach_headed(argc, argv, NULL);
@@ -431,9 +484,7 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     struct attach a = { .head = head, .file = { .out.fd = -1, .spool_fd = -1 } };
     int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
-        if (head && head->sources) {
-            a.options.settings.sources = *head->sources;
-        }
+        take_head(&a);
         int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
         if (r < 0) {
             hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
@@ -452,5 +503,6 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     hs_run_file_abort(&a.file);
     hs_session_settings_deinit(&a.options.settings);
     hs_attached_deinit(&a.attached);
+    hs_newcomers_free(a.newcomers);
     return status;
 }

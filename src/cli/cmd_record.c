@@ -2,7 +2,8 @@
  * heapscope record: heap_profile's command line and its folder of files. Also called heap_profile.
  *
  * What is to be recorded is a TraceConfig, whether it came as flags or as a file. With a program it is done as `run`
- * does it, without one as `attach` does; the trace begins with the config that it was made with.
+ * does it; without one by a session of the daemon, or as `attach` does it where no daemon runs. The trace begins with
+ * the config that it was made with.
  *
  * See       record_options.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md, docs/man/heapscope-record.1
  */
@@ -13,10 +14,12 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/ask_daemon.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/record_folder.h"
 #include "cli/record_options.h"
+#include "cli/record_session.h"
 #include "trace/proto/perfetto.pb-c.h"
 #include "util/buf.h"
 
@@ -79,7 +82,10 @@ static void add_run(struct line *line, const struct hs_trace_wishes *w, char **p
 static void add_attach(struct line *line, const struct hs_trace_wishes *w)
 {
     char text[32];
-    for (size_t i = 0; i < w->name_count; i++) {
+    if (w->is_all) {
+        add(line, "--name=*");
+    }
+    for (size_t i = 0; i < w->name_count && !w->is_all; i++) {
         add(line, "--name");
         add(line, w->names[i]);
     }
@@ -90,30 +96,26 @@ static void add_attach(struct line *line, const struct hs_trace_wishes *w)
     }
 }
 
-/* What neither way can do, before anything is touched. */
+/* What no way can do, before anything is touched. */
 static int check(const struct hs_trace_wishes *w, bool has_program)
 {
-    if (has_program) {
-        if (w->pid_count > 0) {
-            hs_message_info("process ids have no effect when a program is started");
-        }
-        if (!w->is_taking_startup) {
-            hs_message("no_startup leaves out the program that is to be started");
-            return HS_EXIT_STATUS_FAILED;
-        }
+    if (!has_program && !w->is_all && w->name_count + w->pid_count == 0) {
+        hs_message("nothing says what to profile: process_cmdline, pid, all, or a command");
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (!has_program) {
         return 0;
     }
-    if (!w->is_taking_running || w->is_all || w->name_count + w->pid_count == 0) {
-        hs_message("without a command, running processes are recorded, by name or pid; all of "
-                   "them, or such as start later: 'heapscope start'");
-        return HS_EXIT_STATUS_FAILED;
+    if (w->pid_count > 0) {
+        hs_message_info("process ids have no effect when a program is started");
     }
     if (w->min_anon_bytes > 0) {
-        hs_message("min_anonymous_memory_kb: 'heapscope start --min-memory' can do this");
-        return HS_EXIT_STATUS_FAILED;
+        hs_message_info("min_anonymous_memory_kb has no effect when a program is started: it is "
+                        "small then");
     }
-    if (w->is_taking_startup && w->name_count > 0) {
-        hs_message_info("processes that start later are not recorded: for that, 'heapscope start'");
+    if (!w->is_taking_startup) {
+        hs_message("no_startup leaves out the program that is to be started");
+        return HS_EXIT_STATUS_FAILED;
     }
     return 0;
 }
@@ -137,50 +139,126 @@ static int pack_config(Hs__Pb__TraceConfig *config, struct hs_buf *out)
     return data ? out->err : -ENOMEM;
 }
 
-static int record(const struct hs_record_options *o, const struct hs_trace_wishes *w,
-                  const struct hs_record_folder *folder)
+/* As heap_profile says it, to whoever waits for the line. */
+static void say_active(void)
 {
-    char raw[PATH_MAX];
-    const char *roots = getenv("PERFETTO_BINARY_PATH");
-    struct line line = { 0 };
-    struct hs_buf head = HS_BUF_INIT;
-    hs_record_folder_file(folder, "raw-trace", raw);
-    add(&line, o->program ? "run" : "attach");
-    add(&line, "--quiet");
-    add(&line, "--no-compress");
-    add(&line, "--output");
-    add(&line, raw);
-    if (roots && *roots) {
-        add(&line, "--no-symbolize"); /* they go into a file of their own */
+    puts("Profiling active. Press Ctrl+C to terminate.");
+    fflush(stdout);
+}
+
+static void make_line(struct line *line, const struct hs_record_options *o,
+                      const struct hs_trace_wishes *w, const char *raw, bool is_symbolizing)
+{
+    add(line, o->program ? "run" : "attach");
+    add(line, "--quiet");
+    add(line, "--no-compress");
+    add(line, "--output");
+    add(line, raw);
+    if (!is_symbolizing) {
+        add(line, "--no-symbolize");
     }
-    add_wishes(&line, w);
+    add_wishes(line, w);
     if (o->program) {
-        add_run(&line, w, o->program);
+        add_run(line, w, o->program);
     } else {
-        add_attach(&line, w);
+        add_attach(line, w);
     }
+}
+
+/* By this process itself: as `run`, or as `attach`. */
+static int record_here(const struct hs_record_options *o, const struct hs_trace_wishes *w,
+                       const char *raw, bool is_symbolizing, const struct hs_run_head *head)
+{
     int status = HS_EXIT_STATUS_FAILED;
-    if (line.has_failed || pack_config(o->config, &head) < 0) {
+    struct line line = { 0 };
+    make_line(&line, o, w, raw, is_symbolizing);
+    char **words = calloc(line.count + 1, sizeof(*words)); /* they are shuffled there */
+    if (line.has_failed || !words) {
         hs_message("%s", strerror(ENOMEM));
     } else {
-        struct hs_sources_settings sources;
-        bool has_sources = hs_trace_config_sources(o->config, &sources);
-        const struct hs_run_head packet = { hs_buf_text(&head), head.bytes,
-                                            has_sources ? &sources : NULL };
-        char **words = calloc(line.count + 1, sizeof(*words)); /* they are shuffled there */
-        if (words) {
-            memcpy(words, line.words, line.count * sizeof(*words));
-            status = (o->program ? hs_cmd_run_headed : hs_cmd_attach_headed)((int)line.count, words,
-                                                                             &packet);
-        }
-        free(words);
+        memcpy(words, line.words, line.count * sizeof(*words));
+        status =
+            (o->program ? hs_cmd_run_headed : hs_cmd_attach_headed)((int)line.count, words, head);
     }
-    hs_message_set_quiet(false);
+    free(words);
     for (size_t i = 0; i < line.count; i++) {
         free(line.words[i]);
     }
     free(line.words);
-    hs_buf_deinit(&head);
+    hs_message_set_quiet(false);
+    return status;
+}
+
+/* Without a daemon: what can be done all the same, and what cannot. */
+static int say_without_daemon(const struct hs_trace_wishes *w, struct hs_attach_scope *scope)
+{
+    if (w->is_taking_startup && w->is_all) {
+        if (!w->is_taking_running) {
+            hs_message("whatever starts is recorded by a daemon only, and none is running: "
+                       "'heapscoped &'");
+            return HS_EXIT_STATUS_FAILED;
+        }
+        hs_message_info("no daemon is running ('heapscoped &'): of all processes, those that run "
+                        "now are recorded, and none that starts later");
+        scope->is_taking_startup = false;
+    } else if (w->is_taking_startup && w->name_count > 0) {
+        hs_message_info("no daemon is running ('heapscoped &'): a process that starts later is "
+                        "attached to once it is noticed, about 0.1 s after its start");
+    }
+    return 0;
+}
+
+static int record_processes(const struct hs_record_options *o, const struct hs_trace_wishes *w,
+                            const char *raw, bool is_symbolizing, const struct hs_run_head *head)
+{
+    char path[HS_CTL_PATH_MAX + 1];
+    int r = hs_ask_is_daemon_there(path);
+    if (r == 0) {
+        const struct hs_record_session session = { .wishes = w,
+                                                   .sources = head->sources,
+                                                   .path = raw,
+                                                   .head = head->data,
+                                                   .head_bytes = head->bytes,
+                                                   .is_symbolizing = is_symbolizing,
+                                                   .on_active = say_active };
+        return hs_record_session_run(&session);
+    }
+    if (r == -EINVAL) {
+        return hs_ask_say_bad_socket();
+    }
+    struct hs_attach_scope scope = { .is_all = w->is_all,
+                                     .is_taking_running = w->is_taking_running,
+                                     .is_taking_startup = w->is_taking_startup,
+                                     .min_anon_bytes = w->min_anon_bytes };
+    int status = say_without_daemon(w, &scope);
+    struct hs_run_head attach = *head;
+    attach.scope = &scope;
+    attach.on_active = say_active;
+    return status ? status : record_here(o, w, raw, is_symbolizing, &attach);
+}
+
+static int record(const struct hs_record_options *o, const struct hs_trace_wishes *w,
+                  const struct hs_record_folder *folder)
+{
+    char raw[PATH_MAX];
+    struct hs_sources_settings sources;
+    struct hs_buf packet = HS_BUF_INIT;
+    hs_record_folder_file(folder, "raw-trace", raw);
+    if (pack_config(o->config, &packet) < 0) {
+        hs_message("%s", strerror(ENOMEM));
+        hs_buf_deinit(&packet);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    /* With PERFETTO_BINARY_PATH names go into a file of their own. */
+    bool is_symbolizing = !hs_record_folder_wants_symbols();
+    struct hs_run_head head = { .data = hs_buf_text(&packet),
+                                .bytes = packet.bytes,
+                                .sources =
+                                    hs_trace_config_sources(o->config, &sources) ? &sources : NULL,
+                                .skipped = &w->skipped };
+    int status = o->program ? record_here(o, w, raw, is_symbolizing, &head)
+                            : record_processes(o, w, raw, is_symbolizing, &head);
+    hs_buf_deinit(&packet);
     return status;
 }
 

@@ -154,6 +154,11 @@ static void name_file(struct run *run, pid_t pid)
     run->file_path = run->output ? run->output : run->default_path;
 }
 
+static struct hs_skipped_files skipped_of(const struct run *run)
+{
+    return run->head && run->head->skipped ? *run->head->skipped : (struct hs_skipped_files){ 0 };
+}
+
 static int start_file(struct run *run, pid_t pid)
 {
     name_file(run, pid);
@@ -165,7 +170,8 @@ static int start_file(struct run *run, pid_t pid)
     }
     const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
                                                    .sink_ctx = &run->file,
-                                                   .is_compressing = run->settings.is_compressing };
+                                                   .is_compressing = run->settings.is_compressing,
+                                                   .skipped = skipped_of(run) };
     if (run->head) {
         r = hs_run_file_write(&run->file, run->head->data, run->head->bytes);
     }
@@ -208,7 +214,8 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
     run->figures.dump_count++;
     run->figures.ended_process_count += snap->is_final;
     if (r == 0 && run->settings.is_symbolizing) {
-        r = hs_symbol_packets_add_snapshot(&run->wanted, snap);
+        const struct hs_skipped_files skipped = skipped_of(run);
+        r = hs_symbol_packets_add_snapshot(&run->wanted, snap, &skipped);
     }
     return r;
 }

@@ -202,6 +202,12 @@ static int append_file(struct hs_outfile *out, const char *path)
     return r;
 }
 
+bool hs_record_folder_wants_symbols(void)
+{
+    const char *value = getenv("PERFETTO_BINARY_PATH");
+    return value && *value;
+}
+
 bool hs_record_folder_symbolize(const struct hs_record_folder *folder)
 {
     char raw[PATH_MAX], symbols[PATH_MAX], both[PATH_MAX];

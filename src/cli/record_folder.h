@@ -18,6 +18,8 @@ struct hs_record_folder {
 int hs_record_folder_open(struct hs_record_folder *folder, const char *path);
 void hs_record_folder_file(const struct hs_record_folder *folder, const char *name,
                            char *ret_path /* PATH_MAX */);
+/* Does PERFETTO_BINARY_PATH say where to look for names? */
+bool hs_record_folder_wants_symbols(void);
 /* symbols and symbolized-trace, if PERFETTO_BINARY_PATH says where to look. False: there are none. */
 bool hs_record_folder_symbolize(const struct hs_record_folder *folder);
 /* The dumps' files, the link, and what heap_profile prints. Exit status. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
@@ -152,7 +153,10 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order
                        &order->session);
     hs_session_settings_deinit(settings);
     if (r == 0) {
+        off_t end = lseek(order->file_fd, 0, SEEK_CUR);
         order->session->owner = order;
+        /* With what the command wrote in front of it. */
+        order->session->bytes = end > 0 ? (uint64_t)end : order->session->bytes;
         hs_heritage_keep_order(daemon, order, message->body, message->body_bytes);
         /* Before what runs is looked for, which takes a moment: what starts meanwhile is not to be missed. */
         announce(daemon, order->session);
@@ -191,6 +195,8 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
     }
     settings.uid = daemon->is_system ? peer->uid : daemon->uid;
     settings.is_any_uid = hs_warden_is_any_uid(&daemon->warden, settings.uid);
+    /* Who else runs is told to those who may have everybody's processes. */
+    settings.sources.scan_all_on_start &= !daemon->is_system || settings.is_any_uid;
     struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
     why = order ? take_file(daemon, request, message, order) : "out of memory";
     if (why) {

@@ -1,5 +1,5 @@
 /*
- * Which request this is, and those that are short: stop and snapshot. See requests.h.
+ * Which request this is, and those that are short: stop, dump and snapshot. See requests.h.
  */
 #include "daemon/requests.h"
 
@@ -10,7 +10,7 @@
 #include "daemon/order.h"
 #include "util/buf.h"
 
-/* --- stop -------------------------------------------------------------------------------------- */
+/* --- stop, dump -------------------------------------------------------------------------------- */
 
 /* NULL: there is none, or not just one; the peer has been told. */
 static struct hs_order *find_order(struct hs_daemon *daemon, struct hs_peer *peer, const char *name,
@@ -46,14 +46,22 @@ static struct hs_order *find_order(struct hs_daemon *daemon, struct hs_peer *pee
     return count == 1 ? found : NULL;
 }
 
+/* Of the session that a request names, or of the only one. NULL: the peer has been told. */
+static struct hs_order *take_order(struct hs_daemon *daemon, struct hs_peer *peer,
+                                   const char *session, int *ret_result)
+{
+    const char *name = session && session[0] ? session : NULL;
+    if (name && !hs_session_is_name(name)) {
+        *ret_result = hs_peer_refuse(peer, "that is no name of a session");
+        return NULL;
+    }
+    return find_order(daemon, peer, name, ret_result);
+}
+
 static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Stop *request)
 {
     int r = 0;
-    const char *name = request->session && request->session[0] ? request->session : NULL;
-    if (name && !hs_session_is_name(name)) {
-        return hs_peer_refuse(peer, "that is no name of a session");
-    }
-    struct hs_order *order = find_order(daemon, peer, name, &r);
+    struct hs_order *order = take_order(daemon, peer, request->session, &r);
     if (!order) {
         return r;
     }
@@ -61,10 +69,27 @@ static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__S
         return hs_order_tell(peer, order);
     }
     peer->awaited = order;
-    if (order->state == HS_ORDER_RUNNING) {
+    if (order->state == HS_ORDER_RUNNING && !request->is_only_waiting) {
         hs_hub_stop(daemon->hub, order->session, hs_daemon_mono_ns());
     }
     return 0;
+}
+
+static int dump(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Dump *request)
+{
+    int r = 0;
+    struct hs_order *order = take_order(daemon, peer, request->session, &r);
+    if (!order) {
+        return r;
+    }
+    if (order->state != HS_ORDER_RUNNING) {
+        return hs_peer_refuse(peer, "session %s is over", order->name);
+    }
+    Hs__Ctl__Dumped dumped = HS__CTL__DUMPED__INIT;
+    dumped.has_process_count = true;
+    dumped.process_count = hs_hub_target_count(daemon->hub, order->session);
+    hs_hub_dump_session(daemon->hub, order->session, hs_daemon_mono_ns());
+    return hs_peer_reply(peer, HS_CTL_DUMPED, &dumped.base, NULL, 0);
 }
 
 /* --- snapshot ---------------------------------------------------------------------------------- */
@@ -104,6 +129,7 @@ int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
     }
     descriptor = message->kind == HS_CTL_STOP       ? &hs__ctl__stop__descriptor
                  : message->kind == HS_CTL_LIST     ? &hs__ctl__list__descriptor
+                 : message->kind == HS_CTL_DUMP     ? &hs__ctl__dump__descriptor
                  : message->kind == HS_CTL_SNAPSHOT ? &hs__ctl__snapshot__descriptor
                                                     : NULL;
     ProtobufCMessage *body = descriptor ? hs_ctl_unpack(message, descriptor) : NULL;
@@ -115,6 +141,8 @@ int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
         r = stop(daemon, peer, (const Hs__Ctl__Stop *)(const void *)body);
     } else if (message->kind == HS_CTL_LIST) {
         r = hs_request_list(daemon, peer);
+    } else if (message->kind == HS_CTL_DUMP) {
+        r = dump(daemon, peer, (const Hs__Ctl__Dump *)(const void *)body);
     } else {
         r = snapshot(daemon, peer, (const Hs__Ctl__Snapshot *)(const void *)body);
     }

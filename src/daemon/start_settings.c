@@ -37,6 +37,12 @@ static const char *add_processes(const Hs__Ctl__Start *request,
         }
         r = hs_session_settings_add_name(settings, request->name[i]);
     }
+    for (size_t i = 0; r == 0 && i < request->n_skip_symbol_prefix; i++) {
+        if (i >= HS_SESSION_NAMES_MAX || strlen(request->skip_symbol_prefix[i]) > HS_PATTERN_MAX) {
+            return "it leaves out too many files, or one of too long a name";
+        }
+        r = hs_session_settings_add_skipped(settings, request->skip_symbol_prefix[i]);
+    }
     *ret_error = r;
     return NULL;
 }
@@ -74,6 +80,13 @@ static const char *take_sources(const Hs__Ctl__Sources *request,
     ret_settings->with_smaps_at_dumps = request->with_smaps_at_dumps;
     ret_settings->meminfo_ms = request->meminfo_ms;
     ret_settings->psi_ms = request->psi_ms;
+    ret_settings->with_smaps_rollup = request->with_smaps_rollup;
+    ret_settings->with_rollup_at_dumps &= !request->without_rollup_at_dumps;
+    ret_settings->with_thread_names &= !request->without_thread_names;
+    ret_settings->with_process_age &= !request->without_process_age;
+    ret_settings->with_process_runtime &= !request->without_process_runtime;
+    ret_settings->scan_all_on_start = request->scan_all_on_start;
+    ret_settings->meminfo_mask = request->meminfo_mask;
     return NULL;
 }
 

@@ -256,6 +256,8 @@ enum hs_ctl_kind {
     HS_CTL_LISTED,
     HS_CTL_SNAPSHOT,
     HS_CTL_SNAPPED,
+    HS_CTL_DUMP,
+    HS_CTL_DUMPED,
     HS_CTL_KIND_N,
 };
 

@@ -8,7 +8,8 @@
 
 #define MODULE_UNKNOWN UINT32_MAX
 
-int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap)
+int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap,
+                                   const struct hs_skipped_files *skipped)
 {
     uint32_t *numbers = malloc(((size_t)snap->module_count + 1) * sizeof(*numbers));
     if (!numbers) {
@@ -24,7 +25,8 @@ int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct
             continue;
         }
         const struct hs_snap_module *module = &snap->modules[frame->module_id];
-        if (module->kind == HS_MODULE_MARKER || !module->path || !module->path[0]) {
+        if (module->kind == HS_MODULE_MARKER || !module->path || !module->path[0] ||
+            hs_is_skipped_file(skipped, module->path)) {
             continue;
         }
         /* Only modules that a stack goes through are worth opening. */

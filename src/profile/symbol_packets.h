@@ -6,7 +6,7 @@
  * up and appended:
  *
  *     struct hs_symbol_wanted wanted = { 0 };
- *     hs_symbol_packets_add_snapshot(&wanted, snap);                     for each
+ *     hs_symbol_packets_add_snapshot(&wanted, snap, &skipped);           for each
  *     hs_symbol_wanted_requests(&wanted, &requests, &count);
  *     hs_symbolizer_run(&options, requests, count, &tables);
  *     hs_symbol_packets_write(writer, requests, tables, count);
@@ -26,8 +26,9 @@
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 
-/* Frames of stacks that hold something; markers and modules without a name are left out. */
-int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap);
+/* Frames of stacks that hold something; markers, modules without a name and skipped files are left out. */
+int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap,
+                                   const struct hs_skipped_files *skipped);
 
 /* One packet for each module that has any names. */
 int hs_symbol_packets_write(struct hs_trace_writer *writer,

@@ -155,7 +155,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     session->cpu_used_ns += cpu_ns() - begin_ns;
 }
 
-static void dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
+void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
 {
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
@@ -167,7 +167,7 @@ static void dump_session(struct hs_hub *hub, const struct hs_session *session, u
 
 void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns)
 {
-    dump_session(hub, NULL, now_ns);
+    hs_hub_dump_session(hub, NULL, now_ns);
 }
 
 /* --- sessions ---------------------------------------------------------------------------------- */
@@ -398,7 +398,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     }
     for (size_t i = 0; i < hub->session_count; i++) {
         if (hs_session_take_due_dump(hub->sessions[i], now_ns)) {
-            dump_session(hub, hub->sessions[i], now_ns);
+            hs_hub_dump_session(hub, hub->sessions[i], now_ns);
         }
     }
     if (hub->session_count > 0 && now_ns >= hub->look_ns) {

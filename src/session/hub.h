@@ -134,6 +134,11 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns);
 int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                  hs_hub_say_fn *say, void *say_ctx);
 
+/* A process that started a moment ago, without a client: if the session waits for such, the owner is asked to bring
+ * one in. */
+void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid,
+                          hs_hub_say_fn *say, void *say_ctx, uint64_t now_ns);
+
 /* Ends it. config.on_over is called before this returns. */
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 
@@ -156,7 +161,8 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 /* It is not going to get a client after all. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
 
-/* A dump of each recorded process. */
+/* A dump of each process of a session, and of each recorded process. */
+void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);
 void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns);
 
 /* The session that records it, or NULL. */

@@ -192,6 +192,7 @@ struct taking {
     uint64_t now_ns;
     hs_hub_say_fn *say;
     void *say_ctx;
+    bool is_newcomer; /* it has just started, and its client is to be brought in all the same */
 };
 
 static void answer(const struct taking *taking, const struct hs_process_facts *process,
@@ -285,7 +286,8 @@ static void take_pid(const struct taking *taking, pid_t pid)
         }
         return;
     }
-    if (!hs_session_means_running(taking->session, &facts.facts)) {
+    if (taking->is_newcomer ? !hs_session_means_starting(taking->session, &facts.facts)
+                            : !hs_session_means_running(taking->session, &facts.facts)) {
         return;
     }
     enum hs_refusal refusal = hs_hub_judge(taking->hub, taking->session, &facts, target, &words);
@@ -305,6 +307,25 @@ void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, 
 {
     const struct taking taking = { .hub = hub, .session = session, .now_ns = now_ns };
     take_pid(&taking, pid);
+}
+
+/* A process of ours forked it, and it has executed nothing since: it brings its client with it. */
+static bool is_forked_of_ours(const struct hs_hub *hub, pid_t pid)
+{
+    struct hs_proc_stat stat, parent;
+    return hs_proc_read_stat(pid, &stat) == 0 &&
+           hs_registry_find(&hub->registry, (pid_t)stat.ppid) != NULL &&
+           hs_proc_read_stat((pid_t)stat.ppid, &parent) == 0 &&
+           stat.stack_start_va == parent.stack_start_va;
+}
+
+void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid,
+                          hs_hub_say_fn *say, void *say_ctx, uint64_t now_ns)
+{
+    const struct taking taking = { hub, session, now_ns, say, say_ctx, .is_newcomer = true };
+    if (!hs_registry_find(&hub->registry, pid) && !is_forked_of_ours(hub, pid)) {
+        take_pid(&taking, pid);
+    }
 }
 
 /* By name: whoever is in /proc. */
@@ -360,7 +381,7 @@ static void take_heirs(const struct taking *taking)
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx)
 {
-    const struct taking taking = { hub, session, now_ns, say, say_ctx };
+    const struct taking taking = { hub, session, now_ns, say, say_ctx, false };
     if (!session->settings.is_taking_running) {
         return;
     }
@@ -417,7 +438,7 @@ static bool is_younger(pid_t pid, const struct hs_session *session)
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
-        const struct taking taking = { hub, hub->sessions[i], now_ns, NULL, NULL };
+        const struct taking taking = { hub, hub->sessions[i], now_ns, NULL, NULL, false };
         const struct hs_session_settings *settings = &hub->sessions[i]->settings;
         for (size_t k = 0; settings->is_taking_running && k < settings->pid_count; k++) {
             pid_t pid = settings->pids[k];

@@ -19,6 +19,7 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
 
 /* A running process that the session means: taken over, or attached to. */
 void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns);
+
 /* hub_children.c: children of those that were taken, if their session asks for them. Has anybody been looked at? */
 bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns);
 

@@ -52,6 +52,12 @@ static void hand_out(struct hs_session *session)
     }
 }
 
+static struct hs_skipped_files skipped_of(const struct hs_session_settings *settings)
+{
+    return (struct hs_skipped_files){ (const char *const *)settings->skipped,
+                                      settings->skipped_count };
+}
+
 static int begin(struct hs_session_settings *settings, const struct hs_session_progress *progress,
                  hs_buf_sink_fn *sink, void *sink_ctx, struct hs_session **ret_session)
 {
@@ -64,7 +70,8 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
     const struct hs_trace_writer_config config = { .sink = count_out,
                                                    .sink_ctx = session,
                                                    .is_compressing = settings->is_compressing,
-                                                   .continued = progress->place };
+                                                   .continued = progress->place,
+                                                   .skipped = skipped_of(settings) };
     int r = hs_trace_writer_new(&config, &session->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(session->writer);
@@ -252,7 +259,8 @@ int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
     if (session->error == 0) {
         session->dump_count++;
         if (session->settings.is_symbolizing) {
-            session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap);
+            const struct hs_skipped_files skipped = skipped_of(&session->settings);
+            session->error = hs_symbol_packets_add_snapshot(&session->wanted, snap, &skipped);
         }
     }
     session->process_count += snap->is_final;

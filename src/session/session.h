@@ -40,6 +40,8 @@ struct hs_session_settings {
     size_t pid_count;
     char **names;
     size_t name_count;
+    char **skipped; /* owned: trace/skipped_files.h */
+    size_t skipped_count;
     bool is_all;
     uint64_t min_anon_bytes; /* of running processes */
     uid_t uid;               /* whose processes it may have; */
@@ -57,9 +59,10 @@ struct hs_session_settings {
     struct hs_sources_settings sources; /* besides heaps */
 };
 
-/* Adds a pid, or a name or glob. -ENOMEM; -E2BIG: too many. */
+/* Adds a pid, a name or glob, or what paths of skipped files begin with. -ENOMEM; -E2BIG: too many. */
 int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid);
 int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name);
+int hs_session_settings_add_skipped(struct hs_session_settings *settings, const char *prefix);
 void hs_session_settings_deinit(struct hs_session_settings *settings);
 
 /* NULL, or what is wrong with them, in a few words. */

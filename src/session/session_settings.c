@@ -30,22 +30,32 @@ int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid)
     return 0;
 }
 
-int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name)
+static int add_text(char ***texts, size_t *count, const char *text)
 {
-    if (settings->name_count == HS_SESSION_NAMES_MAX) {
+    if (*count == HS_SESSION_NAMES_MAX) {
         return -E2BIG;
     }
-    char **names = realloc(settings->names, (settings->name_count + 1) * sizeof(names[0]));
-    if (!names) {
+    char **more = realloc(*texts, (*count + 1) * sizeof(more[0]));
+    if (!more) {
         return -ENOMEM;
     }
-    settings->names = names;
-    settings->names[settings->name_count] = strdup(name);
-    if (!settings->names[settings->name_count]) {
+    *texts = more;
+    more[*count] = strdup(text);
+    if (!more[*count]) {
         return -ENOMEM;
     }
-    settings->name_count++;
+    ++*count;
     return 0;
+}
+
+int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name)
+{
+    return add_text(&settings->names, &settings->name_count, name);
+}
+
+int hs_session_settings_add_skipped(struct hs_session_settings *settings, const char *prefix)
+{
+    return add_text(&settings->skipped, &settings->skipped_count, prefix);
 }
 
 void hs_session_settings_deinit(struct hs_session_settings *settings)
@@ -53,7 +63,11 @@ void hs_session_settings_deinit(struct hs_session_settings *settings)
     for (size_t i = 0; i < settings->name_count; i++) {
         free(settings->names[i]);
     }
+    for (size_t i = 0; i < settings->skipped_count; i++) {
+        free(settings->skipped[i]);
+    }
     free(settings->names);
+    free(settings->skipped);
     free(settings->pids);
     *settings = (struct hs_session_settings){ 0 };
 }

@@ -18,6 +18,7 @@
 #include "collect/dump_wishes.h"
 #include "sources/sources_settings.h"
 #include "trace/proto/config.pb-c.h"
+#include "trace/skipped_files.h"
 
 #define HS_TRACE_CONFIG_E_WRONG   1
 #define HS_TRACE_CONFIG_BYTES_MAX (UINT32_C(16) << 20)
@@ -44,6 +45,7 @@ struct hs_trace_wishes {
     bool is_all;
     bool is_taking_startup, is_taking_running;
     uint64_t min_anon_bytes;
+    struct hs_skipped_files skipped;
     uint64_t duration_ns; /* 0: until it is stopped */
     struct hs_dump_wishes dumps;
     struct hs_budget_limits limits;

@@ -145,6 +145,10 @@ static int take_limits(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
         note(notes, "adaptive_sampling_shmem_threshold has no effect: there is no buffer that "
                     "could be full");
     }
+    if (c->adaptive_sampling_max_sampling_interval_bytes > 0) {
+        note(notes, "adaptive_sampling_max_sampling_interval_bytes has no effect: the interval "
+                    "grows only near max_heapprofd_memory_kb");
+    }
     return 0;
 }
 
@@ -153,9 +157,6 @@ static void note_the_rest(const Hs__Pb__HeapprofdConfig *c,
 {
     if (c->block_client_timeout_us > 0) {
         note(notes, "block_client_timeout_us has no effect: without a buffer nobody ever waits");
-    }
-    if (c->n_skip_symbol_prefix > 0) {
-        note(notes, "skip_symbol_prefix has no effect: names are looked up after the recording");
     }
     if (c->stream_allocations) {
         note(notes, "stream_allocations has no effect: call stacks are recorded");
@@ -195,6 +196,7 @@ int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
         .is_taking_startup = !c->no_startup,
         .is_taking_running = !c->no_running,
         .min_anon_bytes = (uint64_t)c->min_anonymous_memory_kb * 1024,
+        .skipped = { (const char *const *)c->skip_symbol_prefix, c->n_skip_symbol_prefix },
         .duration_ns = config->duration_ms * NS_PER_MS,
     };
     if (c->no_startup && c->no_running) {

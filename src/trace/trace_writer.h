@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/skipped_files.h"
 #include "trace/snapshot.h"
 #include "util/buf.h"
 
@@ -52,6 +53,7 @@ struct hs_trace_writer_config {
     /* Of a trace that another writer began and could not end: this one appends to it, and a process that is in
      * both parts is one for readers. */
     struct hs_trace_place continued;
+    struct hs_skipped_files skipped; /* the caller's for as long as there is a writer */
     /* NULL: the system's. Tests give their own, so that the same input makes the same file. */
     void (*read_clocks)(void *ctx, struct hs_trace_clocks *ret_clocks);
     void *clocks_ctx;

@@ -257,10 +257,18 @@ static int intern_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, ui
     return 0;
 }
 
-int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
-                   bool is_jit, uint32_t *ret_iid)
+static int intern_function(struct hs_trace_writer *writer, const char *name, uint32_t *ret_iid)
 {
-    return intern_frame(writer, mapping_iid, 0, rel_pc, is_jit, ret_iid);
+    return intern_string(writer, &writer->functions, &writer->batch->functions, name, strlen(name),
+                         true, ret_iid);
+}
+
+int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
+                   bool is_jit, const char *name, uint32_t *ret_iid)
+{
+    uint32_t function_iid = 0;
+    int err = name ? intern_function(writer, name, &function_iid) : 0;
+    return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, rel_pc, is_jit, ret_iid);
 }
 
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
@@ -270,8 +278,7 @@ int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *
     uint32_t mapping_iid = 0, function_iid = 0;
     int err = hs_batch_mapping(writer, &mapping, &mapping_iid);
     if (err == 0) {
-        err = intern_string(writer, &writer->functions, &writer->batch->functions, name,
-                            strlen(name), true, &function_iid);
+        err = intern_function(writer, name, &function_iid);
     }
     return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, 0, false, ret_iid);
 }

@@ -77,8 +77,10 @@ static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *
                                 &dump->frame_iids[i]);
         } else if (frame->module_id < snap->module_count) {
             const struct hs_snap_module *module = &snap->modules[frame->module_id];
+            bool is_skipped = hs_is_skipped_file(&writer->config.skipped, module->path);
             err = hs_batch_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc,
-                                 module->kind == HS_MODULE_ANON, &dump->frame_iids[i]);
+                                 module->kind == HS_MODULE_ANON,
+                                 is_skipped ? HS_SKIPPED_NAME : NULL, &dump->frame_iids[i]);
         } else {
             err = 0;
         }

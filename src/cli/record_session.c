@@ -1,0 +1,276 @@
+/*
+ * A session of the daemon for as long as `record` runs: see record_session.h.
+ */
+#include "cli/record_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/ask_daemon.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/places.h"
+#include "cli/session_ask.h"
+#include "ctl/ctl.pb-c.h"
+#include "session/hub.h"
+
+/* A daemon that was killed is started again by whoever looks after it, within so long. */
+#define RETRIES  50
+#define RETRY_MS 200
+
+struct waiting {
+    char session[HS_SESSION_NAME_MAX + 1];
+    int signal_fd;
+    int sock; /* on which the end is told; -1: none */
+    bool is_stopping;
+    bool is_left; /* a second signal: the daemon does the rest alone */
+};
+
+static int take_settings(const struct hs_record_session *record,
+                         struct hs_session_settings *settings)
+{
+    const struct hs_trace_wishes *w = record->wishes;
+    int r = 0;
+    *settings = (struct hs_session_settings){
+        .is_all = w->is_all,
+        .min_anon_bytes = w->min_anon_bytes,
+        .interval_bytes = w->interval_bytes,
+        .is_taking_startup = w->is_taking_startup,
+        .is_taking_running = w->is_taking_running,
+        .is_symbolizing = record->is_symbolizing,
+        .dumps = w->dumps,
+        .duration_ns = w->duration_ns,
+        .limits = w->limits,
+        .sources = record->sources ? *record->sources : hs_sources_default(),
+    };
+    for (size_t i = 0; r == 0 && i < w->pid_count; i++) {
+        r = hs_session_settings_add_pid(settings, (pid_t)w->pids[i]);
+    }
+    for (size_t i = 0; r == 0 && i < w->name_count; i++) {
+        r = hs_session_settings_add_name(settings, w->names[i]);
+    }
+    for (size_t i = 0; r == 0 && i < w->skipped.count; i++) {
+        r = hs_session_settings_add_skipped(settings, w->skipped.prefixes[i]);
+    }
+    if (r < 0) {
+        hs_message("cannot begin: %s", r == -E2BIG ? "too many processes" : strerror(-r));
+    }
+    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
+}
+
+static int open_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < HS_COUNT_OF(signals); i++) {
+        sigaddset(&set, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* --- it begins --------------------------------------------------------------------------------------- */
+
+/* Whoever was asked for by pid and cannot be had; of the others the trace tells. */
+static void say_refused(const Hs__Ctl__Started *started)
+{
+    for (size_t i = 0; i < started->n_verdicts; i++) {
+        const Hs__Ctl__Verdict *it = started->verdicts[i];
+        if (!it->is_named || it->answer == HS_HUB_RECORDED || it->answer == HS_HUB_ATTACHING) {
+            continue;
+        }
+        if (it->answer == HS_HUB_GONE) {
+            hs_message("there is no process %u", it->pid);
+        } else if (it->answer == HS_HUB_REJECTED) {
+            hs_message("process %u is not recorded: another session has it%s%s", it->pid,
+                       it->holder ? ", " : "", it->holder ? it->holder : "");
+        } else {
+            hs_message("process %u is not recorded: %s", it->pid,
+                       it->why ? it->why : "it may not be");
+        }
+    }
+}
+
+static int begin(const struct hs_record_session *record, struct waiting *waiting)
+{
+    struct hs_session_settings settings;
+    struct hs_ctl_message answer = { 0 };
+    struct hs_session_ask ask = { .settings = &settings, .file.fd = -1, .folder_fd = -1 };
+    int status = take_settings(record, &settings);
+    snprintf(waiting->session, sizeof(waiting->session), "record.%d", (int)getpid());
+    ask.name = waiting->session;
+    if (status == HS_EXIT_STATUS_DONE) {
+        status = hs_session_ask_open(&ask, record->path);
+    }
+    if (status == HS_EXIT_STATUS_DONE) {
+        int r = hs_outfile_write(&ask.file, record->head, record->head_bytes);
+        if (r < 0) {
+            hs_message("cannot write %s: %s", record->path, strerror(-r));
+            status = HS_EXIT_STATUS_FAILED;
+        } else {
+            status = hs_session_ask_send(&ask, &answer);
+        }
+    }
+    hs_session_ask_close(&ask);
+    hs_session_settings_deinit(&settings);
+    ProtobufCMessage *body = status == HS_EXIT_STATUS_DONE
+                                 ? hs_ctl_unpack(&answer, &hs__ctl__started__descriptor)
+                                 : NULL;
+    if (body) {
+        say_refused((const Hs__Ctl__Started *)(const void *)body);
+        protobuf_c_message_free_unpacked(body, NULL);
+    }
+    hs_ctl_message_deinit(&answer);
+    return status;
+}
+
+/* --- it lasts ---------------------------------------------------------------------------------------- */
+
+/* Asks for the end, or only to be told of it. */
+static int ask_for_end(struct waiting *waiting, bool is_only_waiting)
+{
+    char path[HS_CTL_PATH_MAX + 1];
+    Hs__Ctl__Stop request = HS__CTL__STOP__INIT;
+    int sock = hs_ask_find_daemon(path);
+    int r = sock < 0 ? sock : 0;
+    request.session = waiting->session;
+    request.has_is_only_waiting = true;
+    request.is_only_waiting = is_only_waiting;
+    if (r == 0) {
+        r = hs_ctl_send(sock, HS_CTL_STOP, &request.base, NULL, 0);
+    }
+    if (waiting->sock >= 0) {
+        close(waiting->sock);
+    }
+    waiting->sock = r == 0 ? sock : -1;
+    if (r < 0 && sock >= 0) {
+        close(sock);
+    }
+    return r;
+}
+
+static void ask_for_dump(const struct waiting *waiting)
+{
+    Hs__Ctl__Dump request = HS__CTL__DUMP__INIT;
+    struct hs_ctl_message answer = { 0 };
+    request.session = (char *)(uintptr_t)waiting->session;
+    if (hs_ask_daemon(HS_CTL_DUMP, &request.base, NULL, 0, HS_ASK_SOON, &answer) ==
+        HS_EXIT_STATUS_DONE) {
+        hs_ctl_message_deinit(&answer);
+    }
+}
+
+static void take_signals(struct waiting *waiting)
+{
+    struct signalfd_siginfo info;
+    while (read(waiting->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGUSR1) {
+            ask_for_dump(waiting);
+        } else if (waiting->is_stopping) {
+            waiting->is_left = true;
+        } else {
+            waiting->is_stopping = true;
+            ask_for_end(waiting, false);
+        }
+    }
+}
+
+static int look_for_daemon(struct waiting *waiting)
+{
+    int r = -ECONNRESET;
+    for (unsigned i = 0; i < RETRIES && r < 0 && !waiting->is_left; i++) {
+        struct pollfd fd = { .fd = waiting->signal_fd, .events = POLLIN };
+        r = ask_for_end(waiting, !waiting->is_stopping);
+        if (r < 0 && poll(&fd, 1, RETRY_MS) > 0) {
+            take_signals(waiting);
+        }
+    }
+    return r;
+}
+
+/* Until the daemon says what became of it. */
+static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answer)
+{
+    int r = look_for_daemon(waiting);
+    while (r == 0 && !waiting->is_left) {
+        struct pollfd fds[] = { { .fd = waiting->sock, .events = POLLIN },
+                                { .fd = waiting->signal_fd, .events = POLLIN } };
+        if (poll(fds, HS_COUNT_OF(fds), -1) < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (fds[1].revents) {
+            take_signals(waiting);
+            r = waiting->sock < 0 ? look_for_daemon(waiting) : 0;
+        } else if (fds[0].revents) {
+            r = hs_ctl_receive(waiting->sock, false, ret_answer);
+            if (r == 0) {
+                return 0;
+            }
+            r = r == -ECONNRESET ? look_for_daemon(waiting) : r == -EAGAIN ? 0 : r;
+        }
+    }
+    return r < 0 ? r : -EINTR;
+}
+
+/* --- it ends ------------------------------------------------------------------------------------------- */
+
+static int say_stopped(const Hs__Ctl__Stopped *stopped)
+{
+    if (stopped->error) {
+        hs_message("nothing was recorded: %s", stopped->error);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (stopped->note && stopped->process_count > 0) {
+        hs_message("%s", stopped->note);
+    }
+    return HS_EXIT_STATUS_DONE;
+}
+
+static int end(struct waiting *waiting)
+{
+    struct hs_ctl_message answer = { 0 };
+    int r = wait_for_end(waiting, &answer);
+    if (waiting->sock >= 0) {
+        close(waiting->sock);
+    }
+    if (r == -EINTR) {
+        hs_message("interrupted: the daemon writes the trace, and no other files are made of it");
+        return HS_EXIT_STATUS_FAILED;
+    }
+    if (r == -ECONNRESET || r == -ECONNREFUSED || r == -ENOENT || r == -EHOSTDOWN) {
+        hs_message("the daemon is gone; what it recorded is kept for the next one\n"
+                   "Start it again, and end the session: heapscope stop %s",
+                   waiting->session);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    int status = hs_ask_take(r, HS_CTL_STOP, &answer, "the daemon", &answer);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    ProtobufCMessage *body = hs_ctl_unpack(&answer, &hs__ctl__stopped__descriptor);
+    status = HS_EXIT_STATUS_FAILED;
+    if (body) {
+        status = say_stopped((const Hs__Ctl__Stopped *)(const void *)body);
+        protobuf_c_message_free_unpacked(body, NULL);
+    }
+    hs_ctl_message_deinit(&answer);
+    return status;
+}
+
+int hs_record_session_run(const struct hs_record_session *record)
+{
+    struct waiting waiting = { .signal_fd = open_signals(), .sock = -1 };
+    int status = begin(record, &waiting);
+    if (status == HS_EXIT_STATUS_DONE) {
+        record->on_active();
+        status = end(&waiting);
+    }
+    close(waiting.signal_fd);
+    return status;
+}

@@ -1,0 +1,164 @@
+/*
+ * Who is new in /proc: see newcomers.h.
+ */
+#include "session/newcomers.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+#include "util/intern.h"
+#include "util/proc.h"
+
+/* One process, as it was last seen. */
+struct known {
+    pid_t pid;
+    uint32_t round;     /* the last look at which it was there */
+    uint64_t looked;    /* hash of when it began, and of the program it executes; 0: it has none */
+    uint64_t seen_ns;   /* first */
+    bool is_to_be_told; /* it has become what it is since the look before */
+};
+
+struct hs_newcomers {
+    struct known *items; /* by pid */
+    size_t count, capacity;
+    uint32_t round;
+    uint64_t next_ns, old_ns;
+    hs_newcomer_fn *say; /* NULL: whoever there is, is not new */
+    void *ctx;
+};
+
+/* What executing another program changes, and a new title does not: where its stack begins is drawn by lot. */
+static uint64_t look_at(pid_t pid)
+{
+    struct hs_proc_stat stat;
+    if (hs_proc_read_stat(pid, &stat) < 0 || stat.is_kernel_thread || stat.state == 'Z') {
+        return 0;
+    }
+    struct hs_intern_key key = hs_intern_mix((struct hs_intern_key){ 0 }, stat.start_ticks);
+    if (stat.stack_start_va == 0) {
+        key = hs_intern_mix(key, hs_intern_hash(stat.comm, strlen(stat.comm)).lo);
+    }
+    return hs_intern_mix(key, stat.stack_start_va).lo | 1;
+}
+
+/* Where it is, or would be. */
+static size_t find(const struct hs_newcomers *newcomers, pid_t pid)
+{
+    size_t first = 0, end = newcomers->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (newcomers->items[middle].pid < pid) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return first;
+}
+
+static struct known *put(struct hs_newcomers *newcomers, pid_t pid, uint64_t now_ns)
+{
+    size_t i = find(newcomers, pid);
+    if (i < newcomers->count && newcomers->items[i].pid == pid) {
+        return &newcomers->items[i];
+    }
+    if (hs_array_reserve(&newcomers->items, &newcomers->capacity, newcomers->count + 1,
+                         sizeof(newcomers->items[0])) < 0) {
+        return NULL;
+    }
+    struct known *it = &newcomers->items[i];
+    memmove(it + 1, it, (newcomers->count - i) * sizeof(*it));
+    newcomers->count++;
+    *it = (struct known){ .pid = pid, .seen_ns = now_ns };
+    return it;
+}
+
+static void meet(struct hs_newcomers *newcomers, pid_t pid, uint64_t now_ns)
+{
+    struct known *it = put(newcomers, pid, now_ns);
+    if (!it) {
+        return;
+    }
+    it->round = newcomers->round;
+    bool is_young = now_ns - it->seen_ns < HS_NEWCOMERS_YOUNG_NS;
+    if (!is_young && !it->is_to_be_told && now_ns < newcomers->old_ns) {
+        return;
+    }
+    uint64_t looked = look_at(pid);
+    bool is_changed = looked != it->looked;
+    it->looked = looked;
+    if (!newcomers->say) {
+        it->seen_ns = 0; /* it runs already: nobody knows for how long */
+    } else if (is_changed) {
+        it->is_to_be_told = looked != 0;
+    } else if (it->is_to_be_told) {
+        it->is_to_be_told = false;
+        newcomers->say(newcomers->ctx, pid);
+    }
+}
+
+static void forget_gone(struct hs_newcomers *newcomers)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < newcomers->count; i++) {
+        if (newcomers->items[i].round == newcomers->round) {
+            newcomers->items[kept++] = newcomers->items[i];
+        }
+    }
+    newcomers->count = kept;
+}
+
+static void look(struct hs_newcomers *newcomers, uint64_t now_ns)
+{
+    DIR *proc = opendir("/proc");
+    newcomers->round++;
+    const struct dirent *entry;
+    while (proc && (entry = readdir(proc)) != NULL) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+        if (pid > 0 && pid <= INT32_MAX && *end == '\0') {
+            meet(newcomers, (pid_t)pid, now_ns);
+        }
+    }
+    if (proc) {
+        closedir(proc);
+        forget_gone(newcomers);
+    }
+    if (now_ns >= newcomers->old_ns) {
+        newcomers->old_ns = now_ns + HS_NEWCOMERS_OLD_NS;
+    }
+}
+
+struct hs_newcomers *hs_newcomers_new(uint64_t now_ns)
+{
+    struct hs_newcomers *newcomers = calloc(1, sizeof(*newcomers));
+    if (newcomers) {
+        look(newcomers, now_ns);
+        newcomers->next_ns = now_ns + HS_NEWCOMERS_LOOK_NS;
+    }
+    return newcomers;
+}
+
+struct hs_newcomers *hs_newcomers_free(struct hs_newcomers *newcomers)
+{
+    if (newcomers) {
+        free(newcomers->items);
+        free(newcomers);
+    }
+    return NULL;
+}
+
+uint64_t hs_newcomers_look(struct hs_newcomers *newcomers, uint64_t now_ns, hs_newcomer_fn *say,
+                           void *ctx)
+{
+    if (now_ns >= newcomers->next_ns) {
+        newcomers->say = say;
+        newcomers->ctx = ctx;
+        look(newcomers, now_ns);
+        newcomers->next_ns = now_ns + HS_NEWCOMERS_LOOK_NS;
+    }
+    return newcomers->next_ns;
+}

@@ -1,0 +1,37 @@
+/*
+ * Newcomers: processes that were not there before, or that execute another program since.
+ *
+ * The kernel tells of such only those with rights over the whole machine, so /proc is looked at, again and again. To
+ * list it costs little; what is read of each process is read of young ones at every look, of all others rarely: a program
+ * that is started is a young process that executes something, nearly always.
+ *
+ *     struct hs_newcomers *newcomers = hs_newcomers_new(now);       those that run already are not new
+ *     until = hs_newcomers_look(newcomers, now, on_newcomer, ctx);  when to come back
+ *
+ * Who is found is told at the look after that in which it was first seen as it is. So whoever is gone after some
+ * hundredths of a second is not told of at all, and the loader of who is told of has done its work.
+ *
+ * Threads   one; never waits.
+ * Fails     NULL: no memory. What cannot be read is looked at again.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Between two looks. */
+#define HS_NEWCOMERS_LOOK_NS UINT64_C(40000000)
+/* A process is young for so long; */
+#define HS_NEWCOMERS_YOUNG_NS UINT64_C(2000000000)
+/* and older ones are looked at so often. */
+#define HS_NEWCOMERS_OLD_NS UINT64_C(1000000000)
+
+struct hs_newcomers;
+typedef void hs_newcomer_fn(void *ctx, pid_t pid);
+
+struct hs_newcomers *hs_newcomers_new(uint64_t now_ns);
+/* NULL is fine. Returns NULL. */
+struct hs_newcomers *hs_newcomers_free(struct hs_newcomers *newcomers);
+
+uint64_t hs_newcomers_look(struct hs_newcomers *newcomers, uint64_t now_ns, hs_newcomer_fn *say,
+                           void *ctx);
