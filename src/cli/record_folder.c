@@ -160,9 +160,10 @@ static int write_symbols(const char *raw, const char *symbols, char *roots_text)
     const struct hs_symbol_request *requests;
     struct hs_symbol_table *tables = NULL;
     const char *roots[ROOTS_MAX];
+    const char *mode = getenv("PERFETTO_SYMBOLIZER_MODE");
     const struct hs_symbol_options options = { .search_paths = roots,
-                                               .search_path_count =
-                                                   split_roots(roots_text, roots) };
+                                               .search_path_count = split_roots(roots_text, roots),
+                                               .is_indexing = !mode || strcmp(mode, "find") != 0 };
     size_t count = 0;
     int r = hs_profile_load(raw, &profile, NULL);
     if (r == 0) {

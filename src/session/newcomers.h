@@ -1,9 +1,10 @@
 /*
  * Newcomers: processes that were not there before, or that execute another program since.
  *
- * The kernel tells of such only those with rights over the whole machine, so /proc is looked at, again and again. To
- * list it costs little; what is read of each process is read of young ones at every look, of all others rarely: a program
- * that is started is a young process that executes something, nearly always.
+ * The kernel tells of such only those with rights over the whole machine, so /proc is looked at, again and again. It
+ * is listed when a process id has been given out since, which /proc/loadavg tells, and rarely otherwise. What is read of
+ * a process is read of young ones at every look, of all others rarely: a program that is started is a young process that
+ * executes something, nearly always.
  *
  *     struct hs_newcomers *newcomers = hs_newcomers_new(now);       those that run already are not new
  *     until = hs_newcomers_look(newcomers, now, on_newcomer, ctx);  when to come back

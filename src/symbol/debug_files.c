@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "symbol/folder_index.h"
 
 #define SYSTEM_ROOT        "/usr/lib/debug"
 #define DELETED_SUFFIX     " (deleted)"
@@ -185,10 +186,23 @@ static void look_by_path(struct search *search)
     }
 }
 
+static void look_in_index(struct search *search)
+{
+    const struct hs_symbol_options *options = search->options;
+    const char *path = options && options->is_indexing
+                           ? hs_folder_index_find(options->search_paths, options->search_path_count,
+                                                  search->wanted_id, search->wanted_id_bytes)
+                           : NULL;
+    if (path) {
+        try_path(search, PROOF_NONE, 0, "%s", path);
+    }
+}
+
 static void (*const places[])(struct search *search) = {
     look_by_build_id,
     look_by_debuglink,
     look_by_path,
+    look_in_index,
 };
 
 /* The module itself. A deleted one may have been replaced by anything: only a build id tells. */

@@ -8,6 +8,7 @@
  *   3. the name in .gnu_debuglink: beside the module, in .debug/ beside it, below each ROOT
  *   4. ROOT/path/of/module.debug and ROOT/path/of/module
  *   5. ROOT/module.debug and ROOT/module, for given folders
+ *   6. whatever below a given folder has the build id, if that is asked for
  *
  * A candidate counts only when its build id is the wanted one: the recorded, else the module's own.
  * Without either, a debug link is checked by its checksum, and what lies in a given folder is

@@ -79,6 +79,26 @@ def test_symbols(dist, tmp_path):
     assert symbols and both == raw + symbols
 
 
+def test_symbols_of_a_stripped_program(dist, tmp_path):
+    """By build id, wherever below the folders; by path and name only where that is asked for."""
+    source = tmp_path / "p.c"
+    source.write_text("#include <stdlib.h>\nvoid *volatile p;\n__attribute__((noinline)) static void hidden_one(void) "
+                      "{ p = malloc(100000); }\nint main(void) { hidden_one(); return 0; }\n")
+    program, debug = tmp_path / "p", tmp_path / "a" / "b" / "odd name"
+    debug.parent.mkdir(parents=True)
+    subprocess.run(["gcc", "-g", "-Wl,--build-id", "-o", program, source], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    (tmp_path / "a" / "circle").symlink_to(tmp_path / "a")
+    for mode, is_named in ((None, True), ("index", True), ("find", False)):
+        out = tmp_path / f"out-{mode}"
+        out.mkdir()
+        env = clean_env(PERFETTO_BINARY_PATH=tmp_path / "a", **({"PERFETTO_SYMBOLIZER_MODE": mode} if mode else {}))
+        done = record(dist, "-i", "1", "-o", out, "--", program, env=env)
+        assert done.returncode == 0, done.stderr
+        assert (b"hidden_one" in (out / "symbols").read_bytes()) == is_named, mode
+
+
 def test_refused(dist, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
