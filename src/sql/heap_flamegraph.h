@@ -15,8 +15,7 @@
 
 #include <sqlite3.h>
 
-#include "util/buf.h"
-#include "util/intern.h"
+#include "sql/stack_forest.h"
 
 enum hs_heap_value {
     HS_HEAP_COUNT,
@@ -26,11 +25,9 @@ enum hs_heap_value {
     HS_HEAP_VALUE_N,
 };
 
-#define HS_HEAP_NO_TEXT UINT32_MAX
-
 struct hs_heap_node {
     uint32_t parent, depth;               /* UINT32_MAX at roots */
-    uint32_t name, map_name, source_file; /* texts; source_file may be HS_HEAP_NO_TEXT */
+    uint32_t name, map_name, source_file; /* texts of the forest's frames, or HS_STACK_NO_TEXT */
     int64_t line_number;                  /* 0: none, or different ones */
     bool has_several_sources, is_focused, is_shown;
     int64_t self[HS_HEAP_VALUE_N], cumulative[HS_HEAP_VALUE_N];
@@ -39,15 +36,10 @@ struct hs_heap_node {
 struct hs_heap_flamegraph {
     struct hs_heap_node *nodes;
     uint32_t node_count;
-    size_t node_capacity;
-    struct hs_intern keys, texts;
-    struct hs_buf text_bytes;
-    size_t *text_offs;
-    size_t text_capacity;
 };
 
 /* focus: NULL, or what names must contain, in any case. */
-int hs_heap_flamegraph_make(sqlite3 *db, int64_t ts, int64_t upid, const char *focus,
-                            struct hs_heap_flamegraph **ret_graph, char **ret_error);
+int hs_heap_flamegraph_make(sqlite3 *db, struct hs_stack_forest *forest, int64_t ts, int64_t upid,
+                            const char *focus, struct hs_heap_flamegraph **ret_graph,
+                            char **ret_error);
 struct hs_heap_flamegraph *hs_heap_flamegraph_free(struct hs_heap_flamegraph *graph);
-const char *hs_heap_flamegraph_text(const struct hs_heap_flamegraph *graph, uint32_t text);

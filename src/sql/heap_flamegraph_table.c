@@ -50,12 +50,12 @@ struct cursor {
 struct table {
     sqlite3_vtab base;
     sqlite3 *db;
+    struct hs_stack_forest *forest; /* of the session: it has the texts */
 };
 
 static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *const *args,
                          sqlite3_vtab **ret_table, char **ret_error)
 {
-    (void)aux;
     (void)arg_count;
     (void)args;
     (void)ret_error;
@@ -66,6 +66,7 @@ static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *cons
     }
     memset(table, 0, sizeof(*table));
     table->db = db;
+    table->forest = aux;
     sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
     *ret_table = &table->base;
     return SQLITE_OK;
@@ -189,7 +190,8 @@ static int table_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_te
     cursor->ts = sqlite3_value_int64(all[ARGUMENT_TS]);
     sqlite3_free(base->pVtab->zErrMsg);
     base->pVtab->zErrMsg = NULL;
-    return hs_heap_flamegraph_make(((struct table *)base->pVtab)->db, cursor->ts,
+    const struct table *table = (const struct table *)base->pVtab;
+    return hs_heap_flamegraph_make(table->db, table->forest, cursor->ts,
                                    sqlite3_value_int64(all[ARGUMENT_UPID]), focus, &cursor->graph,
                                    &base->pVtab->zErrMsg);
 }
@@ -210,11 +212,12 @@ static int table_next(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-static void result_text(sqlite3_context *context, const struct hs_heap_flamegraph *graph,
-                        uint32_t text)
+static void result_text(sqlite3_context *context, const struct hs_stack_frames *frames,
+                        uint32_t text, const char *otherwise)
 {
-    if (text != HS_HEAP_NO_TEXT) {
-        sqlite3_result_text(context, hs_heap_flamegraph_text(graph, text), -1, SQLITE_TRANSIENT);
+    const char *found = hs_stack_frames_text(frames, text);
+    if (found || otherwise) {
+        sqlite3_result_text(context, found ? found : otherwise, -1, SQLITE_STATIC);
     }
 }
 
@@ -222,6 +225,7 @@ static int table_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
 {
     const struct cursor *cursor = (struct cursor *)base;
     const struct hs_heap_node *node = &cursor->graph->nodes[cursor->node];
+    const struct hs_stack_frames *frames = &((const struct table *)base->pVtab)->forest->frames;
     if (column >= COLUMN_VALUES && column < COLUMN_PARENT_ID) {
         int value = (column - COLUMN_VALUES) / 2;
         sqlite3_result_int64(context, (column - COLUMN_VALUES) % 2 == 0 ? node->self[value]
@@ -233,15 +237,15 @@ static int table_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     } else if (column == COLUMN_DEPTH) {
         sqlite3_result_int64(context, node->depth);
     } else if (column == COLUMN_NAME) {
-        result_text(context, cursor->graph, node->name);
+        result_text(context, frames, node->name, "");
     } else if (column == COLUMN_MAP_NAME) {
-        result_text(context, cursor->graph, node->map_name);
+        result_text(context, frames, node->map_name, "");
     } else if (column == COLUMN_PARENT_ID && node->parent != UINT32_MAX) {
         sqlite3_result_int64(context, node->parent);
     } else if (column == COLUMN_SOURCE_FILE && !node->has_several_sources) {
-        result_text(context, cursor->graph, node->source_file);
+        result_text(context, frames, node->source_file, NULL);
     } else if (column == COLUMN_LINE_NUMBER && !node->has_several_sources &&
-               node->source_file != HS_HEAP_NO_TEXT) {
+               node->source_file != HS_STACK_NO_TEXT) {
         sqlite3_result_int64(context, node->line_number);
     }
     return SQLITE_OK;
@@ -266,7 +270,7 @@ static const sqlite3_module heap_flamegraph_module = {
     .xRowid = table_row_id,
 };
 
-int hs_sql_register_profile_flamegraph(sqlite3 *db)
+int hs_sql_register_profile_flamegraph(sqlite3 *db, struct hs_stack_forest *forest)
 {
-    return sqlite3_create_module(db, "experimental_flamegraph", &heap_flamegraph_module, NULL);
+    return sqlite3_create_module(db, "experimental_flamegraph", &heap_flamegraph_module, forest);
 }

@@ -15,6 +15,9 @@
 #define PLAN_ALL   0
 #define PLAN_ORDER (-1)
 
+/* Each row of a chain lies somewhere else. */
+#define LOOKUP_COST(row_count) (4 + 2 * (row_count))
+
 struct table {
     sqlite3_vtab base;
     struct hs_sql_store *store;
@@ -133,8 +136,7 @@ static void plan_lookup(sqlite3_index_info *info, const struct hs_rows *rows, in
         info->estimatedRows = 1;
         info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     } else {
-        /* Each row of a chain lies somewhere else. */
-        info->estimatedCost = 4 + 2 * row_count;
+        info->estimatedCost = LOOKUP_COST(row_count);
     }
 }
 
@@ -210,7 +212,11 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
                              rows->columns[info->aOrderBy[0].iColumn].type == HS_ROWS_NUMBER);
     double row_count = 0;
     int best = choose(info, rows, &row_count);
-    if (best < 0) {
+    /* What most rows have is found quicker by looking at them all. */
+    bool is_rare =
+        best >= 0 && (rows->columns[info->aConstraint[best].iColumn].type == HS_ROWS_NUMBER ||
+                      LOOKUP_COST(row_count) < rows->count);
+    if (!is_rare) {
         return plan_scan(info, rows);
     }
     plan_lookup(info, rows, best, row_count);
