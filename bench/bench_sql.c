@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 {
     int run_count = 1, option;
     while ((option = getopt(argc, argv, "n:")) == 'n') {
-        run_count = atoi(optarg);
+        run_count = (int)strtol(optarg, NULL, 10);
     }
     if (option != -1 || optind >= argc || run_count < 1) {
         fprintf(stderr, "usage: bench_sql [-n RUNS] FILE [SQL...]\n");

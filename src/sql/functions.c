@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "sql/dump_sums.h"
 #include "sql/pattern.h"
 #include "sql/session_state.h"
 #include "sql/stack_sums.h"
+#include "sql/stack_used.h"
 #include "symbol/demangle.h"
 
 static void demangle(sqlite3_context *context, int arg_count, sqlite3_value **args)
@@ -188,5 +190,7 @@ int hs_sql_register_functions(struct hs_sql *sql)
     code = code ? code : hs_sql_register_flamegraph(sql->db);
     code = code ? code : hs_stack_forest_register(sql->db, &sql->forest);
     code = code ? code : hs_stack_sums_register(sql->db, &sql->forest);
+    code = code ? code : hs_stack_used_register(sql->db, &sql->forest);
+    code = code ? code : hs_dump_sums_register(sql->db);
     return code ? code : register_walks(sql) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }

@@ -50,7 +50,7 @@ static int add_site(struct reading *reading, sqlite3_stmt *stmt)
     if (n >= HS_FLAMEGRAPH_NODES_MAX ||
         hs_array_reserve(&reading->parent_ids, &reading->parent_capacity, n, sizeof(int64_t)) < 0 ||
         hs_array_reserve(&sites->frame_ids, &sites->frame_capacity, n, sizeof(int64_t)) < 0 ||
-        hs_id_map_put(&sites->ids, id, &site, &is_new) < 0) {
+        !reading->parent_ids || hs_id_map_put(&sites->ids, id, &site, &is_new) < 0) {
         return SQLITE_NOMEM;
     }
     if (!is_new) {
@@ -86,7 +86,7 @@ static int find_parents(struct reading *reading, bool *ret_is_ordered)
     if (!sites->parents) {
         return SQLITE_NOMEM;
     }
-    for (uint32_t site = 0; site < sites->ids.count; site++) {
+    for (uint32_t site = 0; reading->parent_ids && site < sites->ids.count; site++) {
         int64_t parent_id = reading->parent_ids[site];
         sites->parents[site] = HS_STACK_NONE;
         if (parent_id != INT64_MIN &&

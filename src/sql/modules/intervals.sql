@@ -1,29 +1,14 @@
 -- What each dump of each heap covers. A dump without a start begins 1 ns after the one before it of the same heap.
+DROP TABLE IF EXISTS _heap_profile_dump_sums;
+CREATE VIRTUAL TABLE _heap_profile_dump_sums USING __heapscope_dump_sums;
+
+-- Retained: what was held of the heap after this dump.
 CREATE OR REPLACE PERFETTO TABLE _heap_profile_by_dump AS
-WITH
-  _net AS (
-    SELECT upid, heap_name, ts, callsite_id, SUM(size) AS size, SUM(count) AS count,
-      SUM(MAX(size, 0)) AS allocated
-    FROM heap_profile_allocation
-    GROUP BY upid, heap_name, ts, callsite_id
-  ),
-  _so_far AS (
-    SELECT *, SUM(size) OVER _site AS size_so_far, SUM(count) OVER _site AS count_so_far
-    FROM _net
-    WINDOW _site AS (PARTITION BY upid, heap_name, callsite_id ORDER BY ts)
-  ),
-  _held AS (
-    SELECT *, CASE WHEN count_so_far > 0 THEN size_so_far ELSE 0 END AS held FROM _so_far
-  ),
-  _change AS (
-    SELECT *, held - COALESCE(LAG(held) OVER (
-      PARTITION BY upid, heap_name, callsite_id ORDER BY ts), 0) AS held_change
-    FROM _held
-  )
-SELECT upid, heap_name, ts, SUM(allocated) AS allocated, SUM(size) AS delta,
-  SUM(held_change) AS held_change
-FROM _change
-GROUP BY upid, heap_name, ts;
+SELECT upid, heap_name, ts, allocated, delta,
+  SUM(held_change) OVER (PARTITION BY upid, heap_name ORDER BY ts) AS retained
+FROM _heap_profile_dump_sums;
+
+DROP TABLE _heap_profile_dump_sums;
 
 CREATE OR REPLACE PERFETTO INDEX _heap_profile_by_dump_index
 ON _heap_profile_by_dump(upid, heap_name, ts);
@@ -42,8 +27,9 @@ WITH
   )
 SELECT d.id AS id, d.upid AS upid, d.heap_name AS heap_name, d.ts AS ts, d.ts_end - d.ts AS dur,
   COALESCE((
-    SELECT SUM(r.held_change) FROM _heap_profile_by_dump r
+    SELECT r.retained FROM _heap_profile_by_dump r
     WHERE r.upid = d.upid AND r.heap_name = COALESCE(d.heap_name, 'unknown') AND r.ts <= d.ts_end
+    ORDER BY r.ts DESC LIMIT 1
   ), 0) AS retained,
   COALESCE(a.allocated, 0) AS allocated,
   COALESCE(a.delta, 0) AS delta

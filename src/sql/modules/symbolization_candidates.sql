@@ -1,21 +1,17 @@
 -- Frames that have no names yet and could get some: their module is known by its build id.
+DROP TABLE IF EXISTS _stacks_used_frames;
+CREATE VIRTUAL TABLE _stacks_used_frames USING __heapscope_used_frames;
+
 CREATE OR REPLACE PERFETTO TABLE _stacks_symbolization_candidates AS
-WITH RECURSIVE
-  _used(upid, callsite_id) AS (
-    SELECT upid, callsite_id FROM heap_profile_allocation
-    UNION
-    SELECT u.upid, c.parent_id
-    FROM _used u JOIN stack_profile_callsite c ON c.id = u.callsite_id
-    WHERE c.parent_id IS NOT NULL
-  )
 SELECT DISTINCT u.upid AS upid, m.name AS module, m.build_id AS build_id, f.rel_pc AS rel_pc,
   CASE WHEN LENGTH(m.build_id) >= 32 THEN UPPER(
     SUBSTR(m.build_id, 7, 2) || SUBSTR(m.build_id, 5, 2) || SUBSTR(m.build_id, 3, 2) ||
     SUBSTR(m.build_id, 1, 2) || SUBSTR(m.build_id, 11, 2) || SUBSTR(m.build_id, 9, 2) ||
     SUBSTR(m.build_id, 15, 2) || SUBSTR(m.build_id, 13, 2) || SUBSTR(m.build_id, 17, 16)
   ) || '0' END AS breakpad_module_id
-FROM _used u
-JOIN stack_profile_callsite c ON c.id = u.callsite_id
-JOIN stack_profile_frame f ON f.id = c.frame_id
+FROM _stacks_used_frames u
+JOIN stack_profile_frame f ON f.id = u.frame_id
 JOIN stack_profile_mapping m ON m.id = f.mapping
 WHERE f.symbol_set_id IS NULL AND m.build_id != '';
+
+DROP TABLE _stacks_used_frames;
