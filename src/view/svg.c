@@ -16,6 +16,7 @@
 #include "util/cxx_name.h"
 #include "util/human.h"
 #include "util/utf8.h"
+#include "util/xml.h"
 #include "view/figure.h"
 #include "view/svg_boxes.h"
 
@@ -54,29 +55,6 @@ struct svg {
     uint32_t ranked_count;
     struct hs_buf *buf;
 };
-
-static void write_escaped(struct hs_buf *buf, const char *text, size_t bytes)
-{
-    struct hs_buf clean = HS_BUF_INIT;
-    hs_utf8_write(&clean, text, bytes);
-    const char *data = hs_buf_text(&clean);
-    for (size_t at = 0; at < clean.bytes;) {
-        size_t plain = strcspn(data + at, "&<>\"'");
-        plain = plain > clean.bytes - at ? clean.bytes - at : plain;
-        hs_buf_add(buf, data + at, plain);
-        at += plain;
-        if (at < clean.bytes) {
-            char c = data[at++];
-            hs_buf_str(buf, c == '&'   ? "&amp;"
-                            : c == '<' ? "&lt;"
-                            : c == '>' ? "&gt;"
-                            : c == '"' ? "&quot;"
-                                       : "&#39;");
-        }
-    }
-    buf->err = buf->err ? buf->err : clean.err;
-    hs_buf_deinit(&clean);
-}
 
 struct module_value {
     uint32_t module;
@@ -172,20 +150,20 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
     char text[HS_FIGURE_BYTES];
     struct hs_buf *buf = svg->buf;
     hs_buf_str(buf, "<title>");
-    write_escaped(buf, name->data, name->bytes);
+    hs_xml_write(buf, name->data, name->bytes);
     if (box->node < svg->agg.node_count) {
         const struct hs_agg_function *f = &svg->agg.functions[svg->agg.nodes[box->node].function];
         const char *module = hs_describe_module(svg->profile, f->module);
         if (f->name != 0 && module[0]) {
             hs_buf_str(buf, "  [");
-            write_escaped(buf, module, strlen(module));
+            hs_xml_write(buf, module, strlen(module));
             hs_buf_char(buf, ']');
         }
     }
     hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, &box->figure));
     hs_buf_str(buf, is_count ? " objects, " : ", ");
     hs_human_share(text, box->figure.value, total);
-    write_escaped(buf, text, strlen(text)); /* it may be "<0.1 %" */
+    hs_xml_write(buf, text, strlen(text)); /* it may be "<0.1 %" */
     if (box->self > 0 && box->self < box->figure.value) {
         hs_buf_printf(buf, "\n%s of it itself", hs_figure_value(text, is_count, box->self));
     }
@@ -213,7 +191,7 @@ static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *
         label->bytes = 0;
         hs_cxx_write_fit(label, hs_buf_text(name), (size_t)((width - 6) / CHAR_WIDTH));
         hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
-        write_escaped(buf, hs_buf_text(label), label->bytes);
+        hs_xml_write(buf, hs_buf_text(label), label->bytes);
         hs_buf_str(buf, "</text>");
     }
     hs_buf_str(buf, "</g>\n");
@@ -277,7 +255,7 @@ static void write_legend(struct svg *svg)
                       "<rect x=\"%.1f\" y=\"68\" width=\"11\" height=\"11\" rx=\"2\" "
                       "fill=\"#%02x%02x%02x\"/><text class=\"legend\" x=\"%.1f\" y=\"78\">",
                       x, rgb[0], rgb[1], rgb[2], x + 16);
-        write_escaped(buf, name, fit);
+        hs_xml_write(buf, name, fit);
         hs_buf_str(buf, fit < strlen(name) ? "…</text>\n" : "</text>\n");
         x += 34 + 6.6 * (double)hs_utf8_columns(name, fit);
     }
@@ -293,11 +271,11 @@ static void write_head(struct svg *svg)
         "<text id=\"title\" x=\"%u\" y=\"25\">",
         WIDTH, HEAD_HEIGHT - 4, SIDE);
     write_title_text(svg, &text);
-    write_escaped(buf, hs_buf_text(&text), text.bytes);
+    hs_xml_write(buf, hs_buf_text(&text), text.bytes);
     hs_buf_printf(buf, "</text>\n<text id=\"details\" x=\"%u\" y=\"51\">", SIDE);
     text.bytes = 0;
     write_subtitle_text(svg, &text);
-    write_escaped(buf, hs_buf_text(&text), text.bytes);
+    hs_xml_write(buf, hs_buf_text(&text), text.bytes);
     hs_buf_str(buf, "</text>\n");
     write_legend(svg);
     /* Shown by the script, which gives them their work. */
@@ -327,7 +305,7 @@ static int write_file(struct svg *svg)
                   "viewBox=\"0 0 %u %u\" data-side=\"%u\" data-char=\"%.2f\">\n<title>",
                   WIDTH, height, WIDTH, height, SIDE, CHAR_WIDTH);
     write_title_text(svg, &name);
-    write_escaped(buf, hs_buf_text(&name), name.bytes);
+    hs_xml_write(buf, hs_buf_text(&name), name.bytes);
     hs_buf_str(buf, "</title>\n<style><![CDATA[\n");
     hs_buf_str(buf, hs_flame_css);
     hs_buf_printf(buf,
