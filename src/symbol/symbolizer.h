@@ -40,7 +40,7 @@ struct hs_symbol_request {
 struct hs_symbol_options {
     const char *const *search_paths; /* folders to look in before /usr/lib/debug */
     size_t search_path_count;
-    bool is_indexing; /* the folders are searched whole, by build id: folder_index.h */
+    bool is_indexing;             /* the folders are searched whole, by build id: folder_index.h */
     const char *perf_map_folder;  /* NULL: /tmp */
     const char *cache_folder;     /* for debug_cache.h; NULL: none */
     unsigned worker_count;        /* 0: as many as there are CPUs, at most 8 */
