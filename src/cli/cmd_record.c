@@ -159,6 +159,7 @@ static void make_line(struct line *line, const struct hs_record_options *o,
     }
     add_wishes(line, w);
     if (o->program) {
+        add(line, "--dump-on-usr1");
         add_run(line, w, o->program);
     } else {
         add_attach(line, w);

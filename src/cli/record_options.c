@@ -262,19 +262,6 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
     return status == HS_ARGS_GO_ON ? read_config(f, program, o) : status;
 }
 
-/* The word that heap_profile wants before its flags. */
-static int take_subcommand(int *argc, char ***argv)
-{
-    if (*argc > 1 && strcmp((*argv)[1], "android") == 0) {
-        return fail("no Android devices here: 'host', or nothing, profiles on this machine");
-    }
-    if (*argc > 1 && strcmp((*argv)[1], "host") == 0) {
-        ++*argv;
-        --*argc;
-    }
-    return HS_ARGS_GO_ON;
-}
-
 /* As they were given. */
 static struct flags given = { .interval_bytes = NOT_GIVEN,
                               .duration_ms = NOT_GIVEN,
@@ -341,12 +328,27 @@ static const struct hs_opts_spec spec = {
     .option_count = sizeof(list) / sizeof(list[0]),
     .operands_max = HS_OPERANDS_ANY,
     .is_ended_by_operand = true,
+    .is_abbreviated = true,
 };
+
+/* The word that heap_profile wants before its flags, or between them. */
+static int take_subcommand(int *argc, char **argv)
+{
+    int at = hs_opts_find_operand(&spec, *argc, argv);
+    if (at > 0 && strcmp(argv[at], "android") == 0) {
+        return fail("no Android devices here: 'host', or nothing, profiles on this machine");
+    }
+    if (at > 0 && strcmp(argv[at], "host") == 0) {
+        memmove(argv + at, argv + at + 1, (size_t)(*argc - at) * sizeof(*argv));
+        --*argc;
+    }
+    return HS_ARGS_GO_ON;
+}
 
 int hs_record_options_parse(int argc, char **argv, struct hs_record_options *ret_options)
 {
     struct hs_opts_result args;
-    int status = take_subcommand(&argc, &argv);
+    int status = take_subcommand(&argc, argv);
     if (status == HS_ARGS_GO_ON) {
         tell_configs_apart(argc, argv);
         status = hs_args_parse(&spec, argc, argv, &args);

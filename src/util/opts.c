@@ -60,6 +60,23 @@ static const struct hs_opt *find_long(const struct hs_opts_spec *spec, const cha
     return NULL;
 }
 
+/* The only one that begins so, where that is enough. */
+static const struct hs_opt *find_abbreviated(const struct hs_opts_spec *spec, const char *name,
+                                             size_t name_bytes)
+{
+    const struct hs_opt *found = NULL;
+    for (size_t i = 0; spec->is_abbreviated && i < spec->option_count; i++) {
+        const char *known = spec->options[i].long_name;
+        if (known && name_bytes > 0 && strncmp(known, name, name_bytes) == 0) {
+            if (found) {
+                return NULL;
+            }
+            found = &spec->options[i];
+        }
+    }
+    return found;
+}
+
 static const struct hs_opt *find_short(const struct hs_opts_spec *spec, char name)
 {
     for (size_t i = 0; i < spec->option_count; i++) {
@@ -202,6 +219,7 @@ static int parse_long(struct parser *p, const char *arg)
     size_t name_bytes = equals ? (size_t)(equals - arg) - 2 : strlen(arg) - 2;
     const struct hs_opt *opt = find_long(p->spec, arg + 2, name_bytes);
     char typed[64];
+    opt = opt ? opt : find_abbreviated(p->spec, arg + 2, name_bytes);
     if (!opt && strcmp(arg, "--help") == 0) {
         p->result->is_help_wanted = true;
         return 0;
@@ -287,4 +305,33 @@ int hs_opts_parse(const struct hs_opts_spec *spec, int argc, char **argv,
     ret_result->operands = operands;
     ret_result->operand_count = operand_count;
     return check_operands(&p);
+}
+
+/* Does this argument take the next one for its value? */
+static bool is_before_value(const struct hs_opts_spec *spec, const char *arg)
+{
+    if (arg[1] == '-') {
+        size_t bytes = strcspn(arg + 2, "=");
+        const struct hs_opt *opt = find_long(spec, arg + 2, bytes);
+        opt = opt ? opt : find_abbreviated(spec, arg + 2, bytes);
+        return arg[2 + bytes] == '\0' && opt && !is_flag(opt);
+    }
+    for (const char *c = arg + 1; *c; c++) {
+        const struct hs_opt *opt = find_short(spec, *c);
+        if (opt && !is_flag(opt)) {
+            return c[1] == '\0';
+        }
+    }
+    return false;
+}
+
+int hs_opts_find_operand(const struct hs_opts_spec *spec, int argc, char *const *argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (argv[i][0] != '-' || argv[i][1] == '\0') {
+            return i;
+        }
+        i += is_before_value(spec, argv[i]);
+    }
+    return 0;
 }

@@ -118,6 +118,7 @@ struct hs_opts_spec {
     size_t operands_min, operands_max;
     const char *operand_missing; /* what to say below operands_min: "no program to run was given" */
     bool is_ended_by_operand;    /* the first operand ends the options: the rest is not ours */
+    bool is_abbreviated; /* beginnings of long names stand for them, as in Python's argparse */
 };
 
 struct hs_opts_result {
@@ -130,6 +131,9 @@ struct hs_opts_result {
 /* argv[0] is the command's name, argv[argc] is NULL. Overwrites argv: use the result afterwards. */
 int hs_opts_parse(const struct hs_opts_spec *spec, int argc, char **argv,
                   struct hs_opts_result *ret_result);
+
+/* Where the first operand in front of "--" is; 0: there is none. Nothing is checked. */
+int hs_opts_find_operand(const struct hs_opts_spec *spec, int argc, char *const *argv);
 
 /* Writes usage, options and footer, wrapped at `columns`. */
 void hs_opts_write_help(const struct hs_opts_spec *spec, FILE *out, unsigned columns);

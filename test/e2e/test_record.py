@@ -54,6 +54,46 @@ def test_folder(dist, root, report, tmp_path):
     assert totals[1] > 2_000_000
 
 
+def test_flags_as_heap_profile_takes_them(dist, tmp_path):
+    """In front of the word, shortened, and none of the program's own; a program may be called as the word is."""
+    script = tmp_path / "host"
+    script.write_text('#!/bin/sh\nexec /usr/bin/python3 -c "import sys; print(sys.argv[1:]); x = [bytes(9000)] * 9" "$@"\n')
+    script.chmod(0o755)
+    for i, args in enumerate((["-i", "1", "host", "-o", "OUT", "--", script, "--output", "x", "-i", "host"],
+                              ["--interv=1", "--out", "OUT", "host", "--no-ann", script, "--output", "x", "-i", "host"],
+                              ["-i1", "-oOUT", "--", script, "--output", "x", "-i", "host"])):
+        out = tmp_path / f"out{i}"
+        out.mkdir()
+        done = record(dist, *[out if a == "OUT" else f"-o{out}" if a == "-oOUT" else a for a in args],
+                      name="heap_profile")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("['--output', 'x', '-i', 'host']\n") and list(out.glob("heap_dump.1.*")), done
+    done = record(dist, "-n", "x", "android")
+    assert done.returncode == 1 and "no Android devices" in done.stderr
+    done = record(dist, "--no", "--", "true")
+    assert done.returncode == 2 and "unknown option '--no'" in done.stderr
+
+
+def is_pending(pid, number):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^ShdPnd:\t(\w+)$", text, re.M).group(1), 16) >> (number - 1) & 1
+
+
+def test_dump_on_demand(dist, tmp_path):
+    program = "import sys; x = [bytes(1000 + i) for i in range(2000)]; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([dist / "bin" / "heapscope", "record", "-i", "1", "-o", tmp_path, "--", PYTHON, "-c", program],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=clean_env()) as run:
+        run.stdout.readline()
+        run.send_signal(signal.SIGUSR1)
+        until = time.monotonic() + 30
+        while is_pending(run.pid, signal.SIGUSR1) and time.monotonic() < until:
+            time.sleep(0.01)
+        _, err = run.communicate("", timeout=60)
+        assert run.returncode == 0, err
+    assert len(list(tmp_path.glob("heap_dump.*"))) == 2
+
+
 def test_default_folder_and_link(dist, tmp_path):
     env = clean_env(TMPDIR=str(tmp_path))
     runs = [subprocess.Popen([dist / "bin" / "heapscope", "record", "--", PYTHON, "-c", ALLOCATES % 0],

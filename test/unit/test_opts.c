@@ -207,6 +207,32 @@ static void test_help_stops_reading(void **state)
     assert_true(f.result.is_help_wanted);
 }
 
+static void test_abbreviations(void **state)
+{
+    (void)state;
+    struct hs_opt options[16];
+    struct fixture f = { .is_following = true };
+    struct hs_opts_spec spec = spec_of(&f, options);
+    const char *const args[] = { "--int=3", "--qu", "--output", "b", "--dur", "1s", NULL };
+    assert_int_equal(parse_spec(&f, &spec, args), -EINVAL);
+    spec.is_abbreviated = true;
+    assert_int_equal(parse_spec(&f, &spec, args), 0);
+    assert_int_equal(f.interval_bytes, 3);
+    assert_true(f.is_quiet);
+    assert_string_equal(f.out, "b");
+    const char *const two[] = { "--outp=x", NULL }; /* --output, --output-file */
+    assert_int_equal(parse_spec(&f, &spec, two), -EINVAL);
+    assert_string_equal(f.result.error, "unknown option '--outp'; did you mean '--output'?");
+    /* Values are no operands, nor is what stands behind "--". */
+    char *const words[] = { (char[]){ "try" },  (char[]){ "-q" },       (char[]){ "-i" },
+                            (char[]){ "9" },    (char[]){ "-o7" },      (char[]){ "--view=peak" },
+                            (char[]){ "--en" }, (char[]){ "variable" }, (char[]){ "operand" } };
+    assert_int_equal(hs_opts_find_operand(&spec, 9, words), 8);
+    assert_int_equal(hs_opts_find_operand(&spec, 8, words), 0);
+    char *const behind[] = { (char[]){ "try" }, (char[]){ "--" }, (char[]){ "operand" } };
+    assert_int_equal(hs_opts_find_operand(&spec, 3, behind), 0);
+}
+
 static void test_help_lists_options(void **state)
 {
     (void)state;
@@ -240,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_mistake_changes_nothing),
         cmocka_unit_test(test_help_stops_reading),
         cmocka_unit_test(test_help_lists_options),
+        cmocka_unit_test(test_abbreviations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
