@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -21,6 +22,9 @@ TARGETS = ROOT / "test" / "target"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
+    # A shell that starts us in the background has us ignore these, and all that we start.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def clean_env(**extra):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -17,6 +18,19 @@ def wait_until(what, why="nothing happened"):
     while not what():
         assert time.monotonic() < end, why
         time.sleep(0.01)
+
+
+def stop_process(pid):
+    """SIGSTOP; until none of its threads runs any more."""
+    def is_stopped():
+        try:
+            stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+        except FileNotFoundError:
+            return False  # one just ended
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(is_stopped, "it does not stop")
 
 
 class Program:

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from conftest import clean_env
+from daemon import stop_process
 from resident import Resident, differences, need_ptrace
 from truth import read_truth, truths_of_children
 
@@ -352,8 +353,7 @@ def test_interrupted_while_it_attaches(target, dist, tmp_path):
 
 def test_stopped_process(resident, heapscope, tmp_path):
     program = resident()
-    os.kill(program.pid, signal.SIGSTOP)
-    time.sleep(0.1)
+    stop_process(program.pid)
     done = heapscope("attach", program.pid, "-o", tmp_path / "x")
     assert done.returncode == 1 and "stopped" in done.stderr
     os.kill(program.pid, signal.SIGCONT)

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from daemon import Daemon, wait_until
+from daemon import Daemon, stop_process, wait_until
 
 from conftest import clean_env
 from resident import Resident, need_ptrace
@@ -261,8 +261,7 @@ def test_a_process_that_cannot_be_attached_to(daemon, target, tmp_path):
     need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:
-        os.kill(program.pid, signal.SIGSTOP)
-        time.sleep(0.1)
+        stop_process(program.pid)
         daemon.begin("-p", program.pid)
         wait_until(lambda: daemon.list()["sessions"][-1]["state"] == "done")
         done = daemon.stop(daemon.list()["sessions"][-1]["session"])

@@ -14,7 +14,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
+from daemon import stop_process, wait_until
 from daemon_peer import connect, take_snapshot
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, read_sites
@@ -130,19 +130,13 @@ def end(daemon, process, name, report):
     assert [(p["pid"], p["exit_signal"]) for p in data["processes"]] == [(process.pid, signal.SIGKILL)]
 
 
-def stop_signal(pid):
-    os.kill(pid, signal.SIGSTOP)
-    stat = f"/proc/{pid}/stat"
-    wait_until(lambda: open(stat).read().rpartition(")")[2].split()[0] == "T")
-
-
 @pytest.mark.parametrize("count", COUNTS)
 def test_stopped(start, daemon, looker, report, count):
     process, name = start(3)
     moments = []
     while looker.count < count:
         time.sleep(random.random() / 50)
-        stop_signal(process.pid)
+        stop_process(process.pid)
         seen = [looker.take(process.pid) for _ in range(8)]
         for one in seen:
             looker.check(one, 3)

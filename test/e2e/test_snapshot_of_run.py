@@ -18,7 +18,7 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
+from daemon import stop_process, wait_until
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, bad_windows, read_sites, windows
 
@@ -215,7 +215,7 @@ def test_who_is_not_recorded(heapscope):
 def test_a_stopped_program(record, heapscope, report, target, tmp_path):
     it = record("run", windows(target, 60, 2), "-i", 1)
     time.sleep(0.2)
-    os.kill(it.pid, signal.SIGSTOP)
+    stop_process(it.pid)
     found = []
     for n in range(2):
         done = heapscope("snapshot", "-p", it.pid, "-o", tmp_path / f"{n}", timeout=20)
