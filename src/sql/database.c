@@ -45,24 +45,26 @@ struct source {
     struct hs_trace_input input;
     const void *data;
     size_t bytes;
+    struct hs_own_tables *own; /* NULL: not filled yet */
 };
 
 static void free_source(void *ctx)
 {
     struct source *source = ctx;
+    hs_own_tables_free(source->own);
     hs_trace_input_deinit(&source->input);
     free(source);
 }
 
 static int fill_own(struct hs_sql_store *store, void *ctx)
 {
-    const struct source *source = ctx;
+    struct source *source = ctx;
     struct hs_profile *profile = NULL;
     int err = hs_profile_load_memory(source->data, source->bytes, &profile, NULL);
     if (err == 0) {
-        hs_sql_own_tables(store, profile);
+        source->own = hs_own_tables_new(store, profile);
+        err = source->own ? 0 : -ENOMEM;
     }
-    hs_profile_free(profile);
     return err < 0 ? err : 0;
 }
 

@@ -3,6 +3,9 @@
  */
 #include "sql/own_tables.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "profile/margin.h"
 #include "trace/snapshot.h"
 
@@ -57,40 +60,153 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
     }
 }
 
-static void add_nodes(struct hs_sql_store *store, const struct hs_profile *p)
+/* --- rows that stay in the profile --- */
+
+struct hs_own_tables {
+    struct hs_profile *profile;
+    int64_t *texts; /* by string of the profile: its number in the store */
+    int64_t kinds[4];
+    uint32_t *firsts; /* by dump, and one behind the last: its first row of samples */
+};
+
+enum node_cell {
+    NODE_PARENT,
+    NODE_DEPTH,
+    NODE_NAME,
+    NODE_SYSTEM_NAME,
+    NODE_SOURCE_FILE,
+    NODE_LINE_NUMBER,
+    NODE_MODULE,
+    NODE_BUILD_ID,
+    NODE_REL_PC,
+    NODE_KIND,
+};
+
+static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
 {
-    static const char *const kinds[] = { "native", "jit", "interpreted", "marker" };
-    for (uint32_t i = 0; i < p->node_count && store->err == 0; i++) {
-        const struct hs_profile_node *node = &p->nodes[i];
-        const struct hs_profile_frame *frame = &p->frames[node->frame];
-        const struct hs_profile_module *module = &p->modules[frame->module];
-        const struct hs_profile_line none = { .function = frame->name, .system_name = frame->name };
-        /* The function that the code is in, not one inlined there. */
-        const struct hs_profile_line *line =
-            frame->line_count > 0 ? &p->lines[frame->line_first + frame->line_count - 1] : &none;
-        HS_SQL_ADD(store, HS_SQL_OWN_NODES,
-                   node->parent == HS_NODE_NONE ? HS_ROWS_NULL : (int64_t)node->parent, node->depth,
-                   text_of(store, p, line->function), text_of(store, p, line->system_name),
-                   text_of(store, p, line->file), known(line->line),
-                   text_of(store, p, module->path), text_of(store, p, module->build_id_hex),
-                   (int64_t)frame->rel_pc, hs_sql_store_str(store, kinds[frame->kind & 3]));
+    return id == 0 || id >= own->profile->string_count ? HS_ROWS_NULL : own->texts[id];
+}
+
+static int64_t node_cell(const void *ctx, uint32_t row, uint32_t cell)
+{
+    const struct hs_own_tables *own = ctx;
+    const struct hs_profile *p = own->profile;
+    const struct hs_profile_node *node = &p->nodes[row];
+    const struct hs_profile_frame *frame = &p->frames[node->frame];
+    const struct hs_profile_module *module = &p->modules[frame->module];
+    const struct hs_profile_line none = { .function = frame->name, .system_name = frame->name };
+    /* The function that the code is in, not one inlined there. */
+    const struct hs_profile_line *line =
+        frame->line_count > 0 ? &p->lines[frame->line_first + frame->line_count - 1] : &none;
+    switch ((enum node_cell)cell) {
+    case NODE_PARENT:
+        return node->parent == HS_NODE_NONE ? HS_ROWS_NULL : (int64_t)node->parent;
+    case NODE_DEPTH:
+        return node->depth;
+    case NODE_NAME:
+        return text_at(own, line->function);
+    case NODE_SYSTEM_NAME:
+        return text_at(own, line->system_name);
+    case NODE_SOURCE_FILE:
+        return text_at(own, line->file);
+    case NODE_LINE_NUMBER:
+        return known(line->line);
+    case NODE_MODULE:
+        return text_at(own, module->path);
+    case NODE_BUILD_ID:
+        return text_at(own, module->build_id_hex);
+    case NODE_REL_PC:
+        return (int64_t)frame->rel_pc;
+    case NODE_KIND:
+        break;
+    }
+    return own->kinds[frame->kind & 3];
+}
+
+/* The dump whose samples have this row; the cells of a row are asked for one after the other. */
+static uint32_t dump_of(const struct hs_own_tables *own, uint32_t row)
+{
+    uint32_t low = 0, high = own->profile->dump_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->firsts[middle] <= row) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
+
+#define SIX_N 6
+
+static int64_t amount_cell(const struct hs_amount *amount, uint32_t cell)
+{
+    bool is_count = cell == 1 || cell >= 4;
+    double value = is_count ? amount->count : amount->bytes;
+    if (cell >= 2) {
+        struct hs_figure figure = hs_figure_of(amount, is_count);
+        struct hs_margin margin = hs_margin_of(&figure);
+        value = cell % 2 == 0 ? value - margin.below : value + margin.above;
+    }
+    return hs_rows_real(value);
+}
+
+static int64_t sample_cell(const void *ctx, uint32_t row, uint32_t cell)
+{
+    const struct hs_own_tables *own = ctx;
+    const struct hs_profile *p = own->profile;
+    uint32_t dump = dump_of(own, row);
+    const struct hs_profile_dump *d = &p->dumps[dump];
+    const struct hs_profile_sample *s = &p->samples[d->sample_first + row - own->firsts[dump]];
+    const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
+    switch (cell) {
+    case SAMPLE_DUMP:
+        return dump;
+    case SAMPLE_NODE:
+        return s->node;
+    case SAMPLE_HEAP:
+        return own->texts[p->heaps[s->heap]];
+    default:
+        cell -= SAMPLE_AMOUNTS;
+        return cell / SIX_N == 2 && !d->has_peak ? HS_ROWS_NULL
+                                                 : amount_cell(amounts[cell / SIX_N], cell % SIX_N);
     }
 }
 
-static void add_samples(struct hs_sql_store *store, const struct hs_profile *p)
+static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
 {
-    for (uint32_t i = 0; i < p->dump_count; i++) {
-        const struct hs_profile_dump *d = &p->dumps[i];
-        for (uint32_t k = 0; k < d->samples_n && store->err == 0; k++) {
-            const struct hs_profile_sample *s = &p->samples[d->sample_first + k];
-            struct six alloc = six_of(&s->alloc, true), live = six_of(&s->live, true);
-            struct six peak = six_of(&s->peak, d->has_peak);
-            HS_SQL_ADD(store, HS_SQL_OWN_SAMPLES, i, s->node,
-                       hs_sql_store_str(store, hs_profile_string(p, p->heaps[s->heap])), SIX(alloc),
-                       SIX(live), SIX(peak));
-        }
+    static const char *const kinds[] = { "native", "jit", "interpreted", "marker" };
+    const struct hs_profile *p = own->profile;
+    uint64_t count = 0;
+    own->texts = malloc(((size_t)p->string_count + 1) * sizeof(int64_t));
+    own->firsts = malloc(((size_t)p->dump_count + 1) * sizeof(uint32_t));
+    if (!own->texts || !own->firsts) {
+        store->err = -ENOMEM;
+        return;
     }
+    for (uint32_t i = 0; i < p->string_count; i++) {
+        own->texts[i] = hs_sql_store_str(store, hs_profile_string(p, i));
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        own->kinds[i] = hs_sql_store_str(store, kinds[i]);
+    }
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        own->firsts[i] = (uint32_t)count;
+        count += p->dumps[i].samples_n;
+    }
+    own->firsts[p->dump_count] = (uint32_t)count;
+    if (count > INT32_MAX) {
+        store->err = -EOVERFLOW;
+        return;
+    }
+    hs_rows_set(&store->tables[HS_SQL_OWN_NODES], p->node_count, node_cell, own);
+    hs_rows_set(&store->tables[HS_SQL_OWN_SAMPLES], (uint32_t)count, sample_cell, own);
 }
+
+/* --- rows that are few --- */
 
 static void add_processes(struct hs_sql_store *store, const struct hs_profile *p)
 {
@@ -136,11 +252,27 @@ static void add_the_rest(struct hs_sql_store *store, const struct hs_profile *p)
     }
 }
 
-void hs_sql_own_tables(struct hs_sql_store *store, const struct hs_profile *profile)
+struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile)
 {
+    struct hs_own_tables *own = calloc(1, sizeof(*own));
+    if (!own) {
+        hs_profile_free(profile);
+        return NULL;
+    }
+    own->profile = profile;
     add_processes(store, profile);
     add_dumps(store, profile);
-    add_nodes(store, profile);
-    add_samples(store, profile);
     add_the_rest(store, profile);
+    set_rows(store, own);
+    return own;
+}
+
+void hs_own_tables_free(struct hs_own_tables *own)
+{
+    if (own) {
+        hs_profile_free(own->profile);
+        free(own->texts);
+        free(own->firsts);
+        free(own);
+    }
 }

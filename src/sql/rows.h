@@ -56,6 +56,9 @@ struct hs_rows {
     uint32_t column_count;
     uint32_t width; /* cells of a row */
     int64_t *cells;
+    /* Of rows that lie elsewhere: makes each cell when it is read. NULL: they are in `cells`. */
+    int64_t (*make_cell)(const void *ctx, uint32_t row, uint32_t cell);
+    const void *make_ctx;
     uint32_t count;
     size_t capacity; /* of cells */
     struct hs_rows_index indexes[HS_ROWS_COLUMNS_MAX];
@@ -66,6 +69,16 @@ struct hs_rows {
 /* Columns as "name type name type ...", type one of # int real text; the text must stay. */
 void hs_rows_init(struct hs_rows *rows, const char *name, const char *columns);
 void hs_rows_deinit(struct hs_rows *rows);
+
+/* Rows that lie elsewhere, instead of added ones. */
+static inline void hs_rows_set(struct hs_rows *rows, uint32_t count,
+                               int64_t (*make_cell)(const void *ctx, uint32_t row, uint32_t cell),
+                               const void *make_ctx)
+{
+    rows->make_cell = make_cell;
+    rows->make_ctx = make_ctx;
+    rows->count = count;
+}
 
 /* The number of the new row goes to ret_row. `cells` has rows->width elements. */
 int hs_rows_add(struct hs_rows *rows, const int64_t *cells, uint32_t *ret_row);
@@ -78,7 +91,11 @@ static inline int64_t *hs_rows_at(const struct hs_rows *rows, uint32_t row)
 static inline int64_t hs_rows_get(const struct hs_rows *rows, uint32_t row, uint32_t column)
 {
     const struct hs_rows_column *from = &rows->columns[column];
-    return from->type == HS_ROWS_NUMBER ? (int64_t)row : hs_rows_at(rows, row)[from->cell];
+    if (from->type == HS_ROWS_NUMBER) {
+        return row;
+    }
+    return rows->make_cell ? rows->make_cell(rows->make_ctx, row, from->cell)
+                           : hs_rows_at(rows, row)[from->cell];
 }
 
 /* 0 or -ENOMEM. Afterwards hs_rows_first() and _next() may be used with this column. */
