@@ -35,16 +35,28 @@ static int compare_samples(const void *left, const void *right)
     return (a->heap > b->heap) - (a->heap < b->heap);
 }
 
+static bool is_sorted(const struct hs_profile_sample *samples, size_t count)
+{
+    size_t i = 1;
+    while (i < count && compare_samples(&samples[i - 1], &samples[i]) <= 0) {
+        i++;
+    }
+    return i >= count;
+}
+
 /* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
 static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (samples[i].node < p->node_count && samples[i].heap < p->heap_count) {
-            samples[kept++] = samples[i];
+            if (kept != i) {
+                samples[kept] = samples[i];
+            }
+            kept++;
         }
     }
-    if (kept > 1) {
+    if (!is_sorted(samples, kept)) {
         qsort(samples, kept, sizeof(samples[0]), compare_samples);
     }
     size_t n = 0;
@@ -53,8 +65,8 @@ static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples
             hs_amount_add(&samples[n - 1].alloc, &samples[i].alloc);
             hs_amount_add(&samples[n - 1].live, &samples[i].live);
             hs_amount_add(&samples[n - 1].peak, &samples[i].peak);
-        } else {
-            samples[n++] = samples[i];
+        } else if (n++ != i) {
+            samples[n - 1] = samples[i];
         }
     }
     return n;

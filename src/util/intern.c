@@ -13,6 +13,8 @@
 
 #define SLOTS_MIN 64U
 #define KEYS_MAX  (UINT32_C(1) << 31)
+/* Slots that are fetched while those before them are filled. */
+#define AHEAD_COUNT 16U
 
 void hs_intern_deinit(struct hs_intern *table)
 {
@@ -50,6 +52,9 @@ static int grow_slots(struct hs_intern *table)
     table->slots = slots;
     table->slot_count = slot_count;
     for (uint32_t id = 0; id < table->count; id++) {
+        if (id + AHEAD_COUNT < table->count) {
+            __builtin_prefetch(&slots[first_slot(table, table->keys[id + AHEAD_COUNT])], 1);
+        }
         table->slots[find_slot(table, table->keys[id])] = id + 1;
     }
     return 0;
