@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/args.h"
@@ -136,10 +137,27 @@ static int end_output(const struct export_args *args, int err)
     return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
 }
 
+/* SQLite writes the temporary file itself; what cannot be renamed to goes through memory. */
+static int write_database(sqlite3 *db, struct hs_outfile *out, uint64_t *ret_bytes)
+{
+    struct hs_buf buf;
+    struct stat st;
+    if (!out->is_direct) {
+        int err = hs_sql_write_file(db, out->temp_path);
+        *ret_bytes = fstat(out->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+        return err;
+    }
+    hs_buf_init(&buf, hs_outfile_write, out);
+    int err = hs_sql_write(db, &buf);
+    int late_err = hs_buf_finish(&buf);
+    *ret_bytes = buf.total_bytes;
+    hs_buf_deinit(&buf);
+    return err ? err : late_err;
+}
+
 static int export_database(const char *path, const struct export_args *args)
 {
     struct hs_outfile out = { .fd = -1 };
-    struct hs_buf buf;
     sqlite3 *db = NULL;
     int r = hs_tables_file_open(path, &db);
     if (r != 0) {
@@ -148,12 +166,8 @@ static int export_database(const char *path, const struct export_args *args)
     hs_progress_expect("heapscope: writing the database ...\n");
     r = hs_outfile_open(&out, args->output);
     if (r == 0) {
-        hs_buf_init(&buf, hs_outfile_write, &out);
-        r = hs_sql_write(db, &buf);
-        int late_err = hs_buf_finish(&buf);
-        r = r ? r : late_err;
-        uint64_t bytes = buf.total_bytes;
-        hs_buf_deinit(&buf);
+        uint64_t bytes = 0;
+        r = write_database(db, &out, &bytes);
         r = r ? r : hs_outfile_commit(&out);
         hs_outfile_abort(&out);
         if (r == 0 && strcmp(args->output, "-") != 0) {

@@ -22,5 +22,7 @@ int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_r
 int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
                        struct hs_load_report *ret_report);
 
-/* The same as an SQLite file: its tables are real ones there. 0 or -errno. */
+/* The same as an SQLite file: its tables are real ones there. The file is empty, and no use after a failure. 0 or -errno. */
+int hs_sql_write_file(sqlite3 *db, const char *path);
+/* Into memory first: for what is no file. */
 int hs_sql_write(sqlite3 *db, struct hs_buf *buf);

@@ -56,10 +56,10 @@ static uint32_t *find_slot(const struct node_slots *table, const struct hs_heap_
     uint64_t hash = hs_mix64((uint64_t)key->parent << 32 | key->name) ^ key->map_name;
     uint32_t at = (uint32_t)hs_mix64(hash) & table->mask;
     for (;; at = (at + 1) & table->mask) {
-        uint32_t slot = table->slots[at];
-        const struct hs_heap_node *node = &nodes[slot - 1];
-        if (slot == 0 || (node->parent == key->parent && node->name == key->name &&
-                          node->map_name == key->map_name)) {
+        const struct hs_heap_node *node =
+            table->slots[at] == 0 ? NULL : &nodes[table->slots[at] - 1];
+        if (!node || (node->parent == key->parent && node->name == key->name &&
+                      node->map_name == key->map_name)) {
             return &table->slots[at];
         }
     }
@@ -119,8 +119,8 @@ static int merge_sites(struct maker *maker)
         slot_count *= 2;
     }
     struct node_slots table = { calloc(slot_count, sizeof(uint32_t)), (uint32_t)(slot_count - 1) };
-    maker->site_nodes = malloc(((size_t)forest->sites.ids.count + 1) * sizeof(uint32_t));
-    maker->graph->nodes = malloc(((size_t)forest->node_count + 1) * sizeof(maker->graph->nodes[0]));
+    maker->site_nodes = calloc((size_t)forest->sites.ids.count + 1, sizeof(uint32_t));
+    maker->graph->nodes = calloc((size_t)forest->node_count + 1, sizeof(maker->graph->nodes[0]));
     int code = table.slots && maker->site_nodes && maker->graph->nodes ? SQLITE_OK : SQLITE_NOMEM;
     for (uint32_t i = 0; i < forest->sites.ordered_count && code == SQLITE_OK; i++) {
         code = add_site(maker, &table, hs_stack_sites_ordered(&forest->sites, i));

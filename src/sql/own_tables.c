@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/margin.h"
 #include "trace/snapshot.h"
@@ -67,6 +68,10 @@ struct hs_own_tables {
     int64_t *texts; /* by string of the profile: its number in the store */
     int64_t kinds[4];
     uint32_t *firsts; /* by dump, and one behind the last: its first row of samples */
+    /* The row that was read last. */
+    uint32_t row, dump;
+    struct six sixes[3];
+    bool has_six[3];
 };
 
 enum node_cell {
@@ -87,7 +92,7 @@ static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
     return id == 0 || id >= own->profile->string_count ? HS_ROWS_NULL : own->texts[id];
 }
 
-static int64_t node_cell(const void *ctx, uint32_t row, uint32_t cell)
+static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
 {
     const struct hs_own_tables *own = ctx;
     const struct hs_profile *p = own->profile;
@@ -140,39 +145,43 @@ static uint32_t dump_of(const struct hs_own_tables *own, uint32_t row)
 
 enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
 
-#define SIX_N 6
-
-static int64_t amount_cell(const struct hs_amount *amount, uint32_t cell)
+/* Figures and their margins are made together, three times six for a row: those that are asked for. */
+static int64_t six_cell(struct hs_own_tables *own, const struct hs_profile_dump *d,
+                        const struct hs_profile_sample *s, uint32_t cell)
 {
-    bool is_count = cell == 1 || cell >= 4;
-    double value = is_count ? amount->count : amount->bytes;
-    if (cell >= 2) {
-        struct hs_figure figure = hs_figure_of(amount, is_count);
-        struct hs_margin margin = hs_margin_of(&figure);
-        value = cell % 2 == 0 ? value - margin.below : value + margin.above;
+    uint32_t which = cell / 6;
+    struct six *six = &own->sixes[which];
+    if (!own->has_six[which]) {
+        const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
+        *six = six_of(amounts[which], which != 2 || d->has_peak);
+        own->has_six[which] = true;
     }
-    return hs_rows_real(value);
+    const int64_t cells[] = { SIX(*six) };
+    return cells[cell % 6];
 }
 
-static int64_t sample_cell(const void *ctx, uint32_t row, uint32_t cell)
+static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
 {
-    const struct hs_own_tables *own = ctx;
+    struct hs_own_tables *own = ctx;
     const struct hs_profile *p = own->profile;
-    uint32_t dump = dump_of(own, row);
-    const struct hs_profile_dump *d = &p->dumps[dump];
-    const struct hs_profile_sample *s = &p->samples[d->sample_first + row - own->firsts[dump]];
-    const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
+    if (row != own->row) {
+        if (row < own->firsts[own->dump] || row >= own->firsts[own->dump + 1]) {
+            own->dump = dump_of(own, row);
+        }
+        own->row = row;
+        memset(own->has_six, 0, sizeof(own->has_six));
+    }
+    const struct hs_profile_dump *d = &p->dumps[own->dump];
+    const struct hs_profile_sample *s = &p->samples[d->sample_first + row - own->firsts[own->dump]];
     switch (cell) {
     case SAMPLE_DUMP:
-        return dump;
+        return own->dump;
     case SAMPLE_NODE:
         return s->node;
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
     default:
-        cell -= SAMPLE_AMOUNTS;
-        return cell / SIX_N == 2 && !d->has_peak ? HS_ROWS_NULL
-                                                 : amount_cell(amounts[cell / SIX_N], cell % SIX_N);
+        return six_cell(own, d, s, cell - SAMPLE_AMOUNTS);
     }
 }
 
@@ -260,6 +269,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
         return NULL;
     }
     own->profile = profile;
+    own->row = UINT32_MAX;
     add_processes(store, profile);
     add_dumps(store, profile);
     add_the_rest(store, profile);

@@ -57,8 +57,8 @@ struct hs_rows {
     uint32_t width; /* cells of a row */
     int64_t *cells;
     /* Of rows that lie elsewhere: makes each cell when it is read. NULL: they are in `cells`. */
-    int64_t (*make_cell)(const void *ctx, uint32_t row, uint32_t cell);
-    const void *make_ctx;
+    int64_t (*make_cell)(void *ctx, uint32_t row, uint32_t cell);
+    void *make_ctx;
     uint32_t count;
     size_t capacity; /* of cells */
     struct hs_rows_index indexes[HS_ROWS_COLUMNS_MAX];
@@ -72,8 +72,8 @@ void hs_rows_deinit(struct hs_rows *rows);
 
 /* Rows that lie elsewhere, instead of added ones. */
 static inline void hs_rows_set(struct hs_rows *rows, uint32_t count,
-                               int64_t (*make_cell)(const void *ctx, uint32_t row, uint32_t cell),
-                               const void *make_ctx)
+                               int64_t (*make_cell)(void *ctx, uint32_t row, uint32_t cell),
+                               void *make_ctx)
 {
     rows->make_cell = make_cell;
     rows->make_ctx = make_ctx;
