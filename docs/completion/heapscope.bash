@@ -43,7 +43,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof' -- "$cur")
             return
             ;;
-        check:--against)
+        check:--against | check:--suppressions | check:--limits | check:--junit)
             _filedir
             return
             ;;
@@ -141,7 +141,8 @@ _heapscope()
             options+=' --view --tree --top --frames --snapshot --pid --health --json --width'
             ;;
         check)
-            options+=' --max-live --max-peak --max-leak --max-allocs --stack --against --max-growth --strict'
+            options+=' --max-live --max-peak --max-leak --max-leak-stack --suppressions --max-allocs --stack'
+            options+=' --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
             options+=' --view --snapshots --tree --json --format --output --top'

@@ -92,22 +92,31 @@ static const char *name_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* Why a file could not be loaded, without its name. */
+static void write_load_words(const char *path, int error, const struct hs_load_report *report,
+                             struct hs_buf *words)
+{
+    if (error == HS_TRACE_E_EMPTY) {
+        hs_buf_str(words, "the file is empty");
+    } else if (error == HS_TRACE_E_FOREIGN) {
+        hs_buf_printf(words,
+                      "not a heap profile: no trace of heapscope or Perfetto, no pprof profile, no "
+                      "heap text of jemalloc or gperftools, no collapsed stacks%s",
+                      foreign_hint(path));
+    } else if (error == HS_LOAD_E_NOT_MEMORY) {
+        hs_buf_printf(words, "not a heap profile: a pprof profile of %s",
+                      report->type_name[0] ? report->type_name : "nothing: it has no sample types");
+    } else {
+        hs_buf_str(words, strerror(-error));
+    }
+}
+
 int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report)
 {
-    const char *name = name_of(path);
-    if (error == HS_TRACE_E_EMPTY) {
-        hs_message("%s: the file is empty", name);
-    } else if (error == HS_TRACE_E_FOREIGN) {
-        hs_message(
-            "%s: not a heap profile: no trace of heapscope or Perfetto, no pprof profile, no "
-            "heap text of jemalloc or gperftools, no collapsed stacks%s",
-            name, foreign_hint(path));
-    } else if (error == HS_LOAD_E_NOT_MEMORY) {
-        hs_message("%s: not a heap profile: a pprof profile of %s", name,
-                   report->type_name[0] ? report->type_name : "nothing: it has no sample types");
-    } else {
-        hs_message("%s: %s", name, strerror(-error));
-    }
+    struct hs_buf words = HS_BUF_INIT;
+    write_load_words(path, error, report, &words);
+    hs_message("%s: %s", name_of(path), hs_buf_text(&words));
+    hs_buf_deinit(&words);
     return HS_EXIT_STATUS_FAILED;
 }
 
@@ -134,32 +143,62 @@ static void list_pids(const struct hs_profile *profile, struct hs_buf *text)
     }
 }
 
+/* Why a profile has nothing to show, without its file's name. */
+static void write_select_words(const struct hs_profile *profile,
+                               const struct hs_select_spec *select, int error, struct hs_buf *words)
+{
+    switch (error) {
+    case HS_SELECT_E_EMPTY:
+        hs_buf_str(words, "there is no heap profile in this file");
+        break;
+    case HS_SELECT_E_NO_PID:
+        hs_buf_printf(words, "there is no profile of process %u; there is of ", select->pid);
+        list_pids(profile, words);
+        break;
+    case HS_SELECT_E_NO_SNAPSHOT:
+        hs_buf_printf(words, "there is no snapshot %u; the last one is %u, the first one 0",
+                      select->snapshot, hs_select_dump_count_max(profile) - 1);
+        break;
+    case HS_SELECT_E_NO_PEAK:
+        hs_buf_str(words, "the peak was not recorded in this file");
+        break;
+    default:
+        hs_buf_str(words, strerror(-error));
+        break;
+    }
+}
+
 static int say_why(const char *path, const struct hs_profile *profile,
                    const struct hs_select_spec *select, int error)
 {
-    struct hs_buf pids = HS_BUF_INIT;
-    switch (error) {
-    case HS_SELECT_E_EMPTY:
-        hs_message("%s: there is no heap profile in this file", path);
-        break;
-    case HS_SELECT_E_NO_PID:
-        list_pids(profile, &pids);
-        hs_message("%s: there is no profile of process %u; there is of %s", path, select->pid,
-                   hs_buf_text(&pids));
-        break;
-    case HS_SELECT_E_NO_SNAPSHOT:
-        hs_message("%s: there is no snapshot %u; the last one is %u, the first one 0", path,
-                   select->snapshot, hs_select_dump_count_max(profile) - 1);
-        break;
-    case HS_SELECT_E_NO_PEAK:
-        hs_message("%s: the peak was not recorded in this file", path);
-        break;
-    default:
-        hs_message("%s: %s", path, strerror(-error));
-        break;
-    }
-    hs_buf_deinit(&pids);
+    struct hs_buf words = HS_BUF_INIT;
+    write_select_words(profile, select, error, &words);
+    hs_message("%s: %s", path, hs_buf_text(&words));
+    hs_buf_deinit(&words);
     return HS_EXIT_STATUS_FAILED;
+}
+
+int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, struct hs_buf *ret_why)
+{
+    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
+    struct hs_profile *profile = NULL;
+    struct hs_selection selection;
+    struct hs_load_report report;
+    int r = hs_profile_load(path, &profile, &report);
+    if (r != 0) {
+        write_load_words(path, r, &report, ret_why);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    r = hs_select_dumps(profile, &select, &selection);
+    if (r != 0) {
+        write_select_words(profile, &select, r, ret_why);
+        hs_profile_free(profile);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    hs_selection_deinit(&selection);
+    add_names(profile, name_of(path));
+    *ret_profile = profile;
+    return 0;
 }
 
 int hs_profile_file_choose(const char *path, const struct hs_profile *profile,

@@ -1,0 +1,349 @@
+/*
+ * See judge.h. Leaks are judged in judge_leak.c.
+ */
+#include "check/judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check/judge_parts.h"
+#include "profile/diff.h"
+#include "util/array.h"
+#include "util/buf.h"
+#include "view/figure.h"
+
+/* Intervals that may have gone unseen where there is no sample, with 97.5 %: 1.96^2. */
+#define UNSEEN_INTERVALS 3.8416
+
+const char *const hs_verdict_names[HS_VERDICT_N] = {
+    [HS_VERDICT_PASS] = "pass",
+    [HS_VERDICT_UNCERTAIN] = "uncertain",
+    [HS_VERDICT_FAIL] = "fail",
+    [HS_VERDICT_UNKNOWN] = "unknown",
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void hs_check_init(struct hs_check *check, const char *path, const struct hs_limits *limits,
+                   struct hs_suppressions *suppressions)
+{
+    *check = (struct hs_check){
+        .path = path,
+        .limits = limits,
+        .suppressions = suppressions,
+        .is_kept = true,
+        .is_readable = true,
+        .mark_ns = now_ns(),
+    };
+}
+
+void hs_check_deinit(struct hs_check *check)
+{
+    for (size_t i = 0; i < check->row_count; i++) {
+        free(check->rows[i].subject);
+        free(check->rows[i].text);
+        free(check->rows[i].stacks);
+    }
+    free(check->rows);
+    hs_agg_deinit(&check->lines);
+    if (check->selection.profile) {
+        hs_selection_deinit(&check->selection);
+    }
+    *check = (struct hs_check){ 0 };
+}
+
+/* --- rows -------------------------------------------------------------------------------------- */
+
+static struct hs_check_row *put_row(struct hs_check *check, const struct hs_check_row *row,
+                                    const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy || hs_array_reserve(&check->rows, &check->row_capacity, check->row_count + 1,
+                                  sizeof(*check->rows)) < 0) {
+        free(copy);
+        return NULL;
+    }
+    uint64_t time_ns = now_ns();
+    struct hs_check_row *out = &check->rows[check->row_count++];
+    *out = *row;
+    out->text = copy;
+    out->seconds = (double)(time_ns - check->mark_ns) / 1e9;
+    check->mark_ns = time_ns;
+    check->is_kept = check->is_kept && row->is_kept;
+    return out;
+}
+
+struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
+                                  const struct hs_measured *measured)
+{
+    char limit[HS_FIGURE_BYTES], unseen[HS_FIGURE_BYTES], beyond[HS_FIGURE_BYTES];
+    struct hs_buf text = HS_BUF_INIT;
+    /* What is no number, in a file that somebody made up, keeps no limit. */
+    enum hs_verdict verdict = !(measured->low <= measured->limit)    ? HS_VERDICT_FAIL
+                              : !(measured->high <= measured->limit) ? HS_VERDICT_UNCERTAIN
+                                                                     : HS_VERDICT_PASS;
+    struct hs_check_row row = {
+        .name = name,
+        .verdict = verdict,
+        .is_kept = verdict == HS_VERDICT_PASS ||
+                   (verdict == HS_VERDICT_UNCERTAIN && !check->limits->is_strict),
+        .is_count = measured->is_count,
+        .value = measured->value,
+        .low = measured->low,
+        .high = measured->high,
+        .limit = measured->limit,
+    };
+    hs_buf_printf(&text, "%s: %s, limit %s", measured->what, measured->figure,
+                  hs_figure_value(limit, measured->is_count, measured->limit));
+    if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
+        /* Both are rounded. */
+        hs_buf_printf(
+            &text, ", %s beyond",
+            hs_figure_value(beyond, measured->is_count, measured->value - measured->limit));
+    }
+    if (verdict == HS_VERDICT_UNCERTAIN) {
+        hs_buf_str(&text, ", within noise of the limit");
+    }
+    if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen_bytes > 0) {
+        hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",
+                      hs_figure_value(unseen, false, measured->unseen_bytes));
+    }
+    struct hs_check_row *out = text.err == 0 ? put_row(check, &row, hs_buf_text(&text)) : NULL;
+    hs_buf_deinit(&text);
+    return out;
+}
+
+struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *name,
+                                          const char *text)
+{
+    const struct hs_check_row row = { .name = name, .verdict = HS_VERDICT_UNKNOWN };
+    return put_row(check, &row, text);
+}
+
+/* What may be there beside a figure that rests on no sample. Of objects nobody knows: they may be small. */
+static double unseen_bytes(const struct hs_check *check, const struct hs_figure *figure,
+                           bool is_count)
+{
+    uint64_t interval_bytes = check->selection.interval_max_bytes;
+    bool is_seen = is_count || interval_bytes <= 1 || figure->var > 0;
+    return is_seen ? 0 : UNSEEN_INTERVALS * (double)interval_bytes;
+}
+
+void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, bool is_count,
+                   double *ret_low, double *ret_high)
+{
+    struct hs_margin margin = hs_margin_of(figure);
+    *ret_low = figure->value - margin.below;
+    *ret_high = figure->value + margin.above + unseen_bytes(check, figure, is_count);
+}
+
+struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *name, const char *what,
+                                         const struct hs_figure *figure, double limit,
+                                         bool is_count)
+{
+    char text[HS_FIGURE_BYTES];
+    struct hs_measured measured = {
+        .what = what,
+        .figure = hs_figure_both(text, is_count, figure),
+        .value = figure->value,
+        .limit = limit,
+        .unseen_bytes = unseen_bytes(check, figure, is_count),
+        .is_count = is_count,
+    };
+    hs_check_ends(check, figure, is_count, &measured.low, &measured.high);
+    return hs_check_put(check, name, &measured);
+}
+
+int hs_check_put_unreadable(struct hs_check *check, const char *why)
+{
+    check->is_readable = false;
+    return hs_check_put_unknown(check, "file", why) ? 0 : -ENOMEM;
+}
+
+/* --- limits ------------------------------------------------------------------------------------ */
+
+/* Losses that make figures wrong, and profiles that say nothing. */
+static int judge_whole(struct hs_check *check)
+{
+    const struct hs_profile *p = check->selection.profile;
+    struct hs_buf text = HS_BUF_INIT;
+    bool is_put = true;
+    for (uint32_t i = 0; i < p->loss_count && is_put; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(&check->selection, loss)) {
+            hs_buf_clear(&text);
+            hs_buf_printf(&text, "cannot be judged, data is missing: %s: %llu",
+                          hs_profile_string(p, loss->text), (unsigned long long)loss->count);
+            is_put = hs_check_put_unknown(check, "data", hs_buf_text(&text)) != NULL;
+        }
+    }
+    if (check->selection.sample_count == 0 && is_put) {
+        is_put = hs_check_put_unknown(check, "data", "cannot be judged: nothing was recorded");
+    }
+    hs_buf_deinit(&text);
+    return is_put ? 0 : -ENOMEM;
+}
+
+static int judge_totals(struct hs_check *check)
+{
+    const struct hs_limit *limits = check->limits->by;
+    const struct hs_selection *s = &check->selection;
+    bool is_put = true;
+    if (limits[HS_LIMIT_LIVE].is_set) {
+        struct hs_figure live = hs_figure_of(&s->live, false);
+        is_put = hs_check_put_figure(check, hs_limit_names[HS_LIMIT_LIVE], "live", &live,
+                                     limits[HS_LIMIT_LIVE].value, false);
+    }
+    if (limits[HS_LIMIT_PEAK].is_set && is_put) {
+        struct hs_figure peak = hs_figure_of(&s->peak, false);
+        const char *name = hs_limit_names[HS_LIMIT_PEAK];
+        is_put = s->has_peak ? hs_check_put_figure(check, name, "peak", &peak,
+                                                   limits[HS_LIMIT_PEAK].value, false)
+                             : hs_check_put_unknown(check, name,
+                                                    "peak: cannot be judged: it was not recorded");
+    }
+    if (limits[HS_LIMIT_ALLOCS].is_set && is_put) {
+        struct hs_figure allocs = hs_figure_of(&s->alloc, true);
+        is_put = hs_check_put_figure(check, hs_limit_names[HS_LIMIT_ALLOCS], "allocations", &allocs,
+                                     limits[HS_LIMIT_ALLOCS].value, true);
+    }
+    return is_put ? 0 : -ENOMEM;
+}
+
+static int sum_matching(const struct hs_agg *agg, const regex_t *regex, struct hs_figure *sum)
+{
+    bool *is_match = calloc(agg->function_count + 1u, sizeof(*is_match));
+    struct hs_buf name = HS_BUF_INIT;
+    if (!is_match) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < agg->function_count; i++) {
+        hs_buf_clear(&name);
+        hs_agg_write_function(agg, i, &name);
+        is_match[i] = regexec(regex, hs_buf_text(&name), 0, NULL, 0) == 0;
+    }
+    for (uint32_t i = 0; i < agg->self_count; i++) {
+        bool is_in = false;
+        for (uint32_t n = agg->selves[i].node; n != HS_NODE_NONE && !is_in;
+             n = agg->nodes[n].parent) {
+            is_in = is_match[agg->nodes[n].function];
+        }
+        if (is_in) {
+            struct hs_figure live = hs_figure_of(&agg->selves[i].by[HS_QUANTITY_LIVE], false);
+            hs_figure_add(sum, &live);
+        }
+    }
+    int err = name.err;
+    hs_buf_deinit(&name);
+    free(is_match);
+    return err;
+}
+
+static int judge_stack(struct hs_check *check, const struct hs_agg *agg,
+                       const struct hs_stack_limit *limit)
+{
+    struct hs_figure sum = { 0 };
+    struct hs_buf what = HS_BUF_INIT;
+    struct hs_check_row *row = NULL;
+    int err = sum_matching(agg, &limit->regex, &sum);
+    hs_buf_printf(&what, "live in stacks with %s", limit->pattern);
+    if (err == 0) {
+        row = hs_check_put_figure(check, "stack", hs_buf_text(&what), &sum, limit->bytes, false);
+        err = row ? 0 : -ENOMEM;
+    }
+    if (row) {
+        row->subject = strdup(limit->pattern);
+        err = row->subject ? 0 : -ENOMEM;
+    }
+    hs_buf_deinit(&what);
+    return err;
+}
+
+static int judge_stacks(struct hs_check *check)
+{
+    const struct hs_limits *limits = check->limits;
+    struct hs_agg agg = { 0 };
+    int err = limits->stack_count > 0 ? hs_agg_build(&check->selection, false, &agg) : 0;
+    for (size_t i = 0; i < limits->stack_count && err == 0; i++) {
+        err = judge_stack(check, &agg, &limits->stacks[i]);
+    }
+    hs_agg_deinit(&agg);
+    return err;
+}
+
+static struct hs_check_row *put_growth(struct hs_check *check, const struct hs_diff_change *change)
+{
+    char delta[HS_FIGURE_BYTES], before[HS_FIGURE_BYTES];
+    const struct hs_limit *limit = &check->limits->by[HS_LIMIT_GROWTH];
+    struct hs_buf text = HS_BUF_INIT;
+    bool is_growth = change->delta >= 0;
+    hs_figure_value(delta, false, is_growth ? change->delta : -change->delta);
+    hs_figure_value(before, false, change->before);
+    hs_buf_printf(&text, "%s%s, from %s", is_growth ? "+" : "-", delta, before);
+    const struct hs_measured measured = {
+        .what = "growth",
+        .figure = hs_buf_text(&text),
+        .value = change->delta,
+        .low = change->low,
+        .high = change->high,
+        .limit = limit->is_share ? limit->value * change->before : limit->value,
+    };
+    struct hs_check_row *row = hs_check_put(check, hs_limit_names[HS_LIMIT_GROWTH], &measured);
+    if (row && limit->is_share) {
+        row->limit_share = limit->value;
+    }
+    hs_buf_deinit(&text);
+    return row;
+}
+
+static int judge_growth(struct hs_check *check, const struct hs_profile *base_profile)
+{
+    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
+    struct hs_selection base;
+    struct hs_diff diff;
+    if (!check->limits->by[HS_LIMIT_GROWTH].is_set || !base_profile) {
+        return 0;
+    }
+    int err = hs_select_dumps(base_profile, &select, &base);
+    if (err > 0) {
+        return hs_check_put_unknown(check, hs_limit_names[HS_LIMIT_GROWTH],
+                                    "growth: cannot be judged: there is nothing in the file it is "
+                                    "held against")
+                   ? 0
+                   : -ENOMEM;
+    }
+    if (err < 0) {
+        return err;
+    }
+    err = hs_diff_build(&base, &check->selection, HS_VIEW_SPACE, &diff);
+    if (err == 0) {
+        struct hs_diff_change change = hs_diff_change_of(&diff, &diff.total);
+        err = put_growth(check, &change) ? 0 : -ENOMEM;
+        hs_diff_deinit(&diff);
+    }
+    hs_selection_deinit(&base);
+    return err;
+}
+
+int hs_check_judge(struct hs_check *check, const struct hs_profile *profile,
+                   const struct hs_profile *base)
+{
+    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
+    int err = hs_select_dumps(profile, &select, &check->selection);
+    if (err != 0) {
+        check->selection = (struct hs_selection){ 0 };
+        return err < 0 ? err : -EINVAL;
+    }
+    err = judge_whole(check);
+    err = err ? err : judge_totals(check);
+    err = err ? err : hs_check_leaks(check);
+    err = err ? err : judge_stacks(check);
+    return err ? err : judge_growth(check, base);
+}

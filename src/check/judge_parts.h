@@ -1,0 +1,30 @@
+/*
+ * What the files that judge have in common: rows are made here, and nowhere else.
+ */
+#pragma once
+
+#include "check/judge.h"
+
+struct hs_measured {
+    const char *what;   /* "leak" */
+    const char *figure; /* "10.3 KiB ± 1.2 KiB" */
+    double value, low, high, limit;
+    double unseen_bytes; /* part of `high` that stands for what may have gone unseen; 0 none */
+    bool is_count;
+};
+
+/* Adds a row, NULL when there is no memory. */
+struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
+                                  const struct hs_measured *measured);
+struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *name, const char *what,
+                                         const struct hs_figure *figure, double limit,
+                                         bool is_count);
+struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *name,
+                                          const char *text);
+
+/* The two ends of a figure of bytes or objects in this profile. */
+void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, bool is_count,
+                   double *ret_low, double *ret_high);
+
+/* max-leak and max-leak-stack. */
+int hs_check_leaks(struct hs_check *check);
