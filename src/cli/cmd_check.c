@@ -34,6 +34,7 @@ struct checks {
     struct hs_suppressions suppressions;
     struct hs_profile *base;
     bool is_json;
+    bool is_silent; /* standard output is for JUnit's XML */
     struct hs_json json;
     struct hs_check_junit junit;
     struct hs_buf *out;
@@ -142,7 +143,7 @@ static void check_file(struct checks *checks, const char *path)
     }
     if (checks->is_json) {
         hs_check_json_file(&checks->json, &check);
-    } else {
+    } else if (!checks->is_silent) {
         hs_check_write_text(&check, checks->out);
     }
     hs_check_junit_file(&checks->junit, &check);
@@ -190,7 +191,7 @@ static void check_all(struct checks *checks, char **paths, size_t path_count)
     for (size_t i = 0; i < path_count; i++) {
         check_file(checks, paths[i]);
     }
-    if (!checks->is_json) {
+    if (!checks->is_json && !checks->is_silent) {
         hs_check_write_suppressions(&checks->suppressions, checks->out);
     }
 }
@@ -227,7 +228,11 @@ static int run_checks(struct checks *checks, const char *junit_path, char **path
 static int run_check(const struct hs_opts_spec *spec, const struct check_args *args,
                      const struct hs_opts_result *result)
 {
-    struct checks checks = { .is_json = args->is_json };
+    bool is_silent = args->junit_path && strcmp(args->junit_path, "-") == 0;
+    struct checks checks = { .is_json = args->is_json, .is_silent = is_silent };
+    if (args->is_json && is_silent) {
+        return hs_args_fail(spec, "--json and --junit - both want standard output");
+    }
     int status = collect_limits(spec, args, &checks);
     status = status ? status : load_base(&checks);
     if (status == 0) {
@@ -275,7 +280,8 @@ int hs_cmd_check(int argc, char **argv)
                     "what is typed overrides it"),
         HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits, all limits"),
         HS_OPT_STRING(0, "junit", "FILE", &args.junit_path,
-                      "also write the verdicts as JUnit's XML"),
+                      "also write the verdicts as JUnit's XML; - in place of\n"
+                      "the lines, to standard output"),
     };
     const struct hs_opts_spec spec = {
         .command = "check",

@@ -304,6 +304,8 @@ def test_junit(heapscope, ten, tmp_path):
     assert "9.77 KiB in 10 blocks\n      cache" in failure.text
     error = suites[1].find("testcase/error")
     assert "No such file" in error.get("message")
+    done = heapscope("check", ten, "--max-leak", "0", "--junit", "-")
+    assert done.returncode == 1 and ElementTree.fromstring(done.stdout).get("failures") == "1"
     # Written whole or not at all.
     done = heapscope("check", ten, "--max-live", "1M", "--junit", tmp_path / "no" / "folder.xml")
     assert done.returncode == 3 and "folder.xml" in done.stderr
@@ -336,6 +338,7 @@ def test_wrong_usage(heapscope, ten):
         ("--against", ten, "--max-growth", "-5%"),
         ("--max-live", "many"),
         ("--max-live", "1", "--suppressions", ten),
+        ("--max-live", "1", "--json", "--junit", "-"),
     ):
         done = heapscope("check", ten, *options)
         assert done.returncode == 2 and done.stderr.startswith("heapscope:"), options
