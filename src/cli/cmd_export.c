@@ -219,6 +219,11 @@ static int run_export(const char *path, const struct export_args *args)
                                         &reason);
     }
     if (status == 0) {
+        if (hs_profile_file_is_damaged(profile)) {
+            hs_message("%s is damaged, or was cut off: what could be read is written; what is "
+                       "missing: heapscope report %s",
+                       path, path);
+        }
         status = write_output(args, profile, &select, view, reason);
     }
     hs_profile_free(profile);

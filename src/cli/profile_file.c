@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cmd.h"
 #include "cli/message.h"
@@ -13,10 +14,13 @@
 #include "profile/load.h"
 #include "profile/symbolize.h"
 #include "rt/base.h"
+#include "rt/cursor.h"
 #include "symbol/cache_folder.h"
 #include "util/buf.h"
 
 #define PIDS_NAMED 8
+/* No packet is longer: it would not be one. */
+#define TRACE_PACKET_BYTES_MAX (UINT64_C(1) << 30)
 
 const char *const hs_profile_file_views[HS_VIEW_N + 1] = {
     [HS_VIEW_SPACE] = "space",
@@ -57,6 +61,16 @@ static void add_names(struct hs_profile *profile, const char *name)
 }
 
 /* Files that people take for heap profiles, and what to do with them. */
+/* Does its first packet, field 1 of a trace, end behind the file's end? */
+static bool is_cut_trace(const char *head, size_t bytes, const char *path)
+{
+    struct hs_cursor c = { .at = (const uint8_t *)head, .end = (const uint8_t *)head + bytes };
+    struct stat st;
+    uint64_t tag = hs_cursor_uleb(&c), packet_bytes = hs_cursor_uleb(&c);
+    return !c.is_bad && tag == (1U << 3 | 2U) && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           packet_bytes > (uint64_t)st.st_size && packet_bytes < TRACE_PACKET_BYTES_MAX;
+}
+
 static const char *foreign_hint(const char *path)
 {
     static const struct {
@@ -84,7 +98,9 @@ static const char *foreign_hint(const char *path)
             return hints[i].hint;
         }
     }
-    return "";
+    return is_cut_trace(head, bytes, path)
+               ? " (it may be a trace that was cut off: its first packet ends behind its end)"
+               : "";
 }
 
 static const char *name_of(const char *path)
@@ -131,6 +147,18 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
     return 0;
 }
 
+bool hs_profile_file_is_damaged(const struct hs_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->loss_count; i++) {
+        const struct hs_profile_loss *loss = &profile->losses[i];
+        if (loss->count > 0 && loss->is_serious &&
+            strncmp(hs_profile_string(profile, loss->name), "file_", 5) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "12, 13 and 5 more" */
 static void list_pids(const struct hs_profile *profile, struct hs_buf *text)
 {
@@ -149,7 +177,8 @@ static void write_select_words(const struct hs_profile *profile,
 {
     switch (error) {
     case HS_SELECT_E_EMPTY:
-        hs_buf_str(words, "there is no heap profile in this file");
+        hs_buf_printf(words, "there is no heap profile in this file%s",
+                      hs_profile_file_is_damaged(profile) ? ": it is damaged, or was cut off" : "");
         break;
     case HS_SELECT_E_NO_PID:
         hs_buf_printf(words, "there is no profile of process %u; there is of ", select->pid);

@@ -29,6 +29,9 @@ int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, stru
 /* 0, or the exit status to return after having said why. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 
+/* Could some of the file not be read? The report says what. */
+bool hs_profile_file_is_damaged(const struct hs_profile *profile);
+
 /*
  * Can this be shown? Returns 0 with the view to show and why that one (NULL: it was asked for, or it
  * goes without saying), or the exit status to return after having said why not.

@@ -122,6 +122,10 @@ static void command_modules(struct shell *shell, const char *word)
 
 static void command_format(struct shell *shell, const char *word)
 {
+    if (word[0] == '\0') {
+        hs_buf_printf(&shell->output->buf, "%s\n", hs_sql_format_names[shell->output->format]);
+        return;
+    }
     for (unsigned i = 0; i < HS_SQL_FORMAT_N; i++) {
         if (strcmp(word, hs_sql_format_names[i]) == 0) {
             shell->output->format = (enum hs_sql_format)i;
@@ -157,7 +161,8 @@ static const struct {
     { ".tables", ".tables", "the tables and views", command_tables },
     { ".schema", ".schema [TABLE]", "how all were made; the columns of one", command_schema },
     { ".modules", ".modules", "what INCLUDE PERFETTO MODULE knows", command_modules },
-    { ".format", ".format FORMAT", "table, csv or json", command_format },
+    { ".format", ".format FORMAT", "table, csv or json; without one: which it is", command_format },
+    { ".mode", ".mode FORMAT", "the same, as sqlite3 calls it", command_format },
     { ".read", ".read FILE", "run the SQL in a file", command_read },
     { ".help", ".help", "this list", command_help },
     { ".quit", ".quit", "leave; so does Ctrl-D", command_quit },

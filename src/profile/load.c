@@ -76,7 +76,12 @@ static uint32_t join_cmdline(struct hs_load *load, const Hs__Pb__ProcessTree__Pr
         hs_buf_str(&text, i > 0 ? " " : "");
         hs_buf_str(&text, process->cmdline[i]);
     }
-    uint32_t cmdline = hs_builder_string(load->builder, hs_buf_text(&text));
+    /* Who wrote a title over its arguments leaves blanks behind it, or empty arguments. */
+    size_t bytes = text.bytes;
+    while (bytes > 0 && hs_buf_text(&text)[bytes - 1] == ' ') {
+        bytes--;
+    }
+    uint32_t cmdline = hs_builder_string_n(load->builder, hs_buf_text(&text), bytes);
     load->err = load->err ? load->err : text.err;
     hs_buf_deinit(&text);
     return cmdline;

@@ -1,0 +1,67 @@
+"""What a walk through the commands found: damaged files, odd command lines, words that were missing."""
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def traces(dist, tmp_path_factory):
+    """One program's trace, as it is and compressed; its command line ends in blanks."""
+    folder = tmp_path_factory.mktemp("walk")
+    program = "x = [bytes(1000 + i) for i in range(3000)]"
+    for name, options in (("plain", ["--no-compress"]), ("packed", [])):
+        subprocess.run([dist / "bin" / "heapscope", "run", "-q", "-i", "256", *options, "-o", folder / name, "--", PYTHON,
+                        "-c", program, "padded", "   ", "", " "], check=True, timeout=120)
+    return folder
+
+
+def cut(folder, name, share):
+    data = (folder / name).read_bytes()
+    file = folder / f"{name}-{share}"
+    file.write_bytes(data[:share if share > 1 else int(len(data) * share)])
+    return file
+
+
+def test_trailing_blanks(heapscope, traces, report):
+    """A program that wrote a title over its arguments leaves blanks behind it."""
+    assert report(traces / "plain")["processes"][0]["cmdline"].endswith(" padded")
+    head = heapscope("report", traces / "plain").stdout.splitlines()[1]
+    assert head.endswith(" padded"), head
+
+
+def test_cut_off(heapscope, traces, tmp_path):
+    """Nothing left of it: why, and not that it is something else. Some left: that is told, also where it becomes a file."""
+    for file in (cut(traces, "plain", 12), cut(traces, "packed", 40)):
+        done = heapscope("report", file)
+        assert done.returncode == 1 and "may be a trace that was cut off" in done.stderr, done
+    done = heapscope("report", cut(traces, "plain", 0.5))
+    assert done.returncode == 1
+    assert "no heap profile in this file: it is damaged, or was cut off" in done.stderr, done
+    late = cut(traces, "plain", 0.995)
+    done = heapscope("export", "-f", "folded", "-o", tmp_path / "x", late)
+    assert done.returncode == 0 and f"{late} is damaged, or was cut off" in done.stderr, done
+    done = heapscope("export", "-f", "folded", "-o", tmp_path / "x", traces / "plain")
+    assert done.returncode == 0 and "damaged" not in done.stderr
+    other = tmp_path / "other"
+    other.write_bytes(b"\n\x05hello, this is no trace at all")
+    assert "cut off" not in heapscope("report", other).stderr
+
+
+def test_mode_of_the_shell(dist, traces, tmp_path):
+    """As sqlite3 and others call it; alone it says which it is."""
+    main, side = pty.openpty()
+    with subprocess.Popen([dist / "bin" / "heapscope", "query", traces / "plain"], stdin=side, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env=dict(os.environ, XDG_STATE_HOME=str(tmp_path), TERM="dumb"),
+                          text=True) as process:
+        os.write(main, b".mode csv\n.mode\nSELECT 6 * 7 AS answer;\n.mode wrong\n.quit\n")
+        out = process.communicate(timeout=60)[0]
+    os.close(main)
+    os.close(side)
+    assert process.returncode == 0
+    for words in ("csv\n", '"answer"\n42\n', "'wrong' is no format"):
+        assert words in out, out
