@@ -34,6 +34,7 @@
 #include "trace/skipped_files.h"
 #include "util/human.h"
 #include "util/selfpath.h"
+#include "util/shell_word.h"
 
 #define HS_PRELOAD_NAME        "libheapscope_preload.so"
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
@@ -115,12 +116,7 @@ static void name_file(struct attach *a)
         snprintf(name, sizeof(name), "%s", base ? base + 1 : a->options.settings.names[0]);
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
     }
-    /* A name is whatever a process calls itself. */
-    for (char *c = a->default_path; *c; c++) {
-        if (*c == '/' || *c == '*' || *c == '?' || (unsigned char)*c <= ' ') {
-            *c = '_';
-        }
-    }
+    hs_shell_tame(a->default_path); /* a name is whatever a process calls itself */
 }
 
 /* --- attaching --------------------------------------------------------------------------------------- */

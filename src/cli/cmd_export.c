@@ -22,6 +22,7 @@
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/outfile.h"
+#include "util/shell_word.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
 #include "view/massif.h"
@@ -220,9 +221,10 @@ static int run_export(const char *path, const struct export_args *args)
     }
     if (status == 0) {
         if (hs_profile_file_is_damaged(profile)) {
+            char word[HS_SHELL_WORD_BYTES];
             hs_message("%s is damaged, or was cut off: what could be read is written; what is "
                        "missing: heapscope report %s",
-                       path, path);
+                       path, hs_shell_word(path, word, sizeof(word)));
         }
         status = write_output(args, profile, &select, view, reason);
     }

@@ -37,6 +37,7 @@
 #include "trace/trace_writer.h"
 #include "util/proc.h"
 #include "util/selfpath.h"
+#include "util/shell_word.h"
 
 #define HS_PRELOAD_NAME     "libheapscope_preload.so"
 #define HS_INTERVAL_DEFAULT 4096
@@ -151,6 +152,7 @@ static void name_file(struct run *run, pid_t pid)
 {
     snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
              hs_text_base_name(run->program[0]), (int)pid);
+    hs_shell_tame(run->default_path);
     run->file_path = run->output ? run->output : run->default_path;
 }
 

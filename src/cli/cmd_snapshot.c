@@ -31,6 +31,7 @@
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/outfile.h"
+#include "util/shell_word.h"
 #include "view/pprof.h"
 
 struct snapshot {
@@ -177,6 +178,7 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
         snprintf(s->default_path, sizeof(s->default_path), "heapscope.%.100s.%u.snapshot.pftrace",
                  snapped->process && !strchr(snapped->process, '/') ? snapped->process : "process",
                  snapped->pid);
+        hs_shell_tame(s->default_path);
         s->output = s->default_path;
     }
     int status = save(s, snapped, profile);

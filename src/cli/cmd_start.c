@@ -22,6 +22,7 @@
 #include "session/hub.h"
 #include "session/session.h"
 #include "util/parse.h"
+#include "util/shell_word.h"
 
 #define HS_INTERVAL_DEFAULT 4096
 #define HS_TIME_MIN_NS      UINT64_C(10000000)
@@ -158,11 +159,7 @@ static void name_file(struct start *s)
     } else if (s->pid_texts.count > 0) {
         snprintf(name, sizeof(name), "%d", (int)s->settings.pids[0]);
     }
-    for (char *c = name; *c; c++) {
-        if (strchr("*?[]\\ /:@", *c) || (unsigned char)*c < ' ') {
-            *c = '_';
-        }
-    }
+    hs_shell_tame(name);
     if (localtime_r(&now, &tm)) {
         strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &tm);
     }
@@ -238,7 +235,9 @@ static int say_started(const struct start *s, const Hs__Ctl__Started *started)
     if (is_empty) {
         hs_message("nothing is left for it to record, and it is over");
         if (count_of(started, HS_HUB_NOT_ALLOWED) + count_of(started, HS_HUB_REJECTED) > 0) {
-            hs_message("why is in %s as well: heapscope report %s", s->output, s->output);
+            char word[HS_SHELL_WORD_BYTES];
+            hs_message("why is in %s as well: heapscope report %s", s->output,
+                       hs_shell_word(s->output, word, sizeof(word)));
         }
         return HS_EXIT_STATUS_FAILED;
     }

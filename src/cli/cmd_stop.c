@@ -15,10 +15,11 @@
 #include "cli/progress.h"
 #include "ctl/ctl.pb-c.h"
 #include "util/human.h"
+#include "util/shell_word.h"
 
 static int say_stopped(const Hs__Ctl__Stopped *stopped)
 {
-    char size[HS_HUMAN_BYTES];
+    char size[HS_HUMAN_BYTES], word[HS_SHELL_WORD_BYTES];
     const char *path = stopped->path ? stopped->path : "?";
     const char *session = stopped->session ? stopped->session : "?";
     if (stopped->error) {
@@ -39,7 +40,8 @@ static int say_stopped(const Hs__Ctl__Stopped *stopped)
                     "Next: heapscope report %s",
                     session, stopped->process_count, stopped->process_count == 1 ? "" : "es",
                     stopped->dump_count, stopped->dump_count == 1 ? "" : "s",
-                    hs_human_bytes(size, (double)stopped->file_bytes), path);
+                    hs_human_bytes(size, (double)stopped->file_bytes),
+                    hs_shell_word(path, word, sizeof(word)));
     puts(path);
     return hs_args_finish_output();
 }

@@ -9,6 +9,7 @@
 #include "cli/message.h"
 #include "cli/run_words.h"
 #include "util/human.h"
+#include "util/shell_word.h"
 
 int hs_present_file(const struct hs_present *present, int r)
 {
@@ -26,7 +27,8 @@ int hs_present_file(const struct hs_present *present, int r)
         hs_message("cannot write %s: %s; %s", present->path, strerror(-r), present->lost);
         return r;
     }
+    char word[HS_SHELL_WORD_BYTES];
     hs_message_info("%s is in %s\nNext: heapscope report %s", hs_human_bytes(size, (double)bytes),
-                    present->path, present->path);
+                    present->path, hs_shell_word(present->path, word, sizeof(word)));
     return 0;
 }

@@ -108,10 +108,18 @@ static size_t group_end(const char *name, size_t at)
     }
 }
 
+/* An address in a file, "libfoo.so+0x1a2b": files have any name. */
+static bool is_address(const char *name)
+{
+    const char *plus = strrchr(name, '+');
+    return plus && strncmp(plus, "+0x", 3) == 0 && plus[3] != '\0' &&
+           strspn(plus + 3, "0123456789abcdef") == strlen(plus + 3);
+}
+
 /* Does a name look as if a compiler had made it from C++ or Rust? */
 static bool is_qualified(const char *name)
 {
-    return strstr(name, "::") || strpbrk(name, "<(");
+    return (strstr(name, "::") || strpbrk(name, "<(")) && !is_address(name);
 }
 
 const char *hs_cxx_skip_result_type(const char *name)
@@ -236,6 +244,10 @@ const char *hs_cxx_last_component(const char *name, size_t *ret_bytes)
     size_t start = 0;
     size_t end = 0;
     size_t at = 0;
+    if (is_address(name)) {
+        *ret_bytes = strlen(name);
+        return name;
+    }
     for (;;) {
         struct token token = next_token(path, at);
         if (token.kind == TOKEN_END || (token.kind == TOKEN_OPEN && token.bracket == '(')) {

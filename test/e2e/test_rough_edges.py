@@ -65,3 +65,21 @@ def test_mode_of_the_shell(dist, traces, tmp_path):
     assert process.returncode == 0
     for words in ("csv\n", '"answer"\n42\n', "'wrong' is no format"):
         assert words in out, out
+
+
+def test_a_name_that_a_shell_would_obey(dist, heapscope, tmp_path):
+    """Neither in the name of the file nor in what is told to be typed; and no C++ is seen in it."""
+    program = tmp_path / "we ird;$(touch x)::<y>"
+    source = tmp_path / "p.c"
+    source.write_text("#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(100000); return 0; }\n")
+    subprocess.run(["gcc", "-s", "-o", program, source], check=True)
+    done = heapscope("run", "--", program, cwd=tmp_path)
+    name = next(line for line in done.stderr.splitlines() if "Next: heapscope report " in line).split("report ")[1]
+    assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._"), name
+    report = heapscope("report", name, cwd=tmp_path).stdout
+    assert "we ird;$(touch x)::<y>+0x" in report, report
+    done = heapscope("run", "-o", "it's $(touch x).pftrace", "--", program, cwd=tmp_path)
+    line = next(line for line in done.stderr.splitlines() if "Next: " in line).split("Next: ")[1]
+    env = {"PATH": f"{dist / 'bin'}:{os.environ['PATH']}", "HEAPSCOPE_CACHE": "off"}
+    assert subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, stdout=subprocess.PIPE, timeout=60).returncode == 0
+    assert not (tmp_path / "x").exists()

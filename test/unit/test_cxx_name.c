@@ -114,6 +114,7 @@ static void fits(void **state)
     check_fit("outer::inner::function_name", 14, "function_name");
     check_fit("outer::inner::function_name", 16, "…function_name");
     check_fit("libfoo.so.1+0x1a2b", 12, "…so.1+0x1a2b");
+    check_fit("we ird;$(x)::<y>+0x23b2", 40, "we ird;$(x)::<y>+0x23b2");
     check_fit("a_long_name_of_a_c_function", 10, "a_long_na…");
     check_fit("\x1b]0;title\x07", 20, "\xEF\xBF\xBD]0;title\xEF\xBF\xBD");
 }
