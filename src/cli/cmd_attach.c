@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "cli/attach_check.h"
 #include "cli/attach_options.h"
 #include "cli/attached.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/present.h"
 #include "collect/attachment.h"
-#include "collect/eligibility.h"
 #include "session/admission.h"
 #include "session/desk.h"
 #include "session/hub.h"
@@ -39,7 +39,6 @@
 #define HS_PRELOAD_NAME        "libheapscope_preload.so"
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
 #define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
-#define STARTING_MAX_NS        UINT64_C(1000000000)
 
 struct attach {
     struct hs_attach_options options;
@@ -67,35 +66,6 @@ static uint64_t now_ns(void)
 }
 
 /* --- before anything is touched -------------------------------------------------------------------- */
-
-/* A program that was only just executed is given a moment to load its libraries. */
-static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
-{
-    const struct timespec pause = { .tv_nsec = 2000000 };
-    uint64_t end_ns = now_ns() + STARTING_MAX_NS;
-    hs_eligibility_check(pid, ret_it);
-    while (ret_it->verdict == HS_INELIGIBLE_STARTING && now_ns() < end_ns) {
-        nanosleep(&pause, NULL);
-        hs_eligibility_check(pid, ret_it);
-    }
-}
-
-/* Whoever was named by pid and cannot be is told at once; of those by name, one by one later. */
-static bool are_eligible(const struct attach *a)
-{
-    bool are_all = true;
-    for (size_t i = 0; i < a->options.settings.pid_count; i++) {
-        struct hs_eligibility it;
-        struct hs_eligibility_words words;
-        look_when_started(a->options.settings.pids[i], &it);
-        if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
-            hs_eligibility_words(&it, &words);
-            hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
-            are_all = false;
-        }
-    }
-    return are_all;
-}
 
 /* heapscope.NAME.PID.pftrace of the first process, or of the first name. */
 static void name_file(struct attach *a)
@@ -486,7 +456,7 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
             hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
                        strerror(-r));
             status = HS_EXIT_STATUS_FAILED;
-        } else if (!are_eligible(&a)) {
+        } else if (!hs_attach_check(&a.options.settings)) {
             status = HS_EXIT_STATUS_FAILED;
         } else {
             name_file(&a);

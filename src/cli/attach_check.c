@@ -1,0 +1,47 @@
+/*
+ * See attach_check.h.
+ */
+#include "cli/attach_check.h"
+
+#include <stdint.h>
+#include <time.h>
+
+#include "cli/message.h"
+#include "collect/eligibility.h"
+
+#define STARTING_MAX_NS UINT64_C(1000000000)
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* A program that was only just executed is given a moment to load its libraries. */
+static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
+{
+    const struct timespec pause = { .tv_nsec = 2000000 };
+    uint64_t end_ns = now_ns() + STARTING_MAX_NS;
+    hs_eligibility_check(pid, ret_it);
+    while (ret_it->verdict == HS_INELIGIBLE_STARTING && now_ns() < end_ns) {
+        nanosleep(&pause, NULL);
+        hs_eligibility_check(pid, ret_it);
+    }
+}
+
+bool hs_attach_check(const struct hs_session_settings *settings)
+{
+    bool are_all = true;
+    for (size_t i = 0; i < settings->pid_count; i++) {
+        struct hs_eligibility it;
+        struct hs_eligibility_words words;
+        look_when_started(settings->pids[i], &it);
+        if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
+            hs_eligibility_words(&it, &words);
+            hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
+            are_all = false;
+        }
+    }
+    return are_all;
+}
