@@ -111,9 +111,9 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
     if (verdict == HS_VERDICT_UNCERTAIN) {
         hs_buf_str(&text, ", within noise of the limit");
     }
-    if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen_bytes > 0) {
+    if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen > 0) {
         hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",
-                      hs_figure_value(unseen, false, measured->unseen_bytes));
+                      hs_figure_value(unseen, measured->is_count, measured->unseen));
     }
     struct hs_check_row *out = text.err == 0 ? put_row(check, &row, hs_buf_text(&text)) : NULL;
     hs_buf_deinit(&text);
@@ -127,21 +127,20 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
     return put_row(check, &row, text);
 }
 
-/* What may be there beside a figure that rests on no sample. Of objects nobody knows: they may be small. */
-static double unseen_bytes(const struct hs_check *check, const struct hs_figure *figure,
-                           bool is_count)
+/* What may be there beside a figure that rests on no sample: bytes, or as many objects of a byte. */
+static double unseen_beside(const struct hs_check *check, const struct hs_figure *figure)
 {
     uint64_t interval_bytes = check->selection.interval_max_bytes;
-    bool is_seen = is_count || interval_bytes <= 1 || figure->var > 0;
+    bool is_seen = interval_bytes <= 1 || figure->var > 0;
     return is_seen ? 0 : UNSEEN_INTERVALS * (double)interval_bytes;
 }
 
-void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, bool is_count,
-                   double *ret_low, double *ret_high)
+void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
+                   double *ret_high)
 {
     struct hs_margin margin = hs_margin_of(figure);
     *ret_low = figure->value - margin.below;
-    *ret_high = figure->value + margin.above + unseen_bytes(check, figure, is_count);
+    *ret_high = figure->value + margin.above + unseen_beside(check, figure);
 }
 
 struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *name, const char *what,
@@ -154,10 +153,10 @@ struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *nam
         .figure = hs_figure_both(text, is_count, figure),
         .value = figure->value,
         .limit = limit,
-        .unseen_bytes = unseen_bytes(check, figure, is_count),
+        .unseen = unseen_beside(check, figure),
         .is_count = is_count,
     };
-    hs_check_ends(check, figure, is_count, &measured.low, &measured.high);
+    hs_check_ends(check, figure, &measured.low, &measured.high);
     return hs_check_put(check, name, &measured);
 }
 

@@ -8,8 +8,8 @@
  *     limit above high          pass
  *     nothing to judge by       unknown     never kept: what is not seen may be what the limit is for
  *
- * Where no sample stands behind a figure of bytes, up to 1.96^2 intervals may have gone unseen: that is
- * then added to its upper end, as in diff.h.
+ * Where no sample stands behind a figure, up to 1.96^2 intervals of bytes may have gone unseen, or as many
+ * objects of a byte: that is then added to its upper end, as in diff.h.
  *
  * A leak is a block that was still live when its process, seen from its start, ended; reachable or not. A stack's
  * leak is all such blocks with the same functions and lines. Suppressions take their stacks out of both.

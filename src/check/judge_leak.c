@@ -127,7 +127,7 @@ static int judge_leak_stack(struct hs_check *check, const struct leaks *leaks)
     for (uint32_t i = 0; i < leaks->count; i++) {
         struct hs_figure figure = hs_figure_of(&leaks->stacks[i].live, false);
         double low, high;
-        hs_check_ends(check, &figure, false, &low, &high);
+        hs_check_ends(check, &figure, &low, &high);
         /* One that surely is beyond says more than one that may be further. */
         bool is_worse = low > limit || worst_low > limit ? low > worst_low : high > worst_high;
         if (is_worse) {

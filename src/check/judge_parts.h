@@ -9,7 +9,7 @@ struct hs_measured {
     const char *what;   /* "leak" */
     const char *figure; /* "10.3 KiB ± 1.2 KiB" */
     double value, low, high, limit;
-    double unseen_bytes; /* part of `high` that stands for what may have gone unseen; 0 none */
+    double unseen; /* part of `high` that stands for what may have gone unseen; 0 none */
     bool is_count;
 };
 
@@ -23,8 +23,8 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
                                           const char *text);
 
 /* The two ends of a figure of bytes or objects in this profile. */
-void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, bool is_count,
-                   double *ret_low, double *ret_high);
+void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
+                   double *ret_high);
 
 /* max-leak and max-leak-stack. */
 int hs_check_leaks(struct hs_check *check);

@@ -215,6 +215,7 @@ static int run_checks(struct checks *checks, const char *junit_path, char **path
     int late_err = hs_buf_finish(&out);
     err = err ? err : late_err;
     hs_buf_deinit(&out);
+    checks->out = NULL;
     late_err = hs_outfile_commit(&file);
     err = err ? err : late_err;
     if (say_output("-", err) < 0) {

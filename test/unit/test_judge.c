@@ -153,6 +153,22 @@ static void test_leak_of_one_stack(void **state)
     }
 }
 
+/* Nothing was allocated, as far as samples tell. */
+static void test_what_no_sample_shows(void **state)
+{
+    (void)state;
+    static const double unseen = 1.96 * 1.96 * INTERVAL;
+    struct judged j;
+    judge(&j, "max-peak 1\nmax-allocs 1", "");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(j.check.rows[i].verdict, HS_VERDICT_UNCERTAIN);
+        assert_true(j.check.rows[i].value == 0 && fabs(j.check.rows[i].high - unseen) < 1e-3);
+    }
+    assert_non_null(strstr(j.check.rows[0].text, "up to 15.4 KiB may have gone unseen"));
+    assert_non_null(strstr(j.check.rows[1].text, "up to 15,735 may have gone unseen"));
+    judged_deinit(&j);
+}
+
 static void test_what_cannot_be_judged(void **state)
 {
     (void)state;
@@ -211,8 +227,11 @@ static void test_what_is_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suppressed),        cmocka_unit_test(test_first_that_fits),
-        cmocka_unit_test(test_leak_of_one_stack), cmocka_unit_test(test_what_cannot_be_judged),
+        cmocka_unit_test(test_suppressed),
+        cmocka_unit_test(test_first_that_fits),
+        cmocka_unit_test(test_leak_of_one_stack),
+        cmocka_unit_test(test_what_no_sample_shows),
+        cmocka_unit_test(test_what_cannot_be_judged),
         cmocka_unit_test(test_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
