@@ -15,7 +15,7 @@
 int hs_run_file_open(struct hs_run_file *file, const char *path)
 {
     *file = (struct hs_run_file){ .spool_fd = -1 };
-    int r = hs_outfile_open(&file->out, path);
+    int r = hs_outfile_open_named(&file->out, path);
     if (r == 0 && file->out.is_direct) {
         file->spool_fd = memfd_create("heapscope-trace", MFD_CLOEXEC);
         if (file->spool_fd < 0) {

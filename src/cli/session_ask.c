@@ -27,7 +27,7 @@ int hs_session_ask_open(struct hs_session_ask *ask, const char *path)
 {
     char folder[PATH_MAX];
     ask->folder_fd = -1;
-    int r = hs_outfile_open(&ask->file, path);
+    int r = hs_outfile_open_named(&ask->file, path);
     if (r < 0) {
         return fail_file(path, strerror(-r));
     }

@@ -30,7 +30,31 @@ static char *final_path(const char *path)
     return real ? real : strdup(path);
 }
 
-int hs_outfile_open(struct hs_outfile *file, const char *path)
+/* Without /proc it could not be given a name. */
+static bool open_nameless(struct hs_outfile *file)
+{
+    const char *name = hs_text_base_name(file->path);
+    char *folder = strndup(file->path, (size_t)(name - file->path));
+    if (folder && access("/proc/self/fd", X_OK) == 0) {
+        file->fd = open(folder[0] ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        file->is_nameless = file->fd >= 0;
+    }
+    free(folder);
+    return file->is_nameless;
+}
+
+static int open_temporary(struct hs_outfile *file)
+{
+    file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file->fd < 0 && errno == EEXIST) {
+        /* Left by a process of the same number that was killed. */
+        unlink(file->temp_path);
+        file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return file->fd < 0 ? -errno : 0;
+}
+
+static int open_any(struct hs_outfile *file, const char *path, bool is_named)
 {
     *file = (struct hs_outfile){ .fd = -1 };
     struct stat st;
@@ -65,20 +89,26 @@ int hs_outfile_open(struct hs_outfile *file, const char *path)
         hs_outfile_abort(file);
         return -ENOMEM;
     }
-    file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd < 0 && errno == EEXIST) {
-        /* Left by a process of the same number that was killed. */
-        unlink(file->temp_path);
-        file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (!is_named && open_nameless(file)) {
+        return 0;
     }
-    if (file->fd < 0) {
-        int err = -errno;
+    int err = open_temporary(file);
+    if (err < 0) {
         free(file->temp_path);
         file->temp_path = NULL;
         hs_outfile_abort(file);
-        return err;
     }
-    return 0;
+    return err;
+}
+
+int hs_outfile_open(struct hs_outfile *file, const char *path)
+{
+    return open_any(file, path, false);
+}
+
+int hs_outfile_open_named(struct hs_outfile *file, const char *path)
+{
+    return open_any(file, path, true);
 }
 
 int hs_outfile_write(void *ctx, const void *data, size_t bytes)
@@ -87,11 +117,28 @@ int hs_outfile_write(void *ctx, const void *data, size_t bytes)
     return hs_write_all(file->fd, data, bytes);
 }
 
+/* The name that it has until it is whole. */
+static int take_name(struct hs_outfile *file)
+{
+    char fd_path[40];
+    snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", file->fd);
+    int r = linkat(AT_FDCWD, fd_path, AT_FDCWD, file->temp_path, AT_SYMLINK_FOLLOW);
+    if (r < 0 && errno == EEXIST) {
+        unlink(file->temp_path);
+        r = linkat(AT_FDCWD, fd_path, AT_FDCWD, file->temp_path, AT_SYMLINK_FOLLOW);
+    }
+    if (r < 0) {
+        return -errno;
+    }
+    file->is_nameless = false;
+    return 0;
+}
+
 int hs_outfile_commit(struct hs_outfile *file)
 {
-    int err = 0;
+    int err = file->is_nameless ? take_name(file) : 0;
     /* A network file system may report a full disk only here. */
-    if (close(file->fd) != 0) {
+    if (close(file->fd) != 0 && err == 0) {
         err = -errno;
     }
     file->fd = -1;
@@ -112,7 +159,7 @@ void hs_outfile_abort(struct hs_outfile *file)
     if (file->fd >= 0) {
         close(file->fd);
     }
-    if (file->temp_path) {
+    if (file->temp_path && !file->is_nameless) {
         unlink(file->temp_path);
     }
     free(file->temp_path);

@@ -1,9 +1,10 @@
 /*
  * A file that appears under its name only when it is whole.
  *
- * Written beside its final place under a hidden temporary name and renamed at the end; so a reader
- * never sees half a file, an old one stays until the new one is complete, and a full disk leaves
- * nothing behind. Standard output ("-") and things that are no regular files (a pipe, /dev/null) are
+ * Written beside its final place without any name, and linked and renamed at the end; so a reader
+ * never sees half a file, an old one stays until the new one is complete, and neither a full disk nor
+ * a process that is killed leaves anything behind. Where the file system has no files without a name, or somebody else is
+ * to find the file, it has a hidden temporary one meanwhile. Standard output ("-") and things that are no regular files (a pipe, /dev/null) are
  * written to directly: they cannot be renamed to.
  *
  * Holds     after hs_outfile_commit() or _abort() no temporary file is left.
@@ -16,13 +17,16 @@
 #include <stddef.h>
 
 struct hs_outfile {
-    int fd;         /* -1: closed */
-    bool is_direct; /* no temporary file */
-    char *path;     /* final name, symlinks followed */
+    int fd;           /* -1: closed */
+    bool is_direct;   /* no temporary file */
+    bool is_nameless; /* it gets its temporary name at the end only */
+    char *path;       /* final name, symlinks followed */
     char *temp_path;
 };
 
 int hs_outfile_open(struct hs_outfile *file, const char *path);
+/* With a temporary name from the start, for who passes it on. */
+int hs_outfile_open_named(struct hs_outfile *file, const char *path);
 
 /* A sink for struct hs_buf; ctx is the struct hs_outfile. */
 int hs_outfile_write(void *ctx, const void *data, size_t bytes);

@@ -3,7 +3,9 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -73,6 +76,43 @@ static void appears_only_when_committed(void **state)
     unlink(path_of("a"));
 }
 
+/* Who passes the file on needs a name from the start. */
+static void named_from_the_start(void **state)
+{
+    (void)state;
+    struct hs_outfile file;
+    assert_int_equal(hs_outfile_open_named(&file, path_of("a")), 0);
+    assert_false(file.is_nameless);
+    assert_int_equal(access(file.temp_path, F_OK), 0);
+    assert_int_equal(hs_outfile_write(&file, "one", 3), 0);
+    assert_int_equal(hs_outfile_commit(&file), 0);
+    check_content("a", "one");
+    assert_int_equal(entry_count(), 1);
+    unlink(path_of("a"));
+}
+
+/* Nothing is left of a writer that was killed, where files need no name. */
+static void killed_while_writing(void **state)
+{
+    (void)state;
+    int probe = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (probe < 0) {
+        skip(); /* this file system has no files without a name */
+    }
+    close(probe);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct hs_outfile file;
+        bool is_open =
+            hs_outfile_open(&file, path_of("a")) == 0 && hs_outfile_write(&file, "half", 4) == 0;
+        kill(getpid(), is_open ? SIGKILL : SIGTERM);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(entry_count(), 0);
+}
+
 static void follows_links_and_writes_devices(void **state)
 {
     (void)state;
@@ -114,6 +154,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appears_only_when_committed),
+        cmocka_unit_test(named_from_the_start),
+        cmocka_unit_test(killed_while_writing),
         cmocka_unit_test(follows_links_and_writes_devices),
         cmocka_unit_test(says_what_is_wrong),
     };
