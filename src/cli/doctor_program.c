@@ -1,6 +1,7 @@
 /*
  * A program before it runs: see doctor.h.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,9 @@ static void check_modules(const char *path, struct hs_findings *findings)
     const struct hs_library_options options = { .library_path = getenv("LD_LIBRARY_PATH") };
     struct hs_libraries libraries;
     struct hs_doctor_modules modules = { 0 };
+    /* "./program" is no name for those who look for its debug information. */
+    char real[PATH_MAX];
+    path = realpath(path, real) ? real : path;
     int r = hs_library_search(path, &options, &libraries);
     if (r < 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules",

@@ -83,3 +83,12 @@ def test_a_name_that_a_shell_would_obey(dist, heapscope, tmp_path):
     env = {"PATH": f"{dist / 'bin'}:{os.environ['PATH']}", "HEAPSCOPE_CACHE": "off"}
     assert subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, stdout=subprocess.PIPE, timeout=60).returncode == 0
     assert not (tmp_path / "x").exists()
+
+
+def test_doctor_of_a_relative_path(heapscope, tmp_path):
+    source = tmp_path / "p.c"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", "-g", "-o", tmp_path / "program", source], check=True)
+    for name in ("./program", f"../{tmp_path.name}/program"):
+        done = heapscope("doctor", name, cwd=tmp_path)
+        assert done.returncode == 0 and "cannot be looked at" not in done.stdout, done.stdout
