@@ -11,6 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/symbol_env.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
 #include "rt/base.h"
@@ -41,20 +42,29 @@ static bool has_names(const struct hs_profile *profile)
     return false;
 }
 
-/* What was not found when a file was recorded is not looked for again: only a file without any names is one
- * that was recorded without. */
-static void add_names(struct hs_profile *profile, const char *name)
+static int symbolize(struct hs_profile *profile, const struct hs_symbol_env *env)
 {
     char cache[PATH_MAX];
     const struct hs_symbol_options options = {
+        .search_paths = env->roots,
+        .search_path_count = env->root_count,
+        .is_indexing = env->is_indexing,
         .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
     };
-    if (has_names(profile)) {
-        return;
-    }
     hs_progress_expect(HS_PROGRESS_NAMING);
     int r = hs_profile_symbolize(profile, &options, NULL);
     hs_progress_over();
+    return r;
+}
+
+/* What was not found when a file was recorded is not looked for again: only a file without any names is one
+ * that was recorded without. Unless the environment says where else to look. */
+static void add_names(struct hs_profile *profile, const char *name)
+{
+    struct hs_symbol_env env;
+    hs_symbol_env_read(&env);
+    int r = env.root_count > 0 || !has_names(profile) ? symbolize(profile, &env) : 0;
+    hs_symbol_env_deinit(&env);
     if (r < 0) {
         hs_message("%s: functions could not be named: %s", name, strerror(-r));
     }

@@ -18,12 +18,11 @@
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/profile_files.h"
+#include "cli/symbol_env.h"
 #include "profile/load.h"
 #include "profile/symbol_packets.h"
 #include "profile/symbolize.h"
 #include "util/outfile.h"
-
-#define ROOTS_MAX 64
 
 /* As Python's tempfile chooses. */
 static const char *temporary_folder(void)
@@ -118,17 +117,6 @@ void hs_record_folder_drop(const struct hs_record_folder *folder)
 
 /* --- symbols ----------------------------------------------------------------------------------------- */
 
-static size_t split_roots(char *text, const char **ret_roots)
-{
-    size_t count = 0;
-    char *rest = NULL;
-    for (char *root = strtok_r(text, ":", &rest); root && count < ROOTS_MAX;
-         root = strtok_r(NULL, ":", &rest)) {
-        ret_roots[count++] = root;
-    }
-    return count;
-}
-
 static int write_packets(const char *path, const struct hs_symbol_request *requests,
                          const struct hs_symbol_table *tables, size_t count)
 {
@@ -153,17 +141,15 @@ static int write_packets(const char *path, const struct hs_symbol_request *reque
     return r;
 }
 
-static int write_symbols(const char *raw, const char *symbols, char *roots_text)
+static int write_symbols(const char *raw, const char *symbols, const struct hs_symbol_env *env)
 {
     struct hs_profile *profile = NULL;
     struct hs_symbol_wanted wanted = { 0 };
     const struct hs_symbol_request *requests;
     struct hs_symbol_table *tables = NULL;
-    const char *roots[ROOTS_MAX];
-    const char *mode = getenv("PERFETTO_SYMBOLIZER_MODE");
-    const struct hs_symbol_options options = { .search_paths = roots,
-                                               .search_path_count = split_roots(roots_text, roots),
-                                               .is_indexing = !mode || strcmp(mode, "find") != 0 };
+    const struct hs_symbol_options options = { .search_paths = env->roots,
+                                               .search_path_count = env->root_count,
+                                               .is_indexing = env->is_indexing };
     size_t count = 0;
     int r = hs_profile_load(raw, &profile, NULL);
     if (r == 0) {
@@ -205,23 +191,27 @@ static int append_file(struct hs_outfile *out, const char *path)
 
 bool hs_record_folder_wants_symbols(void)
 {
-    const char *value = getenv("PERFETTO_BINARY_PATH");
-    return value && *value;
+    struct hs_symbol_env env;
+    hs_symbol_env_read(&env);
+    bool is_any = env.root_count > 0;
+    hs_symbol_env_deinit(&env);
+    return is_any;
 }
 
 bool hs_record_folder_symbolize(const struct hs_record_folder *folder)
 {
     char raw[PATH_MAX], symbols[PATH_MAX], both[PATH_MAX];
-    const char *value = getenv("PERFETTO_BINARY_PATH");
-    char *roots = value && *value ? strdup(value) : NULL;
-    if (!roots) {
+    struct hs_symbol_env env;
+    hs_symbol_env_read(&env);
+    if (env.root_count == 0) {
+        hs_symbol_env_deinit(&env);
         return false;
     }
     hs_record_folder_file(folder, "raw-trace", raw);
     hs_record_folder_file(folder, "symbols", symbols);
     hs_record_folder_file(folder, "symbolized-trace", both);
-    int r = write_symbols(raw, symbols, roots);
-    free(roots);
+    int r = write_symbols(raw, symbols, &env);
+    hs_symbol_env_deinit(&env);
     struct hs_outfile out;
     if (r == 0 && (r = hs_outfile_open(&out, both)) == 0) {
         r = append_file(&out, raw);
