@@ -35,10 +35,19 @@ static const struct {
     { "clock_snapshot", HS_SQL_CLOCK },
     { "stats", HS_SQL_STATS },
     { "metadata", HS_SQL_METADATA },
+    { "args", HS_SQL_ARGS },
 };
 
 #define SORT_KIB   (300 << 10)
 #define VIEW_COUNT (sizeof(views) / sizeof(views[0]))
+
+/* Where what is in the trace begins and ends. */
+#define BOUNDS_VIEW                                                                                \
+    "CREATE VIEW trace_bounds AS SELECT coalesce(min(first), 0) AS start_ts, "                     \
+    "coalesce(max(last), 0) AS end_ts FROM (SELECT min(ts) AS first, max(ts) AS last FROM "        \
+    "counter UNION ALL SELECT min(ts), max(ts) FROM heap_profile_allocation UNION ALL SELECT "     \
+    "min(ts), max(ts_end) FROM heap_profile UNION ALL SELECT min(ts), max(ts) FROM "               \
+    "profiler_smaps UNION ALL SELECT min(ts), max(ts) FROM stack_sample)"
 
 /* Where the bytes of the file are, for the tables that are filled later. */
 struct source {
@@ -107,6 +116,7 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
         err = run(db, sqlite3_mprintf("CREATE VIEW %s AS SELECT * FROM %s", views[i].view,
                                       store->tables[views[i].table].name));
     }
+    err = err ? err : run(db, sqlite3_mprintf(BOUNDS_VIEW));
     err = err ? err : run(db, sqlite3_mprintf("COMMIT"));
     if (err < 0) {
         sqlite3_close(db);

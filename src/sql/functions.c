@@ -186,6 +186,7 @@ int hs_sql_register_functions(struct hs_sql *sql)
                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                        functions[i].call, NULL, NULL);
     }
+    code = code ? code : hs_sql_register_trace_functions(sql->db);
     code = code ? code : hs_sql_register_profile_flamegraph(sql->db, &sql->forest);
     code = code ? code : hs_sql_register_flamegraph(sql->db);
     code = code ? code : hs_stack_forest_register(sql->db, &sql->forest);

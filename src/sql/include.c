@@ -31,6 +31,7 @@ static const struct {
       "and "
       "those still without are in stacks.symbolization_candidates" },
     { "stacks.symbolization_candidates", hs_sql_module_symbolization_candidates, NULL },
+    { "time.conversion", "", NULL }, /* its functions are always there */
 };
 static_assert(HS_COUNT_OF(modules) <= HS_SQL_MODULE_COUNT_MAX, "is_included[] has room for all");
 

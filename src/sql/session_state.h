@@ -112,3 +112,4 @@ void hs_sql_base64(struct hs_buf *buf, const void *data, size_t bytes);
 int hs_sql_register_functions(struct hs_sql *sql);
 int hs_sql_register_profile_flamegraph(sqlite3 *db, struct hs_stack_forest *forest);
 int hs_sql_register_flamegraph(sqlite3 *db);
+int hs_sql_register_trace_functions(sqlite3 *db);

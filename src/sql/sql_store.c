@@ -88,6 +88,9 @@ static const struct {
                                             "trace_id int" },
     [HS_SQL_METADATA] = { "__intrinsic_metadata", "id # name text key_type text int_value int "
                                                   "str_value text machine_id int" },
+    [HS_SQL_ARGS] = { "__intrinsic_args",
+                      "id # arg_set_id int flat_key text key text int_value int "
+                      "string_value text real_value real value_type text" },
     [HS_SQL_AGGREGATE_PROFILE] = { "__intrinsic_aggregate_profile",
                                    "id # scope text name text sample_type_type text "
                                    "sample_type_unit text" },

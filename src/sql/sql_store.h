@@ -36,6 +36,7 @@ enum hs_sql_table {
     HS_SQL_CLOCK,
     HS_SQL_STATS,
     HS_SQL_METADATA,
+    HS_SQL_ARGS,
     HS_SQL_AGGREGATE_PROFILE,
     HS_SQL_AGGREGATE_SAMPLE,
     /* Ours, from the profile of the same file; filled when first read. */
