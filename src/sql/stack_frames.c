@@ -74,6 +74,7 @@ static int keep_text(struct hs_stack_frames *frames, const char *text, uint32_t 
 /* The name as it is, and readable. */
 static int keep_name(struct loading *loading, const char *name, struct hs_stack_function *function)
 {
+    function->is_named = name != NULL;
     name = name && *name ? name : NULL;
     bool is_mangled = name && hs_demangle(name, loading->demangled, HS_DEMANGLED_BYTES_MAX);
     int err = keep_text(loading->frames, name, &function->name);
@@ -116,32 +117,38 @@ static int add_symbol(struct loading *loading, sqlite3_stmt *stmt)
     return err ? SQLITE_NOMEM : SQLITE_OK;
 }
 
+static int add_function(struct hs_stack_frames *frames, struct hs_stack_frame *frame,
+                        const struct hs_stack_function *function)
+{
+    int err = frames->function_count >= INT32_MAX
+                  ? -EOVERFLOW
+                  : hs_array_reserve(&frames->functions, &frames->function_capacity,
+                                     (size_t)frames->function_count + 1, sizeof(*function));
+    if (err == 0) {
+        frames->functions[frames->function_count++] = *function;
+        frame->count++;
+    }
+    return err;
+}
+
 /* The functions of the set; else one of the frame's own name. */
 static int add_functions(struct loading *loading, sqlite3_stmt *stmt, struct hs_stack_frame *frame)
 {
     struct hs_stack_frames *frames = loading->frames;
     const struct symbols *symbols = &loading->symbols;
     struct hs_stack_function own = { .source_file = HS_STACK_NO_TEXT };
-    const struct hs_stack_function *functions = &own;
     uint32_t set;
-    int err = 0;
-    frame->count = 1;
-    if (sqlite3_column_type(stmt, 1) != SQLITE_NULL &&
-        hs_id_map_find(&symbols->sets, sqlite3_column_int64(stmt, 1), &set)) {
-        functions = symbols->functions + symbols->firsts[set];
-        frame->count = symbols->firsts[set + 1] - symbols->firsts[set];
-    } else {
-        err = keep_name(loading, text_at(stmt, 2), &own);
-    }
+    int err = keep_name(loading, text_at(stmt, 2), &own);
     frame->first = frames->function_count;
-    uint64_t count = (uint64_t)frames->function_count + frame->count;
-    err = err                 ? err
-          : count > INT32_MAX ? -EOVERFLOW
-                              : hs_array_reserve(&frames->functions, &frames->function_capacity,
-                                                 count, sizeof(own));
-    if (err == 0) {
-        memcpy(frames->functions + frames->function_count, functions, frame->count * sizeof(own));
-        frames->function_count = (uint32_t)count;
+    frame->count = 0;
+    if (err != 0 || sqlite3_column_type(stmt, 1) == SQLITE_NULL ||
+        !hs_id_map_find(&symbols->sets, sqlite3_column_int64(stmt, 1), &set)) {
+        return err ? err : add_function(frames, frame, &own);
+    }
+    for (uint32_t i = symbols->firsts[set]; i < symbols->firsts[set + 1] && err == 0; i++) {
+        struct hs_stack_function function = symbols->functions[i];
+        function.shown = function.is_named ? function.shown : own.shown;
+        err = add_function(frames, frame, &function);
     }
     return err;
 }

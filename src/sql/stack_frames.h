@@ -16,7 +16,8 @@
 /* Texts are numbers for hs_stack_frames_text(). */
 struct hs_stack_function {
     uint32_t name;  /* as it is in the database; never "", may be HS_STACK_NO_TEXT */
-    uint32_t shown; /* the same demangled */
+    uint32_t shown; /* the same demangled; a symbol of no name has its frame's */
+    bool is_named;  /* not NULL, though it may be "" */
     uint32_t source_file;
     bool has_line;
     bool is_inlined;

@@ -327,6 +327,9 @@ static int sum_up(struct stacks *stacks)
     }
     for (uint32_t i = sites->ordered_count; i-- > 0;) {
         uint32_t site = hs_stack_sites_ordered(sites, i), parent = sites->parents[site];
+        if (stacks->forest->site_frames[site] == HS_STACK_NONE) {
+            continue; /* it has no node to hang on */
+        }
         for (int v = 0; parent != HS_STACK_NONE && v < 2; v++) {
             is_over = __builtin_add_overflow(stacks->below[parent][v], stacks->below[site][v],
                                              &stacks->below[parent][v]) ||
