@@ -8,17 +8,16 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/database_file.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/progress.h"
 #include "cli/tables_file.h"
 #include "rt/base.h"
-#include "sql/database.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/outfile.h"
@@ -138,42 +137,18 @@ static int end_output(const struct export_args *args, int err)
     return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
 }
 
-/* SQLite writes the temporary file itself; what cannot be renamed to goes through memory. */
-static int write_database(sqlite3 *db, struct hs_outfile *out, uint64_t *ret_bytes)
-{
-    struct hs_buf buf;
-    struct stat st;
-    if (!out->is_direct) {
-        int err = hs_sql_write_file(db, out->temp_path);
-        *ret_bytes = fstat(out->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
-        return err;
-    }
-    hs_buf_init(&buf, hs_outfile_write, out);
-    int err = hs_sql_write(db, &buf);
-    int late_err = hs_buf_finish(&buf);
-    *ret_bytes = buf.total_bytes;
-    hs_buf_deinit(&buf);
-    return err ? err : late_err;
-}
-
 static int export_database(const char *path, const struct export_args *args)
 {
-    struct hs_outfile out = { .fd = -1 };
+    uint64_t bytes = 0;
     sqlite3 *db = NULL;
     int r = hs_tables_file_open(path, &db);
     if (r != 0) {
         return r;
     }
     hs_progress_expect("heapscope: writing the database ...\n");
-    r = hs_outfile_open(&out, args->output);
-    if (r == 0) {
-        uint64_t bytes = 0;
-        r = write_database(db, &out, &bytes);
-        r = r ? r : hs_outfile_commit(&out);
-        hs_outfile_abort(&out);
-        if (r == 0 && strcmp(args->output, "-") != 0) {
-            say_done(args, HS_VIEW_SPACE, NULL, bytes);
-        }
+    r = hs_database_file_write(db, args->output, &bytes);
+    if (r == 0 && strcmp(args->output, "-") != 0) {
+        say_done(args, HS_VIEW_SPACE, NULL, bytes);
     }
     hs_progress_over();
     sqlite3_close(db);

@@ -319,11 +319,10 @@ static const struct hs_opts_spec spec = {
     .command = "record",
     .summary = "profile as heap_profile does, into a folder of files",
     .operands_usage = "[host] [-- PROGRAM [ARGS]]",
-    .footer =
-        "The exit status is that of the program. heap_profile's flags for Android devices\n"
-        "and its own tools are understood, and have no effect.\n"
-        "PERFETTO_BINARY_PATH: folders to look for symbols in, with colons between; by build\n"
-        "id, or, with PERFETTO_SYMBOLIZER_MODE=find, by name.",
+    .footer = "The exit status is that of the program. heap_profile's flags for Android devices\n"
+              "and its own tools are understood, and have no effect.\n"
+              "PERFETTO_BINARY_PATH: folders to look for symbols in, with colons between;\n"
+              "by build id, or, with PERFETTO_SYMBOLIZER_MODE=find, by name.",
     .options = list,
     .option_count = sizeof(list) / sizeof(list[0]),
     .operands_max = HS_OPERANDS_ANY,

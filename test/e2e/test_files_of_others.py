@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import browser
@@ -405,6 +406,24 @@ def test_full_disk(heapscope, tmp_path, form):
     file.write_text("main;load;parse 4096\n")
     done = heapscope("export", "-f", form, "-o", "/dev/full", file)
     assert done.returncode == 1 and "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_sqlite_writes(dist, root, tmp_path, number):
+    """Its file has a temporary name, which goes with it."""
+    trace, folder = tmp_path / "x", tmp_path / "out"
+    folder.mkdir()
+    subprocess.run([sys.executable, root / "bench" / "sql_trace.py", trace, "200000", "20"], check=True, timeout=120)
+    with subprocess.Popen([dist / "bin" / "heapscope", "export", "-o", folder / "x.sqlite", trace],
+                          stderr=subprocess.PIPE) as process:
+        end = time.monotonic() + 60
+        while not list(folder.iterdir()):
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.001)
+        process.send_signal(number)
+        process.wait(timeout=60)
+        assert process.returncode == -number
+    assert list(folder.iterdir()) == []
 
 
 def test_interrupted_export_leaves_nothing(dist, tmp_path):
