@@ -154,13 +154,49 @@ void hs_import_packages(struct hs_import *import, const Hs__Pb__PackagesList *li
 
 /* --- which package a frame belongs to --- */
 
-/* "/data/app/[~~RANDOM==/]PACKAGE-RANDOM/...": PACKAGE. */
+/* Applications of the system lie in folders that are not named after their package. */
+static bool package_of_system_app(struct hs_import *import, const char *path, int64_t *ret_package)
+{
+    static const char *const apps[][2] = {
+        { "/DevicePersonalizationPrebuilt", "com.google.android.as" },
+        { "/LatinIMEGooglePrebuilt/", "com.google.android.inputmethod.latin" },
+        { "/Maps/", "com.google.android.apps.maps" },
+        { "/MatchMaker", "com.google.android.as" },
+        { "/NexusLauncherRelease/", "com.google.android.apps.nexuslauncher" },
+        { "/Phonesky/", "com.android.vending" },
+        { "/Photos/", "com.google.android.apps.photos" },
+        { "/PrebuiltBugle/", "com.google.android.apps.messaging" },
+        { "/PrebuiltGmail/", "com.google.android.gm" },
+        { "/PrebuiltGmsCore/", "com.google.android.gms" },
+        { "/SystemUI/", "com.android.systemui" },
+        { "/SystemUIGoogle/", "com.android.systemui" },
+        { "/Velvet/", "com.google.android.googlequicksearchbox" },
+        { "/WellbeingPrebuilt/", "com.google.android.apps.wellbeing" },
+    };
+    static const char *const parents[] = { "/app", "/priv-app" };
+    for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
+        const char *at = strstr(path, parents[i]);
+        const char *folder = at ? at + strlen(parents[i]) : "";
+        for (size_t k = 0; k < sizeof(apps) / sizeof(apps[0]); k++) {
+            if (strncmp(folder, apps[k][0], strlen(apps[k][0])) == 0) {
+                *ret_package = hs_sql_store_str(import->store, apps[k][1]);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * "/data/app/[~~RANDOM==/]PACKAGE-RANDOM/...": PACKAGE. It may stand within the name, as in that of code which was taken
+ * out of a file: "[anon:dalvik-classes.dex extracted in memory from /data/app/...]".
+ */
 static bool package_of_path(struct hs_import *import, const char *path, int64_t *ret_package)
 {
     static const char folder[] = "/data/app/";
     const char *at = strstr(path, folder);
     if (!at) {
-        return false;
+        return package_of_system_app(import, path, ret_package);
     }
     at += sizeof(folder) - 1;
     if (at[0] == '~' && at[1] == '~') {
@@ -189,6 +225,9 @@ static uint32_t candidates_of(struct hs_import *import, uint32_t mapping,
     if (package_of_path(import, path, &ret_packages[0])) {
         count = 1;
     } else {
+        if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
+            ret_packages[count++] = hs_sql_store_str(store, "memfd");
+        }
         const uint32_t *owner = hs_import_find(&import->owner_ids, import->owners, sizeof(*owner),
                                                HS_IMPORT_KEY(mapping));
         int64_t uid =
@@ -198,9 +237,6 @@ static uint32_t candidates_of(struct hs_import *import, uint32_t mapping,
             if (classes->packages[i].app_id == (uint64_t)uid % ANDROID_USER_UIDS) {
                 ret_packages[count++] = classes->packages[i].name;
             }
-        }
-        if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
-            ret_packages[count++] = hs_sql_store_str(store, "memfd");
         }
     }
     ret_packages[count++] = import->empty;

@@ -3,6 +3,7 @@
  */
 #include "sql/import_stats.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "sql/import_state.h"
@@ -134,20 +135,41 @@ static void add_row(struct hs_import *import, enum hs_stat stat, int64_t idx, in
                hs_sql_store_str(store, stats[stat].text), HS_ROWS_NULL, HS_ROWS_NULL);
 }
 
+struct indexed {
+    struct hs_intern_key key; /* hi: the statistic; lo: its idx */
+    int64_t value;
+};
+
+static int compare_keys(const void *a_, const void *b_)
+{
+    const struct hs_intern_key *a = &((const struct indexed *)a_)->key;
+    const struct hs_intern_key *b = &((const struct indexed *)b_)->key;
+    return a->hi != b->hi ? (a->hi < b->hi ? -1 : 1) : (a->lo > b->lo) - (a->lo < b->lo);
+}
+
+/* Those of one statistic are in the order of idx. */
 void hs_import_stats_finish(struct hs_import *import)
 {
     const struct hs_import_stats *all = &import->stats;
+    uint32_t count = all->indexed_ids.count, at = 0;
+    struct indexed *sorted = malloc((count + (size_t)1) * sizeof(*sorted));
+    if (!sorted) {
+        import->store->err = import->store->err ? import->store->err : -ENOMEM;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sorted[i] = (struct indexed){ .key = all->indexed_ids.keys[i], .value = all->indexed[i] };
+    }
+    qsort(sorted, count, sizeof(*sorted), compare_keys);
     for (int i = 0; i < HS_STATS_N; i++) {
         if (!stats[i].is_indexed) {
             add_row(import, (enum hs_stat)i, HS_ROWS_NULL, all->values[i]);
         }
-        for (uint32_t k = 0; stats[i].is_indexed && k < all->indexed_ids.count; k++) {
-            if (all->indexed_ids.keys[k].hi == (uint64_t)i) {
-                add_row(import, (enum hs_stat)i, (int64_t)all->indexed_ids.keys[k].lo,
-                        all->indexed[k]);
-            }
+        for (; at < count && sorted[at].key.hi == (uint64_t)i; at++) {
+            add_row(import, (enum hs_stat)i, (int64_t)sorted[at].key.lo, sorted[at].value);
         }
     }
+    free(sorted);
 }
 
 void hs_import_stats_deinit(struct hs_import_stats *all)
