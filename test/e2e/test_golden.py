@@ -1,8 +1,10 @@
-"""Clients of older installations with today's daemon: test/golden/README.md says what is kept."""
+"""What older versions made: their clients with today's daemon, their traces with today's readers. See test/golden/README.md."""
 
+import json
 import lzma
 import pathlib
 import platform
+import sqlite3
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ from truth import new_truth
 GOLDEN = ROOT / "test" / "golden"
 CLIENTS = sorted(GOLDEN.glob(f"client-v*-{platform.machine()}.so.xz"))
 REGIONS = sorted(GOLDEN.glob("region-v*.xz"))
+TRACES = sorted(GOLDEN.glob("trace-v*.pftrace"))
 
 
 class OldClients(Daemon):
@@ -40,7 +43,7 @@ def old(request, daemon, tmp_path):
 
 
 def test_there_are_some():
-    assert REGIONS and list(GOLDEN.glob("client-v*"))
+    assert REGIONS and TRACES and list(GOLDEN.glob("client-v*"))
 
 
 # --- clients ------------------------------------------------------------------------------------
@@ -169,3 +172,74 @@ def test_a_region_of_a_version_to_come(daemon, replay):
         one.wait()
     wait_until(lambda: daemon.session(name)["running_count"] == 0)
     assert [p["pid"] for p in daemon.stop(name).report()["processes"]] == [other.pid]
+
+
+# --- traces -------------------------------------------------------------------------------------
+
+# (allocated bytes, objects, live bytes, objects) of phases.c after each of its phases, without what libc allocates.
+PHASES = [{"site_phase0": (20000, 200, 10000, 100)},
+          {"site_phase0": (20000, 200, 0, 0), "site_phase1": (20200, 200, 10100, 100)},
+          {"site_phase0": (20000, 200, 0, 0), "site_phase1": (20200, 200, 0, 0), "site_phase2": (20400, 200, 10200, 100)}]
+OWN = """SELECT d.idx, n.name, s.alloc_bytes, s.alloc_count, s.live_bytes, s.live_count FROM heapscope_samples s
+  JOIN heapscope_dumps d ON d.id = s.dump_id JOIN heapscope_nodes n ON n.id = s.node_id WHERE n.name LIKE 'site%'"""
+PERFETTO = """SELECT h.idx, y.name, sum(max(a.size, 0)), sum(max(a.count, 0)), sum(a.size), sum(a.count)
+  FROM (SELECT ts_end, upid, row_number() OVER (ORDER BY ts_end) - 1 AS idx FROM heap_profile) h
+  JOIN heap_profile_allocation a ON a.upid = h.upid AND a.ts <= h.ts_end
+  JOIN stack_profile_callsite c ON c.id = a.callsite_id JOIN stack_profile_frame f ON f.id = c.frame_id
+  JOIN stack_profile_symbol y USING (symbol_set_id) WHERE y.name LIKE 'site%' GROUP BY h.idx, y.name"""
+
+
+@pytest.fixture(params=TRACES, ids=lambda path: path.name)
+def kept(request):
+    return request.param
+
+
+def test_report_of_a_kept_trace(kept, report):
+    for number, want in enumerate(PHASES):
+        data = report(kept, "--snapshot", number, "--top", "all", "--view", "alloc_objects")
+        leaves = {s["frames"][0]["function"]: s for s in data["stacks"]}
+        got = {name: (s["alloc"]["bytes"], s["alloc"]["count"], s["live"]["bytes"], s["live"]["count"])
+               for name, s in leaves.items() if name.startswith("site_")}
+        assert got == want and data["losses"] == []
+    assert data["totals"]["peak"]["bytes"] == 38692
+    process, = data["processes"]
+    assert pathlib.Path(process["cmdline"]).name == "phases" and process["is_from_startup"] and process["snapshot_count"] == 3
+
+
+@pytest.mark.parametrize("sql", [OWN, PERFETTO], ids=["own", "perfetto"])
+def test_a_kept_trace_as_tables(kept, heapscope, tmp_path, sql):
+    out = tmp_path / "x.sqlite"
+    assert heapscope("export", "-q", kept, "-o", out).returncode == 0
+    with sqlite3.connect(out) as db:
+        exported = db.execute(sql).fetchall()
+    done = heapscope("query", "--format", "json", kept, sql)
+    assert done.returncode == 0, done.stderr
+    for rows in (exported, [tuple(row.values()) for row in json.loads(done.stdout)]):
+        phases = [{}, {}, {}]
+        for idx, name, *figures in rows:
+            phases[idx][name] = tuple(figures)
+        assert phases == PHASES
+
+
+def test_what_is_beside_the_heap_of_a_kept_trace(kept, heapscope):
+    sql = """SELECT (SELECT count(*) FROM process_counter_track WHERE name LIKE 'mem.%') AS tracks,
+      (SELECT count(*) FROM counter WHERE value > 0) AS counters, (SELECT count(DISTINCT ts) FROM profiler_smaps) AS smaps,
+      (SELECT count(*) FROM counter_track WHERE name = 'MemTotal') AS machine, (SELECT count(*) FROM clock_snapshot) AS clocks,
+      (SELECT sum(value) FROM stats WHERE severity <> 'info') AS faults, (SELECT count(*) FROM heapscope_losses) AS losses"""
+    row, = json.loads(heapscope("query", "--format", "json", kept, sql).stdout)
+    assert row["tracks"] == 14 and row["counters"] >= 40 and row["smaps"] == 2 and row["machine"] == 1 and row["clocks"] >= 4
+    assert row["faults"] == row["losses"] == 0
+
+
+@pytest.mark.parametrize("form", ["pprof", "folded", "speedscope", "svg", "massif", "json"])
+def test_a_kept_trace_in_every_format(kept, heapscope, report, tmp_path, form):
+    out = tmp_path / "out"
+    done = heapscope("export", "-q", "-f", form, *([] if form in ("json", "pprof", "massif") else ["--view", "space"]), kept,
+                     "-o", out)
+    assert done.returncode == 0, done.stderr
+    if form == "pprof":
+        assert report(out)["totals"]["live"]["bytes"] == 18392
+    elif form == "folded":
+        assert sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines()) == 18392
+    else:
+        assert "site_phase2" in out.read_text()

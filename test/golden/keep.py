@@ -1,23 +1,28 @@
 #!/usr/bin/python3
-"""Keeps the client of build/dist, and a region that it wrote, for the tests of later versions: see README.md.
+"""Keeps what build/dist has and writes, for the tests of later versions: see README.md.
 
-keep.py VERSION, of the layout.
+keep.py VERSION WHAT...: of the layout, client and region; of the traces that we write, trace.
 """
 
 import array
+import json
 import lzma
 import os
 import pathlib
 import platform
+import shutil
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-CLIENT = ROOT / "build" / "dist" / "lib" / "libheapscope_preload.so"
+DIST = ROOT / "build" / "dist"
+HEAPSCOPE = DIST / "bin" / "heapscope"
+CLIENT = DIST / "lib" / "libheapscope_preload.so"
 
 
 def keep(name, data):
@@ -47,11 +52,17 @@ def parts(fd):
             return
 
 
+def phases(folder, *flags):
+    target = ROOT / "test" / "target"
+    for name in ("phases.c", "truth.h"):
+        (folder / name).write_bytes((target / name).read_bytes())
+    subprocess.run(["gcc", "-O1", *flags, "phases.c", "-o", "phases"], cwd=folder, check=True)
+    return folder / "phases"
+
+
 def region_bytes(folder):
     """Be the daemon of a program that is to be recorded from its start."""
-    program = folder / "phases"
-    subprocess.run(["gcc", "-O1", "-I", ROOT / "test" / "target", ROOT / "test" / "target" / "phases.c", "-o", program],
-                   check=True)
+    program = phases(folder)
     place = folder / "sock"
     (folder / "sock.board").write_bytes(struct.pack("<QIIQ40x", 0x3130445241424853, 1, 64, 1))
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -75,12 +86,51 @@ def region_bytes(folder):
     return hello + data
 
 
+def wait_for_dump(process, count):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        done = subprocess.run([HEAPSCOPE, "list", "--json"], stdout=subprocess.PIPE, check=True)
+        for recording in json.loads(done.stdout)["recordings"]:
+            if recording["pid"] == process.pid and recording["sessions"][0]["dump_count"] >= count:
+                return
+        time.sleep(0.05)
+    sys.exit("no dump came")
+
+
+def trace_bytes(folder):
+    """phases.c to the end of its third phase, dumped after the first and the second, with everything beside the heap."""
+    out = folder / "out.pftrace"
+    # The path of the client is among the mappings.
+    shutil.copytree(DIST, folder / "dist")
+    options = ["-q", "-i", "1", "--dump-on-usr1", "--smaps", "--system-stats", "100ms", "--counters", "100ms"]
+    command = [folder / "dist" / "bin" / "heapscope", "run", *options, "-o", out, "--", phases(folder, "-g")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        for phase in range(3):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            if phase < 2:
+                process.send_signal(10)
+                wait_for_dump(process, phase + 1)
+        process.stdin.close()
+        process.wait()
+    return out.read_bytes()
+
+
 def main():
-    version = int(sys.argv[1])
-    # Paths are in a region: of a folder that is nobody's.
-    with tempfile.TemporaryDirectory(prefix="golden-") as folder:
-        keep(f"client-v{version}-{platform.machine()}.so.xz", client_bytes(pathlib.Path(folder)))
-        keep(f"region-v{version}.xz", region_bytes(pathlib.Path(folder)))
+    version, *what = sys.argv[1:]
+    # Paths are in a region, and in a trace: of a folder that is nobody's.
+    with tempfile.TemporaryDirectory(prefix="golden-") as made:
+        folder = pathlib.Path(made)
+        if "client" in what:
+            keep(f"client-v{version}-{platform.machine()}.so.xz", client_bytes(folder))
+        if "region" in what:
+            keep(f"region-v{version}.xz", region_bytes(folder))
+        if "trace" in what:
+            name = f"trace-v{version}.pftrace"  # which is compressed as it is
+            (HERE / name).write_bytes(trace_bytes(folder))
+            print(name, (HERE / name).stat().st_size, "bytes")
 
 
 main()
