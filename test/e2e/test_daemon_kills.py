@@ -8,9 +8,8 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
+from daemon import stop_process, wait_until
 from resident import Resident, differences, need_ptrace
-from test_daemon_snapshots import stop_signal
 from truth import Amounts, new_truth, read_sites, read_truth
 
 ALL = ("--top", "all", "--view", "alloc_objects")
@@ -65,7 +64,7 @@ def test_in_a_state(daemon, target, tmp_path, how, state):
         wait_until(lambda: daemon.client(resident.pid) and daemon.client(resident.pid).get("session") == name)
         resident.tell("work", "threads")
         if state == "stopped":
-            stop_signal(resident.pid)
+            stop_process(resident.pid)
         os.kill(resident.pid, signal.SIGKILL)
         if state != "zombie":
             resident.process.wait()
