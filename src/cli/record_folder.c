@@ -98,7 +98,8 @@ int hs_record_folder_open(struct hs_record_folder *folder, const char *path)
     if (r == -ENOTEMPTY) {
         hs_message("output folder %s is not empty: give another one", path);
     } else if (r < 0) {
-        hs_message("output folder %s: %s", path, strerror(-r));
+        hs_message("output folder %s: %s%s", path, strerror(-r),
+                   r == -ENOENT ? "; it must be there already: make it, or leave -o out" : "");
     }
     return r < 0 ? HS_EXIT_STATUS_FAILED : 0;
 }
