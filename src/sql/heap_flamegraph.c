@@ -241,6 +241,11 @@ int hs_heap_flamegraph_make(sqlite3 *db, struct hs_stack_forest *forest, int64_t
                             char **ret_error)
 {
     struct maker maker = { .db = db, .forest = forest, .error = ret_error };
+    if (forest->is_in_flamegraph) {
+        *ret_error = sqlite3_mprintf("Failed to build flamegraph: its tables are made of it");
+        return SQLITE_ERROR;
+    }
+    forest->is_in_flamegraph = true;
     int code = hs_stack_forest_need(db, forest, ret_error);
     maker.graph = code == SQLITE_OK ? calloc(1, sizeof(*maker.graph)) : NULL;
     code = code ? code : maker.graph ? check_sites(&maker) : SQLITE_NOMEM;
@@ -251,6 +256,7 @@ int hs_heap_flamegraph_make(sqlite3 *db, struct hs_stack_forest *forest, int64_t
         code = sum_up(&maker);
     }
     free(maker.site_nodes);
+    forest->is_in_flamegraph = false;
     if (code != SQLITE_OK) {
         hs_heap_flamegraph_free(maker.graph);
         return code;

@@ -22,6 +22,7 @@ struct table {
     const struct hs_made_table *made;
     void *ctx;
     void *rows; /* NULL: not made yet, or of each cursor by itself */
+    bool is_making;
 };
 
 struct cursor {
@@ -133,10 +134,18 @@ static int make_rows(struct cursor *cursor, sqlite3_value *argument)
     bool is_own = table->made->argument_column > 0;
     void **rows = is_own ? &cursor->own_rows : &table->rows;
     int code = SQLITE_OK;
-    if (!*rows) {
+    if (table->is_making) {
         sqlite3_free(table->base.zErrMsg);
-        table->base.zErrMsg = NULL;
-        code = table->made->make(table->db, table->ctx, argument, rows, &table->base.zErrMsg);
+        table->base.zErrMsg = sqlite3_mprintf("the table is made of itself");
+        return SQLITE_ERROR;
+    }
+    if (!*rows) {
+        char *error = NULL;
+        table->is_making = true;
+        code = table->made->make(table->db, table->ctx, argument, rows, &error);
+        table->is_making = false;
+        sqlite3_free(table->base.zErrMsg);
+        table->base.zErrMsg = error;
     }
     cursor->rows = code == SQLITE_OK ? *rows : NULL;
     return code;

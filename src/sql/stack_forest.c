@@ -14,7 +14,7 @@ void hs_stack_forest_deinit(struct hs_stack_forest *forest)
     free(forest->site_frames);
     free(forest->firsts);
     free(forest->node_sites);
-    *forest = (struct hs_stack_forest){ 0 };
+    *forest = (struct hs_stack_forest){ .is_in_flamegraph = forest->is_in_flamegraph };
 }
 
 static int number_nodes(struct hs_stack_forest *forest)
@@ -55,12 +55,18 @@ int hs_stack_forest_need(sqlite3 *db, struct hs_stack_forest *forest, char **ret
     if (forest->is_made) {
         return SQLITE_OK;
     }
+    if (forest->is_loading) {
+        *ret_error = sqlite3_mprintf("the tables of stacks are made of themselves");
+        return SQLITE_ERROR;
+    }
+    forest->is_loading = true;
     int code = hs_stack_sites_load(db, &forest->sites);
     code = code ? code : hs_stack_frames_load(db, &forest->frames);
     if (code != SQLITE_OK && code != SQLITE_NOMEM) {
         *ret_error = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     }
     code = code ? code : number_nodes(forest);
+    forest->is_loading = false;
     forest->is_made = code == SQLITE_OK;
     if (code != SQLITE_OK) {
         hs_stack_forest_deinit(forest);

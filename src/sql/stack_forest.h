@@ -22,6 +22,8 @@ struct hs_stack_forest {
     uint32_t *node_sites;  /* by node */
     uint32_t node_count;
     bool is_made;
+    /* Views of a database's may lead back to what reads them. */
+    bool is_loading, is_in_flamegraph;
 };
 
 void hs_stack_forest_deinit(struct hs_stack_forest *forest);

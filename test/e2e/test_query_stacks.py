@@ -182,6 +182,22 @@ def test_what_cannot_be_summed_up_is_said(databases, tmp_path, change, sql, word
     assert done.returncode == 1 and words in done.stderr
 
 
+@pytest.mark.parametrize("text", [
+    "INCLUDE PERFETTO MODULE callstacks.stack_profile;"
+    "CREATE TEMP VIEW stack_profile_callsite AS SELECT id, 0 AS depth, parent_id, 0 AS frame_id FROM _callstack_spc_forest;"
+    "SELECT * FROM _callstack_spc_forest",
+    "INCLUDE PERFETTO MODULE android.memory.heap_profile.summary_tree;"
+    "CREATE TEMP VIEW heap_profile_allocation AS SELECT id, 1 AS ts, 1 AS upid, 'h' AS heap_name, 0 AS callsite_id, "
+    "1 AS count, self_size AS size FROM android_heap_profile_summary_tree; SELECT * FROM android_heap_profile_summary_tree",
+    "CREATE TEMP VIEW heap_profile_allocation AS SELECT id, 1 AS ts, 1 AS upid, 0 AS callsite_id, 1 AS count, size "
+    "FROM experimental_flamegraph('native', 1, NULL, 1, NULL, NULL);"
+    "SELECT * FROM experimental_flamegraph('native', 1, NULL, 1, NULL, NULL)",
+])
+def test_tables_that_are_made_of_themselves(databases, text):
+    done = subprocess.run([HEAPSCOPE, "query", databases[0], text], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "made of it" in done.stderr
+
+
 @pytest.fixture(scope="module", name="trace")
 def fixture_trace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trace")
