@@ -11,19 +11,26 @@
 #define CACHE_KIB  (64 << 10)
 #define PAGE_BYTES 16384
 
-static int errno_of(int result)
+static int errno_of(sqlite3 *db, int result)
 {
-    return result == SQLITE_OK      ? 0
-           : result == SQLITE_NOMEM ? -ENOMEM
-           : result == SQLITE_FULL  ? -ENOSPC
-                                    : -EIO;
+    int said = sqlite3_system_errno(db);
+    switch (result & 0xFF) {
+    case SQLITE_OK:
+        return 0;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    default:
+        return said > 0 ? -said : -EIO;
+    }
 }
 
 static int run(sqlite3 *db, char *text)
 {
     int result = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(text);
-    return errno_of(result);
+    return errno_of(db, result);
 }
 
 /* One statement of SQL for each row of a query that makes them. */
@@ -31,12 +38,12 @@ static int run_each(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *rows = NULL;
     int result = sqlite3_prepare_v2(db, query, -1, &rows, NULL);
-    int err = errno_of(result);
+    int err = errno_of(db, result);
     while (err == 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
         err = run(db, sqlite3_mprintf("%s", sqlite3_column_text(rows, 0)));
     }
     if (err == 0 && result != SQLITE_DONE) {
-        err = errno_of(result);
+        err = errno_of(db, result);
     }
     sqlite3_finalize(rows);
     return err;
@@ -102,7 +109,7 @@ static int write_to(sqlite3 *db, const char *path)
 int hs_sql_write_file(sqlite3 *db, const char *path)
 {
     int err = write_to(db, path);
-    int late_err = errno_of(sqlite3_exec(db, "DETACH whole", NULL, NULL, NULL));
+    int late_err = errno_of(db, sqlite3_exec(db, "DETACH whole", NULL, NULL, NULL));
     return err ? err : late_err;
 }
 

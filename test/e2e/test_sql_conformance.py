@@ -5,6 +5,8 @@ those of docs/SQL.md.
 """
 
 import gzip
+import os
+import resource
 import sqlite3
 import zlib
 
@@ -570,6 +572,16 @@ def test_disk_full(heapscope, tmp_path):
     path.write_bytes(trace_text.protoc("encode", (CLOCKS + INTERNED + profile(0, sample(1, 100, 2))).encode()))
     done = heapscope("export", "--format", "sqlite", path, "-o", "/dev/full")
     assert done.returncode == 1 and "No space left" in done.stderr
+
+
+def test_a_file_that_may_not_grow(heapscope, tmp_path):
+    path = tmp_path / "in"
+    path.write_bytes(trace_text.protoc("encode", (CLOCKS + INTERNED + profile(0, sample(1, 100, 2))).encode()))
+    # Python ignores SIGXFSZ, and so does what it starts without restoring signals.
+    done = heapscope("export", path, "-o", tmp_path / "out.sqlite", restore_signals=False,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+    assert done.returncode == 1 and "out.sqlite: File too large" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["in"]
 
 
 def test_usage(heapscope, tmp_path):
