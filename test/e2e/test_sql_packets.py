@@ -333,3 +333,56 @@ def test_a_line_that_no_method_covers(database):
     lines = "obfuscated_line_start: 1 obfuscated_line_end: 4"
     db = database(java("jit", "line_number: 5") + obfuscated("", method("load", lines), method("save", lines)))
     assert rows(db, NAMES)[0] == ("x.A.b", "org.Real.load | org.Real.save")
+
+
+# --- dumps in several packets ---
+
+
+def test_dumps_in_several_packets(database):
+    """Processes and heaps of one dump over three packets, with another sequence between them."""
+    text = CLOCKS + INTERNED + profile(0, sample(1, 100, 2), continued="continued: true")
+    other = INTERNED + profile(0, sample(1, 7, 1), pid=9)
+    text += other.replace("trusted_packet_sequence_id: 1", "trusted_packet_sequence_id: 2")
+    text += profile(1, sample(2, 8, 1), continued="continued: true") + profile(2, sample(1, 5, 1), pid=2, time=21)
+    db = database(text)
+    assert rows(db, "SELECT p.pid, a.ts, a.size FROM heap_profile_allocation a JOIN process p USING (upid) ORDER BY 1, 3") == [
+        (1, 10, 8), (1, 10, 100), (2, 11, 5), (9, 10, 7)]
+    assert rows(db, "SELECT count(*) FROM heap_profile") == [(3,)]
+    assert stat(db, "heapprofd_missing_packet") == [(None, 0)]
+    assert stat(db, "heapprofd_non_finalized_profile") == [(None, 0)]
+
+
+def test_a_gap_within_a_dump(database):
+    db = database(CLOCKS + INTERNED + profile(0, sample(1, 100, 2), continued="continued: true") + profile(2, sample(2, 8, 1)))
+    assert stat(db, "heapprofd_missing_packet") == [(None, 1)]
+    assert [r[4:] for r in rows(db, ALLOCATIONS)] == [(2, 100), (1, 8)]
+
+
+# --- very old recorders, when something is missing ---
+
+OLD = """packet { trusted_packet_sequence_id: 1 profile_packet { index: 0
+  strings { iid: 1 str: "f" } mappings { iid: 1 } frames { iid: 1 function_name_id: 1 mapping_id: 1 rel_pc: 5 }
+  callstacks { iid: 1 frame_ids: 1 }
+  process_dumps { pid: 5 timestamp: 20 heap_name: "libc.malloc" samples { callstack_id: 1 self_allocated: 10 alloc_count: 1 } } } }
+"""
+
+
+@pytest.mark.parametrize("old, new, name", [
+    ("frame_ids: 1", "frame_ids: 7", "stackprofile_invalid_frame_id"),
+    ("frame_ids: 1", "", "stackprofile_empty_callstack"),
+    ("callstack_id: 1", "callstack_id: 7", "stackprofile_invalid_callstack_id"),
+    ("function_name_id: 1", "function_name_id: 7", "stackprofile_invalid_string_id"),
+    ("mapping_id: 1", "mapping_id: 7", "stackprofile_invalid_mapping_id"),
+])
+def test_what_is_not_in_the_packet(database, old, new, name):
+    assert [r[4:] for r in rows(database(CLOCKS + OLD), ALLOCATIONS)] == [(1, 10)]
+    db = database(CLOCKS + OLD.replace(old, new))
+    assert rows(db, ALLOCATIONS) == []
+    assert stat(db, name) == [(None, 1)]
+
+
+def test_a_clock_that_goes_back(database):
+    back = "packet { clock_snapshot { clocks { clock_id: 6 timestamp: 50 } clocks { clock_id: 4 timestamp: 5 } } }\n"
+    db = database(CLOCKS + back + INTERNED + profile(0, sample(1, 1, 1)))
+    assert stat(db, "clock_sync_failure") == [(None, 1)]
+    assert len(rows(db, ALLOCATIONS)) == 1
