@@ -13,6 +13,7 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_socket.h"
+#include "util/proc.h"
 
 #define HS_RETRIES  50
 #define HS_RETRY_MS 20
@@ -53,9 +54,14 @@ static bool is_trusted(int sock, pid_t *ret_pid)
            (uid == 0 || uid == geteuid() || geteuid() == 0);
 }
 
-/* A daemon that was killed leaves its socket open, for the next one: what is asked waits there until that comes. */
+/* A daemon that was killed leaves its socket open, for the next one: what is asked waits there until that comes. It may
+ * be a zombie for as long as the shell that started it has other things to do. */
 static bool is_alive(pid_t pid)
 {
+    struct hs_proc_stat stat;
+    if (pid > 0 && hs_proc_read_stat(pid, &stat) == 0 && stat.state == 'Z') {
+        return false;
+    }
     return pid <= 0 || kill(pid, 0) == 0 || errno == EPERM;
 }
 

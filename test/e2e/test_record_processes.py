@@ -113,6 +113,15 @@ def test_daemon_that_is_killed(dist, daemon, report, tmp_path):
     assert b"android.heapprofd" in (out / "raw-trace").read_bytes()[:200]
 
 
+def test_daemon_that_is_a_zombie(daemon):
+    """Killed, and whoever started it has not looked yet: nobody answers, and nobody is waited for."""
+    os.kill(daemon.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
+    done = daemon.ask("list", timeout=20)
+    assert done.returncode == 1 and "was killed; what it records is kept" in done.stderr, done
+    daemon.process.wait(30)
+
+
 def test_pids_that_cannot_be(dist, daemon, tmp_path):
     out = tmp_path / "out"
     with subprocess.Popen(["true"]) as gone:
