@@ -1,0 +1,211 @@
+"""Flame graphs in SQL, rule by rule: experimental_flamegraph, the operator, the modules; over trees and traces made by hand."""
+
+import json
+import subprocess
+
+import pytest
+import trace_text
+from conftest import DIST
+from test_sql_conformance import CLOCKS, INTERNED, SYMBOLS, profile, sample
+
+HEAPSCOPE = DIST / "bin" / "heapscope"
+MANY = "INSERT INTO t VALUES"
+TABLE = "CREATE TABLE t(id, parent_id, name, value, other, place);"
+OPERATOR = "CREATE VIRTUAL TABLE fg USING __intrinsic_flamegraph((SELECT id, parent_id, name, value, other, place FROM t));"
+TWO_WAYS = MANY + "(1, NULL, 'main', 1, 10, 'p'), (2, 1, 'a', 2, 20, 'q'), (3, 1, 'a', 3, 30, 'q'), (4, 2, 'b', 4, 40, NULL);"
+CHAIN = MANY + "(1, NULL, 'main', 1, 0, 'p'), (2, 1, 'a', 2, 0, 'q'), (3, 2, 'b', 4, 0, 'r'), (4, 3, 'c', 8, 0, 's');"
+COLUMNS = "name, depth, self_value, cumulative_value, x_start, x_end"
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """ask(SQL, TRACE): rows of the last statement, as tuples. The trace is text."""
+    def call(sql, trace=CLOCKS + INTERNED + profile(0, sample(1, 1, 1)), fails=None):
+        file = tmp_path / "x.pftrace"
+        file.write_bytes(trace_text.protoc("encode", trace.encode()))
+        done = subprocess.run([HEAPSCOPE, "query", "--format", "json", file, sql], capture_output=True, text=True, timeout=60)
+        if fails:
+            assert done.returncode == 1 and fails in done.stderr, done.stderr
+            return None
+        assert done.returncode == 0, done.stderr
+        return [tuple(row.values()) for row in json.loads(done.stdout)]
+    return call
+
+
+def operator(ask, tree, columns, *config, where=""):
+    arguments = ", ".join("NULL" if c is None else f"'{c}'" for c in config)
+    return ask(f"{TABLE}{tree}{OPERATOR}SELECT {columns} FROM fg(__intrinsic_flamegraph_config({arguments})) {where}")
+
+
+# --- the operator: views ---
+
+MAIN_A_B = [("main", 1, 1, 10, 0, 10), ("a", 2, 5, 9, 0, 9), ("b", 3, 4, 4, 0, 4)]
+
+
+@pytest.mark.parametrize("tree, config, want", [
+    (TWO_WAYS, ("view", "TOP_DOWN"), MAIN_A_B),
+    (TWO_WAYS, (), MAIN_A_B),
+    (CHAIN, ("view", "PIVOT", "view_pattern", "^b$", ""), [
+        ("b", 1, 4, 12, 0, 12), ("b", -1, 12, 12, 0, 12), ("c", 2, 8, 8, 0, 8), ("a", -2, 0, 12, 0, 12),
+        ("main", -3, 0, 12, 0, 12)]),
+    (CHAIN, ("view", "FROM_FRAME", "view_pattern", "^b$", ""), [("b", 1, 4, 12, 0, 12), ("c", 2, 8, 8, 0, 8)]),
+    (MANY + "(1, NULL, 'main', 1, 0, ''), (2, 1, 'a', 2, 0, ''), (3, 2, 'b', 4, 0, '');", ("view", "BOTTOM_UP"), [
+        ("b", -1, 4, 4, 0, 4), ("a", -1, 2, 2, 4, 6), ("main", -1, 1, 1, 6, 7),
+        ("a", -2, 0, 4, 0, 4), ("main", -2, 0, 2, 4, 6), ("main", -3, 0, 4, 0, 4)]),
+], ids=["top down", "default", "pivot", "from frame", "bottom up"])
+def test_views(ask, tree, config, want):
+    assert operator(ask, tree, COLUMNS, *config) == want
+
+
+def test_rows_point_to_their_parents(ask):
+    """Children after parents; the id of the parent, and what it has."""
+    got = operator(ask, TWO_WAYS, "_tree_id, _tree_parent_id, name, parent_cumulative_value")
+    assert [r[2] for r in got] == ["main", "a", "b"]
+    ids = {r[2]: r[0] for r in got}
+    assert [r[1] for r in got][1:] == [ids["main"], ids["a"]]
+    assert [r[3] for r in got][1:] == [10, 9]
+
+
+def test_the_root_of_all(ask):
+    got = operator(ask, TWO_WAYS, "cumulative_value", "view", "BOTTOM_UP",
+                   where="WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT')")
+    assert got == [(10,)]
+
+
+# --- filters ---
+
+
+@pytest.mark.parametrize("config, want", [
+    (("SHOW_STACK", "^b$", ""), [("main", 0, 4), ("a", 0, 4), ("b", 4, 4)]),
+    (("SHOW_STACK", "B", "i"), [("main", 0, 4), ("a", 0, 4), ("b", 4, 4)]),
+    (("SHOW_STACK", "B", ""), []),
+    (("HIDE_STACK", "^b$", ""), [("main", 1, 6), ("a", 5, 5)]),
+    (("HIDE_STACK", "main", ""), []),
+    (("HIDE_FRAME", "^a$", ""), [("main", 6, 10), ("b", 4, 4)]),
+    (("HIDE_FRAME", "^main$", ""), [("a", 5, 9), ("b", 4, 4)]),
+])
+def test_one_filter(ask, config, want):
+    assert operator(ask, TWO_WAYS, "name, self_value, cumulative_value", "filter", *config) == want
+
+
+def test_filters_together(ask):
+    """Every SHOW_STACK must match somewhere; what one hides is hidden."""
+    columns = "name, self_value, cumulative_value"
+    both = ("filter", "SHOW_STACK", "main", "", "filter", "SHOW_STACK", "b", "")
+    assert operator(ask, TWO_WAYS, columns, *both) == [("main", 0, 4), ("a", 0, 4), ("b", 4, 4)]
+    assert operator(ask, TWO_WAYS, columns, "filter", "SHOW_STACK", "b", "", "filter", "SHOW_STACK", "x", "") == []
+    assert operator(ask, TWO_WAYS, columns, *both, "filter", "HIDE_FRAME", "^a$", "") == [("main", 0, 4), ("b", 4, 4)]
+    # With a view that needs a pattern of its own.
+    assert operator(ask, CHAIN, columns, "view", "PIVOT", "view_pattern", "^c$", "", "filter", "HIDE_FRAME", "^b$", "") == [
+        ("c", 8, 8), ("c", 8, 8), ("a", 0, 8), ("main", 0, 8)]
+
+
+def test_many_filters(ask):
+    """As many as SQLite lets a function have arguments."""
+    assert len(operator(ask, TWO_WAYS, "name", *["filter", "SHOW_STACK", "main", ""] * 31)) == 3
+    assert operator(ask, TWO_WAYS, "name", *["filter", "SHOW_STACK", "main", ""] * 30, "filter", "SHOW_STACK", "x", "") == []
+
+
+# --- values, groups, aggregates ---
+
+
+def test_several_values(ask):
+    got = operator(ask, TWO_WAYS, "name, self_value, cumulative_value, self_other, cumulative_other", "value", "value",
+                   "value", "other")
+    assert got == [("main", 1, 10, 10, 100), ("a", 5, 9, 50, 90), ("b", 4, 4, 40, 40)]
+
+
+def test_a_group_keeps_frames_of_a_name_apart(ask):
+    tree = MANY + ("(1, NULL, 'm', 0, 0, 'x'), (2, 1, 'a', 1, 0, 'p'), (3, 1, 'a', 2, 0, 'q'), (4, 1, 'a', 4, 0, NULL),"
+                   "(5, 1, 'a', 8, 0, ''), (6, 1, 'a', 16, 0, 'p'), (7, 1, 'a', 32, 0, NULL);")
+    got = operator(ask, tree, "name, self_value, place", "grouping", "place")
+    assert got[0][:2] == ("m", 0)
+    # NULL is not ''.
+    assert sorted(got[1:], key=lambda r: r[1]) == [("a", 2, "q"), ("a", 8, ""), ("a", 17, "p"), ("a", 36, None)]
+    assert operator(ask, tree, "name, self_value") == [("m", 0), ("a", 63)]
+
+
+@pytest.mark.parametrize("kind, column, shown, want", [
+    ("SUM", "other", "other", 60), ("SUM", "other", "place", 60), ("ONE_OR_SUMMARY", "place", "place", "p and 1 other"),
+    ("CONCAT_WITH_COMMA", "place", "place", "p,q,p")])
+def test_aggregates(ask, kind, column, shown, want):
+    tree = MANY + "(1, NULL, 'a', 1, 10, 'p'), (2, NULL, 'a', 2, 20, 'q'), (3, NULL, 'a', 3, 30, 'p');"
+    assert operator(ask, tree, shown, "aggregate", kind, column, shown) == [(want,)]
+
+
+@pytest.mark.parametrize("tree, words", [
+    (MANY + "(1, NULL, 'a', -1, 0, '');", "negative"),
+    (MANY + "(1, NULL, 'a', 9223372036854775807, 0, ''), (2, 1, 'b', 1, 0, '');", "64 bits"),
+])
+def test_values_that_cannot_be_drawn(ask, tree, words):
+    sql = f"{TABLE}{tree}{OPERATOR}SELECT * FROM fg(__intrinsic_flamegraph_config())"
+    ask(sql, fails=words)
+
+
+# --- experimental_flamegraph ---
+
+HEAPS = (CLOCKS + INTERNED + profile(0, sample(1, 100, 2, 30, 1), sample(2, 8, 1))
+         + profile(1, sample(1, 50, 5), time=30, heap='heap_name: "custom"'))
+GRAPH = "SELECT %s FROM experimental_flamegraph('native', %d, NULL, 1, NULL, %s)"
+
+
+def test_all_heaps_up_to_a_time(ask):
+    columns = "name, depth, count, cumulative_count, size, cumulative_size, alloc_count, alloc_size, cumulative_alloc_size"
+    assert ask(GRAPH % (columns, 10, "NULL"), HEAPS) == [
+        ("_Z1fv", 0, 1, 2, 8, 78, 1, 8, 108), ("g", 1, 1, 1, 70, 70, 2, 100, 100)]
+    assert ask(GRAPH % (columns, 20, "NULL"), HEAPS) == [
+        ("_Z1fv", 0, 1, 7, 8, 128, 1, 8, 158), ("g", 1, 6, 6, 120, 120, 7, 150, 150)]
+    ask(GRAPH % (columns, 9, "NULL"), HEAPS, fails="Failed to build flamegraph")
+
+
+def test_inlined_calls_are_frames(ask):
+    """From the outermost in; files only of those that have one; names as they stand."""
+    got = ask(GRAPH % ("name, map_name, depth, parent_id, size, cumulative_size, source_file, line_number", 10, "NULL"),
+              CLOCKS + INTERNED + profile(0, sample(1, 100, 2)) + SYMBOLS)
+    assert got == [("outer", "/lib/liba.so", 0, None, 0, 100, "a.c", 9), ("inner", "/lib/liba.so", 1, 0, 0, 100, "a.c", 3),
+                   ("g", "/lib/liba.so", 2, 1, 100, 100, None, None)]
+
+
+def test_focus(ask):
+    """Stacks with a name that contains it; large letters are small ones."""
+    assert ask(GRAPH % ("name, size, cumulative_size", 10, "'G'"), HEAPS) == [("_Z1fv", 0, 70), ("g", 70, 70)]
+    assert ask(GRAPH % ("name, cumulative_size", 10, "'1F'"), HEAPS) == [("_Z1fv", 78), ("g", 70)]
+
+
+def test_call_sites_of_others_have_no_figures(ask):
+    trace = CLOCKS + INTERNED.replace("start: 4096 end: 8192", "") + profile(0, sample(2, 8, 1)) + profile(
+        1, sample(1, 5, 1), pid=2, time=25)
+    assert ask(GRAPH % ("name, cumulative_size", 10, "NULL"), trace) == [("_Z1fv", 8), ("g", 0)]
+
+
+# --- modules ---
+
+
+def test_intervals(ask):
+    """Windows: a dump without a start begins behind the one before it; heaps that end together are not multiplied."""
+    trace = HEAPS + profile(2, sample(1, 150, 3, 30, 1), time=40) + profile(
+        3, sample(1, 70, 6), time=40, heap='heap_name: "custom"', more="start_timestamp: 35")
+    got = ask("INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals; SELECT heap_name, ts, dur, retained, allocated, "
+              "delta FROM _android_heap_profile_intervals ORDER BY ts + dur, heap_name DESC", trace)
+    assert got == [("libc.malloc", 10, 0, 78, 108, 78), ("custom", 20, 0, 50, 50, 50),
+                   ("libc.malloc", 11, 19, 128, 50, 50), ("custom", 25, 5, 70, 20, 20)]
+
+
+def test_summary_tree(ask):
+    got = ask("INCLUDE PERFETTO MODULE android.memory.heap_profile.summary_tree; SELECT name, mapping_name, self_size, "
+              "cumulative_size, self_alloc_size, cumulative_alloc_size FROM android_heap_profile_summary_tree ORDER BY id", HEAPS)
+    assert got == [("f()", "/lib/liba.so", 8, 128, 8, 158), ("g", "/lib/liba.so", 120, 120, 150, 150)]
+
+
+def test_samples_of_stacks(ask):
+    got = ask("INCLUDE PERFETTO MODULE callstacks.stack_profile; SELECT name, self_count, parent_id IS NULL AS is_root FROM "
+              "_callstacks_for_stack_profile_samples!((SELECT callsite_id FROM heap_profile_allocation WHERE size > 0)) "
+              "ORDER BY id", HEAPS)
+    assert got == [("f()", 1, 1), ("g", 2, 0)]
+
+
+def test_ancestors_and_annotations(ask):
+    trace = HEAPS.replace('"liba.so"', '"base.odex"')
+    assert ask("SELECT id, depth, parent_id, frame_id FROM experimental_ancestor_stack_profile_callsite(1)", trace) == [
+        (0, 0, None, 0)]
+    assert ask("SELECT id, annotation FROM experimental_annotated_callstack(1)", trace) == [(0, "aot"), (1, "aot")]
