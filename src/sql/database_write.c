@@ -13,7 +13,7 @@
 
 static int errno_of(sqlite3 *db, int result)
 {
-    int said = sqlite3_system_errno(db);
+    int said = 0;
     switch (result & 0xFF) {
     case SQLITE_OK:
         return 0;
@@ -22,6 +22,7 @@ static int errno_of(sqlite3 *db, int result)
     case SQLITE_FULL:
         return -ENOSPC;
     default:
+        sqlite3_file_control(db, "whole", SQLITE_FCNTL_LAST_ERRNO, &said);
         return said > 0 ? -said : -EIO;
     }
 }
