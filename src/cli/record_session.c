@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/ask_daemon.h"
@@ -20,8 +21,8 @@
 #include "session/hub.h"
 
 /* A daemon that was killed is started again by whoever looks after it, within so long. */
-#define RETRIES  50
-#define RETRY_MS 200
+#define PATIENCE_S 10
+#define RETRY_MS   200
 
 struct waiting {
     char session[HS_SESSION_NAME_MAX + 1];
@@ -183,14 +184,17 @@ static void take_signals(struct waiting *waiting)
 
 static int look_for_daemon(struct waiting *waiting)
 {
-    int r = -ECONNRESET;
-    for (unsigned i = 0; i < RETRIES && r < 0 && !waiting->is_left; i++) {
+    struct timespec begin, now;
+    int r;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
         struct pollfd fd = { .fd = waiting->signal_fd, .events = POLLIN };
         r = ask_for_end(waiting, !waiting->is_stopping);
         if (r < 0 && poll(&fd, 1, RETRY_MS) > 0) {
             take_signals(waiting);
         }
-    }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (r < 0 && !waiting->is_left && now.tv_sec - begin.tv_sec < PATIENCE_S);
     return r;
 }
 
