@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,22 +24,6 @@ struct folder {
     uint32_t *function_of, *node_of;
 };
 
-/* The length of a name without what a compiler appends to its copies of a function: "parse.part.0",
- * "parse(char*) [clone .isra.0]". */
-static int name_bytes(const char *name)
-{
-    static const char *const suffixes[] = { " [clone .", ".constprop.", ".isra.",     ".part.",
-                                            ".cold",     ".lto_priv.",  ".localalias" };
-    size_t bytes = strlen(name);
-    for (size_t i = 0; i < HS_COUNT_OF(suffixes); i++) {
-        const char *at = strstr(name, suffixes[i]);
-        if (at && at > name && (size_t)(at - name) < bytes) {
-            bytes = (size_t)(at - name);
-        }
-    }
-    return bytes < INT_MAX ? (int)bytes : INT_MAX;
-}
-
 /* What tells a function from others: its module, and its name or address. */
 static void write_key(const struct folder *folder, uint32_t function, const char *module,
                       struct hs_buf *key)
@@ -49,12 +32,35 @@ static void write_key(const struct folder *folder, uint32_t function, const char
     const struct hs_agg_function *f = &folder->agg.functions[function];
     if (f->name != 0) {
         const char *name = hs_profile_string(p, f->name);
-        hs_buf_printf(key, "n%s%c%.*s", module, '\0', name_bytes(name), name);
+        hs_buf_printf(key, "n%s%c", module, '\0');
+        hs_diff_write_name(name, key);
         return;
     }
     const char *build_id =
         f->module < p->module_count ? hs_profile_string(p, p->modules[f->module].build_id_hex) : "";
     hs_buf_printf(key, "a%s%c%" PRIx64, build_id[0] ? build_id : module, '\0', f->rel_pc);
+}
+
+/* A function that has two names, of two builds or of two copies, is shown by what they share. */
+static int name_merged(struct folder *folder, uint32_t function, struct hs_diff_function *known)
+{
+    struct hs_diff *diff = folder->diff;
+    struct hs_buf name = HS_BUF_INIT;
+    struct hs_buf shared = HS_BUF_INIT;
+    hs_agg_write_function(&folder->agg, function, &name);
+    if (strcmp(hs_buf_text(&name), diff->text.data + known->name_off) != 0 &&
+        folder->agg.functions[function].name != 0) {
+        hs_diff_write_name(hs_buf_text(&name), &shared);
+        if (strcmp(hs_buf_text(&shared), diff->text.data + known->name_off) != 0) {
+            known->name_off = diff->text.bytes;
+            hs_buf_str(&diff->text, hs_buf_text(&shared));
+            hs_buf_char(&diff->text, '\0');
+        }
+    }
+    int err = name.err ? name.err : shared.err ? shared.err : diff->text.err;
+    hs_buf_deinit(&name);
+    hs_buf_deinit(&shared);
+    return err;
 }
 
 static int put_function(struct folder *folder, uint32_t function)
@@ -84,6 +90,9 @@ static int put_function(struct folder *folder, uint32_t function)
         hs_buf_str(&diff->text, hs_buf_text(&module));
         hs_buf_char(&diff->text, '\0');
         err = diff->text.err;
+    }
+    if (err == 0 && !is_new) {
+        err = name_merged(folder, function, &diff->functions[id]);
     }
     folder->function_of[function] = id;
     hs_buf_deinit(&module);

@@ -1,5 +1,6 @@
 /*
- * What the files of the comparison share: diff.c folds, diff_change.c judges, diff_module.c names modules.
+ * What the files of the comparison share: diff.c folds, diff_change.c judges, diff_module.c names modules,
+ * diff_name.c functions.
  *
  * Threads   pure functions.
  */
@@ -17,3 +18,6 @@ struct hs_selection;
  */
 void hs_diff_write_module(const struct hs_selection *selection, uint32_t module,
                           struct hs_buf *buf);
+
+/* Writes the name under which a function is compared: see diff_name.c. */
+void hs_diff_write_name(const char *name, struct hs_buf *buf);
