@@ -43,14 +43,14 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof' -- "$cur")
             return
             ;;
-        check:--against | check:--suppressions | check:--limits | check:--junit)
+        check:--against | check:--suppressions | check:--limits | check:--junit | report:--base | export:--base)
             _filedir
             return
             ;;
         check:--max-* | check:--stack)
             return
             ;;
-        diff:--snapshots)
+        diff:--snapshots | diff:--process)
             return
             ;;
         export:--format | export:-f)
@@ -138,17 +138,17 @@ _heapscope()
             options+=' --pid --name --by-name --output --output-file --no-symbolize --quiet'
             ;;
         report)
-            options+=' --view --tree --top --frames --snapshot --pid --health --json --width'
+            options+=' --view --tree --top --frames --snapshot --pid --base --health --json --width'
             ;;
         check)
             options+=' --max-live --max-peak --max-leak --max-leak-stack --suppressions --max-allocs --stack'
             options+=' --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --tree --json --format --output --top'
+            options+=' --view --snapshots --process --normalize --tree --json --format --output --top'
             ;;
         export)
-            options+=' --format --output --view --snapshot --pid --quiet'
+            options+=' --format --output --view --snapshot --pid --base --quiet'
             ;;
         query)
             options+=' --format --file'

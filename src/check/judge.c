@@ -38,6 +38,8 @@ void hs_check_init(struct hs_check *check, const char *path, const struct hs_lim
         .path = path,
         .limits = limits,
         .suppressions = suppressions,
+        .select = { .snapshot = HS_SELECT_LAST },
+        .base_select = { .snapshot = HS_SELECT_LAST },
         .is_kept = true,
         .is_readable = true,
         .mark_ns = now_ns(),
@@ -304,13 +306,12 @@ static struct hs_check_row *put_growth(struct hs_check *check, const struct hs_d
 
 static int judge_growth(struct hs_check *check, const struct hs_profile *base_profile)
 {
-    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
     struct hs_selection base;
     struct hs_diff diff;
     if (!check->limits->by[HS_LIMIT_GROWTH].is_set || !base_profile) {
         return 0;
     }
-    int err = hs_select_dumps(base_profile, &select, &base);
+    int err = hs_select_dumps(base_profile, &check->base_select, &base);
     if (err > 0) {
         return hs_check_put_unknown(check, hs_limit_names[HS_LIMIT_GROWTH],
                                     "growth: cannot be judged: there is nothing in the file it is "
@@ -334,8 +335,7 @@ static int judge_growth(struct hs_check *check, const struct hs_profile *base_pr
 int hs_check_judge(struct hs_check *check, const struct hs_profile *profile,
                    const struct hs_profile *base)
 {
-    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
-    int err = hs_select_dumps(profile, &select, &check->selection);
+    int err = hs_select_dumps(profile, &check->select, &check->selection);
     if (err != 0) {
         check->selection = (struct hs_selection){ 0 };
         return err < 0 ? err : -EINVAL;

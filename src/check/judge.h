@@ -70,6 +70,8 @@ struct hs_check {
     const char *path;
     const struct hs_limits *limits;
     struct hs_suppressions *suppressions; /* count what they suppress */
+    struct hs_select_spec select,
+        base_select; /* which dumps; the last ones unless it is said otherwise */
     struct hs_selection selection;
     struct hs_agg lines; /* by line; empty when no limit asked for it */
     struct hs_check_row *rows;

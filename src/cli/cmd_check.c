@@ -33,6 +33,7 @@ struct checks {
     struct hs_limits limits;
     struct hs_suppressions suppressions;
     struct hs_profile *base;
+    struct hs_select_spec base_select;
     bool is_json;
     bool is_silent; /* standard output is for JUnit's XML */
     struct hs_json json;
@@ -97,7 +98,7 @@ static int load_base(struct checks *checks)
 {
     struct hs_buf why = HS_BUF_INIT;
     const char *path = checks->limits.against;
-    int status = path ? hs_profile_file_open(path, &checks->base, &why) : 0;
+    int status = path ? hs_profile_file_open(path, &checks->base_select, &checks->base, &why) : 0;
     if (status != 0) {
         hs_message("%s: %s", path, hs_buf_text(&why));
     }
@@ -119,7 +120,8 @@ static int judge_file(struct checks *checks, struct hs_check *check, struct hs_p
 {
     struct hs_buf why = HS_BUF_INIT;
     int err;
-    if (hs_profile_file_open(check->path, profile, &why) == 0) {
+    check->base_select = checks->base_select;
+    if (hs_profile_file_open(check->path, &check->select, profile, &why) == 0) {
         err = hs_check_judge(check, *profile, checks->base);
     } else {
         hs_message("%s: %s", check->path, hs_buf_text(&why));

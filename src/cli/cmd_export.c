@@ -12,6 +12,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/compare.h"
 #include "cli/database_file.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
@@ -66,7 +67,7 @@ static const struct {
 struct export_args {
     unsigned format;
     unsigned view;
-    const char *output;
+    const char *output, *base;
     uint64_t snapshot, pid;
     bool is_quiet;
 };
@@ -180,12 +181,17 @@ static int write_output(const struct export_args *args, const struct hs_profile 
     return end_output(args, err);
 }
 
-static int run_export(const char *path, const struct export_args *args)
+static struct hs_select_spec select_of(const struct export_args *args)
 {
-    const struct hs_select_spec select = {
+    return (struct hs_select_spec){
         .pid = (uint32_t)args->pid,
         .snapshot = args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot,
     };
+}
+
+static int run_export(const char *path, const struct export_args *args)
+{
+    const struct hs_select_spec select = select_of(args);
     struct hs_profile *profile = NULL;
     enum hs_view view = HS_VIEW_SPACE;
     const char *reason = NULL;
@@ -207,6 +213,50 @@ static int run_export(const char *path, const struct export_args *args)
     return status;
 }
 
+/* The profile less its base, where a format can say what is less than nothing. */
+static int export_difference(const struct hs_opts_spec *spec, const char *path,
+                             const struct export_args *args)
+{
+    const struct hs_select_spec select = select_of(args);
+    struct hs_compare compare = {
+        .view = (enum hs_view)args->view,
+        .output = args->output,
+        .top_count = UINT32_MAX,
+        .is_telling = true,
+    };
+    switch ((enum format)args->format) {
+    case FORMAT_PPROF:
+        compare.format = HS_COMPARE_PPROF;
+        break;
+    case FORMAT_FOLDED:
+        compare.format = HS_COMPARE_FOLDED;
+        break;
+    default:
+        return hs_args_fail(spec,
+                            "--base: %s has no negative values; pprof and folded can show a "
+                            "difference, and heapscope diff as a table, a tree and JSON",
+                            format_names[args->format]);
+    }
+    int status = hs_compare_fill_in(&compare, args->base, path, &select);
+    status = status ? status : hs_compare_run(&compare);
+    hs_compare_deinit(&compare);
+    return status;
+}
+
+static int export_all(const struct hs_opts_spec *spec, const char *path,
+                      const struct export_args *args)
+{
+    if (args->pid != 0 || args->snapshot != UINT64_MAX || args->view != HS_VIEW_AUTO) {
+        return hs_args_fail(spec, "a database has every process, snapshot and figure: --pid, "
+                                  "--snapshot and --view are for other formats");
+    }
+    if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(spec,
+                            "a database is binary and would garble the terminal: use -o FILE");
+    }
+    return export_database(path, args);
+}
+
 int hs_cmd_export(int argc, char **argv)
 {
     struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
@@ -220,9 +270,12 @@ int hs_cmd_export(int argc, char **argv)
                       "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
                       "default), as for report; pprof and json have them all, speedscope\n"
                       "begins with it, massif is of live memory and the peak"),
-        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, UINT32_MAX - 1,
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
                       "snapshot N of each process, from 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_STRING(0, "base", "BASE", &args.base,
+                      "less this profile, or BASE@N, its snapshot N: as pprof with negative\n"
+                      "values, folded with two columns"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {
@@ -255,16 +308,11 @@ int hs_cmd_export(int argc, char **argv)
         isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(&spec, "pprof is binary and would garble the terminal: use -o FILE");
     }
+    if (args.base) {
+        return export_difference(&spec, result.operands[0], &args);
+    }
     if (args.format == FORMAT_SQLITE) {
-        if (args.pid != 0 || args.snapshot != UINT64_MAX || args.view != HS_VIEW_AUTO) {
-            return hs_args_fail(&spec, "a database has every process, snapshot and figure: --pid, "
-                                       "--snapshot and --view are for other formats");
-        }
-        if (strcmp(args.output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
-            return hs_args_fail(&spec,
-                                "a database is binary and would garble the terminal: use -o FILE");
-        }
-        return export_database(result.operands[0], &args);
+        return export_all(&spec, result.operands[0], &args);
     }
     return run_export(result.operands[0], &args);
 }

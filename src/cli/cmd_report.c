@@ -11,6 +11,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/compare.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "util/buf.h"
@@ -27,7 +28,7 @@
 struct report_args {
     unsigned view;
     bool is_tree, is_json, is_health;
-    const char *top, *frames;
+    const char *top, *frames, *base;
     uint64_t snapshot, pid;
     uint64_t columns;
 };
@@ -124,6 +125,32 @@ static int run_report(const char *path, struct hs_report_options *options)
     return status;
 }
 
+/* The report less its base is a comparison, and looks like one. */
+static int run_compare(const struct hs_opts_spec *spec, const char *path,
+                       const struct report_args *args, const struct hs_report_options *options)
+{
+    if (args->is_health || args->frames || (args->is_tree && args->is_json)) {
+        return hs_args_fail(spec, "--base cannot be shown together with %s",
+                            args->is_health ? "--health"
+                            : args->frames  ? "--frames"
+                                            : "--tree and --json at once");
+    }
+    struct hs_compare compare = {
+        .view = options->view,
+        .format = args->is_json   ? HS_COMPARE_JSON
+                  : args->is_tree ? HS_COMPARE_TREE
+                                  : HS_COMPARE_TABLE,
+        .output = "-",
+        .top_count = options->top_count,
+        .has_columns = true,
+        .columns = options->columns,
+    };
+    int status = hs_compare_fill_in(&compare, args->base, path, &options->select);
+    status = status ? status : hs_compare_run(&compare);
+    hs_compare_deinit(&compare);
+    return status;
+}
+
 int hs_cmd_report(int argc, char **argv)
 {
     struct report_args args = { .view = HS_VIEW_AUTO,
@@ -140,9 +167,12 @@ int hs_cmd_report(int argc, char **argv)
                       "functions and stacks listed (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
                       "frames shown of each stack (default 12), or all"),
-        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, UINT32_MAX - 1,
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
                       "snapshot N of each process, from 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_STRING(0, "base", "BASE", &args.base,
+                      "less this profile, or BASE@N, its snapshot N: what changed since,\n"
+                      "as heapscope diff BASE FILE"),
         HS_OPT_FLAG(0, "health", &args.is_health, "every counter of what was lost"),
         HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits, all amounts"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
@@ -166,5 +196,8 @@ int hs_cmd_report(int argc, char **argv)
         return status;
     }
     status = fill_options(&spec, &args, &options);
+    if (status == 0 && args.base) {
+        return run_compare(&spec, result.operands[0], &args, &options);
+    }
     return status != 0 ? status : run_report(result.operands[0], &options);
 }

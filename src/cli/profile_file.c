@@ -5,13 +5,16 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/cmd.h"
+#include "cli/dump_name.h"
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/symbol_env.h"
+#include "profile/describe.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
 #include "rt/base.h"
@@ -169,15 +172,19 @@ bool hs_profile_file_is_damaged(const struct hs_profile *profile)
     return false;
 }
 
-/* "12, 13 and 5 more" */
-static void list_pids(const struct hs_profile *profile, struct hs_buf *text)
+/* "12, 13 and 5 more", or "server (12), worker (13)" */
+static void list_pids(const struct hs_profile *profile, bool has_names, struct hs_buf *text)
 {
     for (uint32_t i = 0; i < profile->process_count; i++) {
         if (i == PIDS_NAMED && profile->process_count > PIDS_NAMED + 1) {
             hs_buf_printf(text, " and %u more", profile->process_count - PIDS_NAMED);
             return;
         }
-        hs_buf_printf(text, "%s%u", i > 0 ? ", " : "", profile->processes[i].pid);
+        hs_buf_str(text, i > 0 ? ", " : "");
+        if (has_names) {
+            hs_describe_process(profile, i, text);
+        }
+        hs_buf_printf(text, has_names ? " (%u)" : "%u", profile->processes[i].pid);
     }
 }
 
@@ -191,12 +198,22 @@ static void write_select_words(const struct hs_profile *profile,
                       hs_profile_file_is_damaged(profile) ? ": it is damaged, or was cut off" : "");
         break;
     case HS_SELECT_E_NO_PID:
-        hs_buf_printf(words, "there is no profile of process %u; there is of ", select->pid);
-        list_pids(profile, words);
+        if (select->name) {
+            hs_buf_printf(words, "there is no profile of a process named '%s'; there is of ",
+                          select->name);
+        } else {
+            hs_buf_printf(words, "there is no profile of process %u; there is of ", select->pid);
+        }
+        list_pids(profile, select->name != NULL, words);
         break;
     case HS_SELECT_E_NO_SNAPSHOT:
-        hs_buf_printf(words, "there is no snapshot %u; the last one is %u, the first one 0",
-                      select->snapshot, hs_select_dump_count_max(profile) - 1);
+        if (select->snapshot >= HS_SELECT_FROM_END) {
+            hs_buf_printf(words, "there is no snapshot -%u; there are %u",
+                          HS_SELECT_LAST - select->snapshot + 1, hs_select_dump_count_max(profile));
+        } else {
+            hs_buf_printf(words, "there is no snapshot %u; the last one is %u, the first one 0",
+                          select->snapshot, hs_select_dump_count_max(profile) - 1);
+        }
         break;
     case HS_SELECT_E_NO_PEAK:
         hs_buf_str(words, "the peak was not recorded in this file");
@@ -217,9 +234,9 @@ static int say_why(const char *path, const struct hs_profile *profile,
     return HS_EXIT_STATUS_FAILED;
 }
 
-int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, struct hs_buf *ret_why)
+static int open_selected(const char *path, const struct hs_select_spec *select,
+                         struct hs_profile **ret_profile, struct hs_buf *ret_why)
 {
-    const struct hs_select_spec select = { .snapshot = HS_SELECT_LAST };
     struct hs_profile *profile = NULL;
     struct hs_selection selection;
     struct hs_load_report report;
@@ -228,9 +245,9 @@ int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, stru
         write_load_words(path, r, &report, ret_why);
         return HS_EXIT_STATUS_FAILED;
     }
-    r = hs_select_dumps(profile, &select, &selection);
+    r = hs_select_dumps(profile, select, &selection);
     if (r != 0) {
-        write_select_words(profile, &select, r, ret_why);
+        write_select_words(profile, select, r, ret_why);
         hs_profile_free(profile);
         return HS_EXIT_STATUS_FAILED;
     }
@@ -238,6 +255,22 @@ int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, stru
     add_names(profile, name_of(path));
     *ret_profile = profile;
     return 0;
+}
+
+int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
+                         struct hs_profile **ret_profile, struct hs_buf *ret_why)
+{
+    char *path = NULL;
+    bool has_number;
+    *ret_select = (struct hs_select_spec){ .snapshot = HS_SELECT_LAST };
+    int r = hs_dump_name_split(operand, &path, &ret_select->snapshot, &has_number);
+    if (r < 0) {
+        hs_buf_str(ret_why, strerror(-r));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    r = open_selected(path, ret_select, ret_profile, ret_why);
+    free(path);
+    return r;
 }
 
 int hs_profile_file_choose(const char *path, const struct hs_profile *profile,

@@ -22,9 +22,10 @@ int hs_profile_file_fail(const char *path, int error, const struct hs_load_repor
 
 struct hs_buf;
 
-/* Loads a file with a heap in it, and says nothing: 0, or the exit status, and why not in *ret_why, without
- * the file's name. */
-int hs_profile_file_open(const char *path, struct hs_profile **ret_profile, struct hs_buf *ret_why);
+/* Loads FILE or FILE@N (dump_name.h) with a heap in it, and says nothing: 0, or the exit status, and why not in
+ * *ret_why, without the file's name. */
+int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
+                         struct hs_profile **ret_profile, struct hs_buf *ret_why);
 
 /* 0, or the exit status to return after having said why. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);

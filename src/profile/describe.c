@@ -121,3 +121,25 @@ const char *hs_describe_module(const struct hs_profile *profile, uint32_t module
     }
     return hs_text_base_name(hs_profile_string(profile, profile->modules[module].path));
 }
+
+void hs_describe_process(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf)
+{
+    const struct hs_profile_process *at = &profile->processes[process];
+    const char *program = hs_profile_string(profile, at->cmdline);
+    size_t bytes = strcspn(program, " ");
+    /* Arguments are told apart by blanks: a path with one in it ends too early. */
+    const char *exe = hs_profile_string(profile, at->exe);
+    size_t exe_bytes = strlen(exe);
+    if (exe_bytes > bytes && strncmp(program, exe, exe_bytes) == 0) {
+        bytes = exe_bytes;
+    }
+    size_t start = bytes;
+    while (start > 0 && program[start - 1] != '/') {
+        start--;
+    }
+    if (start < bytes) {
+        hs_buf_add(buf, program + start, bytes - start);
+    } else {
+        hs_buf_str(buf, hs_profile_string(profile, at->name));
+    }
+}

@@ -30,3 +30,7 @@ const char *hs_describe_change_reason(const struct hs_profile_change *change);
 
 /* The file name of a module, "" when it is unknown or there is none (any index is fine). */
 const char *hs_describe_module(const struct hs_profile *profile, uint32_t module);
+
+/* The name under which a process is matched with others: of the program in its command line, without folder
+ * and arguments, else its own. */
+void hs_describe_process(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf);

@@ -16,7 +16,7 @@
 struct folder {
     struct hs_diff *diff;
     struct hs_intern function_ids, node_ids;
-    size_t function_capacity, node_capacity;
+    size_t function_capacity, node_capacity, process_capacity;
     /* of the side at hand */
     const struct hs_selection *selection;
     struct hs_agg agg;
@@ -216,7 +216,9 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
                   enum hs_view view, struct hs_diff *ret_diff)
 {
     const struct hs_selection *sides[HS_DIFF_SIDE_N] = { before, after };
-    struct hs_diff diff = { .view = view, .is_cumulative = is_cumulative(before, after, view) };
+    struct hs_diff diff = { .view = view,
+                            .scale = 1,
+                            .is_cumulative = is_cumulative(before, after, view) };
     struct folder folder = { .diff = &diff };
     int err = 0;
     for (int side = 0; side < HS_DIFF_SIDE_N && err == 0; side++) {
@@ -224,6 +226,10 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
         folder.side = (enum hs_diff_side)side;
         diff.interval_bytes[side] = (double)sides[side]->interval_max_bytes;
         err = fold_side(&folder);
+        if (err == 0) {
+            err = hs_diff_add_processes(&diff, folder.side, folder.selection,
+                                        &folder.process_capacity);
+        }
     }
     hs_intern_deinit(&folder.function_ids);
     hs_intern_deinit(&folder.node_ids);
@@ -232,6 +238,11 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
         return err;
     }
     add_totals(&diff);
+    err = hs_diff_sort_processes(&diff);
+    if (err < 0) {
+        hs_diff_deinit(&diff);
+        return err;
+    }
     *ret_diff = diff;
     return 0;
 }
@@ -241,5 +252,6 @@ void hs_diff_deinit(struct hs_diff *diff)
     hs_buf_deinit(&diff->text);
     free(diff->functions);
     free(diff->nodes);
+    free(diff->processes);
     *diff = (struct hs_diff){ 0 };
 }

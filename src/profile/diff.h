@@ -69,6 +69,13 @@ struct hs_diff_node {
     struct hs_diff_amounts self, total;
 };
 
+/* All processes of one name. */
+struct hs_diff_process {
+    size_t name_off;
+    uint32_t counts[HS_DIFF_SIDE_N]; /* so many are selected */
+    struct hs_diff_amounts total;    /* of their dumps */
+};
+
 struct hs_diff {
     enum hs_view view;
     double interval_bytes[HS_DIFF_SIDE_N]; /* the widest of each side */
@@ -78,6 +85,10 @@ struct hs_diff {
     uint32_t function_count;
     struct hs_diff_node *nodes;
     uint32_t node_count;
+    struct hs_diff_process *processes; /* the largest change first */
+    uint32_t process_count;
+    bool is_normalized; /* before was multiplied by scale */
+    double scale;
     struct hs_diff_amounts stacks; /* sum of the selves */
     struct hs_diff_amounts total;  /* the dumps' own totals, as in every view */
 };
@@ -93,12 +104,18 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
                   enum hs_view view, struct hs_diff *ret_diff);
 void hs_diff_deinit(struct hs_diff *diff);
 
+/* Scales before to the total of after. -EDOM when a side is empty. */
+int hs_diff_normalize(struct hs_diff *diff);
+
 struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
                                         const struct hs_diff_amounts *amounts);
 
 /* Indices of what differs or is there at all, the largest difference first; to be freed by the caller. */
 int hs_diff_sorted_functions(const struct hs_diff *diff, uint32_t **ret_order, uint32_t *ret_count);
 int hs_diff_sorted_stacks(const struct hs_diff *diff, uint32_t **ret_order, uint32_t *ret_count);
+
+/* Does a side have more than one process? Then what each of them did is worth to be told. */
+bool hs_diff_has_processes(const struct hs_diff *diff);
 
 static inline const char *hs_diff_name(const struct hs_diff *diff, uint32_t function)
 {

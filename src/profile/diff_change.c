@@ -30,6 +30,9 @@ static struct hs_diff_change judge(struct hs_diff_change change)
 {
     double rounding = ROUNDING_SHARE * (change.before + change.after);
     if (fabs(change.delta) <= rounding) {
+        change.low -= change.delta;
+        change.high -= change.delta;
+        change.delta = 0;
         change.verdict = HS_DIFF_SAME;
     } else if (change.low <= rounding && change.high >= -rounding) {
         change.verdict = HS_DIFF_NOISE;

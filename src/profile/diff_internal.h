@@ -1,16 +1,16 @@
 /*
  * What the files of the comparison share: diff.c folds, diff_change.c judges, diff_module.c names modules,
- * diff_name.c functions.
+ * diff_name.c functions, diff_process.c matches processes.
  *
  * Threads   pure functions.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct hs_buf;
-struct hs_selection;
+#include "profile/diff.h"
 
 /*
  * Writes the name under which a module is compared: "" for the program of the selection, else the file's name
@@ -21,3 +21,9 @@ void hs_diff_write_module(const struct hs_selection *selection, uint32_t module,
 
 /* Writes the name under which a function is compared: see diff_name.c. */
 void hs_diff_write_name(const char *name, struct hs_buf *buf);
+
+/* Adds the processes of a side; capacity is that of diff->processes, 0 at first. */
+int hs_diff_add_processes(struct hs_diff *diff, enum hs_diff_side side,
+                          const struct hs_selection *selection, size_t *capacity);
+/* The largest change first. */
+int hs_diff_sort_processes(struct hs_diff *diff);

@@ -5,12 +5,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "util/buf.h"
 
 static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, uint32_t snapshot)
 {
-    if (snapshot == HS_SELECT_LAST) {
+    if (snapshot >= HS_SELECT_FROM_END) {
         uint32_t last = profile->processes[process].last_dump;
-        return last < profile->dump_count ? last : UINT32_MAX;
+        uint32_t back = HS_SELECT_LAST - snapshot;
+        if (last >= profile->dump_count || back > profile->dumps[last].index) {
+            return UINT32_MAX;
+        }
+        if (back == 0) {
+            return last;
+        }
+        snapshot = profile->dumps[last].index - back;
     }
     for (uint32_t i = 0; i < profile->dump_count; i++) {
         if (profile->dumps[i].process == process && profile->dumps[i].index == snapshot) {
@@ -79,23 +90,44 @@ static bool is_sampled(const struct hs_selection *selection)
            selection->peak.bytes_var > 0;
 }
 
+/* Is it the process, or one of those, that is asked for? -ENOMEM */
+static int is_named(const struct hs_profile *profile, uint32_t process,
+                    const struct hs_select_spec *spec)
+{
+    struct hs_buf name = HS_BUF_INIT;
+    if (spec->pid != HS_SELECT_ANY_PID && profile->processes[process].pid != spec->pid) {
+        return 0;
+    }
+    if (!spec->name) {
+        return 1;
+    }
+    hs_describe_process(profile, process, &name);
+    int r = name.err ? name.err : strcmp(hs_buf_text(&name), spec->name) == 0;
+    hs_buf_deinit(&name);
+    return r;
+}
+
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
                     struct hs_selection *ret_selection)
 {
     struct hs_selection selection = { .profile = profile };
     bool has_pid = false;
     bool has_dump = false;
-    bool is_leaving_refused = spec->pid == HS_SELECT_ANY_PID && has_profiled(profile);
+    int err = 0;
+    bool is_leaving_refused =
+        spec->pid == HS_SELECT_ANY_PID && !spec->name && has_profiled(profile);
     selection.dumps = calloc(profile->process_count + 1u, sizeof(*selection.dumps));
     selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
     if (!selection.dumps || !selection.has_process) {
         hs_selection_deinit(&selection);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < profile->process_count; i++) {
+    for (uint32_t i = 0; i < profile->process_count && err == 0; i++) {
         bool is_last_there = find_dump(profile, i, HS_SELECT_LAST) != UINT32_MAX;
         has_dump |= is_last_there;
-        if (spec->pid != HS_SELECT_ANY_PID && profile->processes[i].pid != spec->pid) {
+        int is_wanted = is_named(profile, i, spec);
+        if (is_wanted <= 0) {
+            err = is_wanted;
             continue;
         }
         has_pid |= is_last_there;
@@ -109,11 +141,12 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
             selection.has_process[i] = true;
         }
     }
-    if (selection.dump_count == 0) {
+    if (selection.dump_count == 0 || err < 0) {
         hs_selection_deinit(&selection);
-        return !has_dump  ? HS_SELECT_E_EMPTY
-               : !has_pid ? HS_SELECT_E_NO_PID
-                          : HS_SELECT_E_NO_SNAPSHOT;
+        return err < 0     ? err
+               : !has_dump ? HS_SELECT_E_EMPTY
+               : !has_pid  ? HS_SELECT_E_NO_PID
+                           : HS_SELECT_E_NO_SNAPSHOT;
     }
     qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
             (void *)(uintptr_t)profile);

@@ -16,17 +16,20 @@
 
 #include "profile/profile.h"
 
-#define HS_SELECT_LAST          UINT32_MAX
+#define HS_SELECT_LAST UINT32_MAX
+/* From here on snapshots are counted from the end: HS_SELECT_LAST - 1 is the one before the last. */
+#define HS_SELECT_FROM_END      0x80000000u
 #define HS_SELECT_ANY_PID       0
 
 #define HS_SELECT_E_EMPTY       1 /* the profile has no dump at all */
-#define HS_SELECT_E_NO_PID      2 /* no such process in it, or it was never dumped */
+#define HS_SELECT_E_NO_PID      2 /* no such process, or name, in it, or it was never dumped */
 #define HS_SELECT_E_NO_SNAPSHOT 3 /* no process has that many dumps */
 #define HS_SELECT_E_NO_PEAK     4 /* a view of the peak is wanted, which was not recorded */
 
 struct hs_select_spec {
     uint32_t pid;      /* HS_SELECT_ANY_PID: all */
-    uint32_t snapshot; /* number within its process, or HS_SELECT_LAST */
+    uint32_t snapshot; /* number within its process, or counted from the end */
+    const char *name;  /* of the process, as hs_describe_process() has it; NULL: any */
 };
 
 struct hs_selection {

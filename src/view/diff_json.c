@@ -45,6 +45,22 @@ static void write_side(const struct hs_diff_options *options, int side, const ch
     hs_json_close(json, '}');
 }
 
+static void write_processes(const struct hs_diff *diff, struct hs_json *json)
+{
+    hs_json_key(json, "processes");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < diff->process_count; i++) {
+        const struct hs_diff_process *process = &diff->processes[i];
+        hs_json_open_inline(json, '{');
+        hs_json_kv_string(json, "name", diff->text.data + process->name_off);
+        hs_json_kv_uint(json, "count_before", process->counts[HS_DIFF_BEFORE]);
+        hs_json_kv_uint(json, "count_after", process->counts[HS_DIFF_AFTER]);
+        write_change(diff, json, &process->total);
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+}
+
 static int write_functions(const struct hs_diff *diff, struct hs_json *json)
 {
     uint32_t *order;
@@ -111,6 +127,8 @@ int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options 
     hs_json_open_inline(&json, '{');
     write_change(diff, &json, &diff->total);
     hs_json_close(&json, '}');
+    hs_json_kv_double(&json, "scale", diff->scale);
+    write_processes(diff, &json);
     int err = write_functions(diff, &json);
     if (err == 0) {
         err = write_stacks(diff, &json);

@@ -100,6 +100,49 @@ static void write_sum(const struct hs_diff *diff, enum hs_diff_verdict verdict,
     hs_buf_char(buf, '\n');
 }
 
+/* What each name's processes did, when there are several. */
+static void write_processes(const struct hs_diff *diff, const struct hs_diff_options *options,
+                            struct hs_buf *buf)
+{
+    static const struct hs_table_column process_columns[] = {
+        { "change", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },   { "before", HS_TABLE_RIGHT },
+        { "after", HS_TABLE_RIGHT },  { "verdict", HS_TABLE_LEFT }, { "process", HS_TABLE_NAME },
+        { "", HS_TABLE_NOTE },
+    };
+    bool is_count = hs_views[diff->view].is_count;
+    struct hs_table table;
+    char cell[HS_DIFF_CELL_BYTES], figure[HS_FIGURE_BYTES];
+    hs_table_init(&table, process_columns, HS_COUNT_OF(process_columns));
+    for (uint32_t i = 0; i < diff->process_count && i < options->top_count; i++) {
+        const struct hs_diff_process *process = &diff->processes[i];
+        struct hs_diff_change change = hs_diff_change_of(diff, &process->total);
+        uint32_t before = process->counts[HS_DIFF_BEFORE], after = process->counts[HS_DIFF_AFTER];
+        hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, change.delta));
+        hs_table_cell(&table, "%s", hs_diff_interval(cell, is_count, &change));
+        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, change.before));
+        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, change.after));
+        hs_table_cell(&table, "%s", hs_diff_verdict_names[change.verdict]);
+        hs_table_cell(&table, "%s", diff->text.data + process->name_off);
+        if (before == after) {
+            hs_table_cell(&table, after == 1 ? "" : "%u processes", after);
+        } else {
+            hs_table_cell(&table, "%u process%s before, %u after", before, before == 1 ? "" : "es",
+                          after);
+        }
+    }
+    hs_buf_str(buf, "\nProcesses, by name\n");
+    hs_table_write(&table, buf,
+                   &(struct hs_table_style){ .indent = 2,
+                                             .columns = options->columns,
+                                             .has_colour = options->has_colour,
+                                             .has_titles = true,
+                                             .give_way = "1" });
+    if (diff->process_count > options->top_count) {
+        hs_buf_printf(buf, "  and %u more: --top all\n", diff->process_count - options->top_count);
+    }
+    hs_table_deinit(&table);
+}
+
 int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *buf)
 {
@@ -112,6 +155,9 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
         return err;
     }
     hs_diff_write_head(diff, options, buf);
+    if (hs_diff_has_processes(diff)) {
+        write_processes(diff, options, buf);
+    }
     for (size_t i = 0; i < HS_COUNT_OF(told); i++) {
         write_table(diff, options, told[i], order, count, buf);
     }

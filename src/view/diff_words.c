@@ -78,6 +78,11 @@ void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options
     hs_buf_printf(buf, "Difference in %s\n", hs_views[diff->view].title);
     write_side(diff, options, HS_DIFF_BEFORE, buf);
     write_side(diff, options, HS_DIFF_AFTER, buf);
+    if (diff->is_normalized) {
+        hs_buf_printf(buf,
+                      "  scaled  before is multiplied by %.4g, so that the totals are the same\n",
+                      diff->scale);
+    }
     hs_diff_interval(interval, is_count, &change);
     hs_diff_percent(percent, &change);
     hs_buf_printf(buf, "  change  %s%s%s%s%s%s%s%s\n",

@@ -167,7 +167,7 @@ def test_snapshots_of_one_file(heapscope, pair):
     assert done.returncode == 0, done.stderr
     done = heapscope("diff", "--snapshots", "0,77", file)
     assert done.returncode == 1 and "no snapshot 77" in done.stderr
-    for wrong in ("1", "1,", ",1", "1,2,3", "a,b", "-1,2"):
+    for wrong in ("1", "1,", ",1", "1,2,3", "a,b", "-0,2", "--1,2"):
         done = heapscope("diff", f"--snapshots={wrong}", file)
         assert done.returncode == 2 and wrong in done.stderr, wrong
 
@@ -180,3 +180,104 @@ def test_bad_files(heapscope, pair, tmp_path):
         done = heapscope("diff", file, tmp_path / bad)
         assert done.returncode == 1 and bad in done.stderr
         assert done.stdout == ""
+
+
+FAMILY = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile sink;
+__attribute__((noinline)) void keep(int times) { for (int i = 0; i < times; i++) { sink = malloc(1000); } sink = 0; }
+int main(int argc, char **argv)
+{
+    for (int i = 2; i + 1 < argc; i += 2) {
+        if (fork() == 0) { execl(argv[i], argv[i], argv[i + 1], (char *)0); _exit(9); }
+        wait(0);
+    }
+    keep(atoi(argv[1]));
+    _exit(0);
+}
+"""
+
+
+@pytest.fixture
+def families(run, tmp_path):
+    """Profiles of a boss and its children, before and after; 23 and 24 blocks of 1000 bytes."""
+    source = tmp_path / "family.c"
+    source.write_text(FAMILY)
+    programs = {name: tmp_path / name for name in ("boss", "worker", "helper")}
+    for program in programs.values():
+        subprocess.run(["gcc", "-g", "-O1", source, "-o", program], check=True, timeout=60)
+    boss, worker, helper = programs.values()
+    return [
+        run([boss, "10", worker, "6", worker, "7"], "-i", 1).file,
+        run([boss, "12", worker, "8", helper, "4"], "-i", 1).file,
+    ]
+
+
+def test_processes_by_name(heapscope, families):
+    found = difference(heapscope, *families)
+    rows = {row["name"]: row for row in found["processes"]}
+    assert {name: (row["before"], row["after"]) for name, row in rows.items()} == {
+        "boss": (10000, 12000), "worker": (13000, 8000), "helper": (0, 4000)}
+    assert (rows["worker"]["count_before"], rows["worker"]["count_after"]) == (2, 1)
+    assert [row["verdict"] for row in found["processes"]] == ["shrank", "new", "grew"]
+    table = heapscope("diff", *families).stdout
+    assert "Processes, by name" in table and "2 processes before, 1 after" in table
+
+    total = difference(heapscope, "--process", "worker", *families)["total"]
+    assert (total["before"], total["after"]) == (13000, 8000)
+    pid = next(p["pid"] for p in found["before"]["processes"] if p["name"] == "boss")
+    done = heapscope("diff", "--process", pid, families[0], families[0])
+    assert done.returncode == 0 and "snapshot 0" in done.stdout and "Processes" not in done.stdout
+    done = heapscope("diff", "--process", "nobody", *families)
+    assert done.returncode == 1 and "'nobody'" in done.stderr and "boss" in done.stderr
+
+
+def test_normalized_shares_compare(heapscope, families):
+    found = difference(heapscope, "--normalize", *families)
+    assert found["scale"] == pytest.approx(24 / 23)
+    assert found["total"]["verdict"] == "same" and found["total"]["change"] == 0
+    rows = {row["name"]: row for row in found["processes"]}
+    assert rows["worker"]["before"] == pytest.approx(13000 * 24 / 23)
+    assert sum(stack["change"] for stack in found["stacks"]) == pytest.approx(0, abs=1e-6)
+    assert "multiplied by 1.043" in heapscope("diff", "--normalize", *families).stdout
+
+
+def test_base_of_report_and_export(heapscope, families, tmp_path):
+    before, after = families
+    done = heapscope("report", "--json", "--base", before, after)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["total"]["change"] == 1000
+    assert "change  +1000 B" in heapscope("report", f"--base={before}@0", after).stdout
+    assert heapscope("report", "--health", "--base", before, after).returncode == 2
+    folded = heapscope("export", "-f", "folded", "--base", before, after)
+    assert folded.stdout == heapscope("diff", "-f", "folded", before, after).stdout
+    out = tmp_path / "less.pb.gz"
+    done = heapscope("export", "-o", out, "--base", before, after)
+    assert done.returncode == 0 and "less that of" in done.stderr
+    assert out.read_bytes()[:2] == b"\x1f\x8b"
+    for other in ("speedscope", "massif", "json", "sqlite"):
+        done = heapscope("export", "-f", other, "-o", tmp_path / "never", "--base", before, after)
+        assert done.returncode == 2 and other in done.stderr
+        assert not (tmp_path / "never").exists()
+
+
+def test_snapshots_named_with_the_file(heapscope, families, tmp_path):
+    before, after = families
+    plain = heapscope("diff", "--json", before, after).stdout
+    for start, end in (("0", "last"), ("-1", "0"), ("last", "-1")):
+        named = heapscope("diff", "--json", f"{before}@{start}", f"{after}@{end}").stdout
+        assert json.loads(named)["stacks"] == json.loads(plain)["stacks"]
+    for wrong, words in (("@7", "no snapshot 7"), ("@-2", "no snapshot -2")):
+        done = heapscope("diff", f"{before}{wrong}", after)
+        assert done.returncode == 1 and words in done.stderr
+    done = heapscope("diff", "--snapshots", "0,0", f"{before}@0", after)
+    assert done.returncode == 2 and "exclude" in done.stderr
+    odd = tmp_path / "mail@7"
+    odd.write_bytes(before.read_bytes())
+    assert difference(heapscope, odd, f"{odd}@0")["total"]["verdict"] == "same"
+    done = heapscope("check", "--against", f"{before}@0", "--max-growth", "1000", f"{after}@-1")
+    assert done.returncode == 0, done.stdout
+    done = heapscope("check", "--against", f"{before}@3", "--max-growth", "1000", after)
+    assert done.returncode == 1

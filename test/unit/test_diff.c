@@ -1,6 +1,7 @@
 /*
  * diff.h: functions matched across builds, sums, and what counts as noise.
  */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -251,12 +252,54 @@ static void test_cumulative(void **state)
     fixture_deinit(&fx);
 }
 
+/* Twice as many samples of the same shape are no difference once they are scaled; the whole has no margin. */
+static void test_normalized(void **state)
+{
+    (void)state;
+    struct fixture sides[2];
+    for (int side = 0; side < 2; side++) {
+        struct fixture *fx = &sides[side];
+        *fx = program("/a/prog");
+        uint32_t main_ = fixture_call(fx, HS_NODE_NONE, "main");
+        uint32_t load = fixture_call(fx, main_, "load");
+        uint32_t draw = fixture_call(fx, main_, "draw");
+        double factor = side + 1;
+        sample(fx, load, hits_of(300 * factor));
+        sample(fx, draw, hits_of(side ? 300 : 100));
+    }
+    struct hs_diff diff = diff_of(&sides[0], &sides[1], HS_VIEW_SPACE);
+    assert_int_equal(change_of(&diff, "load", false).verdict, HS_DIFF_GREW);
+    assert_int_equal(hs_diff_normalize(&diff), 0);
+    assert_true(fabs(diff.scale - 900.0 / 400) < 1e-9);
+    assert_int_equal(change_of(&diff, "load", false).verdict, HS_DIFF_SHRANK);
+    assert_int_equal(change_of(&diff, "draw", false).verdict, HS_DIFF_GREW);
+    struct hs_diff_change whole = change_of(&diff, "main", true);
+    assert_int_equal(whole.verdict, HS_DIFF_SAME);
+    assert_true(whole.high - whole.low < 1);
+    hs_diff_deinit(&diff);
+    fixture_deinit(&sides[0]);
+    fixture_deinit(&sides[1]);
+}
+
+static void test_normalized_empty(void **state)
+{
+    (void)state;
+    struct fixture empty = program("/a/prog"), full = program("/a/prog");
+    sample(&full, fixture_call(&full, HS_NODE_NONE, "main"), fixture_exact(10, 1));
+    struct hs_diff diff = diff_of(&empty, &full, HS_VIEW_SPACE);
+    assert_int_equal(hs_diff_normalize(&diff), -EDOM);
+    hs_diff_deinit(&diff);
+    fixture_deinit(&empty);
+    fixture_deinit(&full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_builds),   cmocka_unit_test(test_libraries),
         cmocka_unit_test(test_recursion),    cmocka_unit_test(test_few_samples),
         cmocka_unit_test(test_false_alarms), cmocka_unit_test(test_cumulative),
+        cmocka_unit_test(test_normalized),   cmocka_unit_test(test_normalized_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
