@@ -145,7 +145,7 @@ _heapscope()
             options+=' --against --max-growth --strict --limits --json --junit'
             ;;
         diff)
-            options+=' --view --snapshots --process --normalize --tree --json --format --output --top'
+            options+=' --view --snapshots --process --normalize --trend --tree --json --format --output --top'
             ;;
         export)
             options+=' --format --output --view --snapshot --pid --base --quiet'

@@ -12,6 +12,7 @@
 #include "cli/compare.h"
 #include "cli/dump_name.h"
 #include "cli/profile_file.h"
+#include "cli/trending.h"
 #include "rt/base.h"
 #include "util/parse.h"
 #include "view/diff_view.h"
@@ -29,7 +30,7 @@ static const struct {
 
 struct diff_args {
     unsigned format, view;
-    bool is_tree, is_json, is_normalized;
+    bool is_tree, is_json, is_normalized, is_trend;
     const char *output, *top, *snapshots, *process;
     struct hs_compare compare;
 };
@@ -114,6 +115,34 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
     return status ? status : parse_top(spec, args);
 }
 
+static int run_trend(const struct hs_opts_spec *spec, const struct hs_compare *compare)
+{
+    if (compare->format != HS_COMPARE_TABLE && compare->format != HS_COMPARE_JSON) {
+        return hs_args_fail(spec, "--trend: there is a table and JSON, and no %s",
+                            hs_compare_formats[compare->format]);
+    }
+    if (compare->sides[HS_DIFF_AFTER].has_number) {
+        return hs_args_fail(spec,
+                            "--trend is over all snapshots: leave out the number behind the @");
+    }
+    return hs_trending_run(compare);
+}
+
+/* One file or two, as the options want it. */
+static int check_operands(const struct hs_opts_spec *spec, size_t count,
+                          const struct diff_args *args)
+{
+    if (args->is_trend && (count != 1 || args->snapshots || args->is_normalized)) {
+        return hs_args_fail(spec, "--trend is over all snapshots of one file: give one, without "
+                                  "--snapshots and --normalize");
+    }
+    if (count == 1 && !args->snapshots && !args->is_trend) {
+        return hs_args_fail(spec,
+                            "one file alone: give a second one, or --snapshots N,M, or --trend");
+    }
+    return 0;
+}
+
 int hs_cmd_diff(int argc, char **argv)
 {
     struct diff_args args = { .format = HS_COMPARE_FORMAT_N, .view = HS_VIEW_AUTO };
@@ -129,6 +158,9 @@ int hs_cmd_diff(int argc, char **argv)
                       "only processes of this name, or this one"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A so that its total is that of B: compares shares"),
+        HS_OPT_FLAG(0, "trend", &args.is_trend,
+                    "what grows over all snapshots of one FILE, how fast, and whether it\n"
+                    "ever fell; as table or JSON"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
         HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
@@ -144,7 +176,8 @@ int hs_cmd_diff(int argc, char **argv)
         .summary = "show what changed between two profiles, and what is only noise",
         .operands_usage = "A [B]",
         .footer = "A is before, B after; FILE@N is snapshot N of a file, FILE@-1 the last.\n"
-                  "With one file: heapscope diff FILE@2 FILE@7, or FILE --snapshots 2,7",
+                  "With one file: heapscope diff FILE@2 FILE@7, FILE --snapshots 2,7, or\n"
+                  "FILE --trend",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,
@@ -156,12 +189,14 @@ int hs_cmd_diff(int argc, char **argv)
     if (status != HS_ARGS_GO_ON) {
         return status;
     }
-    if (result.operand_count == 1 && !args.snapshots) {
-        return hs_args_fail(&spec, "one file alone: give a second one, or --snapshots N,M");
-    }
-    status = fill_in(&spec, &result, &args);
+    status = check_operands(&spec, result.operand_count, &args);
+    status = status ? status : fill_in(&spec, &result, &args);
     status = status ? status : choose_format(&spec, &args);
-    status = status ? status : hs_compare_run(&args.compare);
+    if (status == 0 && args.is_trend) {
+        status = run_trend(&spec, &args.compare);
+    } else if (status == 0) {
+        status = hs_compare_run(&args.compare);
+    }
     hs_compare_deinit(&args.compare);
     return status;
 }

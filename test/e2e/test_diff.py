@@ -281,3 +281,50 @@ def test_snapshots_named_with_the_file(heapscope, families, tmp_path):
     assert done.returncode == 0, done.stdout
     done = heapscope("check", "--against", f"{before}@3", "--max-growth", "1000", after)
     assert done.returncode == 1
+
+
+TREND = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile sink;
+__attribute__((noinline)) void leak(void) { sink = malloc(100); sink = 0; }
+__attribute__((noinline)) void cache(void) { sink = malloc(5000); sink = 0; }
+int main(void)
+{
+    cache();
+    for (int i = 0; i < 50; i++) { leak(); usleep(10000); }
+    _exit(0);
+}
+"""
+
+
+def test_trend_finds_the_leak(heapscope, run, families, tmp_path):
+    source = tmp_path / "trend.c"
+    source.write_text(TREND)
+    program = tmp_path / "trend"
+    subprocess.run(["gcc", "-g", "-O1", source, "-o", program], check=True, timeout=60)
+    file = run([program], "-i", 1, "--dump-every", "50ms", timeout=120).file
+    done = heapscope("diff", "--trend", "--json", file)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["snapshots"] >= 3 and found["name"] == "trend"
+    rows = {row["function"]: row for row in found["functions"]}
+    leak, cache = rows["leak"], rows["cache"]
+    # However slow the machine is: it never falls, and it ends with all blocks.
+    assert leak["steps_down"] == 0 and leak["last"] == 5000 and leak["steps_up"] > cache["steps_up"]
+    assert leak["low"] <= leak["per_second"] <= leak["high"] and leak["per_second"] > 0
+    assert cache["last"] == 5000 and cache["steps_up"] <= 1 and cache["steps_down"] == 0
+    stack = next(row for row in found["stacks"] if row["frames"][0] == "leak")
+    assert stack["per_second"] == leak["per_second"]
+    table = heapscope("diff", "--trend", file).stdout
+    assert "Trend of live memory: trend (pid " in table
+    # Student's t with fewer points, from a machine that hardly ran, proves little.
+    if found["snapshots"] >= 8:
+        assert leak["verdict"] == "grows"
+        assert " leak\n" in table[table.index("Grows, and never fell"):]
+
+    done = heapscope("diff", "--trend", families[0])
+    assert done.returncode == 1 and "needs 3 snapshots" in done.stderr
+    for wrong in (["--tree"], ["--snapshots", "0,1"], ["--normalize"], ["-f", "pprof", "-o", "x"], [file]):
+        assert heapscope("diff", "--trend", *wrong, file).returncode == 2, wrong
+    assert heapscope("diff", "--trend", f"{file}@1").returncode == 2

@@ -1,0 +1,177 @@
+/*
+ * See trend_view.h.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/describe.h"
+#include "rt/base.h"
+#include "util/human.h"
+#include "util/table.h"
+#include "util/utf8.h"
+#include "view/diff_view.h"
+#include "view/figure.h"
+#include "view/trend_view.h"
+
+#define STACKS_SHOWN 5
+#define FRAMES_SHOWN 12
+#define CELL_BYTES   (HS_DIFF_CELL_BYTES + HS_FIGURE_BYTES)
+
+static const struct hs_table_column columns[] = {
+    { "per second", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
+    { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
+};
+
+/* "∓1.20 KiB"; "" when the line is exact. */
+static const char *margin_of(char *out, bool is_count, const struct hs_trend_line *line)
+{
+    char figure[HS_FIGURE_BYTES];
+    out[0] = '\0';
+    if (line->margin > 1e-6 * fabs(line->slope)) {
+        snprintf(out, CELL_BYTES, "±%s", hs_figure_value(figure, is_count, line->margin));
+    }
+    return out;
+}
+
+/* "9 up, 1 down" */
+static const char *steps_of(char *out, const struct hs_trend_line *line)
+{
+    if (line->steps_down == 0) {
+        snprintf(out, CELL_BYTES, "%u up", line->steps_up);
+    } else {
+        snprintf(out, CELL_BYTES, "%u up, %u down", line->steps_up, line->steps_down);
+    }
+    return out;
+}
+
+static void write_head(const struct hs_trend *trend, const struct hs_trend_options *options,
+                       struct hs_buf *buf)
+{
+    const struct hs_profile_process *process = &options->profile->processes[trend->process];
+    bool is_count = hs_views[trend->view].is_count;
+    char slope[HS_DIFF_CELL_BYTES], margin[CELL_BYTES], steps[CELL_BYTES], time[HS_HUMAN_BYTES];
+    char first[HS_FIGURE_BYTES], last[HS_FIGURE_BYTES];
+    hs_buf_printf(buf, "Trend of %s: ", hs_views[trend->view].title);
+    hs_describe_process(options->profile, trend->process, buf);
+    hs_buf_printf(buf, " (pid %u), %u snapshots in %s", process->pid, trend->dump_count,
+                  hs_human_duration(time, (uint64_t)(trend->seconds * 1e9)));
+    if (trend->dump_left_out_count > 0) {
+        hs_buf_printf(buf, ", and %u whose stacks are not in memory", trend->dump_left_out_count);
+    }
+    hs_buf_str(buf, "\n  file    ");
+    hs_utf8_write(buf, options->name, strlen(options->name));
+    const struct hs_trend_line *total = &trend->total;
+    margin_of(margin, is_count, total);
+    hs_buf_printf(
+        buf, "\n  total   %s -> %s, %s%s%s a second, %s: %s\n",
+        hs_figure_value(first, is_count, total->first),
+        hs_figure_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
+        margin[0] ? " " : "", margin, steps_of(steps, total),
+        total->verdict == HS_TREND_NOISE ? "no line" : hs_trend_verdict_names[total->verdict]);
+}
+
+static void write_table(const struct hs_trend *trend, const struct hs_trend_options *options,
+                        enum hs_trend_verdict verdict, bool is_fallen, const char *title,
+                        const uint32_t *order, uint32_t count, struct hs_buf *buf)
+{
+    bool is_count = hs_views[trend->view].is_count;
+    struct hs_table table;
+    uint32_t found = 0;
+    char cell[CELL_BYTES], figure[HS_FIGURE_BYTES];
+    hs_table_init(&table, columns, HS_COUNT_OF(columns));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hs_trend_line *line = &trend->functions[order[i]].line;
+        bool has_fallen = verdict == HS_TREND_GROWS && line->steps_down > 0;
+        if (line->verdict != verdict || has_fallen != is_fallen || found++ >= options->top_count) {
+            continue;
+        }
+        hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, line->slope));
+        hs_table_cell(&table, "%s", margin_of(cell, is_count, line));
+        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, line->first));
+        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, line->last));
+        hs_table_cell(&table, "%s", steps_of(cell, line));
+        hs_table_cell(&table, "%s", hs_trend_name(trend, order[i]));
+    }
+    if (found > 0) {
+        hs_buf_printf(buf, "\n%s\n", title);
+        hs_table_write(&table, buf,
+                       &(struct hs_table_style){ .indent = 2,
+                                                 .columns = options->columns,
+                                                 .has_colour = options->has_colour,
+                                                 .has_titles = true,
+                                                 .give_way = "4 1" });
+    }
+    if (found > options->top_count) {
+        hs_buf_printf(buf, "  and %u more: --top all\n", found - options->top_count);
+    }
+    hs_table_deinit(&table);
+}
+
+/* The stacks that grow and never fell, the steepest first. */
+static int write_stacks(const struct hs_trend *trend, const struct hs_trend_options *options,
+                        struct hs_buf *buf)
+{
+    uint32_t *order;
+    uint32_t count;
+    uint32_t shown = 0;
+    char slope[HS_DIFF_CELL_BYTES], steps[CELL_BYTES];
+    int err = hs_trend_sort(trend->stacks, trend->stack_count, &order, &count);
+    if (err < 0) {
+        return err;
+    }
+    uint32_t most = options->top_count < STACKS_SHOWN || options->top_count == UINT32_MAX
+                        ? options->top_count
+                        : STACKS_SHOWN;
+    for (uint32_t i = 0; i < count && shown < most; i++) {
+        const struct hs_trend_row *row = &trend->stacks[order[i]];
+        if (row->line.verdict != HS_TREND_GROWS || row->line.steps_down > 0) {
+            continue;
+        }
+        hs_buf_printf(buf, "%s  %s a second, %s\n",
+                      shown++ == 0 ? "\nStacks that grow and never fell\n" : "",
+                      hs_diff_signed(slope, hs_views[trend->view].is_count, row->line.slope),
+                      steps_of(steps, &row->line));
+        uint32_t depth = 0;
+        for (uint32_t n = order[i]; n != HS_NODE_NONE; n = trend->stacks[n].parent) {
+            const char *name = hs_trend_name(trend, trend->stacks[n].function);
+            if (depth++ < FRAMES_SHOWN) {
+                hs_buf_str(buf, "      ");
+                hs_utf8_write(buf, name, strlen(name));
+                hs_buf_char(buf, '\n');
+            }
+        }
+        if (depth > FRAMES_SHOWN) {
+            hs_buf_printf(buf, "      ... %u more\n", depth - FRAMES_SHOWN);
+        }
+    }
+    free(order);
+    return 0;
+}
+
+int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_options *options,
+                        struct hs_buf *buf)
+{
+    uint32_t *order;
+    uint32_t count;
+    uint32_t counts[HS_TREND_VERDICT_N] = { 0 };
+    int err = hs_trend_sort(trend->functions, trend->function_count, &order, &count);
+    if (err < 0) {
+        return err;
+    }
+    write_head(trend, options, buf);
+    write_table(trend, options, HS_TREND_GROWS, false, "Grows, and never fell", order, count, buf);
+    write_table(trend, options, HS_TREND_GROWS, true, "Grows, with ups and downs", order, count,
+                buf);
+    write_table(trend, options, HS_TREND_SHRINKS, false, "Shrinks", order, count, buf);
+    err = write_stacks(trend, options, buf);
+    for (uint32_t i = 0; i < count; i++) {
+        counts[trend->functions[order[i]].line.verdict]++;
+    }
+    hs_buf_printf(buf, "\nNo line to be told from noise: %u function%s\nUnchanged: %u function%s\n",
+                  counts[HS_TREND_NOISE], counts[HS_TREND_NOISE] == 1 ? "" : "s",
+                  counts[HS_TREND_SAME], counts[HS_TREND_SAME] == 1 ? "" : "s");
+    free(order);
+    return err ? err : buf->err;
+}

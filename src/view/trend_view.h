@@ -1,0 +1,26 @@
+/*
+ * What grows over the snapshots of a process, as a table and as JSON. Each is a trend (profile/trend.h) in,
+ * bytes out.
+ *
+ * Threads   none.
+ * Fails     -ENOMEM or as the buffer does.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/trend.h"
+
+struct hs_trend_options {
+    const char *name; /* of the file */
+    const struct hs_profile *profile;
+    uint32_t top_count; /* rows of each table; UINT32_MAX: all */
+    unsigned columns;   /* of the terminal; 0: names are not shortened */
+    bool has_colour;
+};
+
+int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_options *options,
+                        struct hs_buf *buf);
+int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_options *options,
+                        struct hs_buf *buf);
