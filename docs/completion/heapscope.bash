@@ -40,7 +40,7 @@ _heapscope()
             return
             ;;
         diff:--format | diff:-f)
-            mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof' -- "$cur")
+            mapfile -t COMPREPLY < <(compgen -W 'table tree json folded pprof svg' -- "$cur")
             return
             ;;
         check:--against | check:--suppressions | check:--limits | check:--junit | report:--base | export:--base)

@@ -25,7 +25,7 @@ static const struct {
 } file_ends[] = {
     { ".pb.gz", HS_COMPARE_PPROF },   { ".pprof", HS_COMPARE_PPROF },
     { ".folded", HS_COMPARE_FOLDED }, { ".collapsed", HS_COMPARE_FOLDED },
-    { ".json", HS_COMPARE_JSON },
+    { ".json", HS_COMPARE_JSON },     { ".svg", HS_COMPARE_SVG },
 };
 
 struct diff_args {
@@ -165,7 +165,8 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
                       "table, tree, json, folded (stacks with both values, for\n"
-                      "difference flame graphs) or pprof (with negative values); by\n"
+                      "difference flame graphs), svg (such a graph) or pprof (with\n"
+                      "negative values); by\n"
                       "default what the name of OUT says, or table"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
                       "where it goes (default: standard output)"),

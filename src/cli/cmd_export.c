@@ -231,9 +231,12 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
     case FORMAT_FOLDED:
         compare.format = HS_COMPARE_FOLDED;
         break;
+    case FORMAT_SVG:
+        compare.format = HS_COMPARE_SVG;
+        break;
     default:
         return hs_args_fail(spec,
-                            "--base: %s has no negative values; pprof and folded can show a "
+                            "--base: %s has no negative values; pprof, folded and svg can show a "
                             "difference, and heapscope diff as a table, a tree and JSON",
                             format_names[args->format]);
     }
@@ -275,7 +278,7 @@ int hs_cmd_export(int argc, char **argv)
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
                       "less this profile, or BASE@N, its snapshot N: as pprof with negative\n"
-                      "values, folded with two columns"),
+                      "values, folded with two columns, svg in red and blue"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

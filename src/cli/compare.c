@@ -22,7 +22,7 @@
 
 const char *const hs_compare_formats[HS_COMPARE_FORMAT_N] = {
     [HS_COMPARE_TABLE] = "table",   [HS_COMPARE_TREE] = "tree",   [HS_COMPARE_JSON] = "json",
-    [HS_COMPARE_FOLDED] = "folded", [HS_COMPARE_PPROF] = "pprof",
+    [HS_COMPARE_FOLDED] = "folded", [HS_COMPARE_PPROF] = "pprof", [HS_COMPARE_SVG] = "svg",
 };
 
 int hs_compare_name_side(struct hs_compare_side *side, const char *operand)
@@ -82,6 +82,8 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
         return hs_diff_write_folded(diff, buf);
     case HS_COMPARE_PPROF:
         return hs_diff_write_pprof(diff, &options, buf);
+    case HS_COMPARE_SVG:
+        return hs_diff_write_svg(diff, &options, buf);
     case HS_COMPARE_FORMAT_N:
         break;
     }

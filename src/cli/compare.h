@@ -19,6 +19,7 @@ enum hs_compare_format {
     HS_COMPARE_JSON,
     HS_COMPARE_FOLDED,
     HS_COMPARE_PPROF,
+    HS_COMPARE_SVG,
     HS_COMPARE_FORMAT_N,
 };
 

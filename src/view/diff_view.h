@@ -37,6 +37,10 @@ int hs_diff_write_folded(const struct hs_diff *diff, struct hs_buf *buf);
 int hs_diff_write_pprof(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);
 
+/* A flame graph: width is the larger of both sides, red grew, blue shrank, grey is noise. */
+int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *options,
+                      struct hs_buf *buf);
+
 /* What both texts begin with: what was compared, and the totals. */
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);

@@ -19,21 +19,9 @@
 #include "util/xml.h"
 #include "view/figure.h"
 #include "view/svg_boxes.h"
+#include "view/svg_page.h"
 
-#define WIDTH        1200
-#define SIDE         12
-#define HEAD_HEIGHT  92
-#define ROW_HEIGHT   18
-#define BOX_HEIGHT   17
-#define FOOT_HEIGHT  12
-#define GAP          0.6
-#define CHAR_WIDTH   6.65 /* of the 11 px monospace font */
-#define LEGEND_MAX   6
-#define BOX_TEXT_MIN 24.0
-
-/* Made by tools/embed-text. */
-extern const char hs_flame_css[];
-extern const char hs_flame_js[];
+#define LEGEND_MAX 6
 
 /* Hues for modules, the largest first; told apart by people who see few colours by their order. */
 static const unsigned char palette[][3] = {
@@ -174,22 +162,22 @@ static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *
                       struct hs_buf *label)
 {
     double total = hs_view_value(svg->view, &svg->total);
-    double scale = total > 0 ? (WIDTH - 2 * SIDE) / total : 0;
-    double x = SIDE + box->start * scale;
-    double width = box->figure.value * scale - GAP;
-    uint32_t y = HEAD_HEIGHT + box->depth * ROW_HEIGHT;
+    double scale = total > 0 ? (HS_SVG_WIDTH - 2 * HS_SVG_SIDE) / total : 0;
+    double x = HS_SVG_SIDE + box->start * scale;
+    double width = box->figure.value * scale - HS_SVG_GAP;
+    uint32_t y = HS_SVG_HEAD_HEIGHT + box->depth * HS_SVG_ROW_HEIGHT;
     struct hs_buf *buf = svg->buf;
     name->bytes = 0;
     write_name(svg, box, name);
     hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->figure.value, box->depth);
     write_tooltip(svg, box, name);
     hs_buf_printf(buf, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" rx=\"1.5\" fill=\"",
-                  x, y, width > 0.3 ? width : 0.3, BOX_HEIGHT);
+                  x, y, width > 0.3 ? width : 0.3, HS_SVG_BOX_HEIGHT);
     write_colour(svg, box);
     hs_buf_str(buf, "\"/>");
-    if (width >= BOX_TEXT_MIN) {
+    if (width >= HS_SVG_BOX_TEXT_MIN) {
         label->bytes = 0;
-        hs_cxx_write_fit(label, hs_buf_text(name), (size_t)((width - 6) / CHAR_WIDTH));
+        hs_cxx_write_fit(label, hs_buf_text(name), (size_t)((width - 6) / HS_SVG_CHAR_WIDTH));
         hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
         hs_xml_write(buf, hs_buf_text(label), label->bytes);
         hs_buf_str(buf, "</text>");
@@ -242,7 +230,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
 
 static void write_legend(struct svg *svg)
 {
-    double x = SIDE;
+    double x = HS_SVG_SIDE;
     struct hs_buf *buf = svg->buf;
     for (uint32_t i = 0; i <= svg->ranked_count && i <= LEGEND_MAX; i++) {
         bool is_grey_one = i == svg->ranked_count || i == LEGEND_MAX;
@@ -263,63 +251,28 @@ static void write_legend(struct svg *svg)
 
 static void write_head(struct svg *svg)
 {
-    struct hs_buf *buf = svg->buf;
-    struct hs_buf text = HS_BUF_INIT;
-    hs_buf_printf(
-        buf,
-        "<g id=\"head\">\n<rect id=\"headback\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n"
-        "<text id=\"title\" x=\"%u\" y=\"25\">",
-        WIDTH, HEAD_HEIGHT - 4, SIDE);
-    write_title_text(svg, &text);
-    hs_xml_write(buf, hs_buf_text(&text), text.bytes);
-    hs_buf_printf(buf, "</text>\n<text id=\"details\" x=\"%u\" y=\"51\">", SIDE);
-    text.bytes = 0;
-    write_subtitle_text(svg, &text);
-    hs_xml_write(buf, hs_buf_text(&text), text.bytes);
-    hs_buf_str(buf, "</text>\n");
+    struct hs_buf title = HS_BUF_INIT;
+    struct hs_buf details = HS_BUF_INIT;
+    write_title_text(svg, &title);
+    write_subtitle_text(svg, &details);
+    hs_svg_page_head(svg->buf, hs_buf_text(&title), hs_buf_text(&details));
     write_legend(svg);
-    /* Shown by the script, which gives them their work. */
-    hs_buf_printf(buf,
-                  "<text id=\"reset\" class=\"button hidden\" x=\"%u\" y=\"78\" "
-                  "text-anchor=\"end\">Show everything again (Esc)</text>\n",
-                  WIDTH - SIDE);
-    hs_buf_printf(buf,
-                  "<text id=\"found\" x=\"%u\" y=\"26\" text-anchor=\"end\"></text>\n"
-                  "<foreignObject id=\"searchbox\" class=\"hidden\" x=\"%u\" y=\"9\" width=\"240\" "
-                  "height=\"26\"><input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "
-                  "type=\"search\" placeholder=\"Search functions (Ctrl+F)\" spellcheck=\"false\"/>"
-                  "</foreignObject>\n</g>\n",
-                  WIDTH - SIDE - 250, WIDTH - SIDE - 240);
-    hs_buf_deinit(&text);
+    hs_buf_deinit(&title);
+    hs_buf_deinit(&details);
 }
 
 static int write_file(struct svg *svg)
 {
-    uint32_t height = HEAD_HEIGHT + (svg->boxes.depth_max + 1) * ROW_HEIGHT + FOOT_HEIGHT;
     struct hs_buf *buf = svg->buf;
     struct hs_buf name = HS_BUF_INIT;
     struct hs_buf label = HS_BUF_INIT;
-    hs_buf_printf(buf,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-                  "viewBox=\"0 0 %u %u\" data-side=\"%u\" data-char=\"%.2f\">\n<title>",
-                  WIDTH, height, WIDTH, height, SIDE, CHAR_WIDTH);
     write_title_text(svg, &name);
-    hs_xml_write(buf, hs_buf_text(&name), name.bytes);
-    hs_buf_str(buf, "</title>\n<style><![CDATA[\n");
-    hs_buf_str(buf, hs_flame_css);
-    hs_buf_printf(buf,
-                  "]]></style>\n<rect id=\"page\" width=\"%u\" height=\"%u\" fill=\"#fff\"/>\n",
-                  WIDTH, height);
-    hs_buf_str(buf, "<g id=\"boxes\">\n");
+    hs_svg_page_begin(buf, svg->boxes.depth_max, hs_buf_text(&name));
     for (uint32_t i = 0; i < svg->boxes.count && buf->err == 0; i++) {
         write_box(svg, &svg->boxes.boxes[i], &name, &label);
     }
-    hs_buf_str(buf, "</g>\n");
     write_head(svg);
-    hs_buf_str(buf, "<script><![CDATA[\n");
-    hs_buf_str(buf, hs_flame_js);
-    hs_buf_str(buf, "]]></script>\n</svg>\n");
+    hs_svg_page_end(buf);
     int err = name.err ? name.err : label.err;
     hs_buf_deinit(&name);
     hs_buf_deinit(&label);

@@ -2,11 +2,13 @@
 
 import json
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 
 from conftest import ROOT
 
+SVG = "{http://www.w3.org/2000/svg}"
 PROTO = ROOT / "src" / "profile" / "proto"
 
 # Functions in another order, other addresses, lines and sizes of code: ORDER 1 moves them.
@@ -257,10 +259,29 @@ def test_base_of_report_and_export(heapscope, families, tmp_path):
     done = heapscope("export", "-o", out, "--base", before, after)
     assert done.returncode == 0 and "less that of" in done.stderr
     assert out.read_bytes()[:2] == b"\x1f\x8b"
+    svg = heapscope("export", "-f", "svg", "--base", before, after)
+    assert svg.stdout == heapscope("diff", "-f", "svg", before, after).stdout
     for other in ("speedscope", "massif", "json", "sqlite"):
         done = heapscope("export", "-f", other, "-o", tmp_path / "never", "--base", before, after)
         assert done.returncode == 2 and other in done.stderr
         assert not (tmp_path / "never").exists()
+
+
+def test_difference_flame_graph(heapscope, families, tmp_path):
+    out = tmp_path / "change.svg"
+    assert heapscope("diff", *families, "-o", out).returncode == 0
+    boxes = {}
+    for box in ElementTree.parse(out).iter(SVG + "g"):
+        if "data-v" in box.attrib:
+            width = int(box.attrib["data-v"].split()[1])
+            lines = box.find(SVG + "title").text.split("\n")
+            boxes[lines[0]] = (width, lines[1], lines[2], box.find(SVG + "rect").attrib["fill"])
+    width, values, verdict, fill = boxes["keep  [worker]"]
+    assert (width, verdict) == (13000, "shrank") and "before 12.7 KiB, after 7.81 KiB" in values
+    assert int(fill[5:], 16) > int(fill[1:3], 16)  # blue
+    width, _, verdict, fill = boxes["keep  [helper]"]
+    assert (width, verdict, fill) == (4000, "new", "#e23d32")
+    assert boxes["all"][0] == 13000 + 12000 + 4000
 
 
 def test_snapshots_named_with_the_file(heapscope, families, tmp_path):
