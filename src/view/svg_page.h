@@ -1,5 +1,5 @@
 /*
- * What all flame graphs have in common: measures, style, script, head, and text made fit for XML.
+ * What all flame graphs have in common: measures, style, script, head.
  *
  *     hs_svg_page_begin()   xml, title, style, page
  *     boxes: <g data-v="start width depth"><title>, <rect>, <text></g>, parents first

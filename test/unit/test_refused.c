@@ -76,7 +76,7 @@ static const char *report(const struct hs_profile *profile, enum hs_report_form 
     const struct hs_report_options options = {
         .form = form,
         .view = HS_VIEW_AUTO,
-        .select = { pid, HS_SELECT_LAST },
+        .select = { .pid = pid, .snapshot = HS_SELECT_LAST },
     };
     hs_buf_deinit(&buf);
     buf = (struct hs_buf)HS_BUF_INIT;
