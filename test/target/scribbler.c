@@ -9,6 +9,7 @@
  * stacks; after that it calls nothing that the client looks at, so it is the collector's affair alone.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static uint8_t *mapped[2]; /* control page and header */
 static uint8_t *sections[HS_SECTION_N];
 static struct part parts[PARTS_MAX];
 static unsigned part_count;
-static volatile bool is_over;
+static volatile bool is_begun, is_over;
 
 static void *keep[4000];
 
@@ -111,6 +112,9 @@ static uint64_t mix(uint64_t x)
 static void *scribble(void *arg)
 {
     uint64_t state = (uint64_t)(uintptr_t)arg << 32;
+    while (!is_begun) { /* to start a thread takes memory */
+        sched_yield();
+    }
     while (!is_over) {
         uint64_t random = mix(++state);
         struct part *part = &parts[random % part_count];
@@ -143,6 +147,7 @@ int main(int argc, char **argv)
             _exit(4);
         }
     }
+    is_begun = true;
     left.tv_sec = (time_t)seconds;
     left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
     nanosleep(&left, NULL);
