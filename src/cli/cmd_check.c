@@ -17,6 +17,7 @@
 #include "cli/check_files.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/profile_file.h"
 #include "rt/base.h"
 #include "util/outfile.h"
@@ -164,24 +165,15 @@ static int say_output(const char *path, int err)
     return err;
 }
 
+static int fill_junit(void *ctx, struct hs_buf *buf)
+{
+    hs_check_junit_write(ctx, buf);
+    return 0;
+}
+
 static int write_junit(const struct hs_check_junit *junit, const char *path)
 {
-    struct hs_outfile file;
-    struct hs_buf buf;
-    int err = hs_outfile_open(&file, path);
-    if (err < 0) {
-        return say_output(path, err);
-    }
-    hs_buf_init(&buf, hs_outfile_write, &file);
-    hs_check_junit_write(junit, &buf);
-    err = hs_buf_finish(&buf);
-    if (err == 0) {
-        err = hs_outfile_commit(&file);
-    } else {
-        hs_outfile_abort(&file);
-    }
-    hs_buf_deinit(&buf);
-    return say_output(path, err);
+    return say_output(path, hs_output_write(path, fill_junit, (void *)(uintptr_t)junit, NULL));
 }
 
 static void check_all(struct checks *checks, char **paths, size_t path_count)

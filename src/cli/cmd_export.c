@@ -15,13 +15,13 @@
 #include "cli/compare.h"
 #include "cli/database_file.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/profile_file.h"
 #include "cli/progress.h"
 #include "cli/tables_file.h"
 #include "rt/base.h"
 #include "util/buf.h"
 #include "util/human.h"
-#include "util/outfile.h"
 #include "util/shell_word.h"
 #include "view/folded.h"
 #include "view/json_lines.h"
@@ -128,16 +128,6 @@ static void say_done(const struct export_args *args, enum hs_view view, const ch
     }
 }
 
-static int end_output(const struct export_args *args, int err)
-{
-    bool is_stdout = strcmp(args->output, "-") == 0;
-    if (err < 0 && !(is_stdout && err == -EPIPE)) {
-        hs_message("cannot write %s: %s", is_stdout ? "standard output" : args->output,
-                   strerror(-err));
-    }
-    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
-}
-
 static int export_database(const char *path, const struct export_args *args)
 {
     uint64_t bytes = 0;
@@ -153,32 +143,33 @@ static int export_database(const char *path, const struct export_args *args)
     }
     hs_progress_over();
     sqlite3_close(db);
-    return end_output(args, r);
+    return hs_output_end(args->output, r);
+}
+
+struct output {
+    const struct export_args *args;
+    const struct hs_profile *profile;
+    const struct hs_select_spec *select;
+    enum hs_view view;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return write_format((enum format)output->args->format, output->profile, output->select,
+                        output->view, buf);
 }
 
 static int write_output(const struct export_args *args, const struct hs_profile *profile,
                         const struct hs_select_spec *select, enum hs_view view, const char *reason)
 {
-    struct hs_outfile out;
-    struct hs_buf buf;
-    bool is_stdout = strcmp(args->output, "-") == 0;
-    int err = hs_outfile_open(&out, args->output);
-    if (err == 0) {
-        hs_buf_init(&buf, hs_outfile_write, &out);
-        err = write_format((enum format)args->format, profile, select, view, &buf);
-        int late_err = hs_buf_finish(&buf);
-        err = err ? err : late_err;
-        uint64_t bytes = buf.total_bytes;
-        hs_buf_deinit(&buf);
-        if (err == 0) {
-            err = hs_outfile_commit(&out);
-        }
-        hs_outfile_abort(&out);
-        if (err == 0 && !is_stdout) {
-            say_done(args, view, reason, bytes);
-        }
+    struct output output = { .args = args, .profile = profile, .select = select, .view = view };
+    uint64_t bytes = 0;
+    int err = hs_output_write(args->output, fill_output, &output, &bytes);
+    if (err == 0 && strcmp(args->output, "-") != 0) {
+        say_done(args, view, reason, bytes);
     }
-    return end_output(args, err);
+    return hs_output_end(args->output, err);
 }
 
 static struct hs_select_spec select_of(const struct export_args *args)

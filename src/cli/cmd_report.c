@@ -13,9 +13,9 @@
 #include "cli/cmd.h"
 #include "cli/compare.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/profile_file.h"
 #include "util/buf.h"
-#include "util/outfile.h"
 #include "util/parse.h"
 #include "view/report.h"
 
@@ -85,25 +85,21 @@ static int fill_options(const struct hs_opts_spec *spec, const struct report_arg
     return status;
 }
 
+struct output {
+    const struct hs_profile *profile;
+    const struct hs_report_options *options;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return hs_report_write(output->profile, output->options, buf);
+}
+
 static int write_report(const struct hs_profile *profile, const struct hs_report_options *options)
 {
-    struct hs_outfile out;
-    struct hs_buf buf;
-    int err = hs_outfile_open(&out, "-");
-    hs_buf_init(&buf, hs_outfile_write, &out);
-    if (err == 0) {
-        err = hs_report_write(profile, options, &buf);
-        int late_err = hs_buf_finish(&buf);
-        err = err ? err : late_err;
-        late_err = hs_outfile_commit(&out);
-        err = err ? err : late_err;
-    }
-    hs_buf_deinit(&buf);
-    /* A reader that went away (`| head`) is not worth a word. */
-    if (err < 0 && err != -EPIPE) {
-        hs_message("standard output: %s", strerror(-err));
-    }
-    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+    struct output output = { .profile = profile, .options = options };
+    return hs_output_end("-", hs_output_write("-", fill_output, &output, NULL));
 }
 
 static int run_report(const char *path, struct hs_report_options *options)

@@ -12,9 +12,9 @@
 #include "cli/cmd.h"
 #include "cli/dump_name.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/profile_file.h"
 #include "util/human.h"
-#include "util/outfile.h"
 #include "util/parse.h"
 #include "view/diff_view.h"
 
@@ -90,36 +90,31 @@ static int write_format(const struct hs_compare *compare, const struct hs_diff *
     return -EINVAL;
 }
 
+struct output {
+    const struct hs_compare *compare;
+    const struct hs_diff *diff;
+    const struct hs_selection *selections;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return write_format(output->compare, output->diff, output->selections, buf);
+}
+
 static int write_output(const struct hs_compare *compare, const struct hs_diff *diff,
                         const struct hs_selection *selections)
 {
     char size[HS_HUMAN_BYTES];
-    struct hs_outfile out;
-    struct hs_buf buf;
-    bool is_stdout = strcmp(compare->output, "-") == 0;
-    int err = hs_outfile_open(&out, compare->output);
-    if (err == 0) {
-        hs_buf_init(&buf, hs_outfile_write, &out);
-        err = write_format(compare, diff, selections, &buf);
-        int late_err = hs_buf_finish(&buf);
-        err = err ? err : late_err;
-        uint64_t bytes = buf.total_bytes;
-        hs_buf_deinit(&buf);
-        if (err == 0) {
-            err = hs_outfile_commit(&out);
-        }
-        hs_outfile_abort(&out);
-        if (err == 0 && !is_stdout && compare->is_telling) {
-            hs_message_info("wrote %s (%s), view %s less that of %s", compare->output,
-                            hs_human_bytes(size, (double)bytes), hs_views[diff->view].name,
-                            compare->sides[HS_DIFF_BEFORE].name);
-        }
+    struct output output = { .compare = compare, .diff = diff, .selections = selections };
+    uint64_t bytes = 0;
+    int err = hs_output_write(compare->output, fill_output, &output, &bytes);
+    if (err == 0 && strcmp(compare->output, "-") != 0 && compare->is_telling) {
+        hs_message_info("wrote %s (%s), view %s less that of %s", compare->output,
+                        hs_human_bytes(size, (double)bytes), hs_views[diff->view].name,
+                        compare->sides[HS_DIFF_BEFORE].name);
     }
-    if (err < 0 && !(is_stdout && err == -EPIPE)) {
-        hs_message("cannot write %s: %s", is_stdout ? "standard output" : compare->output,
-                   strerror(-err));
-    }
-    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+    return hs_output_end(compare->output, err);
 }
 
 /* Losses that make figures wrong are worth a word before anybody trusts a difference. */

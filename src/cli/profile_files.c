@@ -11,9 +11,9 @@
 
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "trace/refusal.h"
 #include "util/buf.h"
-#include "util/outfile.h"
 #include "view/gzip.h"
 #include "view/pprof.h"
 
@@ -58,25 +58,16 @@ static int write_dump(const struct hs_profile *profile, const struct hs_pprof_du
     return r ? r : late;
 }
 
-static int write_file(const char *path, const struct hs_profile *profile,
-                      const struct hs_pprof_dump *dump, bool is_compressed)
+struct output {
+    const struct hs_profile *profile;
+    const struct hs_pprof_dump *dump;
+    bool is_compressed;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
 {
-    struct hs_outfile out;
-    int r = hs_outfile_open(&out, path);
-    if (r < 0) {
-        return r;
-    }
-    struct hs_buf buf;
-    hs_buf_init(&buf, hs_outfile_write, &out);
-    r = write_dump(profile, dump, is_compressed, &buf);
-    int late = hs_buf_finish(&buf);
-    r = r ? r : late;
-    hs_buf_deinit(&buf);
-    if (r == 0) {
-        r = hs_outfile_commit(&out);
-    }
-    hs_outfile_abort(&out);
-    return r;
+    const struct output *output = ctx;
+    return write_dump(output->profile, output->dump, output->is_compressed, buf);
 }
 
 /* A heap's name is whatever a program calls it. */
@@ -112,9 +103,10 @@ static int write_heaps(const struct hs_profile *p, uint32_t dump_idx, bool *has_
             const struct hs_pprof_dump what = { dump_idx, h, files->is_annotated };
             name_file(path, sizeof(path), files, *count + 1, p->processes[dump->process].pid,
                       hs_profile_string(p, p->heaps[h]));
-            int r = write_file(path, p, &what, files->is_compressed);
+            struct output output = { p, &what, files->is_compressed };
+            int r = hs_output_write(path, fill_output, &output, NULL);
             if (r < 0) {
-                hs_message("cannot write %s: %s", path, strerror(-r));
+                hs_output_end(path, r);
                 return r;
             }
             ++*count;

@@ -11,10 +11,10 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/output.h"
 #include "cli/profile_file.h"
 #include "profile/describe.h"
 #include "profile/trend.h"
-#include "util/outfile.h"
 #include "view/trend_view.h"
 
 #define COLUMNS_PIPED 160
@@ -56,6 +56,20 @@ static int choose_process(const struct hs_compare_side *side, const struct hs_pr
     return found == 1 ? 0 : HS_EXIT_STATUS_FAILED;
 }
 
+struct output {
+    const struct hs_trend *trend;
+    const struct hs_trend_options *options;
+    enum hs_compare_format format;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return output->format == HS_COMPARE_JSON
+               ? hs_trend_write_json(output->trend, output->options, buf)
+               : hs_trend_write_text(output->trend, output->options, buf);
+}
+
 static int write_output(const struct hs_compare *compare, const struct hs_profile *profile,
                         const struct hs_trend *trend)
 {
@@ -69,24 +83,9 @@ static int write_output(const struct hs_compare *compare, const struct hs_profil
                        : COLUMNS_PIPED,
         .has_colour = is_stdout && hs_args_has_colour(STDOUT_FILENO),
     };
-    struct hs_outfile out;
-    struct hs_buf buf;
-    int err = hs_outfile_open(&out, compare->output);
-    if (err == 0) {
-        hs_buf_init(&buf, hs_outfile_write, &out);
-        err = compare->format == HS_COMPARE_JSON ? hs_trend_write_json(trend, &options, &buf)
-                                                 : hs_trend_write_text(trend, &options, &buf);
-        int late_err = hs_buf_finish(&buf);
-        err = err ? err : late_err;
-        hs_buf_deinit(&buf);
-        err = err ? err : hs_outfile_commit(&out);
-        hs_outfile_abort(&out);
-    }
-    if (err < 0 && !(is_stdout && err == -EPIPE)) {
-        hs_message("cannot write %s: %s", is_stdout ? "standard output" : compare->output,
-                   strerror(-err));
-    }
-    return err == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
+    struct output output = { .trend = trend, .options = &options, .format = compare->format };
+    return hs_output_end(compare->output,
+                         hs_output_write(compare->output, fill_output, &output, NULL));
 }
 
 int hs_trending_run(const struct hs_compare *compare)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "profile/diff.h"
+#include "profile/rank.h"
 
 #define Z_95 1.96
 /* Sums of the same numbers in another order may differ by this share of themselves. */
@@ -75,29 +76,11 @@ struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
     return judge(change);
 }
 
-struct ranked {
-    double weight, size;
-    uint32_t id;
-};
-
-/* The largest difference first, then the largest. */
-static int compare_ranks(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->weight != y->weight) {
-        return x->weight > y->weight ? -1 : 1;
-    }
-    if (x->size != y->size) {
-        return x->size > y->size ? -1 : 1;
-    }
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static int sort(const struct hs_diff *diff, bool is_functions, uint32_t **ret_order,
                 uint32_t *ret_count)
 {
     uint32_t count = is_functions ? diff->function_count : diff->node_count;
-    struct ranked *ranks = calloc(count + 1u, sizeof(*ranks));
+    struct hs_rank *ranks = calloc(count + 1u, sizeof(*ranks));
     uint32_t *order = calloc(count + 1u, sizeof(*order));
     uint32_t used = 0;
     if (!ranks || !order) {
@@ -109,15 +92,12 @@ static int sort(const struct hs_diff *diff, bool is_functions, uint32_t **ret_or
         struct hs_diff_change change =
             hs_diff_change_of(diff, is_functions ? &diff->functions[i].self : &diff->nodes[i].self);
         if (change.before > 0 || change.after > 0) {
-            ranks[used++] = (struct ranked){ .weight = fabs(change.delta),
-                                             .size = change.before + change.after,
-                                             .id = i };
+            ranks[used++] = (struct hs_rank){ .weight = fabs(change.delta),
+                                              .size = change.before + change.after,
+                                              .id = i };
         }
     }
-    qsort(ranks, used, sizeof(*ranks), compare_ranks);
-    for (uint32_t i = 0; i < used; i++) {
-        order[i] = ranks[i].id;
-    }
+    hs_rank_sort(ranks, used, order);
     free(ranks);
     *ret_order = order;
     *ret_count = used;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/rank.h"
 #include "profile/trend_line.h"
 #include "util/array.h"
 #include "util/intern.h"
@@ -238,27 +239,10 @@ void hs_trend_deinit(struct hs_trend *trend)
     *trend = (struct hs_trend){ 0 };
 }
 
-struct ranked {
-    double weight, size;
-    uint32_t id;
-};
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->weight != y->weight) {
-        return x->weight > y->weight ? -1 : 1;
-    }
-    if (x->size != y->size) {
-        return x->size > y->size ? -1 : 1;
-    }
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 int hs_trend_sort(const struct hs_trend_row *rows, uint32_t count, uint32_t **ret_order,
                   uint32_t *ret_count)
 {
-    struct ranked *ranks = calloc(count + 1u, sizeof(*ranks));
+    struct hs_rank *ranks = calloc(count + 1u, sizeof(*ranks));
     uint32_t *order = calloc(count + 1u, sizeof(*order));
     uint32_t used = 0;
     if (!ranks || !order) {
@@ -269,13 +253,10 @@ int hs_trend_sort(const struct hs_trend_row *rows, uint32_t count, uint32_t **re
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_trend_line *line = &rows[i].line;
         if (line->last > 0 || line->steps_up + line->steps_down > 0) {
-            ranks[used++] = (struct ranked){ fabs(line->slope), line->last, i };
+            ranks[used++] = (struct hs_rank){ fabs(line->slope), line->last, i };
         }
     }
-    qsort(ranks, used, sizeof(*ranks), compare_ranks);
-    for (uint32_t i = 0; i < used; i++) {
-        order[i] = ranks[i].id;
-    }
+    hs_rank_sort(ranks, used, order);
     free(ranks);
     *ret_order = order;
     *ret_count = used;
