@@ -123,8 +123,10 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
         hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, change.after));
         hs_table_cell(&table, "%s", hs_diff_verdict_names[change.verdict]);
         hs_table_cell(&table, "%s", diff->text.data + process->name_off);
-        if (before == after) {
-            hs_table_cell(&table, after == 1 ? "" : "%u processes", after);
+        if (before == after && after == 1) {
+            hs_table_cell(&table, "%s", "");
+        } else if (before == after) {
+            hs_table_cell(&table, "%u processes", after);
         } else {
             hs_table_cell(&table, "%u process%s before, %u after", before, before == 1 ? "" : "es",
                           after);
