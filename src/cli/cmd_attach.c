@@ -24,6 +24,7 @@
 #include "cli/attach_options.h"
 #include "cli/attached.h"
 #include "cli/cmd.h"
+#include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/present.h"
 #include "collect/attachment.h"
@@ -271,19 +272,6 @@ static void record(struct attach *a, int signal_fd)
 
 /* --- the whole ----------------------------------------------------------------------------------------- */
 
-static int open_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        sigaddset(&set, signals[i]);
-    }
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN); /* who reads our messages may go */
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static bool has_target(const void *ctx, const struct hs_target *target)
 {
     const struct attach *a = ctx;
@@ -409,7 +397,7 @@ static int finish(struct attach *a)
 
 static int profile(struct attach *a)
 {
-    int signal_fd = open_signals();
+    int signal_fd = hs_end_signals_open();
     int status = HS_EXIT_STATUS_FAILED;
     if (open_all(a) == 0 && start(a) == 0) {
         record(a, signal_fd);

@@ -14,6 +14,7 @@
 
 #include "cli/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/places.h"
 #include "cli/session_ask.h"
@@ -62,18 +63,6 @@ static int take_settings(const struct hs_record_session *record,
         hs_message("cannot begin: %s", r == -E2BIG ? "too many processes" : strerror(-r));
     }
     return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
-}
-
-static int open_signals(void)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < HS_COUNT_OF(signals); i++) {
-        sigaddset(&set, signals[i]);
-    }
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* --- it begins --------------------------------------------------------------------------------------- */
@@ -269,7 +258,7 @@ static int end(struct waiting *waiting)
 
 int hs_record_session_run(const struct hs_record_session *record)
 {
-    struct waiting waiting = { .signal_fd = open_signals(), .sock = -1 };
+    struct waiting waiting = { .signal_fd = hs_end_signals_open(), .sock = -1 };
     int status = begin(record, &waiting);
     if (status == HS_EXIT_STATUS_DONE) {
         record->on_active();

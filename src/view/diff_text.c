@@ -60,18 +60,12 @@ static void write_table(const struct hs_diff *diff, const struct hs_diff_options
             add_row(&table, diff, order[i], &change);
         }
     }
-    if (found > 0) {
-        hs_buf_printf(buf, "\n%s\n", titles[verdict]);
-        hs_table_write(&table, buf,
-                       &(struct hs_table_style){ .indent = 2,
-                                                 .columns = options->columns,
-                                                 .has_colour = options->has_colour,
-                                                 .has_titles = true,
-                                                 .give_way = "4 1" });
-    }
-    if (found > options->top_count) {
-        hs_buf_printf(buf, "  and %u more: --top all\n", found - options->top_count);
-    }
+    const struct hs_diff_table_end end = { .title = titles[verdict],
+                                           .row_count = found,
+                                           .top_count = options->top_count,
+                                           .columns = options->columns,
+                                           .has_colour = options->has_colour };
+    hs_diff_end_table(&table, &end, buf);
     hs_table_deinit(&table);
 }
 

@@ -45,6 +45,20 @@ int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);
 
+struct hs_table;
+
+struct hs_diff_table_end {
+    const char *title;
+    uint32_t row_count; /* that there are; the table has the first top_count of them */
+    uint32_t top_count;
+    unsigned columns;
+    bool has_colour;
+};
+
+/* Writes a table of functions whose names stand in its last columns, and how many are left out. Nothing without rows. */
+void hs_diff_end_table(struct hs_table *table, const struct hs_diff_table_end *end,
+                       struct hs_buf *buf);
+
 #define HS_DIFF_CELL_BYTES 96
 /* "+12.0 MiB", "−3"; each returns `out`, which is HS_DIFF_CELL_BYTES long. */
 char *hs_diff_signed(char *out, bool is_count, double value);

@@ -6,11 +6,29 @@
 #include <string.h>
 
 #include "util/human.h"
+#include "util/table.h"
 #include "util/utf8.h"
 #include "view/diff_view.h"
 #include "view/figure.h"
 
 #define MINUS "\xe2\x88\x92"
+
+void hs_diff_end_table(struct hs_table *table, const struct hs_diff_table_end *end,
+                       struct hs_buf *buf)
+{
+    if (end->row_count > 0) {
+        hs_buf_printf(buf, "\n%s\n", end->title);
+        hs_table_write(table, buf,
+                       &(struct hs_table_style){ .indent = 2,
+                                                 .columns = end->columns,
+                                                 .has_colour = end->has_colour,
+                                                 .has_titles = true,
+                                                 .give_way = "4 1" });
+    }
+    if (end->row_count > end->top_count) {
+        hs_buf_printf(buf, "  and %u more: --top all\n", end->row_count - end->top_count);
+    }
+}
 
 char *hs_diff_signed(char *out, bool is_count, double value)
 {
