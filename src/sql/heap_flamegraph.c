@@ -17,6 +17,10 @@ struct maker {
     char **error;
 };
 
+/* A call site or an allocation is some lines of memory anywhere: those of the next ones are fetched meanwhile. */
+#define AHEAD_COUNT 16U
+#define BATCH_COUNT 64U
+
 static const char value_query[] = "SELECT callsite_id, count, size FROM heap_profile_allocation "
                                   "WHERE upid = ?1 AND ts <= ?2";
 
@@ -50,11 +54,16 @@ struct node_slots {
     uint32_t mask;
 };
 
+static uint32_t slot_of(const struct node_slots *table, uint32_t parent, uint32_t name,
+                        uint32_t map_name)
+{
+    return (uint32_t)hs_mix64(hs_mix64((uint64_t)parent << 32 | name) ^ map_name) & table->mask;
+}
+
 static uint32_t *find_slot(const struct node_slots *table, const struct hs_heap_node *nodes,
                            const struct hs_heap_node *key)
 {
-    uint64_t hash = hs_mix64((uint64_t)key->parent << 32 | key->name) ^ key->map_name;
-    uint32_t at = (uint32_t)hs_mix64(hash) & table->mask;
+    uint32_t at = slot_of(table, key->parent, key->name, key->map_name);
     for (;; at = (at + 1) & table->mask) {
         const struct hs_heap_node *node =
             table->slots[at] == 0 ? NULL : &nodes[table->slots[at] - 1];
@@ -111,6 +120,24 @@ static int add_site(struct maker *maker, const struct node_slots *table, uint32_
     return SQLITE_OK;
 }
 
+/* The slot of the first function of a site that comes soon: right if its caller is there already, else of no use. */
+static void fetch_slot(const struct maker *maker, const struct node_slots *table, uint32_t i)
+{
+    const struct hs_stack_forest *forest = maker->forest;
+    if (i >= forest->sites.ordered_count) {
+        return;
+    }
+    uint32_t site = hs_stack_sites_ordered(&forest->sites, i);
+    uint32_t parent = forest->sites.parents[site];
+    const struct hs_stack_frame *frame = hs_stack_forest_frame(forest, site);
+    if (frame) {
+        uint32_t caller = parent == HS_STACK_NONE ? HS_STACK_NONE : maker->site_nodes[parent];
+        uint32_t name = forest->frames.functions[frame->first].name;
+        uint32_t map_name = without_empty(&forest->frames, frame->map_name);
+        __builtin_prefetch(&table->slots[slot_of(table, caller, name, map_name)], 1);
+    }
+}
+
 static int merge_sites(struct maker *maker)
 {
     const struct hs_stack_forest *forest = maker->forest;
@@ -123,6 +150,7 @@ static int merge_sites(struct maker *maker)
     maker->graph->nodes = calloc((size_t)forest->node_count + 1, sizeof(maker->graph->nodes[0]));
     int code = table.slots && maker->site_nodes && maker->graph->nodes ? SQLITE_OK : SQLITE_NOMEM;
     for (uint32_t i = 0; i < forest->sites.ordered_count && code == SQLITE_OK; i++) {
+        fetch_slot(maker, &table, i + AHEAD_COUNT);
         code = add_site(maker, &table, hs_stack_sites_ordered(&forest->sites, i));
     }
     free(table.slots);
@@ -159,6 +187,61 @@ static bool add_allocation(struct hs_heap_node *node, int64_t count, int64_t siz
     return !is_over;
 }
 
+/* Rows that were read, and not added yet. */
+struct batch {
+    uint32_t count;
+    uint32_t sites[BATCH_COUNT];
+    int64_t counts[BATCH_COUNT], sizes_bytes[BATCH_COUNT];
+};
+
+static bool add_batch(struct maker *maker, struct batch *batch)
+{
+    struct hs_heap_node *nodes = maker->graph->nodes;
+    bool is_fine = true;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        __builtin_prefetch(nodes[maker->site_nodes[batch->sites[i]]].self, 1);
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        is_fine = add_allocation(&nodes[maker->site_nodes[batch->sites[i]]], batch->counts[i],
+                                 batch->sizes_bytes[i]) &&
+                  is_fine;
+    }
+    batch->count = 0;
+    return is_fine;
+}
+
+static int add_rows(struct maker *maker, sqlite3_stmt *stmt)
+{
+    struct batch batch = { 0 };
+    bool is_any = false, is_fine = true;
+    int step;
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        is_any = true;
+        /* Those of no call site are counted nowhere. */
+        if (!hs_id_map_find(&maker->forest->sites.ids, sqlite3_column_int64(stmt, 0),
+                            &batch.sites[batch.count])) {
+            continue;
+        }
+        batch.counts[batch.count] = sqlite3_column_int64(stmt, 1);
+        batch.sizes_bytes[batch.count] = sqlite3_column_int64(stmt, 2);
+        __builtin_prefetch(&maker->site_nodes[batch.sites[batch.count]]);
+        if (++batch.count == BATCH_COUNT) {
+            is_fine = add_batch(maker, &batch) && is_fine;
+        }
+    }
+    if (step != SQLITE_DONE) {
+        return fail_sqlite(maker);
+    }
+    is_fine = add_batch(maker, &batch) && is_fine;
+    if (is_any && is_fine) {
+        return SQLITE_OK;
+    }
+    *maker->error = sqlite3_mprintf(
+        is_any ? "Failed to build flamegraph: a sum leaves 64 bits"
+               : "Failed to build flamegraph: no allocations of this upid up to this ts");
+    return SQLITE_ERROR;
+}
+
 static int add_values(struct maker *maker, int64_t ts, int64_t upid)
 {
     sqlite3_stmt *stmt = NULL;
@@ -167,26 +250,7 @@ static int add_values(struct maker *maker, int64_t ts, int64_t upid)
     }
     sqlite3_bind_int64(stmt, 1, upid);
     sqlite3_bind_int64(stmt, 2, ts);
-    bool is_any = false, is_over = false;
-    int step;
-    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        uint32_t site;
-        is_any = true;
-        /* Those of no call site are counted nowhere. */
-        if (hs_id_map_find(&maker->forest->sites.ids, sqlite3_column_int64(stmt, 0), &site)) {
-            is_over =
-                !add_allocation(&maker->graph->nodes[maker->site_nodes[site]],
-                                sqlite3_column_int64(stmt, 1), sqlite3_column_int64(stmt, 2)) ||
-                is_over;
-        }
-    }
-    int code = step == SQLITE_DONE ? SQLITE_OK : fail_sqlite(maker);
-    if (code == SQLITE_OK && (!is_any || is_over)) {
-        *maker->error = sqlite3_mprintf(
-            is_over ? "Failed to build flamegraph: a sum leaves 64 bits"
-                    : "Failed to build flamegraph: no allocations of this upid up to this ts");
-        code = SQLITE_ERROR;
-    }
+    int code = add_rows(maker, stmt);
     sqlite3_finalize(stmt);
     return code;
 }
