@@ -1,9 +1,11 @@
 /*
- * Fuzz target: a text of statements, over a small database, with a budget.
+ * Fuzz target: a text of statements with a budget, over a small database: one of a file of ours, or one that is somebody else's.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "sql/database.h"
 #include "sql/result_rows.h"
 #include "sql/sql_session.h"
 #include "util/buf.h"
@@ -30,6 +32,16 @@ static const char tables[] =
     "INSERT INTO heap_profile_allocation VALUES(0, 1, 1, 'h', 1, 1, 10);"
     "INSERT INTO heap_profile VALUES(0, 1, 1, 0, 1, 'h');";
 
+static bool open_database(bool is_ours, sqlite3 **ret_db)
+{
+    static const char folded[] = "main;f;g 30\nmain;f;h 4\nmain;_Z1av 12\n";
+    if (is_ours) {
+        return hs_sql_open_memory(folded, sizeof(folded) - 1, ret_db, NULL) == 0;
+    }
+    return sqlite3_open(":memory:", ret_db) == SQLITE_OK &&
+           sqlite3_exec(*ret_db, tables, NULL, NULL, NULL) == SQLITE_OK;
+}
+
 static int drop(void *ctx, const void *data, size_t bytes)
 {
     (void)ctx;
@@ -44,8 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_sql *sql = NULL;
     struct hs_buf buf;
     struct hs_sql_writer writer;
-    if (size == 0 || sqlite3_open(":memory:", &db) != SQLITE_OK ||
-        sqlite3_exec(db, tables, NULL, NULL, NULL) != SQLITE_OK || hs_sql_secure(db) < 0) {
+    if (size == 0 || !open_database(size % 2 == 0, &db) || hs_sql_secure(db) < 0) {
         sqlite3_close(db);
         return 0;
     }

@@ -221,6 +221,11 @@ JOIN stack_profile_frame f ON c.frame_id = f.id JOIN stack_profile_mapping m ON 
     (False, "SELECT DISTINCT upid, callsite_id FROM heap_profile_allocation"),
     (False, "SELECT upid, COUNT(DISTINCT callsite_id) FROM heap_profile_allocation GROUP BY upid"),
     (False, "SELECT a.callsite_id, a.ts, f.name, m.name AS n, SUM(a.size)" + JOIN + "GROUP BY 1, 2, 3, 4"),
+    (True, "SELECT a.callsite_id, a.ts, a.upid, f.name, f.rel_pc, m.build_id, m.name AS n, SUM(a.size), SUM(a.count)" + JOIN +
+     "GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY SUM(a.size) DESC, 1, 2"),
+    (True, "SELECT a.callsite_id, c.depth, f.name, m.name AS n, a.ts, SUM(a.size)" + JOIN +
+     "WHERE f.name < 'function_5' GROUP BY a.callsite_id, c.depth, f.name, m.name, a.ts HAVING SUM(a.size) <> 0"),
+    (False, "SELECT f.name, c.id, m.name AS n, MAX(a.size), a.ts" + JOIN + "GROUP BY 1, 2, 3"),
     (False, "SELECT f.name, MAX(c.depth), SUM(a.count)" + JOIN + "WHERE a.size > 0 AND c.depth = '19' GROUP BY f.id"),
     (False, "SELECT * FROM stack_profile_callsite WHERE parent_id = 3.0 OR id = 7"),
     (False, "SELECT a.id, b.id AS n FROM stack_profile_callsite a LEFT JOIN stack_profile_callsite b ON b.id = a.parent_id"),
