@@ -199,7 +199,7 @@ int64_t hs_sql_store_put(struct hs_sql_store *store, const void *text, size_t by
     }
     if (err == 0 && is_new) {
         const char *copy = keep_text(store, text, bytes);
-        store->texts[id] = (struct hs_sql_text){ copy ? copy : "", copy ? bytes : 0 };
+        store->texts[id] = (struct hs_sql_kept_text){ copy ? copy : "", copy ? bytes : 0 };
         err = copy ? 0 : -ENOMEM;
     }
     store->err = err;

@@ -61,7 +61,7 @@ enum {
     HS_SQL_FRAME_DEOBFUSCATED
 };
 
-struct hs_sql_text {
+struct hs_sql_kept_text {
     const char *text;
     size_t bytes;
 };
@@ -69,7 +69,7 @@ struct hs_sql_text {
 struct hs_sql_store {
     struct hs_rows tables[HS_SQL_TABLES_N];
     struct hs_intern text_ids;
-    struct hs_sql_text *texts; /* by number */
+    struct hs_sql_kept_text *texts; /* by number */
     size_t text_capacity;
     struct hs_sql_chunk *chunks; /* of text, newest first */
     int err;
