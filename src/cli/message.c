@@ -1,8 +1,8 @@
 /*
  * Messages on standard error: see message.h.
  *
- * The text is formatted, then copied with a prefix in front of every line. Both buffers are on the
- * stack: a message may be about memory having run out.
+ * The text is formatted, then copied with a prefix in front of every line, and made harmless: it may quote what
+ * anyone wrote into a file. Both buffers are on the stack: a message may be about memory having run out.
  */
 #include "cli/message.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/utf8.h"
 #include "util/write_all.h"
 
 #define HS_MESSAGE_BYTES_MAX 4096
@@ -28,13 +29,12 @@ static void HS_PRINTF(1, 0) print(const char *format, va_list args)
     for (const char *line = text; *line;) {
         size_t line_bytes = strcspn(line, "\n");
         /* Many short lines, each with a prefix, may need more room than there is: cut there. */
-        if (out_bytes + sizeof(prefix) + line_bytes + 1 > sizeof(out)) {
+        if (out_bytes + sizeof(prefix) > sizeof(out)) {
             break;
         }
         memcpy(out + out_bytes, prefix, sizeof(prefix) - 1);
         out_bytes += sizeof(prefix) - 1;
-        memcpy(out + out_bytes, line, line_bytes);
-        out_bytes += line_bytes;
+        out_bytes += hs_utf8_clean(line, line_bytes, out + out_bytes, sizeof(out) - 1 - out_bytes);
         out[out_bytes++] = '\n';
         line += line_bytes + (line[line_bytes] == '\n');
     }

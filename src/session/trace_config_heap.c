@@ -8,6 +8,7 @@
 
 #include "session/session.h"
 #include "session/trace_config.h"
+#include "util/utf8.h"
 
 #define SOURCE_NAME   "android.heapprofd"
 #define HEAP_NAME     "libc.malloc"
@@ -41,7 +42,7 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
                        const Hs__Pb__DataSourceConfig **ret_source,
                        struct hs_trace_config_error *error)
 {
-    char text[256];
+    char text[256], shown[100];
     *ret_source = NULL;
     for (size_t i = 0; i < config->n_data_sources; i++) {
         const Hs__Pb__DataSourceConfig *it = config->data_sources[i]->config;
@@ -53,8 +54,10 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
             *ret_source = it;
         } else if (strcmp(name, "linux.process_stats") != 0 &&
                    strcmp(name, "linux.sys_stats") != 0) {
-            snprintf(text, sizeof(text), "data source '%.100s' is not recorded: there is none here",
-                     name);
+            /* Of a binary config it may be anything. */
+            size_t shown_bytes = hs_utf8_clean(name, strlen(name), shown, sizeof(shown));
+            snprintf(text, sizeof(text), "data source '%.*s' is not recorded: there is none here",
+                     (int)shown_bytes, shown);
             note(notes, text);
         }
     }

@@ -3,6 +3,9 @@
  */
 #include "util/utf8.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include "rt/base.h"
 #include "util/buf.h"
 
@@ -109,6 +112,25 @@ void hs_utf8_write(struct hs_buf *buf, const char *text, size_t bytes)
         at += length;
     }
     hs_buf_add(buf, text + clean_from, bytes - clean_from);
+}
+
+size_t hs_utf8_clean(const char *text, size_t bytes, char *out, size_t room)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t used = 0;
+    for (size_t at = 0; at < bytes;) {
+        uint32_t c;
+        size_t length = hs_utf8_next(text + at, bytes - at, &c);
+        bool is_bad = c != '\t' && (harmless(c) != c || (c == REPLACEMENT && length == 1));
+        size_t more = is_bad ? sizeof(replacement) - 1 : length;
+        if (used + more > room) {
+            break;
+        }
+        memcpy(out + used, is_bad ? replacement : text + at, more);
+        used += more;
+        at += length;
+    }
+    return used;
 }
 
 size_t hs_utf8_fit(const char *text, size_t bytes, size_t columns)

@@ -26,6 +26,10 @@ size_t hs_utf8_columns(const char *text, size_t bytes);
 /* Writes text with bad bytes and control characters replaced. */
 void hs_utf8_write(struct hs_buf *buf, const char *text, size_t bytes);
 
+/* The same into out[0 .. room), and tabs stay; without memory of its own. Ends early, between characters, where room does. Returns
+ * how many bytes it wrote; no NUL. */
+size_t hs_utf8_clean(const char *text, size_t bytes, char *out, size_t room);
+
 /* The longest start of text that fits in `columns`, in bytes; never inside a character. */
 size_t hs_utf8_fit(const char *text, size_t bytes, size_t columns);
 /* The same from the end: the offset where the last `columns` columns begin. */

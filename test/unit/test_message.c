@@ -60,6 +60,18 @@ static void test_every_line_has_the_prefix(void **state)
                                   "heapscope: three\n");
 }
 
+/* What a file says must not move the cursor. */
+static void test_quoted_text_is_made_harmless(void **state)
+{
+    (void)state;
+    struct tap tap;
+    tap_start(&tap, STDERR_FILENO);
+    hs_message("a\x1b[2Jb\tc\xff \xc3\xa9\r");
+    tap_stop(&tap);
+    assert_string_equal(tap.text, "heapscope: a\xEF\xBF\xBD[2Jb\tc\xEF\xBF\xBD "
+                                  "\xc3\xa9\xEF\xBF\xBD\n");
+}
+
 static void test_quiet_drops_what_is_good_to_know(void **state)
 {
     (void)state;
@@ -160,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_line_has_the_prefix),
+        cmocka_unit_test(test_quoted_text_is_made_harmless),
         cmocka_unit_test(test_quiet_drops_what_is_good_to_know),
         cmocka_unit_test(test_errno_survives),
         cmocka_unit_test(test_long_messages_are_cut),

@@ -37,6 +37,18 @@ static void writes_what_is_harmless(void **state)
     check_write(BAD "日本", BAD "日本");
 }
 
+static void cleans_within_its_room(void **state)
+{
+    (void)state;
+    char out[8];
+    assert_int_equal(hs_utf8_clean("a\tb\x1b", 4, out, sizeof(out)), 6);
+    assert_memory_equal(out, "a\tb" BAD, 6);
+    assert_int_equal(hs_utf8_clean("日本語", 9, out, sizeof(out)), 6);
+    assert_memory_equal(out, "日本", 6);
+    assert_int_equal(hs_utf8_clean("\xff\xff\xff", 3, out, sizeof(out)), 6);
+    assert_int_equal(hs_utf8_clean("", 0, out, 0), 0);
+}
+
 static void counts_columns(void **state)
 {
     (void)state;
@@ -66,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_what_is_harmless),
+        cmocka_unit_test(cleans_within_its_room),
         cmocka_unit_test(counts_columns),
         cmocka_unit_test(cuts_between_characters),
     };
