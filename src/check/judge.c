@@ -1,174 +1,17 @@
 /*
- * See judge.h. Leaks are judged in judge_leak.c.
+ * See judge.h.
  */
 #include "check/judge.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "check/judge_parts.h"
+#include "check/judge_leak.h"
+#include "check/judge_rows.h"
 #include "profile/diff.h"
-#include "util/array.h"
 #include "util/buf.h"
 #include "view/figure.h"
-
-/* Intervals that may have gone unseen where there is no sample, with 97.5 %: 1.96^2. */
-#define UNSEEN_INTERVALS 3.8416
-
-const char *const hs_verdict_names[HS_VERDICT_N] = {
-    [HS_VERDICT_PASS] = "pass",
-    [HS_VERDICT_UNCERTAIN] = "uncertain",
-    [HS_VERDICT_FAIL] = "fail",
-    [HS_VERDICT_UNKNOWN] = "unknown",
-};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void hs_check_init(struct hs_check *check, const char *path, const struct hs_limits *limits,
-                   struct hs_suppressions *suppressions)
-{
-    *check = (struct hs_check){
-        .path = path,
-        .limits = limits,
-        .suppressions = suppressions,
-        .select = { .snapshot = HS_SELECT_LAST },
-        .base_select = { .snapshot = HS_SELECT_LAST },
-        .is_kept = true,
-        .is_readable = true,
-        .mark_ns = now_ns(),
-    };
-}
-
-void hs_check_deinit(struct hs_check *check)
-{
-    for (size_t i = 0; i < check->row_count; i++) {
-        free(check->rows[i].subject);
-        free(check->rows[i].text);
-        free(check->rows[i].stacks);
-    }
-    free(check->rows);
-    hs_agg_deinit(&check->lines);
-    if (check->selection.profile) {
-        hs_selection_deinit(&check->selection);
-    }
-    *check = (struct hs_check){ 0 };
-}
-
-/* --- rows -------------------------------------------------------------------------------------- */
-
-static struct hs_check_row *put_row(struct hs_check *check, const struct hs_check_row *row,
-                                    const char *text)
-{
-    char *copy = strdup(text);
-    if (!copy || hs_array_reserve(&check->rows, &check->row_capacity, check->row_count + 1,
-                                  sizeof(*check->rows)) < 0) {
-        free(copy);
-        return NULL;
-    }
-    uint64_t time_ns = now_ns();
-    struct hs_check_row *out = &check->rows[check->row_count++];
-    *out = *row;
-    out->text = copy;
-    out->seconds = (double)(time_ns - check->mark_ns) / 1e9;
-    check->mark_ns = time_ns;
-    check->is_kept = check->is_kept && row->is_kept;
-    return out;
-}
-
-struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
-                                  const struct hs_measured *measured)
-{
-    char limit[HS_FIGURE_BYTES], unseen[HS_FIGURE_BYTES], beyond[HS_FIGURE_BYTES];
-    struct hs_buf text = HS_BUF_INIT;
-    /* What is no number, in a file that somebody made up, keeps no limit. */
-    enum hs_verdict verdict = !(measured->low <= measured->limit)    ? HS_VERDICT_FAIL
-                              : !(measured->high <= measured->limit) ? HS_VERDICT_UNCERTAIN
-                                                                     : HS_VERDICT_PASS;
-    struct hs_check_row row = {
-        .name = name,
-        .verdict = verdict,
-        .is_kept = verdict == HS_VERDICT_PASS ||
-                   (verdict == HS_VERDICT_UNCERTAIN && !check->limits->is_strict),
-        .is_count = measured->is_count,
-        .value = measured->value,
-        .low = measured->low,
-        .high = measured->high,
-        .limit = measured->limit,
-    };
-    hs_buf_printf(&text, "%s: %s, limit %s", measured->what, measured->figure,
-                  hs_figure_value(limit, measured->is_count, measured->limit));
-    if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
-        /* Both are rounded. */
-        hs_buf_printf(
-            &text, ", %s beyond",
-            hs_figure_value(beyond, measured->is_count, measured->value - measured->limit));
-    }
-    if (verdict == HS_VERDICT_UNCERTAIN) {
-        hs_buf_str(&text, ", within noise of the limit");
-    }
-    if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen > 0) {
-        hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",
-                      hs_figure_value(unseen, measured->is_count, measured->unseen));
-    }
-    struct hs_check_row *out = text.err == 0 ? put_row(check, &row, hs_buf_text(&text)) : NULL;
-    hs_buf_deinit(&text);
-    return out;
-}
-
-struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *name,
-                                          const char *text)
-{
-    const struct hs_check_row row = { .name = name, .verdict = HS_VERDICT_UNKNOWN };
-    return put_row(check, &row, text);
-}
-
-/* What may be there beside a figure that rests on no sample: bytes, or as many objects of a byte. */
-static double unseen_beside(const struct hs_check *check, const struct hs_figure *figure)
-{
-    uint64_t interval_bytes = check->selection.interval_max_bytes;
-    bool is_seen = interval_bytes <= 1 || figure->var > 0;
-    return is_seen ? 0 : UNSEEN_INTERVALS * (double)interval_bytes;
-}
-
-void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
-                   double *ret_high)
-{
-    struct hs_margin margin = hs_margin_of(figure);
-    *ret_low = figure->value - margin.below;
-    *ret_high = figure->value + margin.above + unseen_beside(check, figure);
-}
-
-struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *name, const char *what,
-                                         const struct hs_figure *figure, double limit,
-                                         bool is_count)
-{
-    char text[HS_FIGURE_BYTES];
-    struct hs_measured measured = {
-        .what = what,
-        .figure = hs_figure_both(text, is_count, figure),
-        .value = figure->value,
-        .limit = limit,
-        .unseen = unseen_beside(check, figure),
-        .is_count = is_count,
-    };
-    hs_check_ends(check, figure, &measured.low, &measured.high);
-    return hs_check_put(check, name, &measured);
-}
-
-int hs_check_put_unreadable(struct hs_check *check, const char *why)
-{
-    check->is_readable = false;
-    return hs_check_put_unknown(check, "file", why) ? 0 : -ENOMEM;
-}
-
-/* --- limits ------------------------------------------------------------------------------------ */
 
 /* Losses that make figures wrong, and profiles that say nothing. */
 static int judge_whole(struct hs_check *check)

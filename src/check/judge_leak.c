@@ -4,12 +4,14 @@
  * The whole is that of the dumps, from which suppressed stacks are taken; so what was lost on the way to a
  * stack still counts.
  */
+#include "check/judge_leak.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/judge_parts.h"
+#include "check/judge_rows.h"
 #include "util/buf.h"
 #include "view/figure.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the files that judge have in common: rows are made here, and nowhere else.
+ * The rows of a verdict: they are made here, and nowhere else.
  */
 #pragma once
 
@@ -25,6 +25,3 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
 /* The two ends of a figure of bytes or objects in this profile. */
 void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
                    double *ret_high);
-
-/* max-leak and max-leak-stack. */
-int hs_check_leaks(struct hs_check *check);
