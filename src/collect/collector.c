@@ -35,7 +35,8 @@ struct hs_collector {
     struct hs_relay relay;
     struct hs_sources *sources; /* NULL: heaps only */
     pid_t pid;
-    bool has_ended; /* the program */
+    bool has_ended;         /* the program */
+    bool has_root_executed; /* what the kernel knows of it is of several images */
     enum hs_exit_kind exit_kind;
     int exit_value;
     struct hs_target
@@ -119,13 +120,14 @@ static uint64_t peak_of_program(const struct hs_collector *c)
 
 static void end_counters(struct hs_collector *c, struct hs_target *target)
 {
-    uint64_t peak_bytes = target->rss_peak_bytes;
-    if (target->pid == c->pid && c->has_ended && target->source) {
+    if (target->pid == c->pid && c->has_ended && !c->has_root_executed) {
         uint64_t kernel_bytes = peak_of_program(c);
-        peak_bytes = kernel_bytes > peak_bytes ? kernel_bytes : peak_bytes;
+        if (kernel_bytes > target->rss_peak_bytes) {
+            target->rss_peak_bytes = kernel_bytes;
+        }
     }
     uint64_t end_ns = target->has_ended ? target->end_ns : now_ns();
-    target->source = hs_sources_end(c->sources, target->source, end_ns, peak_bytes);
+    target->source = hs_sources_end(c->sources, target->source, end_ns, &target->rss_peak_bytes);
 }
 
 static void finish_target(struct hs_collector *c, struct hs_target *target)
@@ -140,6 +142,7 @@ static void finish_target(struct hs_collector *c, struct hs_target *target)
  * that it was not the last. */
 static void keep_root(struct hs_collector *c, struct hs_target *target)
 {
+    c->has_root_executed |= c->root_last != NULL;
     if (c->root_last && hs_target_is_older(target, c->root_last)) {
         finish_target(c, target);
         return;

@@ -62,7 +62,7 @@ static void end_counters(const struct hs_session *session, struct hs_target *tar
                          uint64_t end_ns)
 {
     target->source =
-        hs_sources_end(session->sources, target->source, end_ns, target->rss_peak_bytes);
+        hs_sources_end(session->sources, target->source, end_ns, &target->rss_peak_bytes);
 }
 
 static void on_end(void *ctx, struct hs_target *target)

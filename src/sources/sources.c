@@ -145,9 +145,23 @@ void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, 
     }
 }
 
+/* What was seen and what the caller knows become the same: the higher one. */
+static void raise_peak(struct hs_source_process *state, uint64_t *peak_bytes)
+{
+    int64_t peak = *peak_bytes > INT64_MAX ? INT64_MAX : (int64_t)*peak_bytes;
+    int64_t seen = hs_counters_have(&state->seen, HS_COUNTER_RSS_PEAK)
+                       ? state->seen.values[HS_COUNTER_RSS_PEAK]
+                       : 0;
+    if (peak > seen) {
+        hs_counters_set(&state->seen, HS_COUNTER_RSS_PEAK, peak);
+    } else {
+        *peak_bytes = (uint64_t)seen;
+    }
+}
+
 struct hs_source_process *hs_sources_end(struct hs_sources *sources,
                                          struct hs_source_process *state, uint64_t end_ns,
-                                         uint64_t peak_bytes)
+                                         uint64_t *peak_bytes)
 {
     if (state && sources) {
         hs_source_walk_take(sources, state, true);
@@ -157,12 +171,9 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
     }
     /* As it was when it was last looked at; then what a zombie still tells, and the peak. */
     hs_source_write(sources, state, state->seen_ns, true);
+    raise_peak(state, peak_bytes);
     hs_source_read(sources, state, end_ns);
-    int64_t peak = peak_bytes > INT64_MAX ? INT64_MAX : (int64_t)peak_bytes;
-    bool has_memory = hs_counters_have(&state->seen, HS_COUNTER_RSS_PEAK);
-    if (peak > 0 && (!has_memory || peak > state->seen.values[HS_COUNTER_RSS_PEAK])) {
-        hs_counters_set(&state->seen, HS_COUNTER_RSS_PEAK, peak);
-    }
+    raise_peak(state, peak_bytes);
     state->seen_ns = end_ns;
     hs_source_write(sources, state, end_ns, true);
     return hs_source_process_free(state);

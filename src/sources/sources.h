@@ -7,7 +7,7 @@
  *     hs_sources_begin(sources, now);
  *     for (;;) { until = hs_sources_turn(sources, now); until' = hs_sources_look(sources, &state, pid, now); wait }
  *     hs_sources_dump(sources, &state, pid, now, false);    when its heap is dumped
- *     state = hs_sources_end(sources, state, end, peak);    when it has ended, or is left
+ *     state = hs_sources_end(sources, state, end, &peak);   when it has ended, or is left
  *     hs_sources_free(sources);
  *
  * Only what has changed is written. With `is_thinning` a process's counters are read at the same pace for ever, but
@@ -54,11 +54,11 @@ uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
                      uint64_t now_ns, bool is_last);
 
-/* It has ended, or is nobody's any more: the last that is known of it. `peak_bytes` of its resident memory, if somebody
- * knows a higher one; 0: nobody does. Returns NULL. */
+/* It has ended, or is nobody's any more: the last that is known of it. `peak_bytes` of its resident memory is the highest
+ * that the caller knows (0: none), and the highest that anybody knows afterwards. Returns NULL. */
 struct hs_source_process *hs_sources_end(struct hs_sources *sources,
                                          struct hs_source_process *state, uint64_t end_ns,
-                                         uint64_t peak_bytes);
+                                         uint64_t *peak_bytes);
 /* Without a word. */
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state);
 

@@ -214,7 +214,7 @@ def test_run(dist, report, steps, tmp_path):
     assert all(-1 < seconds < 60 for seconds, _ in series["mem.rss"])
 
 
-def test_report_tells_how_it_moved(dist, heapscope, steps, tmp_path):
+def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
     program = record(dist, tmp_path / "a.pftrace", steps, "--counters", "100ms")
     for _ in range(3):
         program.do("g")
@@ -223,6 +223,10 @@ def test_report_tells_how_it_moved(dist, heapscope, steps, tmp_path):
     text = heapscope("report", tmp_path / "a.pftrace").stdout
     line = re.search(r"resident memory, as looked at: (\S+) MiB at first, (\S+) MiB at most", text)
     assert line and float(line[1]) < 10 and 72 <= float(line[2]) < 90, text
+    # And the whole process's line knows no less, whoever looked last.
+    process = report(tmp_path / "a.pftrace")["processes"][0]
+    series = {track["name"]: [value for _, value in track["points"]] for track in process["counters"]}
+    assert process["rss_peak_bytes"] == max(series["mem.rss.watermark"]) >= max(series["mem.rss"]), process
 
 
 def test_off(dist, steps, tmp_path):

@@ -322,10 +322,10 @@ static void test_dumps_that_come_often(void **state)
     end(w);
 }
 
-/* The last words of a process are those before it died, what a zombie tells, and the peak. */
-static void test_the_end(void **state)
+/* The last words of a process are those before it died, what a zombie tells, and the peak: the highest that anybody
+ * knows, and all of them afterwards. */
+static void end_with_peak(bool is_known)
 {
-    (void)state;
     struct hs_sources_settings settings = hs_sources_default();
     struct world *w = begin(&settings);
     look(w, 0);
@@ -336,14 +336,23 @@ static void test_the_end(void **state)
     assert_int_equal(read_all(w).rss_kb, 100);
     put(w, "77/status", "Tgid:\t77\nThreads:\t1\n");
     put_stat(w, 'Z', 9, 5);
-    w->process = hs_sources_end(w->sources, w->process, START_NS + 2 * SECOND_NS, 999 * 1024);
+    uint64_t peak_bytes = is_known ? 999 * 1024 : 0;
+    w->process = hs_sources_end(w->sources, w->process, START_NS + 2 * SECOND_NS, &peak_bytes);
     assert_null(w->process);
+    assert_int_equal(peak_bytes, (is_known ? 999 : 140) * 1024);
     struct seen seen = read_all(w);
     assert_int_equal(seen.rss_kb, 140);
     assert_int_equal(seen.user_ns, 90000000);
-    assert_int_equal(seen.hwm_kb, 999);
+    assert_int_equal(seen.hwm_kb, is_known ? 999 : 140);
     assert_int_equal(seen.last_ns, START_NS + 2 * SECOND_NS + TEST_BOOT_AHEAD_NS);
     end(w);
+}
+
+static void test_the_end(void **state)
+{
+    (void)state;
+    end_with_peak(true);
+    end_with_peak(false);
 }
 
 static void test_gone_and_another(void **state)
@@ -363,7 +372,9 @@ static void test_gone_and_another(void **state)
     drop(w, "77");
     look(w, 0);
     hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
-    w->process = hs_sources_end(w->sources, w->process, START_NS + 2, 0);
+    uint64_t peak_bytes = 0;
+    w->process = hs_sources_end(w->sources, w->process, START_NS + 2, &peak_bytes);
+    assert_int_equal(peak_bytes, 0);
     struct seen seen = read_all(w);
     assert_int_equal(seen.process_count + seen.counter_packets + seen.unread_count, 0);
     end(w);
@@ -527,7 +538,9 @@ static void test_nothing_asked(void **state)
     assert_int_equal(hs_sources_look(NULL, &process, PID, START_NS), UINT64_MAX);
     assert_int_equal(hs_sources_turn(NULL, START_NS), UINT64_MAX);
     hs_sources_dump(NULL, &process, PID, START_NS, true);
-    assert_null(hs_sources_end(NULL, process, START_NS, 1));
+    uint64_t peak_bytes = 1;
+    assert_null(hs_sources_end(NULL, process, START_NS, &peak_bytes));
+    assert_int_equal(peak_bytes, 1);
     hs_sources_begin(NULL, START_NS);
     assert_null(hs_sources_free(NULL));
 }
