@@ -13,6 +13,7 @@
 
 #include "rt/base.h"
 #include "sql/session_state.h"
+#include "sql/unknown_name.h"
 #include "util/array.h"
 
 struct argument {
@@ -269,6 +270,17 @@ static const struct intrinsic *find_intrinsic(const char *name, size_t bytes)
     return NULL;
 }
 
+static int fail_unknown(struct hs_sql *sql, const struct hs_sql_place *place, size_t off,
+                        const char *name, size_t name_bytes)
+{
+    struct hs_buf meant = HS_BUF_INIT;
+    hs_sql_unknown_macro(sql, name, name_bytes, &meant);
+    int err = hs_sql_fail_at(sql, place, off, "there is no macro %.*s!%s", (int)name_bytes, name,
+                             hs_buf_text(&meant));
+    hs_buf_deinit(&meant);
+    return err;
+}
+
 /* name!(...) whose arguments were expanded already. */
 static int run_macro(struct hs_sql *sql, const struct hs_sql_place *place,
                      const struct level *level, struct hs_sql_token name,
@@ -279,10 +291,7 @@ static int run_macro(struct hs_sql *sql, const struct hs_sql_place *place,
     struct hs_sql_macro *macro = hs_sql_macro_find(sql, text, name.bytes);
     const struct intrinsic *intrinsic = find_intrinsic(text, name.bytes);
     if (!macro && !intrinsic) {
-        return hs_sql_fail_at(sql, place, off,
-                              "there is no macro %.*s!; CREATE PERFETTO MACRO makes one, INCLUDE "
-                              "PERFETTO MODULE brings those of a module",
-                              (int)name.bytes, text);
+        return fail_unknown(sql, place, off, text, name.bytes);
     }
     size_t wanted = macro ? macro->param_count : intrinsic->argument_count;
     if (arg_count != wanted) {

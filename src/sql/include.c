@@ -45,6 +45,15 @@ const char *hs_sql_module_name(size_t idx)
     return NULL;
 }
 
+const char *hs_sql_module_unread(const struct hs_sql *sql, size_t idx, const char **ret_name)
+{
+    if (idx >= HS_COUNT_OF(modules)) {
+        return NULL;
+    }
+    *ret_name = modules[idx].name;
+    return modules[idx].text && !sql->is_included[idx] ? modules[idx].text : "";
+}
+
 static int include_one(struct hs_sql *sql, const struct hs_sql_place *place, size_t name_off,
                        size_t idx, unsigned depth)
 {

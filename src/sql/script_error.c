@@ -1,5 +1,5 @@
 /*
- * Messages about SQL: what, where, and what was perhaps meant.
+ * Messages about SQL: what, where, and (unknown_name.h) what was perhaps meant.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,12 +10,10 @@
 
 #include "rt/base.h"
 #include "sql/session_state.h"
-#include "util/array.h"
-#include "util/suggest.h"
+#include "sql/unknown_name.h"
 #include "util/utf8.h"
 
 #define LINE_COLUMNS_MAX 110 /* of the script's line that is shown */
-#define NAMES_MAX        20000
 
 const char *hs_sql_error(struct hs_sql *sql)
 {
@@ -84,99 +82,6 @@ int hs_sql_fail_at(struct hs_sql *sql, const struct hs_sql_place *place, size_t 
     return HS_SQL_E_STATEMENT;
 }
 
-struct names {
-    const char **items;
-    size_t count, capacity;
-};
-
-static void add_name(struct names *names, const unsigned char *name)
-{
-    char *copy = name ? strdup((const char *)name) : NULL;
-    if (!copy || names->count >= NAMES_MAX ||
-        hs_array_reserve(&names->items, &names->capacity, names->count + 1,
-                         sizeof(names->items[0])) < 0) {
-        free(copy);
-        return;
-    }
-    names->items[names->count++] = copy;
-}
-
-static void add_names_of(sqlite3 *db, const char *query, struct names *names)
-{
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(db, query, -1, &stmt, NULL) == SQLITE_OK) {
-        while (names->count < NAMES_MAX && sqlite3_step(stmt) == SQLITE_ROW) {
-            add_name(names, sqlite3_column_text(stmt, 0));
-        }
-    }
-    sqlite3_finalize(stmt);
-}
-
-/* The known name nearest to `typed`: a table, a column or a function. */
-static void add_suggestion(struct hs_sql *sql, const char *typed, const char *query)
-{
-    struct names names = { NULL, 0, 0 };
-    add_names_of(sql->db, query, &names);
-    const char *near = names.count > 0 ? hs_suggest_nearest(typed, names.items, names.count) : NULL;
-    if (near) {
-        hs_buf_printf(&sql->error, "; did you mean %s?", near);
-    }
-    for (size_t i = 0; i < names.count; i++) {
-        free((void *)(uintptr_t)names.items[i]);
-    }
-    free((void *)names.items);
-}
-
-/* A statement of another connection's past is not a place: find the name in the text instead. */
-static size_t find_word(const char *text, size_t bytes, const char *word)
-{
-    size_t word_bytes = strlen(word);
-    struct hs_sql_token token = hs_sql_token_solid(text, bytes, 0);
-    for (; token.kind != HS_SQL_TOKEN_END;
-         token = hs_sql_token_solid(text, bytes, token.begin_off + token.bytes)) {
-        size_t quotes = token.kind == HS_SQL_TOKEN_NAME ? 1 : 0;
-        if ((token.kind == HS_SQL_TOKEN_WORD || quotes > 0) &&
-            token.bytes == word_bytes + 2 * quotes &&
-            strncasecmp(text + token.begin_off + quotes, word, word_bytes) == 0) {
-            return token.begin_off;
-        }
-    }
-    return SIZE_MAX;
-}
-
-static const struct {
-    const char *start;
-    const char *names; /* query of the names that there are */
-} unknown_words[] = {
-    { "no such table: ",
-      "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') UNION "
-      "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') UNION "
-      "SELECT name FROM pragma_module_list WHERE name NOT LIKE 'fts%'" },
-    { "no such column: ", "SELECT DISTINCT c.name FROM (SELECT name, 'temp' AS place FROM "
-                          "sqlite_temp_schema WHERE type "
-                          "IN ('table', 'view') UNION ALL SELECT name, 'main' FROM sqlite_schema "
-                          "WHERE type IN ('table', "
-                          "'view')) t JOIN pragma_table_info(t.name, t.place) c" },
-    { "no such function: ", "SELECT DISTINCT name FROM pragma_function_list" },
-};
-
-/* Adds what is known about an unknown name, and returns where in the text it stands. */
-static size_t explain_name(struct hs_sql *sql, const char *message, const char *text, size_t bytes)
-{
-    for (size_t i = 0; i < HS_COUNT_OF(unknown_words); i++) {
-        size_t start_bytes = strlen(unknown_words[i].start);
-        if (strncmp(message, unknown_words[i].start, start_bytes) != 0) {
-            continue;
-        }
-        char word[256];
-        const char *dot = strrchr(message + start_bytes, '.');
-        snprintf(word, sizeof(word), "%s", dot ? dot + 1 : message + start_bytes);
-        add_suggestion(sql, word, unknown_words[i].names);
-        return find_word(text, bytes, word);
-    }
-    return SIZE_MAX;
-}
-
 int hs_sql_fail_sqlite(struct hs_sql *sql, const struct hs_sql_place *place,
                        const struct hs_sql_text *made)
 {
@@ -199,7 +104,8 @@ int hs_sql_fail_sqlite(struct hs_sql *sql, const struct hs_sql_place *place,
     }
     size_t out_off = error_off >= 0 ? (size_t)error_off : SIZE_MAX;
     if (made) {
-        size_t word_off = explain_name(sql, message, made->buf.data, made->buf.bytes);
+        size_t word_off =
+            hs_sql_unknown_name(sql, message, made->buf.data, made->buf.bytes, &sql->error);
         out_off = out_off != SIZE_MAX ? out_off : word_off;
     }
     size_t off = place->off;

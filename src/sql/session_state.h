@@ -69,6 +69,9 @@ size_t hs_sql_text_source(const struct hs_sql_text *out, size_t out_off);
 int hs_sql_expand(struct hs_sql *sql, const struct hs_sql_place *place, size_t begin_off,
                   size_t end_off, struct hs_sql_text *out);
 
+/* The text of the module at `idx`, and its name: "" when it is in the session already, NULL behind the last. */
+const char *hs_sql_module_unread(const struct hs_sql *sql, size_t idx, const char **ret_name);
+
 struct hs_sql_macro *hs_sql_macro_find(struct hs_sql *sql, const char *name, size_t name_bytes);
 void hs_sql_macro_deinit(struct hs_sql_macro *macro);
 

@@ -60,7 +60,11 @@ void hs_sql_set_budget(struct hs_sql *sql, uint64_t kilosteps);
 int hs_sql_run(struct hs_sql *sql, const char *text, size_t bytes, const char *origin,
                const struct hs_sql_rows *rows);
 
-/* Of the last run that failed. */
+/* 0 when there is a table, a view or a table-valued function of this name; else HS_SQL_E_STATEMENT, and the error says
+ * what was perhaps meant. */
+int hs_sql_know_table(struct hs_sql *sql, const char *name);
+
+/* Of the last run, or question, that failed. */
 const char *hs_sql_error(struct hs_sql *sql);
 
 /* Name of module `idx`, in the order of the alphabet; NULL behind the last. */

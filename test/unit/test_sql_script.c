@@ -14,7 +14,9 @@
 #include "sql/sql_session.h"
 #include "sql/token.h"
 
-static const char tables[] = "CREATE TABLE real(a, b); INSERT INTO real VALUES(1, 'x'), (2, NULL);";
+static const char tables[] =
+    "CREATE TABLE real(a, b); INSERT INTO real VALUES(1, 'x'), (2, NULL);"
+    "CREATE TABLE other(weird, deepth); CREATE VIEW again AS SELECT * FROM other;";
 
 struct world {
     sqlite3 *db;
@@ -113,12 +115,29 @@ static void test_messages_name_the_place(void **state)
         { "SELECT 1;\n  SELEC 2", "syntax error\nQ, line 2, column 3:\n    SELEC 2\n    ^" },
         { "SELECT * FROM reel", "no such table: reel; did you mean real?\nQ, line 1, column 15:" },
         { "SELECT b, aa FROM real", "no such column: aa" },
+        { "SELECT AAA FROM real", "no such column: AAA\nQ" },
+        { "SELECT wierd FROM real", "no such column: wierd; did you mean weird?" },
+        { "SELECT depth FROM real", "no such column: depth; did you mean deepth?" },
+        { "SELECT weird FROM real", "; there is one in again and other\nQ, line 1, column 8" },
+        { "SELECT * FROM REEL", "no such table: REEL; did you mean real?\nQ, line 1, column 15:" },
+        { "SELECT * FROM reals", "did you mean real?" },
+        { "SELECT * FROM heapscope_stacks", "no such table: heapscope_stacks\nQ" },
+        { "SELECT * FROM stacks", "no such table: stacks; did you mean experimental_" },
+        { "SELECT * FROM _android_heap_profile_intervals",
+          "; INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals brings it\nQ" },
+        { "SELECT * FROM _android_heap_profile_intervalls",
+          "; did you mean _android_heap_profile_intervals, which INCLUDE PERFETTO MODULE "
+          "android.memory.heap_profile.intervals brings?\nQ" },
+        { "SELECT * FROM _callstacks_for_stack_profile_samples!((SELECT 1))",
+          "_samples!; INCLUDE PERFETTO MODULE callstacks.stack_profile brings it\nQ" },
+        { "CREATE PERFETTO MACRO triple(a X) RETURNS X AS 3 * $a; SELECT tripel!(1)",
+          "there is no macro tripel!; did you mean triple?" },
         { "SELECT leength(a) FROM real", "did you mean length?" },
         { "INCLUDE PERFETTO MODULE callstacks.stack_profil",
           "did you mean callstacks.stack_profile?" },
         { "INCLUDE PERFETTO MODULE callstacks.symbolize", "is not here" },
         { "INCLUDE PERFETTO MODULE callstacks.stack_profile",
-          "no such table: stack_profile_callsite\nmodule callstacks.stack_profile, line " },
+          "\nmodule callstacks.stack_profile, line " },
         { "SELECT 1 + nothing!(2)", "there is no macro nothing!" },
         { "CREATE PERFETTO MACRO m(a X) RETURNS X AS $a; SELECT m!(1, 2)",
           "takes 1 arguments, 2 are" },
