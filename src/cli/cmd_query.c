@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,28 +71,25 @@ struct query_args {
 static int run_query(struct hs_sql *sql, const struct query_args *args, char **operands,
                      size_t operand_count)
 {
-    struct hs_query_output output = { .format = (enum hs_sql_format)args->format };
+    struct hs_query query = { .sql = sql, .output.format = (enum hs_sql_format)args->format };
     struct hs_buf text = { 0 };
-    hs_buf_init(&output.buf, write_out, NULL);
-    int status = HS_EXIT_STATUS_DONE;
-    bool is_shell = operand_count < 2 && !args->sql_file && isatty(STDIN_FILENO) == 1;
-    if (is_shell) {
-        status = hs_query_shell(sql, operands[0], &output);
-    } else if (operand_count < 2) {
-        const char *path = args->sql_file ? args->sql_file : "-";
-        status = hs_query_read_file(path, &text) < 0 ? HS_EXIT_STATUS_FAILED : status;
-        if (status == HS_EXIT_STATUS_DONE) {
-            int err = hs_query_run(sql, &output, hs_buf_text(&text), text.bytes,
-                                   strcmp(path, "-") == 0 ? NULL : path);
-            status = err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
-        }
+    hs_buf_init(&query.output.buf, write_out, NULL);
+    int status = HS_EXIT_STATUS_DONE, err = 0;
+    if (operand_count == 2) {
+        err = hs_query_script(&query, operands[1], strlen(operands[1]), NULL);
+    } else if (!args->sql_file && isatty(STDIN_FILENO) == 1) {
+        status = hs_query_shell(&query, operands[0]);
     } else {
-        int err = hs_query_run(sql, &output, operands[1], strlen(operands[1]), NULL);
-        status = err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
+        const char *path = args->sql_file ? args->sql_file : "-";
+        err = hs_query_read_file(path, &text);
+        if (err == 0) {
+            err = hs_query_script(&query, hs_buf_text(&text), text.bytes,
+                                  strcmp(path, "-") == 0 ? NULL : path);
+        }
     }
     hs_buf_deinit(&text);
-    hs_buf_deinit(&output.buf);
-    return status;
+    hs_buf_deinit(&query.output.buf);
+    return err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
 }
 
 int hs_cmd_query(int argc, char **argv)
@@ -108,7 +106,8 @@ int hs_cmd_query(int argc, char **argv)
         .summary = "ask a profile's database in SQL",
         .operands_usage = "FILE [SQL]",
         .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, it\n"
-                  "is read from standard input, or a shell starts on a terminal.",
+                  "is read from standard input, or a shell starts on a terminal. '.tables' and\n"
+                  "'.schema TABLE' say what there is, '.help' lists such commands.",
         .options = list,
         .option_count = HS_COUNT_OF(list),
         .operands_min = 1,

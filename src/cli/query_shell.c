@@ -1,5 +1,5 @@
 /*
- * The shell of heapscope query: libedit reads lines, which become statements and commands.
+ * The shell of heapscope query: libedit reads lines, until they are a statement or a command.
  */
 #include "cli/query_shell.h"
 
@@ -20,13 +20,11 @@
 #define HISTORY_LINES 1000
 
 struct shell {
-    struct hs_sql *sql;
-    struct hs_query_output *output;
+    struct hs_query *query;
     EditLine *editor;
     History *history;
     char history_path[4096]; /* "" none */
     struct hs_buf statement; /* the lines so far */
-    bool is_over;
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -69,131 +67,13 @@ static void choose_history(struct shell *shell)
     }
 }
 
-static void run_text(struct shell *shell, const char *text, size_t bytes, const char *origin)
+static void run_text(struct shell *shell, const char *text, size_t bytes)
 {
     is_stopped = 0;
-    int err = hs_query_run(shell->sql, shell->output, text, bytes, origin);
-    shell->is_over = shell->is_over || err == -EPIPE;
+    int err = hs_query_script(shell->query, text, bytes, NULL);
+    shell->query->is_over |= err == -EPIPE;
     /* A failed write is not for ever: the next statement may write again. */
-    shell->output->buf.err = 0;
-}
-
-static void show_query(struct shell *shell, const char *format, const char *name)
-{
-    char *text = name ? sqlite3_mprintf(format, name, name) : sqlite3_mprintf("%s", format);
-    if (text) {
-        run_text(shell, text, strlen(text), NULL);
-    }
-    sqlite3_free(text);
-}
-
-static void command_tables(struct shell *shell, const char *word)
-{
-    (void)word;
-    show_query(
-        shell,
-        "SELECT name, type FROM (SELECT name, type FROM sqlite_schema UNION ALL SELECT name, "
-        "type FROM sqlite_temp_schema) WHERE type IN ('table', 'view') AND name NOT LIKE "
-        "'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-        NULL);
-}
-
-static void command_schema(struct shell *shell, const char *word)
-{
-    if (word[0] == '\0') {
-        show_query(
-            shell,
-            "SELECT sql FROM (SELECT name, sql FROM sqlite_schema UNION ALL SELECT name, sql "
-            "FROM sqlite_temp_schema) WHERE sql IS NOT NULL ORDER BY name",
-            NULL);
-        return;
-    }
-    show_query(shell, "SELECT name, type FROM pragma_table_xinfo(%Q) WHERE hidden != 1", word);
-}
-
-static void command_modules(struct shell *shell, const char *word)
-{
-    (void)word;
-    const char *name;
-    for (size_t i = 0; (name = hs_sql_module_name(i)) != NULL; i++) {
-        hs_buf_printf(&shell->output->buf, "%s\n", name);
-    }
-}
-
-static void command_format(struct shell *shell, const char *word)
-{
-    if (word[0] == '\0') {
-        hs_buf_printf(&shell->output->buf, "%s\n", hs_sql_format_names[shell->output->format]);
-        return;
-    }
-    for (unsigned i = 0; i < HS_SQL_FORMAT_N; i++) {
-        if (strcmp(word, hs_sql_format_names[i]) == 0) {
-            shell->output->format = (enum hs_sql_format)i;
-            return;
-        }
-    }
-    hs_message("'%s' is no format: .format table, csv or json", word);
-}
-
-static void command_read(struct shell *shell, const char *word)
-{
-    struct hs_buf text;
-    if (word[0] == '\0') {
-        hs_message(".read wants a file");
-    } else if (hs_query_read_file(word, &text) == 0) {
-        run_text(shell, hs_buf_text(&text), text.bytes, word);
-        hs_buf_deinit(&text);
-    }
-}
-
-static void command_quit(struct shell *shell, const char *word)
-{
-    (void)word;
-    shell->is_over = true;
-}
-
-static void command_help(struct shell *shell, const char *word);
-
-static const struct {
-    const char *name, *usage, *help;
-    void (*run)(struct shell *shell, const char *word);
-} commands[] = {
-    { ".tables", ".tables", "the tables and views", command_tables },
-    { ".schema", ".schema [TABLE]", "how all were made; the columns of one", command_schema },
-    { ".modules", ".modules", "what INCLUDE PERFETTO MODULE knows", command_modules },
-    { ".format", ".format FORMAT", "table, csv or json; without one: which it is", command_format },
-    { ".mode", ".mode FORMAT", "the same, as sqlite3 calls it", command_format },
-    { ".read", ".read FILE", "run the SQL in a file", command_read },
-    { ".help", ".help", "this list", command_help },
-    { ".quit", ".quit", "leave; so does Ctrl-D", command_quit },
-};
-
-static void command_help(struct shell *shell, const char *word)
-{
-    (void)word;
-    for (size_t i = 0; i < HS_COUNT_OF(commands); i++) {
-        hs_buf_printf(&shell->output->buf, "%-16s %s\n", commands[i].usage, commands[i].help);
-    }
-    hs_buf_str(&shell->output->buf, "Statements end with a semicolon; Ctrl-C stops one.\n");
-}
-
-static void run_command(struct shell *shell, char *line)
-{
-    size_t name_bytes = strcspn(line, " \t\r\n");
-    char *word = line + name_bytes + strspn(line + name_bytes, " \t\r\n");
-    size_t word_bytes = strlen(word);
-    while (word_bytes > 0 && strchr(" \t\r\n;", word[word_bytes - 1])) {
-        word[--word_bytes] = '\0';
-    }
-    line[name_bytes] = '\0';
-    for (size_t i = 0; i < HS_COUNT_OF(commands); i++) {
-        if (strcmp(line, commands[i].name) == 0) {
-            commands[i].run(shell, word);
-            hs_buf_finish(&shell->output->buf);
-            return;
-        }
-    }
-    hs_message("there is no command %s; .help lists them", line);
+    shell->query->output.buf.err = 0;
 }
 
 /* All statements in the text end with a semicolon. */
@@ -210,17 +90,13 @@ static bool is_complete(const char *text, size_t bytes)
 static void take_line(struct shell *shell, const char *line)
 {
     if (shell->statement.bytes == 0 && line[0] == '.') {
-        char *copy = strdup(line);
-        if (copy) {
-            run_command(shell, copy);
-        }
-        free(copy);
+        run_text(shell, line, strlen(line));
         return;
     }
     hs_buf_str(&shell->statement, line);
     const char *text = hs_buf_text(&shell->statement);
     if (is_complete(text, shell->statement.bytes)) {
-        run_text(shell, text, shell->statement.bytes, NULL);
+        run_text(shell, text, shell->statement.bytes);
         hs_buf_clear(&shell->statement);
     }
 }
@@ -235,7 +111,7 @@ static void remember(struct shell *shell, const char *line)
 
 static void read_lines(struct shell *shell)
 {
-    while (!shell->is_over) {
+    while (!shell->query->is_over) {
         int count = 0;
         is_stopped = 0;
         const char *line = el_gets(shell->editor, &count);
@@ -252,8 +128,8 @@ static void read_lines(struct shell *shell)
             take_line(shell, line);
         }
     }
-    if (shell->statement.bytes > 0 && !shell->is_over) {
-        run_text(shell, hs_buf_text(&shell->statement), shell->statement.bytes, NULL);
+    if (shell->statement.bytes > 0 && !shell->query->is_over) {
+        run_text(shell, hs_buf_text(&shell->statement), shell->statement.bytes);
     }
 }
 
@@ -294,9 +170,9 @@ static void close_editor(struct shell *shell)
     }
 }
 
-int hs_query_shell(struct hs_sql *sql, const char *file_name, struct hs_query_output *output)
+int hs_query_shell(struct hs_query *query, const char *file_name)
 {
-    struct shell shell = { .sql = sql, .output = output };
+    struct shell shell = { .query = query };
     struct sigaction action = { .sa_handler = on_interrupt };
     hs_buf_init(&shell.statement, NULL, NULL);
     choose_history(&shell);
@@ -307,11 +183,11 @@ int hs_query_shell(struct hs_sql *sql, const char *file_name, struct hs_query_ou
         return HS_EXIT_STATUS_FAILED;
     }
     sigaction(SIGINT, &action, NULL);
-    hs_sql_set_stop(sql, &is_stopped);
+    hs_sql_set_stop(query->sql, &is_stopped);
     hs_message_info("%s: SQL that ends with a semicolon; .help for more, .quit to leave",
                     file_name);
     read_lines(&shell);
-    hs_sql_set_stop(sql, NULL);
+    hs_sql_set_stop(query->sql, NULL);
     close_editor(&shell);
     hs_buf_deinit(&shell.statement);
     return HS_EXIT_STATUS_DONE;

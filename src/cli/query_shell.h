@@ -1,11 +1,11 @@
 /*
- * The shell of heapscope query: statements over several lines, a history, and commands that begin with a dot.
+ * The shell of heapscope query: statements over several lines, a history, and Ctrl-C.
  *
  * Threads   main thread only.
  */
 #pragma once
 
-#include "cli/query_text.h"
+#include "cli/query_script.h"
 
 /* Reads until .quit or the end of the input. The exit status. */
-int hs_query_shell(struct hs_sql *sql, const char *file_name, struct hs_query_output *output);
+int hs_query_shell(struct hs_query *query, const char *file_name);

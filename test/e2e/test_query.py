@@ -131,6 +131,43 @@ def test_where_the_sql_comes_from(database, tmp_path):
     assert done.returncode == 1 and f"{tmp_path}/q.sql, line 2, column 8:" in done.stderr
 
 
+def test_commands_wherever_sql_is_read(database, tmp_path):
+    """As in the shell: alone, between statements, in files; what fails ends the text, and lines are counted through."""
+    assert "heap_profile_allocation" in query(database, ".tables").stdout
+    assert query("--format", "csv", database, ".schema heap_profile").stdout.splitlines()[1] == '"id","INTEGER"'
+    assert ["heap_profile", "ts_end"] in [line.split()[:2] for line in query(database, ".schema").stdout.splitlines()]
+    done = query(database, stdin="-- first\n.mode csv\nSELECT 1 AS a;\n  .format\nSELECT '\n.tables';\nSELECT 2,\n nope;\n.tables\n")
+    assert done.stdout == '"a"\n1\ncsv\n"\'\n.tables\'"\n"\n.tables"\n', done
+    assert done.returncode == 1 and "line 8, column 2:\nheapscope:    nope;" in done.stderr, done.stderr
+    (tmp_path / "q.sql").write_text("SELECT 6 * 7 AS n;\n.quit\nSELECT nonsense;\n")
+    done = query(database, stdin=f".read {tmp_path}/q.sql\nSELECT nonsense;")
+    assert done.returncode == 0 and "42" in done.stdout and done.stderr == "", done
+    (tmp_path / "self.sql").write_text(f"SELECT 1;\n.read {tmp_path}/self.sql\n")
+    done = query("-f", str(tmp_path / "self.sql"), database)
+    assert done.returncode == 1 and "too deeply" in done.stderr, done.stderr
+    for text, words in ((".read", "wants a file"), (".read nowhere", "nowhere: No such file"), (".what", "no command .what"),
+                        (".mode xml", "'xml' is no format"), (".", "no command .")):
+        done = query(database, text)
+        assert done.returncode == 1 and words in done.stderr and done.stdout == "", done
+
+
+@pytest.mark.parametrize("text, words", [
+    (".schema heap_profle", "no such table: heap_profle; did you mean heap_profile?"),
+    (".schema zork", "no such table: zork\nheapscope: .tables lists"),
+    ("SELECT * FROM allocations", "did you mean heap_profile_allocation?"),
+    ("SELECT * FROM HEAP_PROFIEL", "did you mean heap_profile?"),
+    ("SELECT sise FROM heap_profile_allocation", "no such column: sise; did you mean size?"),
+    ("SELECT size FROM heap_profile", "no such column: size; there is one in heap_profile_allocation"),
+    ("SELECT * FROM _android_heap_profile_intervals", "INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals brings it"),
+    ("SELECT * FROM android_heap_profile_sumary_tree", "did you mean android_heap_profile_summary_tree, which INCLUDE PERFETTO"),
+    ("SELECT * FROM _callstacks_for_stack_profile_samples!(x)", "INCLUDE PERFETTO MODULE callstacks.stack_profile brings it"),
+    ("SELECT DEMANGEL('x')", "did you mean demangle?"),
+])
+def test_what_was_meant(database, text, words):
+    done = query(database, text)
+    assert done.returncode == 1 and words in done.stderr and done.stdout == "", done
+
+
 def test_the_file_stays_as_it_was(database):
     with open(database, "rb") as file:
         before = file.read()
