@@ -138,12 +138,14 @@ static void finish_target(struct hs_collector *c, struct hs_target *target)
     hs_target_close(target);
 }
 
-/* The last word of the program itself waits until its exit status is known, or until it turns out
- * that it was not the last. */
+/* The last word of the program itself waits until its exit status is known, or until it turns out that it was not the
+ * last. That of an image which executed another program comes at once, before the newer one's first: a file has the
+ * images of a process one after the other. */
 static void keep_root(struct hs_collector *c, struct hs_target *target)
 {
-    c->has_root_executed |= c->root_last != NULL;
-    if (c->root_last && hs_target_is_older(target, c->root_last)) {
+    c->has_root_executed |= c->root_last || target->exit_kind == HS_EXIT_EXECUTED;
+    if (target->exit_kind == HS_EXIT_EXECUTED ||
+        (c->root_last && hs_target_is_older(target, c->root_last))) {
         finish_target(c, target);
         return;
     }

@@ -218,7 +218,7 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
         }
         hs_target_close(older);
     } else {
-        hs_target_end(older, now_ns, HS_EXIT_UNKNOWN, 0);
+        hs_target_end(older, now_ns, HS_EXIT_EXECUTED, 0);
         registry->config.on_end(registry->config.ctx, older);
     }
     listen_again(registry, true); /* descriptors may be free again */
@@ -243,7 +243,7 @@ int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint
     registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
     struct hs_target *known = hs_registry_find(registry, guest->pid);
     if (known && hs_target_is_older(target, known)) {
-        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        hs_target_end(target, now_ns, HS_EXIT_EXECUTED, 0);
         tell_of(registry, target);
         supersede(registry, target, known, now_ns);
         return 0;

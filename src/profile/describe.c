@@ -51,6 +51,11 @@ bool hs_describe_has_signal(const struct hs_profile_process *process)
     return process->exit_kind == HS_EXIT_SIGNAL;
 }
 
+bool hs_describe_has_executed(const struct hs_profile_process *process)
+{
+    return process->exit_kind == HS_EXIT_EXECUTED;
+}
+
 bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process)
 {
     const struct hs_profile_process *p = &profile->processes[process];

@@ -18,6 +18,8 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
 /* Its exit_value is an exit status, or a signal; neither when it runs or nobody saw its end. */
 bool hs_describe_has_status(const struct hs_profile_process *process);
 bool hs_describe_has_signal(const struct hs_profile_process *process);
+/* Did it become another program? Then its pid has another entry. */
+bool hs_describe_has_executed(const struct hs_profile_process *process);
 
 /* Did it end by itself, with status 0? */
 bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process);

@@ -62,7 +62,9 @@ static void describe_process(const struct hs_profile *p, uint32_t process, struc
     if (it->forked_from_pid != 0) {
         hs_buf_printf(note, "forked from %u", it->forked_from_pid);
     }
-    if (is_known && !hs_describe_is_end_good(p, process)) {
+    bool is_worth_it =
+        is_known ? !hs_describe_is_end_good(p, process) : hs_describe_has_executed(it);
+    if (is_worth_it) {
         hs_buf_printf(note, "%s", it->forked_from_pid != 0 ? ", " : "");
         hs_describe_end(p, process, note);
     }

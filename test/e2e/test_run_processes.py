@@ -95,6 +95,29 @@ def test_exec_makes_a_new_profile(run):
     assert [p.get("exit_status") for p in processes] == [None, None, 4]
 
 
+def test_exec_between_dumps(run, heapscope):
+    """Each image is one process with all its dumps, the older one's last before the newer one's first."""
+    code = "import os, sys, time; n = int(sys.argv[1]); keep = [bytes(5000) for i in range(400 * n)]; time.sleep(0.5); " \
+           "n < 3 and os.execv(sys.executable, [sys.executable, '-c', os.environ['CODE'], str(n + 1)])"
+    done = run(["/usr/bin/env", f"CODE={code}", "/usr/bin/python3", "-c", code, "1"], "--dump-every", "150ms", "-i", "64")
+    processes = [p for p in done.report()["processes"] if p["name"] == "python3"]
+    assert [p["is_final"] for p in processes] == [True] * 3, processes
+    assert len({p["pid"] for p in processes}) == 1 and processes[-1]["exit_status"] == 0
+    assert [p["live"]["bytes"] > 1_900_000 * (i + 1) for i, p in enumerate(processes[:2])] == [True, True], processes
+    sql = "SELECT exit_kind, end_ns, min(time_ns), dump_count FROM heapscope_processes p JOIN heapscope_dumps d ON " \
+          "d.process_id = p.id WHERE name = 'python3' GROUP BY p.id ORDER BY p.start_ns"
+    rows = [line.split(",") for line in heapscope("query", "--format", "csv", done.file, sql).stdout.splitlines()[1:]]
+    assert [row[0] for row in rows] == ['"executed"', '"executed"', '"code"'], rows
+    for older, newer in zip(rows, rows[1:]):
+        assert int(older[2]) < int(older[1]) < int(newer[2]), rows
+    assert all(int(row[3]) >= 2 for row in rows), rows
+    text = heapscope("report", done.file).stdout
+    assert text.count("executed another program") == len(done.report()["processes"]) - 1, text
+    sql = "SELECT sum(size) FROM heap_profile_allocation"
+    live = int(heapscope("query", "--format", "csv", done.file, sql).stdout.splitlines()[1])
+    assert abs(live - processes[-1]["live"]["bytes"]) <= 16, (live, processes)
+
+
 def test_many_short_processes(dist, report, tmp_path):
     """More than descriptors for them, and every single one is in the file."""
     count = 300
