@@ -49,32 +49,37 @@ __attribute__((noinline)) void *allocate(unsigned path, unsigned depth)
     return block;
 }
 
-/* Where the client has mapped its region: the first, shortest view of each section will do. */
-static void find_region(void)
+/* Where a place of the file is mapped. Not always at the beginning of a line: parts that follow each other in the
+ * file become one line where the kernel happened to put them side by side. */
+static uint8_t *place_of(uint64_t file_off)
 {
     char line[512];
     unsigned long lo, hi, off;
+    uint8_t *place = NULL;
     FILE *maps = fopen("/proc/self/maps", "r");
-    const struct hs_region_header_v1 *header;
-    for (int pass = 0; pass < 2; pass++) {
-        rewind(maps);
-        while (fgets(line, sizeof(line), maps)) {
-            if (!strstr(line, "memfd:heapscope") ||
-                sscanf(line, "%lx-%lx %*s %lx", &lo, &hi, &off) != 3) {
-                continue;
-            }
-            if (off <= HS_REGION_HEADER_OFF) {
-                mapped[off / HS_REGION_HEADER_OFF] = (uint8_t *)lo;
-            }
-            header = (const void *)mapped[1];
-            for (unsigned i = 0; pass == 1 && i < HS_SECTION_N; i++) {
-                if (header->sections[i].file_off == off) {
-                    sections[i] = (uint8_t *)lo;
-                }
-            }
+    while (fgets(line, sizeof(line), maps)) {
+        if (strstr(line, "memfd:heapscope") &&
+            sscanf(line, "%lx-%lx %*s %lx", &lo, &hi, &off) == 3 && off <= file_off &&
+            file_off - off < hi - lo) {
+            place = (uint8_t *)lo + (file_off - off);
         }
     }
     fclose(maps);
+    return place;
+}
+
+/* Of a section's views any will do. */
+static void find_region(void)
+{
+    mapped[0] = place_of(0);
+    mapped[1] = place_of(HS_REGION_HEADER_OFF);
+    const struct hs_region_header_v1 *header = (const void *)mapped[1];
+    if (!header) {
+        _exit(3);
+    }
+    for (unsigned i = 0; i < HS_SECTION_N; i++) {
+        sections[i] = place_of(header->sections[i].file_off);
+    }
 }
 
 static void add_part(void *from, uint64_t bytes)
