@@ -114,6 +114,21 @@ int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, con
     return status;
 }
 
+int hs_ask_open(struct hs_ctl_message *answer, const ProtobufCMessageDescriptor *kind,
+                int (*say)(void *ctx, const ProtobufCMessage *body), void *ctx)
+{
+    ProtobufCMessage *body = hs_ctl_unpack(answer, kind);
+    int status = HS_EXIT_STATUS_FAILED;
+    if (body) {
+        status = say(ctx, body);
+        protobuf_c_message_free_unpacked(body, NULL);
+    } else {
+        hs_message("the answer cannot be read; is the daemon of another version?");
+    }
+    hs_ctl_message_deinit(answer);
+    return status;
+}
+
 int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
                   size_t fd_count, enum hs_ask_patience patience, struct hs_ctl_message *ret_answer)
 {

@@ -37,3 +37,8 @@ int hs_ask_say_bad_socket(void);
 int hs_ask_say_nobody(const char *path, int error);
 int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *who,
                 struct hs_ctl_message *ret_answer);
+
+/* Opens an answer, has `say` tell what is in it, and frees it. The exit status is that of `say`; a body that is no such
+ * message is said, and is a failure. */
+int hs_ask_open(struct hs_ctl_message *answer, const ProtobufCMessageDescriptor *kind,
+                int (*say)(void *ctx, const ProtobufCMessage *body), void *ctx);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cli/args.h"
+#include "cli/ask_daemon.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/dump_options.h"
@@ -220,8 +221,10 @@ static uint64_t count_of(const Hs__Ctl__Started *started, enum hs_hub_answer ans
     return started->n_answer_count > (size_t)answer ? started->answer_count[answer] : 0;
 }
 
-static int say_started(const struct start *s, const Hs__Ctl__Started *started)
+static int say_started(void *ctx, const ProtobufCMessage *body)
 {
+    const struct start *s = ctx;
+    const Hs__Ctl__Started *started = (const Hs__Ctl__Started *)(const void *)body;
     uint64_t recorded = count_of(started, HS_HUB_RECORDED) + count_of(started, HS_HUB_ATTACHING);
     const char *session = started->session ? started->session : "?";
     bool is_empty = recorded == 0 && !started->is_waiting;
@@ -255,14 +258,7 @@ static int ask(struct start *s)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    ProtobufCMessage *body = hs_ctl_unpack(&answer, &hs__ctl__started__descriptor);
-    status = HS_EXIT_STATUS_FAILED;
-    if (body) {
-        status = say_started(s, (const Hs__Ctl__Started *)(const void *)body);
-        protobuf_c_message_free_unpacked(body, NULL);
-    }
-    hs_ctl_message_deinit(&answer);
-    return status;
+    return hs_ask_open(&answer, &hs__ctl__started__descriptor, say_started, s);
 }
 
 int hs_cmd_start(int argc, char **argv)

@@ -17,8 +17,10 @@
 #include "util/human.h"
 #include "util/shell_word.h"
 
-static int say_stopped(const Hs__Ctl__Stopped *stopped)
+static int say_stopped(void *ctx, const ProtobufCMessage *body)
 {
+    const Hs__Ctl__Stopped *stopped = (const Hs__Ctl__Stopped *)(const void *)body;
+    (void)ctx;
     char size[HS_HUMAN_BYTES], word[HS_SHELL_WORD_BYTES];
     const char *path = stopped->path ? stopped->path : "?";
     const char *session = stopped->session ? stopped->session : "?";
@@ -121,12 +123,5 @@ int hs_cmd_stop(int argc, char **argv)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    ProtobufCMessage *body = hs_ctl_unpack(&answer, &hs__ctl__stopped__descriptor);
-    status = HS_EXIT_STATUS_FAILED;
-    if (body) {
-        status = say_stopped((const Hs__Ctl__Stopped *)(const void *)body);
-        protobuf_c_message_free_unpacked(body, NULL);
-    }
-    hs_ctl_message_deinit(&answer);
-    return status;
+    return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, NULL);
 }

@@ -213,8 +213,10 @@ static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answ
 
 /* --- it ends ------------------------------------------------------------------------------------------- */
 
-static int say_stopped(const Hs__Ctl__Stopped *stopped)
+static int say_stopped(void *ctx, const ProtobufCMessage *body)
 {
+    const Hs__Ctl__Stopped *stopped = (const Hs__Ctl__Stopped *)(const void *)body;
+    (void)ctx;
     if (stopped->error) {
         hs_message("nothing was recorded: %s", stopped->error);
         return HS_EXIT_STATUS_FAILED;
@@ -246,14 +248,7 @@ static int end(struct waiting *waiting)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    ProtobufCMessage *body = hs_ctl_unpack(&answer, &hs__ctl__stopped__descriptor);
-    status = HS_EXIT_STATUS_FAILED;
-    if (body) {
-        status = say_stopped((const Hs__Ctl__Stopped *)(const void *)body);
-        protobuf_c_message_free_unpacked(body, NULL);
-    }
-    hs_ctl_message_deinit(&answer);
-    return status;
+    return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, NULL);
 }
 
 int hs_record_session_run(const struct hs_record_session *record)
