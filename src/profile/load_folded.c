@@ -23,8 +23,10 @@ struct reader {
     const struct hs_load_source *source;
     bool is_difference;
     uint32_t module, heap;
-    struct hs_profile_sample *samples;
+    struct hs_profile_sample *samples; /* one of each stack */
     size_t count, capacity;
+    uint32_t *places; /* by node: where in samples, + 1; 0: nowhere yet */
+    size_t place_count, place_capacity;
     struct hs_amount live;
     int err;
 };
@@ -101,6 +103,28 @@ static uint32_t node_of(struct reader *r, const char *text, size_t bytes)
     return node;
 }
 
+/* The sample of a stack, a new one when it has none. NULL after a failure, which is kept. */
+static struct hs_profile_sample *sample_of(struct reader *r, uint32_t node)
+{
+    r->err =
+        hs_array_reserve(&r->places, &r->place_capacity, (size_t)node + 1, sizeof(r->places[0]));
+    if (r->err == 0) {
+        for (; r->place_count <= node; r->place_count++) {
+            r->places[r->place_count] = 0;
+        }
+        if (r->places[node] != 0) {
+            return &r->samples[r->places[node] - 1];
+        }
+        r->err = hs_array_reserve(&r->samples, &r->capacity, r->count + 1, sizeof(r->samples[0]));
+    }
+    if (r->err < 0) {
+        return NULL;
+    }
+    r->samples[r->count] = (struct hs_profile_sample){ .node = node, .heap = r->heap };
+    r->places[node] = (uint32_t)++r->count;
+    return &r->samples[r->count - 1];
+}
+
 static void read_stack(struct reader *r, const struct hs_lines *lines)
 {
     size_t bytes = lines->bytes;
@@ -112,13 +136,12 @@ static void read_stack(struct reader *r, const struct hs_lines *lines)
         r->source->report->bad_line_count++;
         return;
     }
-    r->err = hs_array_reserve(&r->samples, &r->capacity, r->count + 1, sizeof(r->samples[0]));
-    if (r->err == 0) {
-        struct hs_profile_sample *out = &r->samples[r->count++];
-        *out = (struct hs_profile_sample){ .node = node, .heap = r->heap };
-        out->live.bytes = value - before;
-        out->alloc = out->live;
-        hs_amount_add(&r->live, &out->live);
+    struct hs_profile_sample *out = sample_of(r, node);
+    if (out) {
+        const struct hs_amount more = { .bytes = value - before };
+        hs_amount_add(&out->live, &more);
+        hs_amount_add(&out->alloc, &more);
+        hs_amount_add(&r->live, &more);
     }
 }
 
@@ -148,5 +171,6 @@ int hs_load_folded(const struct hs_load_source *source)
         hs_builder_dump(builder, &dump, r.samples, r.count);
     }
     free(r.samples);
+    free(r.places);
     return r.err;
 }
