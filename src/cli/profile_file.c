@@ -3,14 +3,18 @@
  */
 #include "cli/profile_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/dump_name.h"
+#include "cli/memory_bound.h"
 #include "cli/message.h"
 #include "cli/progress.h"
 #include "cli/symbol_env.h"
@@ -73,7 +77,6 @@ static void add_names(struct hs_profile *profile, const char *name)
     }
 }
 
-/* Files that people take for heap profiles, and what to do with them. */
 /* Does its first packet, field 1 of a trace, end behind the file's end? */
 static bool is_cut_trace(const char *head, size_t bytes, const char *path)
 {
@@ -84,6 +87,20 @@ static bool is_cut_trace(const char *head, size_t bytes, const char *path)
            packet_bytes > (uint64_t)st.st_size && packet_bytes < TRACE_PACKET_BYTES_MAX;
 }
 
+/* The first bytes of a file; 0: of a pipe, which has been read, and to open it again would wait for ever. */
+static size_t read_head(const char *path, char *ret_head, size_t bytes)
+{
+    struct stat st;
+    int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t got = is_file ? read(fd, ret_head, bytes) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Files that people take for heap profiles, and what to do with them. */
 static const char *foreign_hint(const char *path)
 {
     static const struct {
@@ -100,11 +117,7 @@ static const char *foreign_hint(const char *path)
         { "<", " (a page or a picture: give the file that it was made from)" },
     };
     char head[16] = { 0 };
-    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
-    size_t bytes = file ? fread(head, 1, sizeof(head) - 1, file) : 0;
-    if (file) {
-        fclose(file);
-    }
+    size_t bytes = read_head(path, head, sizeof(head) - 1);
     for (size_t i = 0; i < HS_COUNT_OF(hints); i++) {
         size_t start_bytes = strlen(hints[i].start);
         if (bytes >= start_bytes && memcmp(head, hints[i].start, start_bytes) == 0) {
@@ -135,6 +148,9 @@ static void write_load_words(const char *path, int error, const struct hs_load_r
     } else if (error == HS_LOAD_E_NOT_MEMORY) {
         hs_buf_printf(words, "not a heap profile: a pprof profile of %s",
                       report->type_name[0] ? report->type_name : "nothing: it has no sample types");
+    } else if (error == -ENOMEM) {
+        hs_buf_str(words, "it needs more memory than there is, or than the reading of a file may "
+                          "take (" HS_MEMORY_BOUND_WORDS ")");
     } else {
         hs_buf_str(words, strerror(-error));
     }
@@ -149,10 +165,19 @@ int hs_profile_file_fail(const char *path, int error, const struct hs_load_repor
     return HS_EXIT_STATUS_FAILED;
 }
 
+static int load(const char *path, struct hs_profile **ret_profile, struct hs_load_report *report)
+{
+    struct hs_memory_bound bound;
+    hs_memory_bound_begin(&bound, path);
+    int r = hs_profile_load(path, ret_profile, report);
+    hs_memory_bound_end(&bound);
+    return r;
+}
+
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile)
 {
     struct hs_load_report report;
-    int r = hs_profile_load(path, ret_profile, &report);
+    int r = load(path, ret_profile, &report);
     if (r != 0) {
         return hs_profile_file_fail(path, r, &report);
     }
@@ -240,7 +265,7 @@ static int open_selected(const char *path, const struct hs_select_spec *select,
     struct hs_profile *profile = NULL;
     struct hs_selection selection;
     struct hs_load_report report;
-    int r = hs_profile_load(path, &profile, &report);
+    int r = load(path, &profile, &report);
     if (r != 0) {
         write_load_words(path, r, &report, ret_why);
         return HS_EXIT_STATUS_FAILED;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/memory_bound.h"
 #include "cli/message.h"
 #include "rt/base.h"
 #include "sql/token.h"
@@ -29,6 +30,9 @@ static int run_sql(struct hs_query *query, const char *text, size_t bytes, const
     int late_err = hs_buf_finish(&output->buf);
     if (err == HS_SQL_E_STATEMENT) {
         hs_message("%s", hs_sql_error(query->sql));
+    } else if (err == -ENOMEM) {
+        hs_message("that needs more memory than there is, or than the tables of a file may "
+                   "take (" HS_MEMORY_BOUND_WORDS ")");
     } else if (err < 0 && err != -EPIPE) {
         hs_message("%s", strerror(-err));
     } else if (late_err < 0 && late_err != -EPIPE) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/memory_bound.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/progress.h"
@@ -26,6 +27,9 @@ int hs_tables_file_open(const char *path, sqlite3 **ret_db)
 {
     struct hs_load_report report = { 0 };
     hs_progress_expect("heapscope: making tables of the file ...\n");
+    /* For good: tables that are read later are made of the file, too. */
+    struct hs_memory_bound bound;
+    hs_memory_bound_begin(&bound, path);
     int r = hs_sql_open(path, ret_db, &report);
     hs_progress_over();
     if (r != 0) {

@@ -1,7 +1,9 @@
 """What a walk through the commands found: damaged files, odd command lines, words that were missing."""
 
+import gzip
 import os
 import pty
+import resource
 import subprocess
 
 import pytest
@@ -92,3 +94,39 @@ def test_doctor_of_a_relative_path(heapscope, tmp_path):
     for name in ("./program", f"../{tmp_path.name}/program"):
         done = heapscope("doctor", name, cwd=tmp_path)
         assert done.returncode == 0 and "cannot be looked at" not in done.stdout, done.stdout
+
+
+def test_a_pipe_of_something_else(dist, tmp_path):
+    """It has been read; to look into it again, for a hint at what it is, would wait for a writer for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([dist / "bin" / "heapscope", "report", pipe], stderr=subprocess.PIPE, text=True) as process:
+        pipe.write_text("hello\n")
+        assert "no collapsed stacks" in process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+
+
+def test_one_stack_many_times(dist, tmp_path):
+    """A few kilobytes that become ten million lines of one stack: one sample."""
+    file = tmp_path / "stacks.gz"
+    file.write_bytes(gzip.compress(b"main;f 1\n" * 10_000_000))
+    process = subprocess.Popen([dist / "bin" / "heapscope", "export", "-q", "-f", "folded", file], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout.read() == "main;f 10000000\n"
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_maxrss < 512 << 10, f"{usage.ru_maxrss} KiB"
+
+
+@pytest.mark.parametrize("command", [["report"], ["export", "-f", "folded"], ["query"], ["diff", "-"], ["check", "--max-live", "1G"]])
+def test_more_than_there_is_memory_for(dist, tmp_path, command):
+    """What a file may make of itself is bounded; here by the user, at much less than by ourselves."""
+    file = tmp_path / "stacks"
+    file.write_bytes(b"".join(b"main;f%d 1\n" % i for i in range(1_000_000)))
+    words = [str(file) if word == "-" else word for word in command] + [file]
+    words += ["SELECT count(*) FROM heapscope_samples"] if command == ["query"] else []
+    done = subprocess.run([dist / "bin" / "heapscope", *words], capture_output=True, text=True, timeout=120,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (64 << 20, 64 << 20)))
+    assert done.returncode == (3 if command[0] == "check" else 1), done
+    assert "it needs more memory than there is" in done.stdout + done.stderr, done
