@@ -30,9 +30,8 @@ STEPS = r"""
 #include <sys/wait.h>
 #include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *idle(void *name)
+static void *idle(void *unused)
 {
-    pthread_setname_np(pthread_self(), name);
     pthread_mutex_lock(&lock);
     return NULL;
 }
@@ -47,7 +46,10 @@ int main(void)
         if (line[0] == 'g') {
             memset(malloc(24 << 20), 1, 24 << 20);
         } else if (line[0] == 't') {
-            pthread_create(&thread, NULL, idle, "worker-of-it");
+            /* It inherits the name: whoever looks at it at once must not see another. */
+            pthread_setname_np(pthread_self(), "worker-of-it");
+            pthread_create(&thread, NULL, idle, NULL);
+            pthread_setname_np(pthread_self(), "steps");
         } else if (line[0] == 'f') {
             if (fork() == 0) {
                 memset(malloc(24 << 20), 1, 24 << 20);
