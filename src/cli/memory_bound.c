@@ -4,33 +4,14 @@
 #include "cli/memory_bound.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/own_data.h"
+
 #define BOUND_BYTES_MIN (UINT64_C(2) << 30)
 #define BOUND_TIMES     256U
-/* The field of statm: data and stack. */
-#define STATM_DATA 5U
-
-/* What counts for the limit now: much, where a sanitizer has its shadow. 0: unknown. */
-static uint64_t data_bytes(void)
-{
-    char line[256], *at = line;
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file && fgets(line, sizeof(line), file)) {
-        for (unsigned i = 0; i <= STATM_DATA; i++) {
-            pages = strtoull(at, &at, 10);
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static uint64_t allowed_bytes(const char *path)
 {
@@ -48,7 +29,7 @@ static uint64_t allowed_bytes(const char *path)
 
 void hs_memory_bound_begin(struct hs_memory_bound *ret_bound, const char *path)
 {
-    uint64_t now_bytes = data_bytes();
+    uint64_t now_bytes = hs_own_data_bytes();
     *ret_bound = (struct hs_memory_bound){ .is_set = false };
     if (now_bytes == 0 || getrlimit(RLIMIT_DATA, &ret_bound->before) < 0) {
         return;

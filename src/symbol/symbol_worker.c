@@ -14,33 +14,16 @@
 #include "rt/atomic.h"
 #include "symbol/module_symbols.h"
 #include "symbol/symbol_wire.h"
+#include "util/own_data.h"
 
 #define MEMORY_DEFAULT_BYTES (UINT64_C(4) << 30)
-
-/* What the program has allocated before: it counts as the worker's, and may be a large profile. */
-static uint64_t inherited_bytes(void)
-{
-    char text[256];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[bytes > 0 ? bytes : 0] = '\0';
-    /* The sixth number, in pages. */
-    char *at = text;
-    uint64_t pages = 0;
-    for (int i = 0; i < 6; i++) {
-        pages = strtoull(at, &at, 10);
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static void set_limits(const struct hs_symbol_options *options)
 {
     uint64_t bytes = options && options->worker_memory_bytes ? options->worker_memory_bytes
                                                              : MEMORY_DEFAULT_BYTES;
-    bytes += inherited_bytes();
+    /* What the program has allocated before counts as the worker's, and may be a large profile. */
+    bytes += hs_own_data_bytes();
     /* Private writable memory; what is mapped from files does not count. */
     struct rlimit limit;
     if (HS_SYMBOL_WORKER_HAS_LIMIT && getrlimit(RLIMIT_DATA, &limit) == 0 &&

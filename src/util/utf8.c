@@ -11,6 +11,8 @@
 
 #define REPLACEMENT 0xFFFDu
 
+static const char replacement[] = "\xEF\xBF\xBD";
+
 size_t hs_utf8_next(const char *text, size_t bytes, uint32_t *ret_char)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -86,6 +88,12 @@ static uint32_t harmless(uint32_t c)
     return c;
 }
 
+/* A replacement character that is really there is three bytes long and stays. */
+static bool is_bad(uint32_t c, size_t length)
+{
+    return harmless(c) != c || (c == REPLACEMENT && length == 1);
+}
+
 size_t hs_utf8_columns(const char *text, size_t bytes)
 {
     size_t columns = 0;
@@ -103,10 +111,9 @@ void hs_utf8_write(struct hs_buf *buf, const char *text, size_t bytes)
     for (size_t at = 0; at < bytes;) {
         uint32_t c;
         size_t length = hs_utf8_next(text + at, bytes - at, &c);
-        /* A replacement character that is really there is three bytes long and stays. */
-        if (harmless(c) != c || (c == REPLACEMENT && length == 1)) {
+        if (is_bad(c, length)) {
             hs_buf_add(buf, text + clean_from, at - clean_from);
-            hs_buf_str(buf, "\xEF\xBF\xBD");
+            hs_buf_str(buf, replacement);
             clean_from = at + length;
         }
         at += length;
@@ -116,17 +123,16 @@ void hs_utf8_write(struct hs_buf *buf, const char *text, size_t bytes)
 
 size_t hs_utf8_clean(const char *text, size_t bytes, char *out, size_t room)
 {
-    static const char replacement[] = "\xEF\xBF\xBD";
     size_t used = 0;
     for (size_t at = 0; at < bytes;) {
         uint32_t c;
         size_t length = hs_utf8_next(text + at, bytes - at, &c);
-        bool is_bad = c != '\t' && (harmless(c) != c || (c == REPLACEMENT && length == 1));
-        size_t more = is_bad ? sizeof(replacement) - 1 : length;
+        bool is_replaced = c != '\t' && is_bad(c, length);
+        size_t more = is_replaced ? sizeof(replacement) - 1 : length;
         if (used + more > room) {
             break;
         }
-        memcpy(out + used, is_bad ? replacement : text + at, more);
+        memcpy(out + used, is_replaced ? replacement : text + at, more);
         used += more;
         at += length;
     }
