@@ -61,7 +61,7 @@ _heapscope()
             mapfile -t COMPREPLY < <(compgen -W 'table csv json' -- "$cur")
             return
             ;;
-        query:--file | query:-f)
+        query:--file | query:-f | query:--query-file | query:-q)
             _filedir
             return
             ;;
@@ -151,7 +151,7 @@ _heapscope()
             options+=' --format --output --view --snapshot --pid --base --quiet'
             ;;
         query)
-            options+=' --format --file'
+            options+=' --format --file --query-file --query-string'
             ;;
         doctor)
             options+=' --policy --json'

@@ -65,20 +65,22 @@ static int open_database(const char *path, sqlite3 **ret_db)
 struct query_args {
     unsigned format;
     const char *sql_file;
+    /* As trace_processor_shell takes the SQL; its results are CSV. */
+    const char *query_file, *query_text;
 };
 
 /* The text from where it stands: the command line, a file, a pipe. NULL: none, so a shell. */
-static int run_query(struct hs_sql *sql, const struct query_args *args, char **operands,
-                     size_t operand_count)
+static int run_query(struct hs_sql *sql, const struct query_args *args, const char *profile,
+                     const char *sql_text)
 {
     struct hs_query query = { .sql = sql, .output.format = (enum hs_sql_format)args->format };
     struct hs_buf text = { 0 };
     hs_buf_init(&query.output.buf, write_out, NULL);
     int status = HS_EXIT_STATUS_DONE, err = 0;
-    if (operand_count == 2) {
-        err = hs_query_script(&query, operands[1], strlen(operands[1]), NULL);
+    if (sql_text) {
+        err = hs_query_script(&query, sql_text, strlen(sql_text), NULL);
     } else if (!args->sql_file && isatty(STDIN_FILENO) == 1) {
-        status = hs_query_shell(&query, operands[0]);
+        status = hs_query_shell(&query, profile);
     } else {
         const char *path = args->sql_file ? args->sql_file : "-";
         err = hs_query_read_file(path, &text);
@@ -92,14 +94,35 @@ static int run_query(struct hs_sql *sql, const struct query_args *args, char **o
     return err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
 }
 
+/* Which of the ways to give SQL was used, and the format that goes with it. */
+static int take_sql(const struct hs_opts_spec *spec, struct query_args *args, const char **text)
+{
+    int count = !!*text + !!args->sql_file + !!args->query_file + !!args->query_text;
+    if (count > 1) {
+        return hs_args_fail(spec, "SQL was given twice: one argument, --file, --query-file or "
+                                  "--query-string is enough");
+    }
+    if (args->format == HS_SQL_FORMAT_N) {
+        bool is_shell_of_perfetto = args->query_file || args->query_text;
+        args->format = is_shell_of_perfetto ? HS_SQL_FORMAT_CSV : HS_SQL_FORMAT_TABLE;
+    }
+    args->sql_file = args->query_file ? args->query_file : args->sql_file;
+    *text = args->query_text ? args->query_text : *text;
+    return HS_ARGS_GO_ON;
+}
+
 int hs_cmd_query(int argc, char **argv)
 {
-    struct query_args args = { .format = HS_SQL_FORMAT_TABLE };
+    struct query_args args = { .format = HS_SQL_FORMAT_N };
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "format", "FORMAT", &args.format, hs_sql_format_names,
                       "table (the default), csv or json"),
         HS_OPT_STRING('f', "file", "SQL_FILE", &args.sql_file,
                       "the SQL is in this file (-: standard input)"),
+        HS_OPT_STRING('q', "query-file", "SQL_FILE", &args.query_file,
+                      "as trace_processor_shell has it: --file, with --format csv"),
+        HS_OPT_STRING('Q', "query-string", "SQL", &args.query_text,
+                      "as trace_processor_shell has it: this SQL, with --format csv"),
     };
     const struct hs_opts_spec spec = {
         .command = "query",
@@ -119,8 +142,10 @@ int hs_cmd_query(int argc, char **argv)
     if (status != HS_ARGS_GO_ON) {
         return status;
     }
-    if (args.sql_file && result.operand_count == 2) {
-        return hs_args_fail(&spec, "SQL was given twice: as an argument and with --file");
+    const char *sql_text = result.operand_count == 2 ? result.operands[1] : NULL;
+    status = take_sql(&spec, &args, &sql_text);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
     }
     sqlite3 *db = NULL;
     struct hs_sql *sql = NULL;
@@ -132,7 +157,7 @@ int hs_cmd_query(int argc, char **argv)
         hs_message("%s", strerror(ENOMEM));
         status = HS_EXIT_STATUS_FAILED;
     } else {
-        status = run_query(sql, &args, result.operands, result.operand_count);
+        status = run_query(sql, &args, result.operands[0], sql_text);
     }
     hs_sql_free(sql);
     sqlite3_close(db);

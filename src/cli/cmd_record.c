@@ -5,18 +5,22 @@
  * does it; without one by a session of the daemon, or as `attach` does it where no daemon runs. The trace begins with
  * the config that it was made with.
  *
- * See       record_options.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md, docs/man/heapscope-record.1
+ * See       record_options.h, record_config.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md, docs/man/heapscope-record.1
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/ask_daemon.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
+#include "cli/profile_file.h"
+#include "cli/profile_files.h"
+#include "cli/record_config.h"
 #include "cli/record_folder.h"
 #include "cli/record_options.h"
 #include "cli/record_session.h"
@@ -238,20 +242,17 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
     return status ? status : record_here(o, w, raw, is_symbolizing, &attach);
 }
 
+/* Writes the trace to `raw`. Exit status. */
 static int record(const struct hs_record_options *o, const struct hs_trace_wishes *w,
-                  const struct hs_record_folder *folder)
+                  const char *raw, bool is_symbolizing)
 {
-    char raw[PATH_MAX];
     struct hs_sources_settings sources;
     struct hs_buf packet = HS_BUF_INIT;
-    hs_record_folder_file(folder, "raw-trace", raw);
     if (pack_config(o->config, &packet) < 0) {
         hs_message("%s", strerror(ENOMEM));
         hs_buf_deinit(&packet);
         return HS_EXIT_STATUS_FAILED;
     }
-    /* With PERFETTO_BINARY_PATH names go into a file of their own. */
-    bool is_symbolizing = !hs_record_folder_wants_symbols();
     struct hs_run_head head = { .data = hs_buf_text(&packet),
                                 .bytes = packet.bytes,
                                 .sources =
@@ -263,13 +264,53 @@ static int record(const struct hs_record_options *o, const struct hs_trace_wishe
     return status;
 }
 
+static int record_folder(const struct hs_record_options *o, const struct hs_trace_wishes *w)
+{
+    struct hs_record_folder folder;
+    char raw[PATH_MAX];
+    int status = hs_record_folder_open(&folder, o->folder_path);
+    if (status != 0) {
+        return status;
+    }
+    hs_record_folder_file(&folder, "raw-trace", raw);
+    /* With PERFETTO_BINARY_PATH names go into a file of their own. */
+    status = record(o, w, raw, !hs_record_folder_wants_symbols());
+    if (access(raw, F_OK) == 0) {
+        int late = hs_record_folder_finish(&folder, o->is_annotated);
+        return status ? status : late;
+    }
+    hs_message("No profiles generated");
+    hs_record_folder_drop(&folder);
+    return status ? status : HS_EXIT_STATUS_FAILED;
+}
+
+/* As `perfetto -c CONFIG -o FILE` leaves it: one trace, names included. What went into a pipe cannot be looked at. */
+static int record_file(const struct hs_record_options *o, const struct hs_trace_wishes *w)
+{
+    struct stat st;
+    struct hs_profile *profile = NULL;
+    int status = record(o, w, o->trace_path, true);
+    if (status != 0 || stat(o->trace_path, &st) < 0 || !S_ISREG(st.st_mode)) {
+        return status;
+    }
+    status = hs_profile_file_load(o->trace_path, &profile);
+    if (status == 0) {
+        bool is_empty = profile->sample_count == 0;
+        hs_profile_files_warn(profile);
+        hs_profile_free(profile);
+        if (is_empty) {
+            return hs_record_fail_empty(o->trace_path);
+        }
+        hs_message_info("wrote the trace to %s", o->trace_path);
+    }
+    return status;
+}
+
 int hs_cmd_record(int argc, char **argv)
 {
     struct hs_record_options o;
-    struct hs_record_folder folder;
     struct hs_trace_wishes wishes;
     struct hs_trace_config_error error;
-    char raw[PATH_MAX];
     int status = hs_record_options_parse(argc, argv, &o);
     if (status == HS_ARGS_GO_ON) {
         status = 0;
@@ -281,19 +322,7 @@ int hs_cmd_record(int argc, char **argv)
             status = check(&wishes, o.program != NULL);
         }
         if (status == 0) {
-            status = hs_record_folder_open(&folder, o.output_folder);
-        }
-        if (status == 0) {
-            status = record(&o, &wishes, &folder);
-            hs_record_folder_file(&folder, "raw-trace", raw);
-            if (access(raw, F_OK) == 0) {
-                int late = hs_record_folder_finish(&folder, o.is_annotated);
-                status = status ? status : late;
-            } else {
-                hs_message("No profiles generated");
-                hs_record_folder_drop(&folder);
-                status = status ? status : HS_EXIT_STATUS_FAILED;
-            }
+            status = o.trace_path ? record_file(&o, &wishes) : record_folder(&o, &wishes);
         }
     }
     hs_record_options_deinit(&o);

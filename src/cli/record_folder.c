@@ -247,6 +247,15 @@ static bool link_latest(const struct hs_record_folder *folder, char *ret_link)
     return is_done;
 }
 
+int hs_record_fail_empty(const char *trace)
+{
+    hs_message("No profiles generated: no process of these names allocated anything that was "
+               "sampled.\nThe trace is %s. Other names: -n NAME; what stands in the way: "
+               "'heapscope doctor PROGRAM'.",
+               trace);
+    return HS_EXIT_STATUS_FAILED;
+}
+
 int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annotated)
 {
     char trace[PATH_MAX], link[PATH_MAX];
@@ -266,11 +275,7 @@ int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annot
         return -count;
     }
     if (count == 0) {
-        hs_message("No profiles generated: no process of these names allocated anything that was "
-                   "sampled.\nThe trace is %s. Other names: -n NAME; what stands in the way: "
-                   "'heapscope doctor PROGRAM'.",
-                   trace);
-        return HS_EXIT_STATUS_FAILED;
+        return hs_record_fail_empty(trace);
     }
     printf("Wrote profiles to %s", folder->path);
     if (folder->is_ours && link_latest(folder, link)) {

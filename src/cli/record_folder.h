@@ -25,3 +25,5 @@ bool hs_record_folder_symbolize(const struct hs_record_folder *folder);
 /* The dumps' files, the link, and what heap_profile prints. Exit status. */
 int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annotated);
 void hs_record_folder_drop(const struct hs_record_folder *folder);
+/* Says that a trace, the folder's or one by itself, holds no heap. Exit status. */
+int hs_record_fail_empty(const char *trace);

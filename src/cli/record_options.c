@@ -4,43 +4,22 @@
 #include "cli/record_options.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
-#include "rt/text.h"
+#include "cli/record_config.h"
+#include "rt/base.h"
 #include "session/session.h"
-#include "trace/textproto.h"
 #include "util/parse.h"
-#include "util/write_all.h"
 
 #define INTERVAL_DEFAULT 4096
 #define SHMEM_DEFAULT    8388608
-#define NOT_GIVEN        UINT64_MAX
 
-struct flags {
-    uint64_t interval_bytes, duration_ms, continuous_ms, shmem_bytes, block_timeout_us;
-    const char *pids, *names, *heaps, *config, *output, *preload, *tracebox, *traceconv;
-    bool has_all_heaps, has_no_running, has_no_startup, has_block, has_no_block, has_dump_at_max;
-    bool has_disable_fork_teardown, is_printing, is_annotated;
-    bool is_ignored; /* flags of Android's, and of no effect in heap_profile either */
-};
-
-static void say(void *ctx, const char *text)
-{
-    (void)ctx;
-    hs_message_info("%s", text);
-}
-
-const struct hs_trace_config_notes hs_record_notes = { .say = say };
-
-/* --- flags as text --------------------------------------------------------------------------------- */
+/* --- what cannot be meant ---------------------------------------------------------------------------- */
 
 static int fail(const char *text)
 {
@@ -48,7 +27,7 @@ static int fail(const char *text)
     return HS_EXIT_STATUS_FAILED;
 }
 
-static int check(const struct flags *f, const char *program)
+static int check(const struct hs_record_flags *f, const char *program)
 {
     if (f->has_block && f->has_no_block) {
         return fail("--block-client and --no-block-client exclude each other");
@@ -69,206 +48,80 @@ static int check(const struct flags *f, const char *program)
     return HS_ARGS_GO_ON;
 }
 
-/* "    field: "word"" for each word between commas. */
-static void put_words(struct hs_buf *buf, const char *field, const char *words)
-{
-    for (const char *at = words; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        size_t bytes = strcspn(at, ",");
-        if (bytes > 0) {
-            hs_buf_printf(buf, "      %s: ", field);
-            hs_textproto_quote(buf, at, bytes);
-            hs_buf_char(buf, '\n');
-        }
-    }
-}
-
-static int put_pids(struct hs_buf *buf, const char *pids)
-{
-    for (const char *at = pids; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char word[32];
-        uint64_t pid = 0;
-        size_t bytes = strcspn(at, ",");
-        snprintf(word, sizeof(word), "%.*s", (int)(bytes < 31 ? bytes : 31), at);
-        if (hs_parse_number(word, &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            hs_message("--pid: '%s' is no process id", word);
-            return HS_EXIT_STATUS_FAILED;
-        }
-        hs_buf_printf(buf, "      pid: %llu\n", (unsigned long long)pid);
-    }
-    return HS_ARGS_GO_ON;
-}
-
-static int put_heap_config(struct hs_buf *buf, const struct flags *f, const char *program)
-{
-    hs_buf_printf(buf, "      shmem_size_bytes: %llu\n      sampling_interval_bytes: %llu\n",
-                  (unsigned long long)f->shmem_bytes, (unsigned long long)f->interval_bytes);
-    if (!f->has_no_block) {
-        hs_buf_str(buf, "      block_client: true\n");
-    }
-    if (f->block_timeout_us != NOT_GIVEN) {
-        hs_buf_printf(buf, "      block_client_timeout_us: %llu\n",
-                      (unsigned long long)f->block_timeout_us);
-    }
-    const struct {
-        bool is_set;
-        const char *field;
-    } bools[] = { { f->has_no_startup, "no_startup" },
-                  { f->has_no_running, "no_running" },
-                  { f->has_dump_at_max, "dump_at_max" },
-                  { f->has_disable_fork_teardown, "disable_fork_teardown" },
-                  { f->has_all_heaps, "all_heaps" } };
-    for (size_t i = 0; i < sizeof(bools) / sizeof(bools[0]); i++) {
-        if (bools[i].is_set) {
-            hs_buf_printf(buf, "      %s: true\n", bools[i].field);
-        }
-    }
-    int status = put_pids(buf, f->pids);
-    if (program && !f->names) {
-        hs_buf_str(buf, "      process_cmdline: ");
-        hs_textproto_quote(buf, hs_text_base_name(program), strlen(hs_text_base_name(program)));
-        hs_buf_char(buf, '\n');
-    }
-    put_words(buf, "process_cmdline", f->names);
-    put_words(buf, "heaps", f->heaps);
-    if (f->continuous_ms != NOT_GIVEN && f->continuous_ms > 0) {
-        hs_buf_printf(buf,
-                      "      continuous_dump_config {\n        dump_phase_ms: 0\n"
-                      "        dump_interval_ms: %llu\n      }\n",
-                      (unsigned long long)f->continuous_ms);
-    }
-    return status;
-}
-
-static int put_config(struct hs_buf *buf, const struct flags *f, const char *program)
-{
-    hs_buf_str(buf, "buffers {\n  size_kb: 63488\n}\n\ndata_sources {\n  config {\n"
-                    "    name: \"android.heapprofd\"\n    heapprofd_config {\n");
-    int status = put_heap_config(buf, f, program);
-    uint64_t duration_ms = f->duration_ms == NOT_GIVEN ? 0 : f->duration_ms;
-    hs_buf_printf(buf,
-                  "    }\n  }\n}\n\nduration_ms: %llu\nwrite_into_file: true\n"
-                  "flush_timeout_ms: 30000\nflush_period_ms: 604800000\n",
-                  (unsigned long long)duration_ms);
-    return status;
-}
-
-/* --- configs from files ------------------------------------------------------------------------------ */
-
-static int read_file(const char *path, struct hs_buf *buf)
-{
-    char block[65536];
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : 0;
-    while (r == 0) {
-        ssize_t got = read(fd, block, sizeof(block));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            r = got < 0 ? -errno : 0;
-            break;
-        }
-        hs_buf_add(buf, block, (size_t)got);
-        r = buf->bytes > HS_TRACE_CONFIG_BYTES_MAX ? -EFBIG : buf->err;
-    }
-    if (fd >= 0 && !is_stdin) {
-        close(fd);
-    }
-    return r;
-}
-
-static int read_config(const struct flags *f, const char *program, struct hs_record_options *o)
-{
-    struct hs_buf text = HS_BUF_INIT;
-    struct hs_trace_config_error error;
-    const char *name =
-        f->config ? (strcmp(f->config, "-") == 0 ? "standard input" : f->config) : "the flags";
-    int status = HS_ARGS_GO_ON;
-    int r = 0;
-    if (f->config) {
-        r = read_file(f->config, &text);
-    } else {
-        status = put_config(&text, f, program);
-    }
-    if (r == 0 && status == HS_ARGS_GO_ON) {
-        r = hs_trace_config_read(name, hs_buf_text(&text), text.bytes, &hs_record_notes, &o->config,
-                                 &error);
-    }
-    if (r != 0) {
-        hs_message("%s%s%s", r > 0 ? error.text : name, r > 0 ? "" : ": ",
-                   r > 0 ? "" : strerror(-r));
-        status = HS_EXIT_STATUS_FAILED;
-    }
-    if (status == HS_ARGS_GO_ON && f->is_printing) {
-        if (f->config) {
-            hs_buf_clear(&text);
-            hs_textproto_write(&o->config->base, &text);
-        }
-        status = fwrite(hs_buf_text(&text), 1, text.bytes, stdout) == text.bytes
-                     ? hs_args_finish_output()
-                     : HS_EXIT_STATUS_FAILED;
-    }
-    hs_buf_deinit(&text);
-    return status;
-}
-
 /* --- the command line ---------------------------------------------------------------------------------- */
 
-/* heap_profile's -c takes milliseconds: what is no whole number is a config. */
-static void tell_configs_apart(int argc, char **argv)
+static bool has_other_than_config(const struct hs_record_flags *f)
 {
-    static char config[] = "--config";
-    uint64_t number;
-    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "-c") == 0 && hs_parse_number(argv[i + 1], &number) < 0) {
-            argv[i] = config;
-        }
-    }
-}
-
-static bool has_other_than_config(const struct flags *f)
-{
-    return f->interval_bytes != NOT_GIVEN || f->duration_ms != NOT_GIVEN ||
-           f->continuous_ms != NOT_GIVEN || f->shmem_bytes != NOT_GIVEN ||
-           f->block_timeout_us != NOT_GIVEN || f->pids || f->names || f->heaps ||
+    return f->continuous_ms != HS_RECORD_NOT_GIVEN || f->shmem_bytes != HS_RECORD_NOT_GIVEN ||
+           f->block_timeout_us != HS_RECORD_NOT_GIVEN || f->pids || f->names || f->heaps ||
            f->has_all_heaps || f->has_no_running || f->has_no_startup || f->has_block ||
            f->has_no_block || f->has_dump_at_max || f->has_disable_fork_teardown;
 }
 
-static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *args,
-                  struct flags *f, struct hs_record_options *o)
+/* As they were given. */
+static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
+                                        .duration_ms = HS_RECORD_NOT_GIVEN,
+                                        .continuous_ms = HS_RECORD_NOT_GIVEN,
+                                        .shmem_bytes = HS_RECORD_NOT_GIVEN,
+                                        .block_timeout_us = HS_RECORD_NOT_GIVEN };
+static const char *output;
+static bool is_annotated = true;
+
+/* Understood, and without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's --txt (which form a
+ * config has, its bytes tell). */
+static struct {
+    const char *preload, *tracebox, *traceconv;
+    bool is_given;
+} unused;
+
+/* heap_profile's -o names a folder that is there; that of Perfetto's own command line, beside a config, a trace. */
+static bool is_folder(const char *path)
 {
-    o->program = args->operand_count > 0 ? args->operands : NULL;
-    o->output_folder = f->output;
-    o->is_annotated = f->is_annotated;
-    const char *program = o->program ? o->program[0] : NULL;
-    if (f->config && has_other_than_config(f)) {
-        return hs_args_fail(spec, "a config says all that is to be recorded: leave the other flags "
-                                  "out, or --config");
-    }
-    f->interval_bytes = f->interval_bytes == NOT_GIVEN ? INTERVAL_DEFAULT : f->interval_bytes;
-    f->shmem_bytes = f->shmem_bytes == NOT_GIVEN ? SHMEM_DEFAULT : f->shmem_bytes;
-    int status = f->config ? HS_ARGS_GO_ON : check(f, program);
-    const char *const tools[] = { f->preload, f->tracebox, f->traceconv };
-    for (size_t i = 0; i < 3 && status == HS_ARGS_GO_ON; i++) {
-        if (tools[i] && access(tools[i], F_OK) != 0) {
-            hs_message("%s: %s", tools[i], strerror(errno));
-            status = HS_EXIT_STATUS_FAILED;
-        } else if (tools[i]) {
-            hs_message_info("%s is not used: heapscope has all it needs", tools[i]);
-        }
-    }
-    return status == HS_ARGS_GO_ON ? read_config(f, program, o) : status;
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* As they were given. */
-static struct flags given = { .interval_bytes = NOT_GIVEN,
-                              .duration_ms = NOT_GIVEN,
-                              .continuous_ms = NOT_GIVEN,
-                              .shmem_bytes = NOT_GIVEN,
-                              .block_timeout_us = NOT_GIVEN,
-                              .is_annotated = true };
+static int check_unused_tools(void)
+{
+    const char *const names[] = { unused.preload, unused.tracebox, unused.traceconv };
+    for (size_t i = 0; i < HS_COUNT_OF(names); i++) {
+        if (names[i] && access(names[i], F_OK) != 0) {
+            hs_message("%s: %s", names[i], strerror(errno));
+            return HS_EXIT_STATUS_FAILED;
+        }
+        if (names[i]) {
+            hs_message_info("%s is not used: heapscope has all it needs", names[i]);
+        }
+    }
+    return HS_ARGS_GO_ON;
+}
+
+static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *args,
+                  struct hs_record_flags *f, struct hs_record_options *o)
+{
+    o->program = args->operand_count > 0 ? args->operands : NULL;
+    const char *program = o->program ? o->program[0] : NULL;
+    if (f->config && has_other_than_config(f)) {
+        return hs_args_fail(spec, "a config says what is to be recorded: only --interval and "
+                                  "--duration may stand beside it");
+    }
+    o->is_annotated = is_annotated;
+    if (output && f->config && !is_folder(output)) {
+        o->trace_path = output;
+    } else {
+        o->folder_path = output;
+    }
+    if (!f->config) {
+        f->interval_bytes =
+            f->interval_bytes == HS_RECORD_NOT_GIVEN ? INTERVAL_DEFAULT : f->interval_bytes;
+        f->shmem_bytes = f->shmem_bytes == HS_RECORD_NOT_GIVEN ? SHMEM_DEFAULT : f->shmem_bytes;
+    }
+    int status = f->config ? HS_ARGS_GO_ON : check(f, program);
+    if (status == HS_ARGS_GO_ON) {
+        status = check_unused_tools();
+    }
+    return status == HS_ARGS_GO_ON ? hs_record_config_make(f, program, &o->config) : status;
+}
 
 static const struct hs_opt list[] = {
     HS_OPT_SIZE('i', "interval", "BYTES", &given.interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
@@ -291,9 +144,10 @@ static const struct hs_opt list[] = {
                 "no effect: the peak is always in the trace"),
     HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
                 "no effect: forked children are recorded as processes of their own"),
-    HS_OPT_STRING('o', "output", "DIR", &given.output,
-                  "an empty folder for the files (default: a new one in $TMPDIR or /tmp)"),
-    HS_OPT_FLAG_OFF(0, "no-annotations", &given.is_annotated,
+    HS_OPT_STRING('o', "output", "PATH", &output,
+                  "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a "
+                  "config, what is no folder is the file for the trace alone, - standard output"),
+    HS_OPT_FLAG_OFF(0, "no-annotations", &is_annotated,
                     "no [jit] and the like behind names of functions"),
     HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and do no more"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
@@ -304,15 +158,17 @@ static const struct hs_opt list[] = {
                   "no effect, for the same reason"),
     HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
                 "no effect: without a buffer none overflows, nor ends the profile"),
-    HS_OPT_STRING(0, "preload-library", "FILE", &given.preload, NULL),
-    HS_OPT_STRING(0, "tracebox-binary", "FILE", &given.tracebox, NULL),
-    HS_OPT_STRING(0, "traceconv-binary", "FILE", &given.traceconv, NULL),
-    HS_OPT_FLAG(0, "no-start", &given.is_ignored, NULL),
-    HS_OPT_FLAG(0, "no-android-tree-symbolization", &given.is_ignored, NULL),
-    HS_OPT_FLAG(0, "disable-selinux", &given.is_ignored, NULL),
-    HS_OPT_FLAG(0, "no-versions", &given.is_ignored, NULL),
-    HS_OPT_FLAG(0, "idle-allocations", &given.is_ignored, NULL),
-    HS_OPT_FLAG(0, "simpleperf", &given.is_ignored, NULL),
+    HS_OPT_STRING(0, "preload-library", "FILE", &unused.preload, NULL),
+    HS_OPT_STRING(0, "tracebox-binary", "FILE", &unused.tracebox, NULL),
+    HS_OPT_STRING(0, "traceconv-binary", "FILE", &unused.traceconv, NULL),
+    HS_OPT_STRING(0, "trace-processor-binary", "FILE", &unused.traceconv, NULL),
+    HS_OPT_FLAG(0, "txt", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "no-start", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "no-android-tree-symbolization", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "disable-selinux", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "no-versions", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "idle-allocations", &unused.is_given, NULL),
+    HS_OPT_FLAG(0, "simpleperf", &unused.is_given, NULL),
 };
 
 static const struct hs_opts_spec spec = {
@@ -329,6 +185,21 @@ static const struct hs_opts_spec spec = {
     .is_ended_by_operand = true,
     .is_abbreviated = true,
 };
+
+/* heap_profile's -c takes milliseconds: -c with anything but a whole number is Perfetto's, a config. What follows the
+ * program's name belongs to the program. */
+static void tell_configs_apart(int argc, char **argv)
+{
+    static char config[] = "--config";
+    uint64_t number;
+    int program_at = hs_opts_find_operand(&spec, argc, argv);
+    int end = program_at > 0 ? program_at : argc;
+    for (int i = 1; i + 1 < end && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "-c") == 0 && hs_parse_number(argv[i + 1], &number) < 0) {
+            argv[i] = config;
+        }
+    }
+}
 
 /* The word that heap_profile wants before its flags, or between them. */
 static int take_subcommand(int *argc, char **argv)

@@ -1,11 +1,10 @@
 /*
  * The command line of `record`: heap_profile's flags, as a TraceConfig.
  *
- * Flags become the text of a config, as heap_profile makes it, and that is read like any other: so what --print-config
- * shows is what is done.
+ * With a config, Perfetto's own command line is understood too: -c - --txt -o FILE writes one trace.
  *
  * Fails     the exit status, after saying why: 2 for what is no flag, 1 for what heap_profile refuses.
- * See       session/trace_config.h
+ * See       record_config.h
  */
 #pragma once
 
@@ -17,14 +16,12 @@
 
 struct hs_record_options {
     Hs__Pb__TraceConfig *config; /* owned */
-    const char *output_folder;   /* NULL: a new one */
+    const char *folder_path;     /* for the folder of files; NULL: a new one */
+    const char *trace_path; /* the trace alone, no folder; "-": standard output; NULL: a folder */
     bool is_annotated;
     char **program; /* NULL: none, running processes */
 };
 
-/* HS_ARGS_GO_ON, or the exit status. */
+/* HS_ARGS_GO_ON, or the exit status. To be deinitialised in any case. */
 int hs_record_options_parse(int argc, char **argv, struct hs_record_options *ret_options);
 void hs_record_options_deinit(struct hs_record_options *options);
-
-/* A note about the config, as hs_trace_config_take() wants it. */
-extern const struct hs_trace_config_notes hs_record_notes;

@@ -46,6 +46,16 @@ order by abs(cumulative_size) desc;"""
         ("main", 457), ("work", 400), ("helper", 400), ("malloc", 400), ("_ZN1a1bEv", 57)]
 
 
+def test_flags_of_trace_processor_shell(database, tmp_path):
+    (tmp_path / "q.sql").write_text("SELECT 'a' AS x, NULL AS y;")
+    for args in (["-q", tmp_path / "q.sql", database], [database, "-Q", "SELECT 'a' AS x, NULL AS y"]):
+        assert query(*args).stdout == '"x","y"\n"a","[NULL]"\n'
+    assert query("-Q", "SELECT 1 AS x", "--format", "json", database).stdout == query("--format", "json", database,
+                                                                                     "SELECT 1 AS x").stdout
+    done = query("-Q", "SELECT 1", database, "SELECT 1")
+    assert done.returncode == 2 and "SQL was given twice" in done.stderr
+
+
 def test_the_flamegraph_table_in_todays_order(database):
     sql = """SELECT name, depth, size, alloc_size, alloc_count, parent_id, source_file, line_number
              FROM experimental_flamegraph('native', 10, NULL, 1, NULL, 'HELP')"""

@@ -1,6 +1,7 @@
 """heapscope record: heap_profile's command line, and the folder of files it leaves."""
 
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -72,6 +73,40 @@ def test_flags_as_heap_profile_takes_them(dist, tmp_path):
     assert done.returncode == 1 and "no Android devices" in done.stderr
     done = record(dist, "--no", "--", "true")
     assert done.returncode == 2 and "unknown option '--no'" in done.stderr
+
+
+def test_command_line_of_perfetto(dist, report, tmp_path):
+    """A config from standard input, and one trace instead of a folder; -i and -d replace what the config says."""
+    config = record(dist, "-n", "python3", "--print-config").stdout
+    out = tmp_path / "trace"
+    done = record(dist, "-c", "-", "--txt", "-o", out, "-i", "1", "--", PYTHON, "-c", ALLOCATES % 7, input=config)
+    assert done.returncode == 7, done.stderr
+    assert report(out)["totals"]["alloc"]["bytes"] > 2_000_000
+    assert '"interval_bytes": 1,' in json.dumps(report(out))
+    text = record(dist, "-c", "-", "-d", "1234", "--interval", "77", "--print-config", input=config).stdout
+    assert "duration_ms: 1234\n" in text and "sampling_interval_bytes: 77\n" in text
+    (tmp_path / "config").write_text(config)
+    done = subprocess.run([dist / "bin/heapscope", "record", "-c", tmp_path / "config", "-o", "-", "--", PYTHON, "-c",
+                           "x = [bytes(9000)] * 9"], capture_output=True, timeout=60, env=clean_env())
+    assert done.returncode == 0 and done.stdout[:1] == b"\x0a", done.stderr
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = record(dist, "-c", tmp_path / "config", "-o", folder, "--", PYTHON, "-c", ALLOCATES % 0)
+    assert done.returncode == 0 and (folder / "raw-trace").exists(), done.stderr
+    done = record(dist, "-c", tmp_path / "config", "--heaps", "x", "--", "true")
+    assert done.returncode == 2 and "only --interval and --duration" in done.stderr
+    done = record(dist, "-c", tmp_path / "config", "-o", tmp_path / "none", "--", "/bin/cat", "/dev/null")
+    assert done.returncode == 1 and "No profiles generated" in done.stderr
+
+
+def test_flags_of_habit(dist, tmp_path):
+    done = record(dist, "-p", "1, 2 ", "-n", "a , b", "--print-config")
+    assert re.findall("pid: (.*)", done.stdout) == ["1", "2"]
+    assert re.findall("process_cmdline: (.*)", done.stdout) == ['"a"', '"b"']
+    done = record(dist, "--trace-processor-binary", "/bin/true", "-o", tmp_path, "--", PYTHON, "-c", ALLOCATES % 0)
+    assert done.returncode == 0 and "/bin/true is not used" in done.stderr
+    done = record(dist, "-i", "1", PYTHON, "-c", ALLOCATES % 3)  # -c of the program, not ours
+    assert done.returncode == 3, done.stderr
 
 
 def is_pending(pid, number):

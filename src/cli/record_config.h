@@ -1,0 +1,38 @@
+/*
+ * The TraceConfig that `record` carries out, made from heap_profile's flags or read from a file.
+ *
+ * Flags become the text of a config, as heap_profile writes it, and that text is read like any other config: so what
+ * --print-config prints is what `record` does. With a config from a file, --duration and --interval replace what the
+ * config says; all other flags about what is recorded are refused beside it.
+ *
+ * Threads   main thread only.
+ * Fails     an exit status, after a message that says why.
+ * See       session/trace_config.h, docs/adr/0020-two-meanings-of-c.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/trace_config.h"
+
+#define HS_RECORD_NOT_GIVEN UINT64_MAX
+
+/* Flags of the command line. A number that was not given is HS_RECORD_NOT_GIVEN, a text NULL. */
+struct hs_record_flags {
+    uint64_t interval_bytes, duration_ms, continuous_ms, shmem_bytes, block_timeout_us;
+    const char *pids, *names,
+        *heaps;         /* words with commas between; blanks around a word are dropped */
+    const char *config; /* a file, "-": standard input; NULL: the other flags say it */
+    bool has_all_heaps, has_no_running, has_no_startup, has_block, has_no_block, has_dump_at_max;
+    bool has_disable_fork_teardown;
+    bool is_printing; /* the config is to be printed, and nothing recorded */
+};
+
+/* The config, which the caller frees with hs__pb__trace_config__free_unpacked() whatever is returned, NULL: there is none.
+ * `program` is what will be started, NULL: nothing. HS_ARGS_GO_ON, or the exit status; also after printing. */
+int hs_record_config_make(const struct hs_record_flags *flags, const char *program,
+                          Hs__Pb__TraceConfig **ret_config);
+
+/* A note about the config, as hs_trace_config_take() wants it. */
+extern const struct hs_trace_config_notes hs_record_notes;
