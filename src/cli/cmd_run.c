@@ -376,6 +376,12 @@ static int record(struct run *run)
         signal(SIGPIPE, SIG_IGN); /* who reads our messages may have gone; freeing gave it back */
         if (r == 0) {
             hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
+            if (run->settings.sources.with_smaps_at_dumps &&
+                hs_sources_smaps_count(run->sources) == 0) {
+                hs_message("--smaps: there are no mappings in the file: %s ended before they "
+                           "could be read",
+                           run->program[0]);
+            }
             if (run->result.image_count > 0) {
                 finish_file(run);
             }

@@ -4,6 +4,9 @@
  * That takes 50 ms for each GiB in small pages, in one call that cannot be taken in steps, so a thread does it, one at
  * a time for a process, while dumps go on. It reads files and nothing else, with all signals blocked.
  *
+ * A process that has ended has no mappings any more, and the only dump of many comes then. So mappings that were asked for
+ * are read between dumps, too, and the last ones kept (`spare`) until a dump or the end of the process.
+ *
  * Holds     the walk's fields are the thread's from its start until it is joined.
  * See       sources_state.h
  */
@@ -21,6 +24,10 @@
 /* Parts of the time, however often dumps come. */
 #define ROLLUP_SHARE 100U
 #define SMAPS_SHARE  10U
+/* Mappings between dumps are read after each eighth of a process's age, but at least each 10 s and at most each 50 ms. */
+#define SPARE_PER_AGE 8U
+#define SPARE_MIN_NS  UINT64_C(50000000)
+#define SPARE_MAX_NS  UINT64_C(10000000000)
 
 static uint64_t clock_ns(void)
 {
@@ -73,29 +80,58 @@ static int start_thread(struct hs_source_walk *walk)
     return r;
 }
 
-void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *state,
-                          uint64_t now_ns, bool with_rollup, bool with_smaps)
+static void begin(struct hs_sources *sources, struct hs_source_process *state,
+                  const struct hs_source_walk *wanted)
 {
-    with_rollup &= now_ns >= state->rollup_next_ns;
-    with_smaps &= now_ns >= state->smaps_next_ns;
-    if (state->walk || (!with_rollup && !with_smaps)) {
-        return; /* of the dump before, still; or it would take too much */
-    }
     struct hs_source_walk *walk = calloc(1, sizeof(*walk));
     if (!walk) {
         return;
     }
-    *walk = (struct hs_source_walk){ .folder = sources->folder,
-                                     .pid = state->pid,
-                                     .time_ns = now_ns,
-                                     .with_rollup = with_rollup,
-                                     .with_smaps = with_smaps,
-                                     .smaps.fd = -1 };
+    *walk = *wanted;
+    walk->folder = sources->folder;
+    walk->pid = state->pid;
+    walk->smaps.fd = -1;
     if (start_thread(walk) < 0) {
         free(walk);
         return;
     }
     state->walk = walk;
+}
+
+void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *state,
+                          uint64_t now_ns, bool with_rollup, bool with_smaps)
+{
+    with_rollup &= now_ns >= state->rollup_next_ns;
+    with_smaps &= now_ns >= state->smaps_next_ns;
+    if (!with_rollup && !with_smaps) {
+        return; /* it would take too much */
+    }
+    const struct hs_source_walk walk = { .time_ns = now_ns,
+                                         .with_rollup = with_rollup,
+                                         .with_smaps = with_smaps };
+    if (!state->walk) {
+        begin(sources, state, &walk);
+    } else if (state->walk->is_spare) {
+        state->after_spare = walk;
+    } /* else: that of the dump before is under way */
+}
+
+uint64_t hs_source_spare_look(struct hs_sources *sources, struct hs_source_process *state,
+                              uint64_t now_ns)
+{
+    if (!sources->settings.with_smaps_at_dumps) {
+        return UINT64_MAX;
+    }
+    if (now_ns >= state->spare_next_ns && !state->walk) {
+        uint64_t period_ns = (now_ns - state->begin_ns) / SPARE_PER_AGE;
+        period_ns = period_ns < SPARE_MIN_NS   ? SPARE_MIN_NS
+                    : period_ns > SPARE_MAX_NS ? SPARE_MAX_NS
+                                               : period_ns;
+        state->spare_next_ns = now_ns + period_ns;
+        begin(sources, state,
+              &(struct hs_source_walk){ .time_ns = now_ns, .with_smaps = true, .is_spare = true });
+    }
+    return state->spare_next_ns;
 }
 
 static void write_shares(struct hs_sources *sources, struct hs_source_process *state,
@@ -133,37 +169,86 @@ static void take_rollup(struct hs_sources *sources, struct hs_source_process *st
     }
 }
 
+static void write_smaps(struct hs_sources *sources, struct hs_source_process *state,
+                        const struct hs_source_walk *walk)
+{
+    hs_trace_writer_smaps(sources->writer, (uint32_t)walk->pid, walk->time_ns, &walk->smaps.sums);
+    sources->packet_count++;
+    sources->smaps_count++;
+    state->smaps_written_ns = walk->time_ns;
+}
+
 static void take_smaps(struct hs_sources *sources, struct hs_source_process *state,
                        const struct hs_source_walk *walk)
 {
-    state->smaps_next_ns = walk->time_ns + walk->smaps_ns * SMAPS_SHARE;
-    if (walk->smaps_result == 0) {
-        hs_trace_writer_smaps(sources->writer, (uint32_t)walk->pid, walk->time_ns,
-                              &walk->smaps.sums);
-        sources->packet_count++;
-    } else {
+    /* Those between dumps must not take the place of a dump's. */
+    uint64_t *next_ns = walk->is_spare ? &state->spare_next_ns : &state->smaps_next_ns;
+    uint64_t calm_ns = walk->time_ns + walk->smaps_ns * SMAPS_SHARE;
+    *next_ns = calm_ns > *next_ns ? calm_ns : *next_ns;
+    if (walk->smaps_result != 0) {
         hs_source_tell_unread(sources, walk->pid, walk->time_ns, "smaps", walk->smaps_result,
                               &state->is_smaps_told);
+    } else if (!walk->is_spare) {
+        write_smaps(sources, state, walk);
     }
 }
 
-void hs_source_walk_take(struct hs_sources *sources, struct hs_source_process *state,
-                         bool is_waiting)
+void hs_source_spare_write(struct hs_sources *sources, struct hs_source_process *state)
 {
-    struct hs_source_walk *walk = state->walk;
-    if (!walk || (!is_waiting && pthread_tryjoin_np(walk->thread, NULL) != 0)) {
-        return;
+    if (state->spare && state->spare->time_ns > state->smaps_written_ns) {
+        write_smaps(sources, state, state->spare);
     }
-    if (is_waiting) {
-        pthread_join(walk->thread, NULL);
+    if (state->smaps_written_ns == 0 && sources->settings.with_smaps_at_dumps &&
+        !state->is_smaps_told) {
+        state->is_smaps_told = true;
+        hs_trace_writer_unread(sources->writer, (uint32_t)state->pid, clock_ns(), "smaps",
+                               "the process ended before its mappings could be read");
+        sources->packet_count++;
     }
-    state->walk = NULL;
+}
+
+void hs_source_walk_free(struct hs_source_walk *walk)
+{
+    if (walk) {
+        hs_proc_smaps_close(&walk->smaps);
+        free(walk);
+    }
+}
+
+/* What a walk has read goes into the trace, or is kept. */
+static void use(struct hs_sources *sources, struct hs_source_process *state,
+                struct hs_source_walk *walk)
+{
     if (sources && walk->with_rollup) {
         take_rollup(sources, state, walk);
     }
     if (sources && walk->with_smaps) {
         take_smaps(sources, state, walk);
     }
-    hs_proc_smaps_close(&walk->smaps);
-    free(walk);
+    if (walk->is_spare && walk->smaps_result == 0) {
+        hs_source_walk_free(state->spare);
+        state->spare = walk;
+    } else {
+        hs_source_walk_free(walk);
+    }
+    const struct hs_source_walk next = state->after_spare;
+    state->after_spare = (struct hs_source_walk){ 0 };
+    if (sources && (next.with_rollup || next.with_smaps)) {
+        begin(sources, state, &next);
+    }
+}
+
+void hs_source_walk_take(struct hs_sources *sources, struct hs_source_process *state,
+                         bool is_waiting)
+{
+    while (state->walk) {
+        struct hs_source_walk *walk = state->walk;
+        int r =
+            is_waiting ? pthread_join(walk->thread, NULL) : pthread_tryjoin_np(walk->thread, NULL);
+        if (r != 0) {
+            return;
+        }
+        state->walk = NULL;
+        use(sources, state, walk);
+    }
 }

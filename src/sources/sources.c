@@ -53,12 +53,18 @@ uint64_t hs_sources_packet_count(const struct hs_sources *sources)
     return sources ? sources->packet_count : 0;
 }
 
+uint64_t hs_sources_smaps_count(const struct hs_sources *sources)
+{
+    return sources ? sources->smaps_count : 0;
+}
+
 /* --- a process --------------------------------------------------------------------------------- */
 
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state)
 {
     if (state) {
         hs_source_walk_take(NULL, state, true);
+        hs_source_walk_free(state->spare);
         free(state->threads);
         free(state);
     }
@@ -115,6 +121,8 @@ uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **
         }
     }
     uint64_t next_ns = sources->settings.poll_ms > 0 ? state->read_next_ns : UINT64_MAX;
+    uint64_t spare_ns = state->is_gone ? UINT64_MAX : hs_source_spare_look(sources, state, now_ns);
+    next_ns = spare_ns < next_ns ? spare_ns : next_ns;
     uint64_t soon_ns = now_ns + WALK_LOOK_NS;
     return state->walk && soon_ns < next_ns ? soon_ns : next_ns;
 }
@@ -165,6 +173,7 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
 {
     if (state && sources) {
         hs_source_walk_take(sources, state, true);
+        hs_source_spare_write(sources, state);
     }
     if (!state || !sources || sources->settings.poll_ms == 0) {
         return hs_source_process_free(state);

@@ -15,6 +15,9 @@
  * that for jumps of its size between; what was read last is written when it ends. So its file grows with the logarithm
  * of time.
  *
+ * Mappings are read at dumps; and between them, kept in memory, as a process that ended has none any more: what was kept is
+ * written when it ends.
+ *
  * Reading must not delay dumps. What makes the kernel walk all pages (PSS, mappings) is read by a thread meanwhile, and
  * takes at most a hundredth of the time (mappings, which somebody asked for, a tenth).
  *
@@ -62,5 +65,6 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
 /* Without a word. */
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state);
 
-/* Packets written so far. */
+/* Packets written so far, and those of them that hold mappings. */
 uint64_t hs_sources_packet_count(const struct hs_sources *sources);
+uint64_t hs_sources_smaps_count(const struct hs_sources *sources);

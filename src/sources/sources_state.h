@@ -17,12 +17,27 @@ struct hs_sources {
     struct hs_sources_settings settings;
     struct hs_trace_writer *writer;
     const char *folder; /* /proc */
-    uint64_t packet_count;
+    uint64_t packet_count, smaps_count;
     uint64_t boot_minus_mono_ns;
     uint64_t meminfo_next_ns, psi_next_ns; /* UINT64_MAX: not asked for, or not to be had */
     struct hs_meminfo meminfo;             /* as written */
     struct hs_pressures pressures;
     bool is_meminfo_told, is_psi_told; /* that they cannot be read */
+};
+
+/* A thread at work for a process. */
+struct hs_source_walk {
+    pthread_t thread;
+    const char *folder;
+    pid_t pid;
+    uint64_t time_ns; /* of the dump it belongs to */
+    bool with_rollup, with_smaps;
+    bool
+        is_spare; /* belongs to no dump: kept, and written if the process ends before its next dump */
+    struct hs_counters shares;
+    struct hs_proc_smaps_reader smaps;
+    int rollup_result, smaps_result;
+    uint64_t rollup_ns, smaps_ns; /* what it took */
 };
 
 struct hs_source_process {
@@ -40,24 +55,22 @@ struct hs_source_process {
     size_t thread_count, thread_capacity;
     uint64_t thread_total;       /* written, ever */
     struct hs_source_walk *walk; /* NULL: none is under way */
-};
-
-/* A thread at work for a process. */
-struct hs_source_walk {
-    pthread_t thread;
-    const char *folder;
-    pid_t pid;
-    uint64_t time_ns; /* of the dump it belongs to */
-    bool with_rollup, with_smaps;
-    struct hs_counters shares;
-    struct hs_proc_smaps_reader smaps;
-    int rollup_result, smaps_result;
-    uint64_t rollup_ns, smaps_ns; /* what it took */
+    /* Mappings as they were read last between dumps, in case that none is read later. NULL: not yet. */
+    struct hs_source_walk *spare;
+    struct hs_source_walk after_spare; /* what a dump wants read that came during such a walk */
+    uint64_t spare_next_ns;
+    uint64_t smaps_written_ns; /* of which moment mappings were written last; 0: none were */
 };
 
 /* Reads them, if they are not being read and do not take too much of the time. */
 void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *state,
                           uint64_t now_ns, bool with_rollup, bool with_smaps);
+/* Mappings between dumps: a process that has ended has none any more. Returns when to come back (UINT64_MAX: never). */
+uint64_t hs_source_spare_look(struct hs_sources *sources, struct hs_source_process *state,
+                              uint64_t now_ns);
+/* The process has ended: writes the mappings that were read last, unless a later dump has them, or that there are none. */
+void hs_source_spare_write(struct hs_sources *sources, struct hs_source_process *state);
+void hs_source_walk_free(struct hs_source_walk *walk);
 /* Writes what was read, if it was; nothing when `sources` is NULL. */
 void hs_source_walk_take(struct hs_sources *sources, struct hs_source_process *state,
                          bool is_waiting);

@@ -333,6 +333,27 @@ def test_many_mappings_do_not_hold_up_dumps(dist, steps, tmp_path):
     assert len(beside.dumps) >= 10
 
 
+def test_smaps_without_dumps(dist, steps, tmp_path):
+    """The only dump comes after the end; the mappings in the file are of shortly before."""
+    for counters in ([], ["--counters", "off"]):
+        file = tmp_path / f"a{len(counters)}.pftrace"
+        program = record(dist, file, steps, "--smaps", *counters)
+        program.do("g")
+        time.sleep(0.6)
+        program.end()
+        beside = Beside(file)
+        assert len(beside.smaps) == 1
+        rows = smaps_of(beside.smaps[0][1])
+        assert max(row["rss"] for row in rows.values()) * 1024 >= STEP_BYTES
+
+
+def test_smaps_of_one_that_is_gone_too_soon(dist, tmp_path):
+    for _ in range(20):
+        done = subprocess.run([dist / "bin/heapscope", "run", "--smaps", "-o", tmp_path / "a.pftrace", "--", "true"],
+                              capture_output=True, text=True, timeout=60, env=clean_env())
+        assert bool(Beside(tmp_path / "a.pftrace").smaps) != ("there are no mappings in the file" in done.stderr)
+
+
 # --- the machine --------------------------------------------------------------------------------
 
 

@@ -304,6 +304,33 @@ static void test_mappings_of_one_that_ends(void **state)
     end(w);
 }
 
+/* The only dump comes after the end: what was read before is written then, once, and not beside a dump that has it. */
+static void test_mappings_between_dumps(void **state)
+{
+    (void)state;
+    for (unsigned is_dumped = 0; is_dumped < 2; is_dumped++) {
+        struct hs_sources_settings settings = each_second();
+        settings.with_smaps_at_dumps = true;
+        struct world *w = begin(&settings);
+        uint64_t peak_bytes = 0;
+        put(w, "77/smaps", "1000-2000 r-xp 0 fe:00 1 /lib/x\nSize: 4 kB\nRss: 4 kB\n");
+        look(w, 0);
+        hs_source_walk_take(w->sources, w->process, true);
+        assert_int_equal(read_all(w).smaps_count, 0);
+        if (is_dumped) {
+            hs_sources_dump(w->sources, &w->process, PID, START_NS + SECOND_NS, true);
+            assert_int_equal(read_all(w).smaps_count, 1);
+        }
+        drop(w, "77");
+        w->process = hs_sources_end(w->sources, w->process, START_NS + 2 * SECOND_NS, &peak_bytes);
+        struct seen seen = read_all(w);
+        assert_int_equal(seen.smaps_count, 1);
+        assert_int_equal(seen.unread_count, 0);
+        assert_int_equal(hs_sources_smaps_count(w->sources), 1);
+        end(w);
+    }
+}
+
 /* However often dumps come, counters do so ten times a second, and other names are looked for once. */
 static void test_dumps_that_come_often(void **state)
 {
@@ -553,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_dumps_have_shares_of_pages),
         cmocka_unit_test(test_shares_of_pages_each_time),
         cmocka_unit_test(test_mappings_of_one_that_ends),
+        cmocka_unit_test(test_mappings_between_dumps),
         cmocka_unit_test(test_dumps_that_come_often),
         cmocka_unit_test(test_the_end),
         cmocka_unit_test(test_gone_and_another),
