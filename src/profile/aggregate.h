@@ -73,6 +73,7 @@ struct hs_agg_function {
     uint64_t rel_pc; /* of a function without a name */
     uint8_t kind;    /* enum hs_frame_kind */
     uint8_t class_;  /* enum hs_frame_class */
+    bool is_wrapper; /* found by wrappers.h: it allocates what its callers ask for */
 };
 
 struct hs_agg_node {

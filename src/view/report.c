@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/describe.h"
+#include "profile/wrappers.h"
 #include "rt/text.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"
@@ -121,6 +122,9 @@ static int prepare(struct hs_report *report)
                          &report->view_reason);
     if (err == 0) {
         err = hs_agg_build(&report->selection, true, &report->agg);
+    }
+    if (err == 0) {
+        err = hs_wrappers_find(&report->agg);
     }
     if (err == 0) {
         err = hs_agg_functions(&report->agg, hs_views[report->view].quantity, &report->rows,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "profile/frame_class.h"
+#include "profile/wrappers.h"
 #include "util/cxx_name.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"
@@ -21,6 +22,11 @@
 #define NAMED_SHARE_MIN 0.04
 #define UNDER_SHARE_MIN 0.75
 #define NAME_COLUMNS    60
+
+/* The share of the resident memory below which the reader wants to know what the rest is. */
+#define EXPLAINED_SHARE_MIN 0.5
+/* A process this small is mostly code and libraries. */
+#define RESIDENT_BYTES_MIN (16.0 * 1024 * 1024)
 
 static void add_name(const struct hs_report *report, uint32_t function, struct hs_buf *text)
 {
@@ -32,6 +38,17 @@ static void add_name(const struct hs_report *report, uint32_t function, struct h
     hs_cxx_write_fit(text, is_jit ? hs_buf_text(&name) : hs_buf_text(&bare), NAME_COLUMNS);
     hs_buf_deinit(&name);
     hs_buf_deinit(&bare);
+}
+
+/* " (through x264_malloc)": what it called to get the memory, when that is a wrapper of the program's own. */
+static void add_through(const struct hs_report *report, uint32_t function, struct hs_buf *text)
+{
+    uint32_t wrapper = hs_wrappers_through(&report->agg, function, report->view);
+    if (wrapper != UINT32_MAX) {
+        hs_buf_str(text, " (through ");
+        add_name(report, wrapper, text);
+        hs_buf_char(text, ')');
+    }
 }
 
 /* "61.2 % of it was allocated by a, 12.1 % by b and 5.3 % by c." Returns the first one named. */
@@ -54,6 +71,7 @@ static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
         const char *before = i == 0 ? " " : i + 1 == named ? " and " : ", ";
         hs_buf_printf(text, "%s%s %s", before, share, i == 0 ? "of it was allocated by " : "by ");
         add_name(report, report->rows[i].function, text);
+        add_through(report, report->rows[i].function, text);
     }
     hs_buf_char(text, '.');
     return report->rows[0].function;
@@ -120,6 +138,44 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     hs_buf_printf(text, "%s %s.", value, what);
 }
 
+/* The share of the resident memory that the figures explain; 1 where most of it, or where nothing is known. */
+static double explained_share(const struct hs_report *report, double *ret_resident_bytes)
+{
+    const struct hs_selection *s = &report->selection;
+    const struct hs_profile_dump *dump = &report->profile->dumps[s->dumps[0]];
+    bool is_now = dump->rss_bytes != 0;
+    double resident = (double)(is_now ? dump->rss_bytes : dump->rss_peak_bytes);
+    double explained = is_now ? s->live.bytes : s->peak.bytes;
+    *ret_resident_bytes = resident;
+    if (s->dump_count > 1 || resident < RESIDENT_BYTES_MIN || (!is_now && !s->has_peak) ||
+        explained > resident * EXPLAINED_SHARE_MIN) {
+        return 1;
+    }
+    return explained / resident;
+}
+
+/* The answer, in sentences. */
+static void add_answer(struct hs_report *report, struct hs_buf *text)
+{
+    double resident;
+    double share = explained_share(report, &resident);
+    if (share < 1) {
+        char size[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
+        hs_buf_printf(text,
+                      "Only %s of it to allocated blocks: %s were resident, and most of that is "
+                      "not in this profile. ",
+                      hs_human_share(part, share, 1), hs_human_bytes(size, resident));
+    }
+    add_what(report, text);
+    uint32_t named = add_allocators(report, text);
+    add_under(report, named, text);
+    if (share < 1) {
+        hs_buf_str(text, " The rest of the resident memory is code, stacks, what the allocator "
+                         "keeps, and memory that the program maps by itself, as the runtimes of "
+                         "Python, Java and JavaScript do for their objects.");
+    }
+}
+
 void hs_report_write_answer(struct hs_report *report)
 {
     char remark[128] = "";
@@ -143,9 +199,7 @@ void hs_report_write_answer(struct hs_report *report)
         return;
     }
     struct hs_buf text = HS_BUF_INIT;
-    add_what(report, &text);
-    uint32_t named = add_allocators(report, &text);
-    add_under(report, named, &text);
+    add_answer(report, &text);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     if (text.err) {
         report->buf->err = report->buf->err ? report->buf->err : text.err;

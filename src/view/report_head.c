@@ -212,11 +212,6 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
     }
 }
 
-/* Malloc's share below which the reader wants to know what the rest is. */
-#define EXPLAINED_SHARE_MIN 0.5
-/* A process this small is mostly code and libraries. */
-#define RESIDENT_BYTES_MIN (16.0 * 1024 * 1024)
-
 /* What was there before we came is not zero, though nothing is known of it. */
 static void write_before(struct hs_report *report)
 {
@@ -231,28 +226,6 @@ static void write_before(struct hs_report *report)
                   "%s were resident before the session began: blocks from then are not in here, "
                   "and their frees are ignored",
                   before);
-    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
-    hs_buf_deinit(&text);
-}
-
-/* How much of the resident memory these figures explain, and what else there is. */
-static void write_share(struct hs_report *report)
-{
-    const struct hs_selection *s = &report->selection;
-    const struct hs_profile_dump *dump = first_dump(report);
-    bool is_now = dump->rss_bytes != 0;
-    double resident = (double)(is_now ? dump->rss_bytes : dump->rss_peak_bytes);
-    double explained = is_now ? s->live.bytes : s->peak.bytes;
-    if (s->dump_count > 1 || resident < RESIDENT_BYTES_MIN || (!is_now && !s->has_peak) ||
-        explained > resident * EXPLAINED_SHARE_MIN) {
-        return;
-    }
-    struct hs_buf text = HS_BUF_INIT;
-    hs_buf_printf(&text,
-                  "allocated blocks explain %.0f %% of what is resident; the rest is code, stacks, "
-                  "what the allocator keeps, and memory that the program maps by itself, as the "
-                  "runtimes of Python, Java and JavaScript do for their objects",
-                  explained / resident * 100);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);
 }
@@ -348,7 +321,6 @@ void hs_report_write_head(struct hs_report *report)
                                              .give_way = "5 43 2" });
     hs_table_deinit(&table);
     write_before(report);
-    write_share(report);
     hs_report_write_counters(report);
     write_sampling(report);
     hs_report_write_changes(report);

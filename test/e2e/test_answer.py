@@ -1,0 +1,70 @@
+"""The paragraph "Where did the memory go?": who is named in it, and what it says first."""
+
+import re
+import subprocess
+
+from conftest import clean_env
+
+PROGRAM = r"""
+#include <stdlib.h>
+#include <string.h>
+void *volatile kept;
+__attribute__((noinline)) void *game_malloc(size_t size) { void *p = malloc(size); kept = p; return p; }
+__attribute__((noinline)) void *grant(size_t size) { void *p = malloc(size); kept = p; return p; }
+#define CALLER(name, size, times) \
+    __attribute__((noinline)) void name(void) { for (int i = 0; i < times; i++) kept = grant(size); kept = NULL; }
+CALLER(textures, 65536, 10)
+CALLER(sounds, 16384, 40)
+CALLER(maps, 4096, 160)
+CALLER(names, 512, 1280)
+CALLER(points, 64, 10240)
+CALLER(letters, 16, 40960)
+__attribute__((noinline)) void level(void) { kept = game_malloc(60 << 20); kept = NULL; }
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1) {
+        level();
+    }
+    textures(); sounds(); maps(); names(); points(); letters();
+    return 0;
+}
+"""
+
+
+def answer(dist, tmp_path, *command):
+    file = tmp_path / "a.pftrace"
+    subprocess.run([dist / "bin/heapscope", "run", "-q", "-i", "1", "-o", file, "--", *command], check=True,
+                   stdout=subprocess.DEVNULL, env=clean_env())
+    text = subprocess.run([dist / "bin/heapscope", "report", file], check=True, capture_output=True, text=True,
+                          env=clean_env()).stdout
+    said = re.search(r"Where did the memory go\?.*?\n(.*?)\n\n", text, re.S).group(1)
+    return " ".join(said.split()), text
+
+
+def compiled(tmp_path):
+    source = tmp_path / "p.c"
+    source.write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-ipa-icf", "-o", tmp_path / "p", source], check=True)
+    return tmp_path / "p"
+
+
+def test_a_wrapper_by_name(dist, tmp_path):
+    said, text = answer(dist, tmp_path, compiled(tmp_path), "level")
+    assert re.search(r"9\d\.\d % of it was allocated by level \(through game_malloc\)", said), said
+    assert re.search(r"^ +game_malloc.*\n +> level", text, re.M), text  # it is still shown
+
+
+def test_a_wrapper_by_its_shape(dist, tmp_path):
+    said, _ = answer(dist, tmp_path, compiled(tmp_path))
+    assert "16.7 % of it was allocated by" in said and "(through grant)" in said, said
+    assert not re.search(r"by grant\b", said), said
+
+
+def test_little_of_it_is_in_blocks(dist, tmp_path):
+    """The first sentence says that the question is not answered by blocks."""
+    said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",
+                     "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]")
+    assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident", said), said
+    said, _ = answer(dist, tmp_path, compiled(tmp_path), "level")
+    assert not said.startswith("Only"), said
