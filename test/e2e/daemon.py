@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from conftest import clean_env
+from preload import preloadable
 from truth import Measured, read_truth, truths_of_children
 
 PATIENCE_S = 30
@@ -122,7 +123,7 @@ class Daemon:
         return next((c for c in self.list()["clients"] if c["pid"] == pid), None)
 
     def preloaded(self, **env):
-        return clean_env(LD_PRELOAD=self.dist / "lib" / "libheapscope_preload.so", **self.env, **env)
+        return clean_env(LD_PRELOAD=preloadable(self.dist / "lib" / "libheapscope_preload.so"), **self.env, **env)
 
     def launch(self, command, env=None, **more):
         """A program with the recorder preloaded, which has announced itself."""

@@ -18,6 +18,7 @@ import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
 from daemon import wait_until
+from preload import preloadable
 
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
@@ -33,7 +34,7 @@ class Witness:
     """test/target/heap_witness.c, preloaded: its files."""
 
     def __init__(self, library, place):
-        self.library, self.place = library, place
+        self.library, self.place = str(preloadable(library)), place
         self.since = 0
 
     def path(self, pid):

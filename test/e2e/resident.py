@@ -61,6 +61,11 @@ class Resident:
     def mappings(self):
         return pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines()
 
+    def our_mappings(self):
+        """Names of those that heapscope made: the file's or the mapping's own, whatever its folders are called."""
+        names = [line.split(maxsplit=5)[5:] for line in self.mappings()]
+        return [name[0] for name in names if name and "heapscope" in name[0].rpartition("/")[2]]
+
     def stop(self):
         self.process.kill()
         self.process.wait()

@@ -299,7 +299,7 @@ def test_nothing_is_left(resident, heapscope, tmp_path):
         status = pathlib.Path(f"/proc/{program.pid}/status").read_text()
         signals = re.findall(r"^(?:Sig|Shd)\w+:\s.*", status, re.M)[1:]
         fds = sorted(os.listdir(f"/proc/{program.pid}/fd"))
-        kept = [line.split()[-1] for line in program.mappings() if "heapscope" in line]
+        kept = program.our_mappings()
         now = (signals, fds, kept)
         assert state in (None, now)
         state = now

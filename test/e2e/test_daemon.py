@@ -11,6 +11,7 @@ import pytest
 from daemon import Daemon, stop_process, wait_until
 
 from conftest import clean_env
+from preload import preloadable
 from resident import Resident, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
 
@@ -406,7 +407,7 @@ def test_without_a_daemon(heapscope, dist, tmp_path):
         assert "no daemon is running" in done.stderr and "heapscoped &" in done.stderr
     assert os.listdir(tmp_path) == []
     trace = tmp_path / "strace"
-    preloaded = clean_env(LD_PRELOAD=dist / "lib" / "libheapscope_preload.so", XDG_RUNTIME_DIR=tmp_path)
+    preloaded = clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), XDG_RUNTIME_DIR=tmp_path)
     subprocess.run(["strace", "-o", trace, "-e", "trace=socket,connect,memfd_create", "/bin/true"], env=preloaded, check=True)
     calls = [line for line in trace.read_text().splitlines() if "(" in line]
     assert len(calls) <= 4, calls
@@ -418,7 +419,7 @@ def test_the_users_place(dist, heapscope, tmp_path):
     with subprocess.Popen([dist / "bin/heapscoped"], env=clean_env(**env), stderr=subprocess.DEVNULL) as process:
         wait_until(lambda: heapscope("list", env=env).returncode == 0)
         assert heapscope("start", "-q", "-n", "true", "-i", 1, "-o", tmp_path / "x.pftrace", env=env).returncode == 0
-        subprocess.run(["/bin/true"], env=clean_env(LD_PRELOAD=dist / "lib/libheapscope_preload.so", **env), check=True)
+        subprocess.run(["/bin/true"], env=clean_env(LD_PRELOAD=preloadable(dist / "lib/libheapscope_preload.so"), **env), check=True)
         done = heapscope("stop", env=env)
         assert done.returncode == 0 and "1 process," in done.stderr
         process.terminate()

@@ -15,6 +15,7 @@ import time
 import pytest
 from conftest import clean_env
 from daemon import Daemon, wait_until
+from preload import preloadable
 from truth import read_sites
 
 AS_NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
@@ -26,7 +27,7 @@ class Crowd:
     """test/target/crowd.c: processes that wait to start together."""
 
     def __init__(self, daemon, program, count, **who):
-        env = clean_env(CROWD_PRELOAD=daemon.dist / "lib" / "libheapscope_preload.so", **daemon.env)
+        env = clean_env(CROWD_PRELOAD=preloadable(daemon.dist / "lib" / "libheapscope_preload.so"), **daemon.env)
         self.process = subprocess.Popen([program, str(count)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, **who)
         self.pids = [int(self.process.stdout.readline()) for _ in range(count)]

@@ -13,6 +13,7 @@ from daemon import Daemon, wait_until
 from daemon_peer import ERROR, LIST, SNAPSHOT, START, STOP, answer, connect, field, head, send
 
 from conftest import clean_env
+from preload import preloadable
 
 NOBODY = 65534
 OTHER = 1
@@ -295,7 +296,7 @@ print(len(talk.recv(999)), flush=True)
 """
     with subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
-        env = clean_env(HEAPSCOPE_SOCKET=fake, LD_PRELOAD=make().dist / "lib" / "libheapscope_preload.so")
+        env = clean_env(HEAPSCOPE_SOCKET=fake, LD_PRELOAD=preloadable(make().dist / "lib" / "libheapscope_preload.so"))
         subprocess.run(["/bin/true"], env=env, check=True, user=OTHER, group=OTHER, extra_groups=[])
         assert process.stdout.readline() == "0\n"  # it hung up without a word
 

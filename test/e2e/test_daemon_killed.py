@@ -13,6 +13,7 @@ import pytest
 from daemon import Daemon, wait_until
 
 from conftest import clean_env
+from preload import preloadable
 from resident import Resident, need_ptrace
 from truth import Amounts, Measured, new_truth, read_sites, read_truth, truths_of_children
 
@@ -337,7 +338,7 @@ def test_with_systemd(dist, heapscope, report, target, tmp_path):
     try:
         assert heapscope("start", "-n", "phases-*", "-i", 1, "-o", file, env=env).returncode == 0
         program = subprocess.Popen([target("phases")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                   env=clean_env(LD_PRELOAD=dist / "lib" / "libheapscope_preload.so", TRUTH_FILE=truth, **env))
+                                   env=clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), TRUTH_FILE=truth, **env))
         program.stdout.readline()
 
         def step():

@@ -9,6 +9,7 @@ import time
 import pytest
 from conftest import clean_env
 from daemon import stop_process, wait_until
+from preload import preloadable
 from resident import Resident, differences, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
 
@@ -57,7 +58,7 @@ def test_in_a_state(daemon, target, tmp_path, how, state):
         need_ptrace()
         resident = Resident(program, tmp_path)
     else:
-        resident = Resident(program, tmp_path, LD_PRELOAD=daemon.dist / "lib" / "libheapscope_preload.so", **daemon.env)
+        resident = Resident(program, tmp_path, LD_PRELOAD=preloadable(daemon.dist / "lib" / "libheapscope_preload.so"), **daemon.env)
     try:
         resident.tell("before")
         name = daemon.begin("-p", resident.pid, "-i", 1)

@@ -13,6 +13,7 @@ import time
 import pytest
 from daemon import Daemon, wait_until
 from fork_servers import NOBODY, SERVERS, Nginx, Postgres, Prefork, Sums, Witness
+from preload import preloadable
 from resident import need_ptrace
 
 
@@ -116,7 +117,7 @@ WAYS = [pytest.param(kind, how, id=f"{kind.name}-{how}", marks=[] if (kind, how)
 @pytest.mark.parametrize("server, how", WAYS, indirect=["server"])
 def test_each_process_adds_up(daemon, server, how, target, report, folder):
     witness = Witness(target("heap_witness", "-shared", "-fPIC"), server.folder / "witness")
-    client = str(daemon.dist / "lib" / "libheapscope_preload.so")
+    client = str(preloadable(daemon.dist / "lib" / "libheapscope_preload.so"))
     if how == "attached":
         need_ptrace()
     if how == "startup":
@@ -157,7 +158,7 @@ def test_each_process_adds_up(daemon, server, how, target, report, folder):
 @pytest.mark.parametrize("server, times", few_or_many(6, 200), indirect=["server"])
 def test_sessions_come_and_go_under_load(daemon, server, how, times):
     """No request fails, no process dies, and the last session is as good as the first."""
-    client = str(daemon.dist / "lib" / "libheapscope_preload.so")
+    client = str(preloadable(daemon.dist / "lib" / "libheapscope_preload.so"))
     if how == "attached":
         need_ptrace()
     server.begin(**({"LD_PRELOAD": client, **daemon.env} if how == "preloaded" else {}))

@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import pytest
+from preload import preloadable
 
 TRUE = "/usr/bin/true"
 IS_ROOT = os.geteuid() == 0
@@ -516,7 +517,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
 
 
 def test_client_without_a_session(doctor, dist):
-    with python("", env={"LD_PRELOAD": str(dist / "lib/libheapscope_preload.so")}) as process:
+    with python("", env={"LD_PRELOAD": str(preloadable(dist / "lib/libheapscope_preload.so"))}) as process:
         status, findings = doctor(process.pid)
     assert status == 0
     assert of(findings, "recorder") == (["ok"], "is in there, and sleeps > None")

@@ -11,6 +11,7 @@ import sys
 import pytest
 from conftest import ROOT, clean_env
 from daemon import Daemon, wait_until
+from preload import preloadable
 from truth import new_truth
 
 GOLDEN = ROOT / "test" / "golden"
@@ -25,7 +26,7 @@ class OldClients(Daemon):
     library = None
 
     def preloaded(self, **env):
-        return clean_env(LD_PRELOAD=self.library, **self.env, **env)
+        return clean_env(LD_PRELOAD=preloadable(self.library), **self.env, **env)
 
 
 @pytest.fixture

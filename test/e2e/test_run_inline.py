@@ -16,6 +16,7 @@ import time
 import pytest
 from conftest import clean_env
 from own_allocators import ALL, POSITIONS, flags_of
+from preload import preloadable
 from resident import need_ptrace
 from truth import new_truth, read_sites, read_truth
 
@@ -138,7 +139,7 @@ class Collector:
         self.listener.bind(str(daemon_path or "\0" + name))
         self.listener.listen()
         self.listener.settimeout(60)
-        env = clean_env(LD_PRELOAD=str(dist / "lib" / "libheapscope_preload.so"), **where)
+        env = clean_env(LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"), **where)
         self.process = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, text=True)
         self.connection = self.listener.accept()[0]
         self.connection.settimeout(60)

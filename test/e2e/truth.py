@@ -4,6 +4,8 @@ import re
 import struct
 from typing import NamedTuple
 
+from preload import preloadable
+
 MAGIC = 0x3130687475727473
 SITES = 1023
 HEADER = 96
@@ -116,7 +118,7 @@ def truths_of_children(path):
 def behind(library, program):
     """The command that runs a program with one more library preloaded, behind the profiler's."""
     script = 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec "$@"'
-    return ["sh", "-c", script, library, *program]
+    return ["sh", "-c", script, str(preloadable(library)), *program]
 
 
 def measure(run, folder, program, *options, env=None, **more):

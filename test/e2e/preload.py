@@ -1,0 +1,26 @@
+"""A name for a library that can stand in LD_PRELOAD: the loader splits that at blanks and colons, and knows no quoting.
+
+So the tests also pass in a folder whose path has such a character.
+"""
+
+import atexit
+import functools
+import pathlib
+import re
+import shutil
+import tempfile
+
+
+@functools.cache
+def _linked(folder):
+    """A link to this folder, removed when the tests end."""
+    place = tempfile.mkdtemp(prefix="heapscope-tests-", dir="/tmp")
+    link = pathlib.Path(place) / "folder"
+    link.symlink_to(folder)
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return link
+
+
+def preloadable(library):
+    path = pathlib.Path(library)
+    return _linked(path.parent) / path.name if re.search("[ :]", str(path)) else path
