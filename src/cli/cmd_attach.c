@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,14 +109,6 @@ static void say_attached(const struct hs_process_facts *process, const struct hs
     }
 }
 
-/* Signals are blocked while processes are attached to, and are read afterwards; but not to attach to all of them first. */
-static bool is_asked_to_stop(void)
-{
-    sigset_t set;
-    return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
-                                     sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
-}
-
 static int bring_in(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
 {
     struct attach *a = ctx;
@@ -135,7 +125,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         }
     }
     a->meant_count++;
-    if (a->is_leaving || is_asked_to_stop()) {
+    if (a->is_leaving || hs_end_signals_read() != HS_END_NOT_YET) {
         a->is_leaving = true;
         return -EINTR;
     }
@@ -224,15 +214,14 @@ static void end_early(struct attach *a)
     hs_hub_stop(a->hub, a->session, now_ns());
 }
 
-static void take_signal(struct attach *a, int signal_fd)
+static void take_signals(struct attach *a)
 {
-    struct signalfd_siginfo info;
-    while (!a->is_over && read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGUSR1) {
-            hs_hub_dump_all(a->hub, now_ns());
-        } else {
-            end_early(a);
-        }
+    enum hs_end_wish wish = hs_end_signals_read();
+    if (hs_end_signals_take_dump()) {
+        hs_hub_dump_all(a->hub, now_ns());
+    }
+    if (wish != HS_END_NOT_YET && !a->is_over) {
+        end_early(a);
     }
 }
 
@@ -257,6 +246,9 @@ static void record(struct attach *a, int signal_fd)
         if (a->desk.is_stop_asked && !a->is_over) {
             end_early(a);
         }
+        if (!a->is_over) {
+            take_signals(a);
+        }
         if (a->is_over) {
             break;
         }
@@ -266,7 +258,6 @@ static void record(struct attach *a, int signal_fd)
         const struct timespec timeout = { .tv_sec = (time_t)(wait_ns / UINT64_C(1000000000)),
                                           .tv_nsec = (long)(wait_ns % UINT64_C(1000000000)) };
         ppoll(fds, 2, until == UINT64_MAX ? NULL : &timeout, NULL);
-        take_signal(a, signal_fd);
     }
 }
 
@@ -383,6 +374,8 @@ static int finish(struct attach *a)
                                         .lost = "the profile is lost",
                                         .stack_count = (uint32_t)a->options.stack_count,
                                         .is_quiet = a->options.is_quiet };
+    a->session->is_hurried = hs_end_signals_is_hurried;
+    hs_end_signals_begin_end();
     int r = hs_session_finish(a->session);
     if (r == 0 && a->session->has_lost_names) {
         hs_message("interrupted: some functions have no names in the file");
@@ -407,7 +400,6 @@ static int profile(struct attach *a)
     } else {
         hs_attached_let_go(&a->attached);
     }
-    close(signal_fd);
     return status;
 }
 

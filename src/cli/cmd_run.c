@@ -21,6 +21,7 @@
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
 #include "cli/dump_options.h"
+#include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/present.h"
@@ -232,7 +233,8 @@ static void add_names(struct run *run)
     if (!run->is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);
     }
-    int r = hs_trace_names_append(run->writer, &run->wanted, &is_interrupted);
+    int r = hs_trace_names_append(run->writer, &run->wanted, hs_end_signals_is_hurried,
+                                  &is_interrupted);
     hs_progress_over();
     if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
         hs_message("functions could not be named: %s", strerror(-r));
@@ -273,12 +275,14 @@ static int say_not_started(const struct run *run, int error)
     return error == ENOENT ? 127 : 126;
 }
 
-/* From now on an impatient Ctrl-C ends the looking up of names, not us: the file is worth more. */
+/* The relay gives signals back to what they did before. Until others take them they do nothing: the file is to be
+ * written. */
 static void outlive_signals(void)
 {
-    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTTOU };
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        signal(signals[i], SIG_IGN);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (number != SIGCHLD && number != SIGTSTP) {
+            signal(number, SIG_IGN); /* a real fault ends us all the same */
+        }
     }
 }
 
@@ -373,8 +377,9 @@ static int record(struct run *run)
             status = status_of(&run->result);
         }
         run->collector = hs_collector_free(run->collector);
-        signal(SIGPIPE, SIG_IGN); /* who reads our messages may have gone; freeing gave it back */
         if (r == 0) {
+            hs_end_signals_open(); /* with SIGPIPE ignored, which freeing gave back */
+            hs_end_signals_begin_end();
             hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
             if (run->settings.sources.with_smaps_at_dumps &&
                 hs_sources_smaps_count(run->sources) == 0) {

@@ -94,7 +94,7 @@ static int write_trace(const struct snapshot *s, const struct hs_profile *profil
         r = hs_profile_wanted(profile, &wanted);
     }
     if (r == 0) {
-        r = hs_trace_names_append(writer, &wanted, &is_interrupted);
+        r = hs_trace_names_append(writer, &wanted, NULL, &is_interrupted);
     }
     if (r == 0) {
         r = hs_trace_writer_finish(writer);

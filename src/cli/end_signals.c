@@ -5,19 +5,88 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "rt/base.h"
 
+#define HS_SAME_WISH_NS UINT64_C(1000000000)
+
+/* Signals are the process's, and so is this. */
+static int signal_fd = -1;
+static enum hs_end_wish wish;
+static uint64_t wished_ns; /* when the wish last grew */
+static bool is_dump_asked;
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
 int hs_end_signals_open(void)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
+    /* Job control, the progress line's timer, and what is ignored anyway. */
+    static const int left_alone[] = { SIGTSTP, SIGTTIN, SIGTTOU,  SIGCONT, SIGCHLD,
+                                      SIGURG,  SIGALRM, SIGWINCH, SIGPIPE, SIGXFSZ };
     sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < HS_COUNT_OF(signals); i++) {
-        sigaddset(&set, signals[i]);
+    if (signal_fd >= 0) {
+        return signal_fd;
     }
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    /* A real fault ends the process although its signal is blocked; a signal of this number that was sent does not. */
+    sigfillset(&set);
+    for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
+        sigdelset(&set, left_alone[i]);
+    }
     signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    signal(SIGALRM, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return signal_fd;
+}
+
+static void grow(void)
+{
+    uint64_t now = now_ns();
+    if (wish == HS_END_NOT_YET || (wish < HS_END_LEAVE && now - wished_ns > HS_SAME_WISH_NS)) {
+        wish++;
+        wished_ns = now;
+    }
+}
+
+enum hs_end_wish hs_end_signals_read(void)
+{
+    struct signalfd_siginfo info;
+    while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGUSR1) {
+            is_dump_asked = true;
+        } else {
+            grow();
+        }
+    }
+    return wish;
+}
+
+bool hs_end_signals_take_dump(void)
+{
+    bool is_asked = is_dump_asked;
+    is_dump_asked = false;
+    return is_asked;
+}
+
+void hs_end_signals_begin_end(void)
+{
+    enum hs_end_wish until_now = wish > HS_END_SOON ? wish : HS_END_SOON;
+    hs_end_signals_read();
+    wish = until_now;
+    wished_ns = now_ns();
+}
+
+bool hs_end_signals_is_hurried(void)
+{
+    return hs_end_signals_read() >= HS_END_HURRY;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/profile_files.h"
@@ -150,7 +151,8 @@ static int write_symbols(const char *raw, const char *symbols, const struct hs_s
     struct hs_symbol_table *tables = NULL;
     const struct hs_symbol_options options = { .search_paths = env->roots,
                                                .search_path_count = env->root_count,
-                                               .is_indexing = env->is_indexing };
+                                               .is_indexing = env->is_indexing,
+                                               .is_hurried = hs_end_signals_is_hurried };
     size_t count = 0;
     int r = hs_profile_load(raw, &profile, NULL);
     if (r == 0) {

@@ -5,10 +5,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include "cli/session_ask.h"
 #include "ctl/ctl.pb-c.h"
 #include "session/hub.h"
+#include "util/shell_word.h"
 
 /* A daemon that was killed is started again by whoever looks after it, within so long. */
 #define PATIENCE_S 10
@@ -28,9 +27,8 @@
 struct waiting {
     char session[HS_SESSION_NAME_MAX + 1];
     int signal_fd;
-    int sock; /* on which the end is told; -1: none */
-    bool is_stopping;
-    bool is_left; /* a second signal: the daemon does the rest alone */
+    int sock;              /* on which the end is told; -1: none */
+    enum hs_end_wish wish; /* what the daemon knows of */
 };
 
 static int take_settings(const struct hs_record_session *record,
@@ -122,8 +120,8 @@ static int begin(const struct hs_record_session *record, struct waiting *waiting
 
 /* --- it lasts ---------------------------------------------------------------------------------------- */
 
-/* Asks for the end, or only to be told of it. */
-static int ask_for_end(struct waiting *waiting, bool is_only_waiting)
+/* Asks for the end, or only to be told of it: as the wish is. */
+static int ask_for_end(struct waiting *waiting)
 {
     char path[HS_CTL_PATH_MAX + 1];
     Hs__Ctl__Stop request = HS__CTL__STOP__INIT;
@@ -131,7 +129,9 @@ static int ask_for_end(struct waiting *waiting, bool is_only_waiting)
     int r = sock < 0 ? sock : 0;
     request.session = waiting->session;
     request.has_is_only_waiting = true;
-    request.is_only_waiting = is_only_waiting;
+    request.is_only_waiting = waiting->wish == HS_END_NOT_YET;
+    request.has_is_hurried = true;
+    request.is_hurried = waiting->wish >= HS_END_HURRY;
     if (r == 0) {
         r = hs_ctl_send(sock, HS_CTL_STOP, &request.base, NULL, 0);
     }
@@ -158,15 +158,14 @@ static void ask_for_dump(const struct waiting *waiting)
 
 static void take_signals(struct waiting *waiting)
 {
-    struct signalfd_siginfo info;
-    while (read(waiting->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGUSR1) {
-            ask_for_dump(waiting);
-        } else if (waiting->is_stopping) {
-            waiting->is_left = true;
-        } else {
-            waiting->is_stopping = true;
-            ask_for_end(waiting, false);
+    enum hs_end_wish wish = hs_end_signals_read();
+    if (hs_end_signals_take_dump()) {
+        ask_for_dump(waiting);
+    }
+    if (wish != waiting->wish) {
+        waiting->wish = wish;
+        if (wish != HS_END_LEAVE) {
+            ask_for_end(waiting);
         }
     }
 }
@@ -178,12 +177,12 @@ static int look_for_daemon(struct waiting *waiting)
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
         struct pollfd fd = { .fd = waiting->signal_fd, .events = POLLIN };
-        r = ask_for_end(waiting, !waiting->is_stopping);
+        r = ask_for_end(waiting);
         if (r < 0 && poll(&fd, 1, RETRY_MS) > 0) {
             take_signals(waiting);
         }
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (r < 0 && !waiting->is_left && now.tv_sec - begin.tv_sec < PATIENCE_S);
+    } while (r < 0 && waiting->wish != HS_END_LEAVE && now.tv_sec - begin.tv_sec < PATIENCE_S);
     return r;
 }
 
@@ -191,7 +190,7 @@ static int look_for_daemon(struct waiting *waiting)
 static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answer)
 {
     int r = look_for_daemon(waiting);
-    while (r == 0 && !waiting->is_left) {
+    while (r == 0 && waiting->wish != HS_END_LEAVE) {
         struct pollfd fds[] = { { .fd = waiting->sock, .events = POLLIN },
                                 { .fd = waiting->signal_fd, .events = POLLIN } };
         if (poll(fds, HS_COUNT_OF(fds), -1) < 0 && errno != EINTR) {
@@ -199,7 +198,8 @@ static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answ
         }
         if (fds[1].revents) {
             take_signals(waiting);
-            r = waiting->sock < 0 ? look_for_daemon(waiting) : 0;
+            bool is_lost = waiting->sock < 0 && waiting->wish != HS_END_LEAVE;
+            r = is_lost ? look_for_daemon(waiting) : 0;
         } else if (fds[0].revents) {
             r = hs_ctl_receive(waiting->sock, false, ret_answer);
             if (r == 0) {
@@ -227,7 +227,7 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
     return HS_EXIT_STATUS_DONE;
 }
 
-static int end(struct waiting *waiting)
+static int end(struct waiting *waiting, const char *path)
 {
     struct hs_ctl_message answer = { 0 };
     int r = wait_for_end(waiting, &answer);
@@ -235,7 +235,11 @@ static int end(struct waiting *waiting)
         close(waiting->sock);
     }
     if (r == -EINTR) {
-        hs_message("interrupted: the daemon writes the trace, and no other files are made of it");
+        char word[HS_SHELL_WORD_BYTES];
+        hs_message(
+            "interrupted: the daemon goes on to write %s, and no other files are made of it\n"
+            "When it is there: heapscope profile %s",
+            path, hs_shell_word(path, word, sizeof(word)));
         return HS_EXIT_STATUS_FAILED;
     }
     if (r == -ECONNRESET || r == -ECONNREFUSED || r == -ENOENT || r == -EHOSTDOWN) {
@@ -248,6 +252,9 @@ static int end(struct waiting *waiting)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
+    if (waiting->wish >= HS_END_HURRY) {
+        hs_message("interrupted: some functions may have no names in the files");
+    }
     return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, NULL);
 }
 
@@ -257,8 +264,8 @@ int hs_record_session_run(const struct hs_record_session *record)
     int status = begin(record, &waiting);
     if (status == HS_EXIT_STATUS_DONE) {
         record->on_active();
-        status = end(&waiting);
+        status = end(&waiting, record->path);
+        hs_end_signals_begin_end(); /* for those who make files of it */
     }
-    close(waiting.signal_fd);
     return status;
 }

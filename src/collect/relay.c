@@ -14,9 +14,8 @@
 #include "rt/base.h"
 #include "util/proc.h"
 
-/* What is passed on when a process sent it. SIGKILL and SIGSTOP cannot be. */
-static const int relayed[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,  SIGUSR1,
-                               SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH, SIGALRM };
+/* What is not for us to pass on: reading the terminal from the background; and what writing is told anyway. */
+static const int left_alone[] = { SIGTTIN, SIGPIPE, SIGXFSZ };
 
 /* kill(2) walks through a group; the canary may be the last to get the signal. */
 #define HS_CANARY_WAIT_MS 1
@@ -56,13 +55,12 @@ int hs_relay_start(struct hs_relay *ret_relay)
 {
     struct hs_relay relay = { .fd = -1, .canary_pid = -1 };
     sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < HS_COUNT_OF(relayed); i++) {
-        sigaddset(&set, relayed[i]);
+    /* SIGTTOU too: a message to the terminal from the background must not stop us. A real fault ends us although its
+     * signal is blocked; a signal of this number that was sent is passed on as any other. */
+    sigfillset(&set);
+    for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
+        sigdelset(&set, left_alone[i]);
     }
-    sigaddset(&set, SIGCHLD);
-    /* A message to the terminal from the background must not stop us. */
-    sigaddset(&set, SIGTTOU);
     relay.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (relay.fd < 0) {
         return -errno;
@@ -74,6 +72,7 @@ int hs_relay_start(struct hs_relay *ret_relay)
     const struct sigaction ignored = { .sa_handler = SIG_IGN };
     sigaction(SIGCHLD, &by_default, &relay.old_child);
     sigaction(SIGPIPE, &ignored, &relay.old_pipe);
+    sigaction(SIGXFSZ, &ignored, &relay.old_file_size);
     int terminal_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     relay.has_terminal = terminal_fd >= 0;
     if (terminal_fd >= 0) {
@@ -99,6 +98,7 @@ void hs_relay_stop(struct hs_relay *relay)
     relay->fd = -1;
     sigaction(SIGCHLD, &relay->old_child, NULL);
     sigaction(SIGPIPE, &relay->old_pipe, NULL);
+    sigaction(SIGXFSZ, &relay->old_file_size, NULL);
     sigprocmask(SIG_SETMASK, &relay->old_mask, NULL);
 }
 

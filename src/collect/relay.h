@@ -37,7 +37,7 @@ struct hs_relay {
     bool is_usr1_ours;  /* SIGUSR1 is not passed on, but */
     bool is_dump_asked; /* told here, until somebody takes it back */
     sigset_t old_mask;
-    struct sigaction old_child, old_pipe;
+    struct sigaction old_child, old_pipe, old_file_size;
 };
 
 int hs_relay_start(struct hs_relay *ret_relay);

@@ -134,13 +134,17 @@ static void complain(struct hs_daemon *daemon, uint64_t now_ns)
 
 /* --- life -------------------------------------------------------------------------------------- */
 
+/* All that would end us by their default, but for faults and SIGABRT: a daemon that is broken ends as if it was killed,
+ * and the next one takes over. */
 static void signals(sigset_t *ret_set)
 {
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGHUP);
-    sigaddset(ret_set, SIGUSR1);
+    static const int left_alone[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+                                      SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD,
+                                      SIGURG,  SIGPIPE, SIGXFSZ, SIGWINCH };
+    sigfillset(ret_set);
+    for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
+        sigdelset(ret_set, left_alone[i]);
+    }
 }
 
 void hs_daemon_block_signals(void)

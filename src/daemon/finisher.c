@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +16,31 @@
 #include "profile/load.h"
 #include "profile/symbolize.h"
 #include "util/write_all.h"
+
+/* --- being hurried --------------------------------------------------------------------------------------- */
+
+/* In the forked process: names are not worth waiting for. */
+#define HS_HURRY_SIGNAL SIGUSR2
+
+static volatile sig_atomic_t was_hurried;
+
+static void on_hurry(int signal)
+{
+    (void)signal;
+    was_hurried = 1;
+}
+
+static bool is_hurried(void)
+{
+    return was_hurried != 0;
+}
+
+void hs_finisher_hurry(const struct hs_order *order)
+{
+    if (order->finisher_pid > 0) {
+        kill(order->finisher_pid, HS_HURRY_SIGNAL);
+    }
+}
 
 /* --- taking turns --------------------------------------------------------------------------------------- */
 
@@ -30,7 +56,7 @@ static bool take_turn(off_t turn, int command)
     int r;
     do {
         r = fcntl(turns_fd, command, &lock);
-    } while (r != 0 && errno == EINTR);
+    } while (r != 0 && errno == EINTR && !is_hurried());
     return r == 0;
 }
 
@@ -86,6 +112,7 @@ static int finish(struct hs_order *order)
     }
     wait_for_turn();
     want_names_before(order);
+    order->session->is_hurried = is_hurried;
     r = hs_session_finish(order->session);
     if (!is_in_place(order)) {
         return r < 0 ? r : -ENOENT; /* somebody removed it */
@@ -103,6 +130,8 @@ static int finish(struct hs_order *order)
 static void __attribute__((noreturn)) run(struct hs_order *order, int result_fd)
 {
     const int kept[] = { order->file_fd, order->folder_fd, order->about_fd, result_fd, turns_fd };
+    /* Before it is unblocked: until then one that was sent waits. Not restarted, so that waiting for a turn ends. */
+    sigaction(HS_HURRY_SIGNAL, &(struct sigaction){ .sa_handler = on_hurry }, NULL);
     hs_worker_settle(kept, HS_COUNT_OF(kept));
     if (!hs_heritage_lock_order(order)) {
         _exit(1); /* the daemon is gone, and another one has begun to finish it */

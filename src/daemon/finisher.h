@@ -18,3 +18,6 @@
 
 /* Sets finisher_pid and result_fd. */
 int hs_finisher_start(struct hs_order *order);
+
+/* Of an order that is being finished: it looks up no more names, and writes the file without them. */
+void hs_finisher_hurry(const struct hs_order *order);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl/ctl.pb-c.h"
+#include "daemon/finisher.h"
 #include "daemon/order.h"
 #include "util/buf.h"
 
@@ -71,6 +72,9 @@ static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__S
     peer->awaited = order;
     if (order->state == HS_ORDER_RUNNING && !request->is_only_waiting) {
         hs_hub_stop(daemon->hub, order->session, hs_daemon_mono_ns());
+    }
+    if (order->state == HS_ORDER_FINISHING && request->is_hurried) {
+        hs_finisher_hurry(order);
     }
     return 0;
 }

@@ -35,15 +35,24 @@ void hs_worker_close_others(const int *fds, size_t count)
     close_range(from, ~0U, 0);
 }
 
-/* Signals from a terminal mean the daemon, which waits for us. */
+/* Signals to the process group mean the daemon, which waits for us. One that has a handler by now is meant for us. */
 static void settle_signals(void)
 {
-    sigset_t none;
-    static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ };
-    for (size_t i = 0; i < HS_COUNT_OF(ignored); i++) {
-        signal(ignored[i], SIG_IGN);
-    }
+    static const int left_alone[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+                                      SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD };
+    struct sigaction now;
+    sigset_t none, skipped;
     sigemptyset(&none);
+    sigemptyset(&skipped);
+    for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
+        sigaddset(&skipped, left_alone[i]);
+    }
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        bool is_skipped = sigismember(&skipped, number) == 1;
+        if (!is_skipped && sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+            signal(number, SIG_IGN);
+        }
+    }
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 

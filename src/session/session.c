@@ -364,7 +364,8 @@ int hs_session_finish(struct hs_session *session)
     }
     if (session->error == 0 && session->settings.is_symbolizing) {
         /* A trace without names is still one; an error of the writer comes back at the end. */
-        hs_trace_names_append(session->writer, &session->wanted, &session->has_lost_names);
+        hs_trace_names_append(session->writer, &session->wanted, session->is_hurried,
+                              &session->has_lost_names);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

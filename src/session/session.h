@@ -110,7 +110,8 @@ struct hs_session {
     hs_session_written_fn *on_written; /* NULL: nobody wants to know */
     struct hs_trace_place place;       /* of the trace, as of then */
     bool is_over;
-    bool has_lost_names;       /* looking them up was interrupted */
+    bool (*is_hurried)(void);  /* of the owner, asked while names are looked up; NULL: never */
+    bool has_lost_names;       /* it was hurried, and some names are not in the trace */
     int error;                 /* of the trace; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */

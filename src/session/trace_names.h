@@ -11,6 +11,7 @@
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
-/* Whether somebody interrupted the search is only ever set to true. */
+/* `is_hurried` as in hs_symbol_options. *ret_is_interrupted becomes true when it ended the search, and is left alone
+ * otherwise. */
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
-                          bool *ret_is_interrupted);
+                          bool (*is_hurried)(void), bool *ret_is_interrupted);

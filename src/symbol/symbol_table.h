@@ -28,7 +28,7 @@ enum hs_symbol_reason {
     HS_SYMBOL_REASON_UNSAFE_PERF_MAP,  /* there is one, but anybody could have put it there */
     HS_SYMBOL_REASON_BROKEN,           /* reading it crashed the worker, or took too much memory */
     HS_SYMBOL_REASON_TOO_SLOW,         /* the time limit was reached */
-    HS_SYMBOL_REASON_INTERRUPTED,      /* a signal (the user's) ended the work */
+    HS_SYMBOL_REASON_INTERRUPTED,      /* the caller was hurried, by a signal of the user's */
     HS_SYMBOL_REASON_N,
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rt/atomic.h"
+#include "rt/base.h"
 #include "symbol/module_symbols.h"
 #include "symbol/symbol_wire.h"
 #include "util/own_data.h"
@@ -35,16 +36,18 @@ static void set_limits(const struct hs_symbol_options *options)
     setrlimit(RLIMIT_CORE, &limit);
 }
 
-/* Ctrl-C and crashes shall end a worker, whatever the program does about them. */
+/* A crash ends a worker, and so does the end of the process that started it. A signal to the process group (Ctrl-C, or
+ * timeout(1), which sends its signal twice) does not: whether names are worth waiting for is that process's decision. */
 static void reset_signals(void)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS,
-                                   SIGILL, SIGFPE,  SIGABRT, SIGALRM, SIGUSR1, SIGUSR2, SIGCHLD };
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        signal(signals[i], SIG_DFL);
+    static const int deadly[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT, SIGTRAP,
+                                  SIGSYS,  SIGXCPU, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU };
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        signal(number, SIG_IGN); /* for SIGKILL and SIGSTOP it fails */
     }
-    /* A limit on the size of files makes writing fail, which is enough. */
-    signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < HS_COUNT_OF(deadly); i++) {
+        signal(deadly[i], SIG_DFL);
+    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

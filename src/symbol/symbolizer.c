@@ -159,18 +159,12 @@ static int start_worker(struct run *run, struct worker *worker)
 /* Waits for a worker that is gone or killed, and answers for it. */
 static int bury_worker(struct run *run, struct worker *worker)
 {
-    int status = 0;
     pid_t got;
     close(worker->fd);
     do {
-        got = waitpid(worker->pid, &status, 0);
+        got = waitpid(worker->pid, NULL, 0);
     } while (got < 0 && errno == EINTR);
     worker->pid = 0;
-    int signal = got > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (!worker->is_timed_out &&
-        (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)) {
-        run->give_up = HS_SYMBOL_REASON_INTERRUPTED;
-    }
     if (worker->request_idx == REQUEST_NONE) {
         return 0;
     }
@@ -205,12 +199,17 @@ static int serve_worker(struct run *run, struct worker *worker)
     return result == -ENOMEM ? -ENOMEM : err;
 }
 
-/* Kills those that are at one module for too long; all of them when the whole time is over. */
+/* Kills those that are at one module for too long; all of them when the whole time is over, or the caller is hurried. */
 static void enforce_deadlines(struct run *run)
 {
     uint64_t now = now_ms();
     if (now >= run->end_ms && run->give_up == HS_SYMBOL_REASON_NONE) {
         run->give_up = HS_SYMBOL_REASON_TOO_SLOW;
+    }
+    const struct hs_symbol_options *options = run->work.options;
+    if (run->give_up == HS_SYMBOL_REASON_NONE && options && options->is_hurried &&
+        options->is_hurried()) {
+        run->give_up = HS_SYMBOL_REASON_INTERRUPTED;
     }
     for (size_t i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];

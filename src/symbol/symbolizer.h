@@ -47,6 +47,9 @@ struct hs_symbol_options {
     unsigned module_timeout_ms;   /* 0: 20 s */
     unsigned total_timeout_ms;    /* 0: 120 s */
     uint64_t worker_memory_bytes; /* 0: 4 GiB; what a worker may allocate, files not counted */
+    /* Asked ten times a second. When it returns true, the search ends, and the modules that are left get no names
+     * (HS_SYMBOL_REASON_INTERRUPTED). NULL: nothing ends it before its time. */
+    bool (*is_hurried)(void);
 };
 
 /*
