@@ -1,5 +1,5 @@
 /*
- * Counters of a trace, anybody's: ProcessStats and SysStats.
+ * Counters of a trace, anybody's: ProcessStats and SysStats; and ours beside these.
  *
  * Packets name a pid only, and come before the heap's packets do; so which image of a process a counter belongs to is
  * found at the end: the last one of its pid that had begun by then.
@@ -179,6 +179,19 @@ static void on_process(struct hs_load *load, const Hs__Pb__ProcessStats__Process
     }
 }
 
+static void on_ours(struct hs_load *load, const Hs__Pb__HsProcessCounters *from, uint64_t time_ns)
+{
+    if (from->has_minor_fault_count) {
+        add(load, from->pid, HS_COUNTER_MINOR_FAULTS, time_ns, clamp(from->minor_fault_count));
+    }
+    if (from->has_major_fault_count) {
+        add(load, from->pid, HS_COUNTER_MAJOR_FAULTS, time_ns, clamp(from->major_fault_count));
+    }
+    if (from->has_thread_count) {
+        add(load, from->pid, HS_COUNTER_THREADS, time_ns, from->thread_count);
+    }
+}
+
 static void on_system(struct hs_load *load, const Hs__Pb__SysStats *stats, uint64_t time_ns)
 {
     for (size_t i = 0; i < stats->n_meminfo; i++) {
@@ -225,6 +238,9 @@ void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     }
     for (size_t i = 0; packet->process_stats && i < packet->process_stats->n_processes; i++) {
         on_process(load, packet->process_stats->processes[i], load->last_time_ns);
+    }
+    if (packet->heapscope_counters) {
+        on_ours(load, packet->heapscope_counters, load->last_time_ns);
     }
     if (packet->sys_stats) {
         on_system(load, packet->sys_stats, load->last_time_ns);

@@ -1,5 +1,6 @@
 /*
- * Counters over time: memory of processes (ProcessStats) and of the machine (SysStats), in bytes and nanoseconds.
+ * Counters over time: memory of processes (ProcessStats) and of the machine (SysStats), in bytes and nanoseconds; and
+ * those of our own (HsProcessCounters).
  *
  * See       import_state.h, docs/SQL.md
  */
@@ -39,6 +40,28 @@ static void count(struct hs_import *import, uint32_t track, double value)
                HS_ROWS_NULL);
 }
 
+static void count_of_process(struct hs_import *import, uint32_t upid, const char *name,
+                             double value, const char *unit)
+{
+    int64_t text = hs_sql_store_str(import->store, name);
+    count(import, track_of(import, text, upid, "process_memory", unit), value);
+}
+
+static void add_ours(struct hs_import *import, uint32_t upid, const Hs__Pb__HsProcessCounters *p)
+{
+    if (p->has_minor_fault_count) {
+        count_of_process(import, upid, "heapscope.minor_faults", (double)p->minor_fault_count,
+                         NULL);
+    }
+    if (p->has_major_fault_count) {
+        count_of_process(import, upid, "heapscope.major_faults", (double)p->major_fault_count,
+                         NULL);
+    }
+    if (p->has_thread_count) {
+        count_of_process(import, upid, "heapscope.threads", (double)p->thread_count, NULL);
+    }
+}
+
 static void add_process(struct hs_import *import, const Hs__Pb__ProcessStats__Process *p)
 {
     const struct {
@@ -69,21 +92,28 @@ static void add_process(struct hs_import *import, const Hs__Pb__ProcessStats__Pr
         { "mem.smaps.swap.pss", p->has_smr_swap_pss_kb, (double)p->smr_swap_pss_kb * KB_BYTES,
           "bytes" },
         { "mem.dmabuf_rss", p->has_dmabuf_rss_kb, (double)p->dmabuf_rss_kb * KB_BYTES, "bytes" },
-        { "heapscope.minor_faults", p->has_heapscope_minor_fault_count,
-          (double)p->heapscope_minor_fault_count, NULL },
-        { "heapscope.major_faults", p->has_heapscope_major_fault_count,
-          (double)p->heapscope_major_fault_count, NULL },
-        { "heapscope.threads", p->has_heapscope_thread_count, (double)p->heapscope_thread_count,
-          NULL },
     };
     uint32_t upid = hs_import_upid(import, (uint32_t)p->pid);
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (fields[i].is_there) {
-            int64_t name = hs_sql_store_str(import->store, fields[i].name);
-            count(import, track_of(import, name, upid, "process_memory", fields[i].unit),
-                  fields[i].value);
+            count_of_process(import, upid, fields[i].name, fields[i].value, fields[i].unit);
         }
     }
+    /* Files written before HsProcessCounters existed have them here. */
+    add_ours(import, upid,
+             &(Hs__Pb__HsProcessCounters){
+                 .has_minor_fault_count = p->has_heapscope_minor_fault_count,
+                 .minor_fault_count = p->heapscope_minor_fault_count,
+                 .has_major_fault_count = p->has_heapscope_major_fault_count,
+                 .major_fault_count = p->heapscope_major_fault_count,
+                 .has_thread_count = p->has_heapscope_thread_count,
+                 .thread_count = p->heapscope_thread_count,
+             });
+}
+
+void hs_import_our_counters(struct hs_import *import, const Hs__Pb__HsProcessCounters *counters)
+{
+    add_ours(import, hs_import_upid(import, counters->pid), counters);
 }
 
 void hs_import_process_stats(struct hs_import *import, const Hs__Pb__ProcessStats *stats)

@@ -77,6 +77,9 @@ static void take(struct hs_import *import, struct hs_import_sequence *sequence,
     if (packet->process_stats) {
         hs_import_process_stats(import, packet->process_stats);
     }
+    if (packet->heapscope_counters) {
+        hs_import_our_counters(import, packet->heapscope_counters);
+    }
     if (packet->sys_stats) {
         hs_import_sys_stats(import, packet->sys_stats);
     }

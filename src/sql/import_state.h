@@ -236,6 +236,7 @@ void hs_import_packages(struct hs_import *import, const Hs__Pb__PackagesList *li
 void hs_import_deobfuscation_finish(struct hs_import *import);
 
 void hs_import_process_stats(struct hs_import *import, const Hs__Pb__ProcessStats *stats);
+void hs_import_our_counters(struct hs_import *import, const Hs__Pb__HsProcessCounters *counters);
 void hs_import_sys_stats(struct hs_import *import, const Hs__Pb__SysStats *stats);
 /* Counters in the order of time. */
 void hs_import_counters_finish(struct hs_import *import);

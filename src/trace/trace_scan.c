@@ -111,6 +111,7 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
     case HS_TRACE_FIELD_PROFILE_PACKET:
     case HS_TRACE_FIELD_SMAPS_PACKET:
     case HS_TRACE_PRIVATE_FIELD: /* ours */
+    case HS_TRACE_FIELD_OUR_COUNTERS:
         scan->is_wanted = true;
         break;
     case HS_TRACE_FIELD_COMPRESSED:

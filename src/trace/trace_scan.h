@@ -41,6 +41,7 @@ enum hs_trace_field_number {
     HS_TRACE_FIELD_SMAPS_PACKET = 68,
     HS_TRACE_FIELD_ZSTD_COMPRESSED = 133,
     HS_TRACE_FIELD_STACK_SAMPLE = 135,
+    HS_TRACE_FIELD_OUR_COUNTERS = 18516,
 };
 
 struct hs_trace_field {

@@ -35,6 +35,25 @@ static uint64_t kb(const struct hs_counters *counters, enum hs_counter counter)
     return (uint64_t)counters->values[counter] / 1024;
 }
 
+/* Counters that Perfetto's message has no field for. They travel in a field of our own beside it: trace_processor looks at
+ * every field of ProcessStats.Process, and reports one that it does not know as an error of the trace. */
+#define OUR_COUNTERS                                                                               \
+    (HS_COUNTER_BIT(HS_COUNTER_MINOR_FAULTS) | HS_COUNTER_BIT(HS_COUNTER_MAJOR_FAULTS) |           \
+     HS_COUNTER_BIT(HS_COUNTER_THREADS))
+
+static void fill_ours(Hs__Pb__HsProcessCounters *out, uint32_t pid,
+                      const struct hs_counters *counters)
+{
+    out->has_pid = true;
+    out->pid = pid;
+    out->has_minor_fault_count = hs_counters_have(counters, HS_COUNTER_MINOR_FAULTS);
+    out->minor_fault_count = (uint64_t)counters->values[HS_COUNTER_MINOR_FAULTS];
+    out->has_major_fault_count = hs_counters_have(counters, HS_COUNTER_MAJOR_FAULTS);
+    out->major_fault_count = (uint64_t)counters->values[HS_COUNTER_MAJOR_FAULTS];
+    out->has_thread_count = hs_counters_have(counters, HS_COUNTER_THREADS);
+    out->thread_count = (uint32_t)counters->values[HS_COUNTER_THREADS];
+}
+
 static void fill_memory(Hs__Pb__ProcessStats__Process *out, const struct hs_counters *counters)
 {
 #define KB(field, counter)                                                                         \
@@ -74,17 +93,16 @@ int hs_trace_writer_counters(struct hs_trace_writer *writer, uint32_t pid, uint6
     out.field = (uint64_t)counters->values[counter]
     COUNT(runtime_user_mode, HS_COUNTER_RUNTIME_USER);
     COUNT(runtime_kernel_mode, HS_COUNTER_RUNTIME_KERNEL);
-    COUNT(heapscope_minor_fault_count, HS_COUNTER_MINOR_FAULTS);
-    COUNT(heapscope_major_fault_count, HS_COUNTER_MAJOR_FAULTS);
 #undef COUNT
-    out.has_heapscope_thread_count = hs_counters_have(counters, HS_COUNTER_THREADS);
-    out.heapscope_thread_count = (uint32_t)counters->values[HS_COUNTER_THREADS];
+    Hs__Pb__HsProcessCounters ours = HS__PB__HS_PROCESS_COUNTERS__INIT;
+    fill_ours(&ours, pid, counters);
     Hs__Pb__ProcessStats stats = HS__PB__PROCESS_STATS__INIT;
     stats.n_processes = 1;
     stats.processes = list;
     Hs__Pb__TracePacket packet;
     packet_init(writer, &packet, time_mono_ns);
-    packet.process_stats = &stats;
+    packet.process_stats = (counters->has_mask & ~OUR_COUNTERS) != 0 ? &stats : NULL;
+    packet.heapscope_counters = (counters->has_mask & OUR_COUNTERS) != 0 ? &ours : NULL;
     hs_writer_packet(writer, &packet);
     return writer->err;
 }

@@ -146,7 +146,7 @@ static void take_process(const Hs__Pb__ProcessStats__Process *from, struct seen 
 #undef TAKE
     seen->hwm_kb = from->has_vm_hwm_kb ? from->vm_hwm_kb : seen->hwm_kb;
     seen->oom_score_adj = from->has_oom_score_adj ? from->oom_score_adj : seen->oom_score_adj;
-    seen->has_memory_alone = from->has_vm_rss_kb && !from->has_heapscope_thread_count;
+    seen->has_memory_alone = from->has_vm_rss_kb;
 }
 
 static void take_tree(const Hs__Pb__ProcessTree *tree, struct seen *seen)
@@ -182,6 +182,7 @@ static struct seen read_all(struct world *w)
         for (size_t i = 0; packet->process_stats && i < packet->process_stats->n_processes; i++) {
             take_process(packet->process_stats->processes[i], &seen);
             seen.last_ns = packet->timestamp;
+            seen.has_memory_alone &= packet->heapscope_counters == NULL;
         }
         if (packet->process_tree) {
             take_tree(packet->process_tree, &seen);
