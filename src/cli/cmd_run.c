@@ -34,6 +34,7 @@
 #include "profile/symbol_packets.h"
 #include "rt/text.h"
 #include "session/desk.h"
+#include "session/frame_names.h"
 #include "session/trace_names.h"
 #include "trace/trace_writer.h"
 #include "util/proc.h"
@@ -65,6 +66,7 @@ struct run {
     struct hs_trace_writer *writer;
     struct hs_sources *sources;
     struct hs_symbol_wanted wanted;
+    struct hs_frame_names frame_names;
     struct hs_collector *collector;
     struct hs_desk desk;
     struct hs_desk_figures figures;
@@ -174,7 +176,11 @@ static int start_file(struct run *run, pid_t pid)
     const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
                                                    .sink_ctx = &run->file,
                                                    .is_compressing = run->settings.is_compressing,
-                                                   .skipped = skipped_of(run) };
+                                                   .skipped = skipped_of(run),
+                                                   .name_frames = run->settings.is_symbolizing
+                                                                      ? hs_frame_names_find
+                                                                      : NULL,
+                                                   .name_frames_ctx = &run->frame_names };
     if (run->head) {
         r = hs_run_file_write(&run->file, run->head->data, run->head->bytes);
     }
@@ -213,7 +219,9 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
     if (!is_meant(run, snap)) {
         return 0;
     }
+    uint64_t names_ns = run->frame_names.cpu_ns;
     int r = hs_trace_writer_dump(run->writer, snap);
+    hs_collector_add_cpu(run->collector, run->frame_names.cpu_ns - names_ns);
     run->figures.dump_count++;
     run->figures.ended_process_count += snap->is_final;
     if (r == 0 && run->settings.is_symbolizing) {
@@ -437,6 +445,7 @@ int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head)
     hs_opt_list_deinit(&run.only);
     hs_trace_writer_free(run.writer);
     hs_symbol_wanted_deinit(&run.wanted);
+    hs_frame_names_deinit(&run.frame_names);
     hs_session_settings_deinit(&run.settings);
     hs_desk_close(&run.desk, &(struct hs_desk_outcome){ .error = NULL });
     hs_run_file_abort(&run.file);

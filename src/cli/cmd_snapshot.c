@@ -196,7 +196,8 @@ static int ask(struct snapshot *s)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    request.has_pid = true;
+    request.has_pid = request.has_wants_names = true;
+    request.wants_names = s->is_symbolizing && !(s->output && is_pprof_name(s->output));
     int r = hs_place_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
     status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "who records it", &answer);
     if (status != HS_EXIT_STATUS_DONE) {

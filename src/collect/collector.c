@@ -288,6 +288,11 @@ static void wait_for_program(struct hs_collector *c)
 }
 
 /* Our own CPU time: it is the targets that pay for it. */
+void hs_collector_add_cpu(struct hs_collector *c, uint64_t cpu_ns)
+{
+    c->cpu_start_ns -= cpu_ns;
+}
+
 static void keep_cpu_budget(struct hs_collector *c, uint64_t now)
 {
     uint64_t used_ns = c->cpu.limit_ns ? clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;

@@ -86,6 +86,8 @@ pid_t hs_collector_pid(const struct hs_collector *collector);
 /* Whom it records now, while it runs; and how many samples those had that have ended. */
 struct hs_registry *hs_collector_registry(struct hs_collector *collector);
 uint64_t hs_collector_ended_sample_count(const struct hs_collector *collector);
+/* CPU time that other processes took for its work, to be counted against its budget. */
+void hs_collector_add_cpu(struct hs_collector *collector, uint64_t cpu_ns);
 
 /* Before it runs: counters besides heaps. They are the caller's, and their packets go where the snapshots go. */
 void hs_collector_set_sources(struct hs_collector *collector, struct hs_sources *sources);

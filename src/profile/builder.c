@@ -168,7 +168,8 @@ static uint32_t append_lines(struct hs_builder *builder, const struct hs_profile
 uint32_t hs_builder_frame(struct hs_builder *builder, const struct hs_builder_frame *frame)
 {
     struct hs_profile *p = builder->p;
-    struct hs_intern_key key = { .hi = (uint64_t)frame->module << 32 | frame->name,
+    uint32_t name_in_key = frame->is_by_address ? 0 : frame->name;
+    struct hs_intern_key key = { .hi = (uint64_t)frame->module << 32 | name_in_key,
                                  .lo = frame->rel_pc };
     if (frame->file != 0 || frame->line != 0) {
         key = hs_intern_mix(key, (uint64_t)frame->file << 32 | frame->line);
@@ -192,6 +193,8 @@ uint32_t hs_builder_frame(struct hs_builder *builder, const struct hs_builder_fr
             own->line_first = append_lines(builder, &line, 1);
             own->line_count = builder->err == 0 ? 1 : 0;
         }
+    } else if (builder->err == 0 && p->frames[id].name == 0) {
+        p->frames[id].name = frame->name;
     }
     return id;
 }

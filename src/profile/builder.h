@@ -33,6 +33,7 @@ struct hs_builder_frame {
     uint32_t file;           /* string id, 0 unknown: a source position recorded with the frame */
     uint32_t line;           /* 0 unknown */
     enum hs_frame_kind kind; /* of the first who adds it */
+    bool is_by_address;      /* the same with another name: the first name counts */
 };
 
 struct hs_builder *hs_builder_new(void); /* NULL: out of memory */

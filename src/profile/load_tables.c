@@ -384,6 +384,9 @@ static uint32_t find_frame(struct hs_load *load, struct hs_load_tables *tables, 
         const struct hs_profile_module *module = hs_builder_module_at(load->builder, out.module);
         out.kind =
             frame_kind(module ? hs_builder_text(load->builder, module->path) : "", frame->kind);
+        /* Its name was written when the frame was first met: a later part of the file may lack it. */
+        out.is_by_address =
+            out.kind == HS_FRAME_KIND_NATIVE && out.rel_pc != 0 && module && module->path != 0;
         frame->frame = hs_builder_frame(load->builder, &out);
     }
     return frame->frame;

@@ -8,6 +8,7 @@
 
 #include "ctl/ctl_message.h"
 #include "session/answers.h"
+#include "session/frame_names.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "sources/sources.h"
@@ -108,10 +109,14 @@ static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t n
     }
 }
 
-static int write_trace(struct hs_target *target, uint64_t now_ns, int fd)
+static int write_trace(struct hs_target *target, bool wants_names, uint64_t now_ns, int fd)
 {
+    struct hs_frame_names names = { 0 };
     const struct hs_trace_writer_config config = { .sink = hs_trace_write_fd,
-                                                   .sink_ctx = (void *)(intptr_t)fd };
+                                                   .sink_ctx = (void *)(intptr_t)fd,
+                                                   .name_frames =
+                                                       wants_names ? hs_frame_names_find : NULL,
+                                                   .name_frames_ctx = &names };
     struct hs_trace_writer *writer = NULL;
     struct hs_snapshot *snap = NULL;
     int r = hs_target_capture(target, now_ns, false, &snap);
@@ -130,17 +135,18 @@ static int write_trace(struct hs_target *target, uint64_t now_ns, int fd)
         r = hs_trace_writer_finish(writer);
     }
     hs_trace_writer_free(writer);
+    hs_frame_names_deinit(&names);
     hs_snapshot_free(snap);
     return r;
 }
 
-static int send_trace(int sock, struct choice *choice, uint64_t now_ns)
+static int send_trace(int sock, struct choice *choice, bool wants_names, uint64_t now_ns)
 {
     Hs__Ctl__Snapped answer = HS__CTL__SNAPPED__INIT;
     int fd = memfd_create("heapscope-snapshot", MFD_CLOEXEC);
     int r = fd >= 0 ? 0 : -errno;
     if (r == 0) {
-        r = write_trace(choice->target, now_ns, fd);
+        r = write_trace(choice->target, wants_names, now_ns, fd);
     }
     if (r < 0) {
         r = hs_ctl_refuse(sock, "process %d (%s) could not be read: %s", (int)choice->target->pid,
@@ -168,5 +174,6 @@ int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
     if (request->is_query) {
         return tell_candidates(sock, request, &choice);
     }
-    return choice.count == 1 ? send_trace(sock, &choice, now_ns) : refuse(sock, request, &choice);
+    return choice.count == 1 ? send_trace(sock, &choice, request->wants_names, now_ns)
+                             : refuse(sock, request, &choice);
 }

@@ -71,7 +71,11 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
                                                    .sink_ctx = session,
                                                    .is_compressing = settings->is_compressing,
                                                    .continued = progress->place,
-                                                   .skipped = skipped_of(settings) };
+                                                   .skipped = skipped_of(settings),
+                                                   .name_frames = settings->is_symbolizing
+                                                                      ? hs_frame_names_find
+                                                                      : NULL,
+                                                   .name_frames_ctx = &session->frame_names };
     int r = hs_trace_writer_new(&config, &session->writer);
     if (r == 0) {
         r = hs_trace_writer_begin(session->writer);
@@ -148,6 +152,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
         hs_sources_free(session->sources);
         hs_trace_writer_free(session->writer);
         hs_symbol_wanted_deinit(&session->wanted);
+        hs_frame_names_deinit(&session->frame_names);
         hs_session_settings_deinit(&session->settings);
         free(session->seen.pids);
         free(session->late.pids);
@@ -253,9 +258,11 @@ bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid)
 
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
 {
+    uint64_t names_ns = session->frame_names.cpu_ns;
     if (session->error == 0) {
         session->error = hs_trace_writer_dump(session->writer, snap);
     }
+    session->cpu_used_ns += session->frame_names.cpu_ns - names_ns;
     if (session->error == 0) {
         session->dump_count++;
         if (session->settings.is_symbolizing) {

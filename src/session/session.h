@@ -22,6 +22,7 @@
 
 #include "collect/budget.h"
 #include "collect/dump_wishes.h"
+#include "session/frame_names.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "sources/sources.h"
@@ -104,6 +105,7 @@ struct hs_session {
     uint64_t sources_written;       /* packets of these that were handed out, */
     uint64_t sources_out_ns;        /* and when others will be at the latest */
     struct hs_symbol_wanted wanted; /* code addresses that will want names */
+    struct hs_frame_names frame_names;
     hs_buf_sink_fn *sink;
     void *sink_ctx;
     void *owner;                       /* of whoever started it */

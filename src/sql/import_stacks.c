@@ -217,6 +217,12 @@ uint32_t hs_import_content_mapping(struct hs_import *import,
     return import->content_rows[id];
 }
 
+/* Recorders have "" for a name that they do not know; a table has NULL. */
+static int64_t known_name(const struct hs_import *import, int64_t name)
+{
+    return name == import->empty ? HS_ROWS_NULL : name;
+}
+
 uint32_t hs_import_frame_row(struct hs_import *import, uint32_t mapping, int64_t name,
                              uint64_t rel_pc)
 {
@@ -225,8 +231,8 @@ uint32_t hs_import_frame_row(struct hs_import *import, uint32_t mapping, int64_t
     uint32_t *row = hs_import_at(import, &import->frame_ids, &import->frame_rows, sizeof(*row),
                                  hs_intern_mix(key, rel_pc), &is_new);
     if (is_new) {
-        *row = HS_SQL_ADD(import->store, HS_SQL_FRAME, name, mapping, (int64_t)rel_pc, HS_ROWS_NULL,
-                          HS_ROWS_NULL, HS_ROWS_NULL);
+        *row = HS_SQL_ADD(import->store, HS_SQL_FRAME, known_name(import, name), mapping,
+                          (int64_t)rel_pc, HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL);
     }
     return row ? *row : HS_IMPORT_NONE;
 }
@@ -355,7 +361,7 @@ static int64_t add_own_line(struct hs_import *import, int64_t name, int64_t file
 {
     struct hs_sql_store *store = import->store;
     int64_t set = store->tables[HS_SQL_SYMBOL].count;
-    HS_SQL_ADD(store, HS_SQL_SYMBOL, set, name, file,
+    HS_SQL_ADD(store, HS_SQL_SYMBOL, set, known_name(import, name), file,
                frame->has_line ? (int64_t)frame->line : HS_ROWS_NULL, 0);
     return set;
 }
@@ -372,8 +378,8 @@ static uint32_t nowhere_frame(struct hs_import *import, uint32_t mapping, int64_
         hs_import_at(import, &import->frame_ids, &import->frame_rows, sizeof(*row), key, &is_new);
     if (is_new) {
         int64_t set = add_own_line(import, name, file, frame);
-        *row = HS_SQL_ADD(import->store, HS_SQL_FRAME, name, mapping, 0, set, HS_ROWS_NULL,
-                          frame->kind_text);
+        *row = HS_SQL_ADD(import->store, HS_SQL_FRAME, known_name(import, name), mapping, 0, set,
+                          HS_ROWS_NULL, frame->kind_text);
     }
     return row ? *row : HS_IMPORT_NONE;
 }

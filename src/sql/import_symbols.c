@@ -2,6 +2,7 @@
  * ModuleSymbols: names of the functions at a frame's address, the innermost inlined one first.
  *
  * They are kept until the end of the file, so that it does not matter whether they stand before or behind the dumps.
+ * A frame that its recorder had no name for is called as the symbol table calls the function it is in.
  *
  * See       import_state.h
  */
@@ -18,7 +19,7 @@ struct address {
 };
 
 struct line {
-    int64_t function, file, line;
+    int64_t function, system_name, file, line;
 };
 
 struct hs_import_names {
@@ -76,6 +77,9 @@ static int keep_address(struct hs_import *import, const struct address *module,
         const char *function = line->function_name ? line->function_name : "";
         names->lines[names->line_count++] = (struct line){
             .function = hs_sql_store_str(import->store, function),
+            .system_name = hs_sql_store_str(import->store, line->heapscope_system_name
+                                                               ? line->heapscope_system_name
+                                                               : function),
             .file =
                 has_file ? hs_sql_store_str(import->store, line->source_file_name) : HS_ROWS_NULL,
             .line = has_file ? (int64_t)line->line_number : HS_ROWS_NULL,
@@ -124,6 +128,13 @@ static bool has_module(const struct hs_sql_store *store, const struct address *a
     return row != HS_ROWS_NONE;
 }
 
+/* Of the function that the code belongs to: the outermost of those inlined there. */
+static int64_t name_of_code(const struct hs_import *import, const struct address *address)
+{
+    int64_t name = import->names->lines[address->line_first + address->line_count - 1].system_name;
+    return name == import->empty ? HS_ROWS_NULL : name;
+}
+
 static void apply(struct hs_import *import, const struct address *address)
 {
     struct hs_sql_store *store = import->store;
@@ -138,6 +149,9 @@ static void apply(struct hs_import *import, const struct address *address)
         if (is_module(store, cells[HS_SQL_FRAME_MAPPING], address)) {
             set = set == HS_ROWS_NULL ? add_lines(import, address) : set;
             cells[HS_SQL_FRAME_SYMBOLS] = set;
+            if (cells[HS_SQL_FRAME_NAME] == HS_ROWS_NULL) {
+                cells[HS_SQL_FRAME_NAME] = name_of_code(import, address);
+            }
         }
     }
     if (set == HS_ROWS_NULL) {

@@ -110,7 +110,7 @@ static int name_from_files(const struct hs_symbol_options *options,
         err = read_tables(files, &mini, builder, names, sources);
     }
     const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
-    if (err == 0 && dwarf) {
+    if (err == 0 && dwarf && !(options && options->is_tables_only)) {
         err = hs_dwarf_names(builder, dwarf, &files->alt, options ? options->cache_folder : NULL,
                              names);
     }

@@ -40,6 +40,8 @@ struct hs_symbol_request {
 struct hs_symbol_options {
     const char *const *search_paths; /* folders to look in before /usr/lib/debug */
     size_t search_path_count;
+    bool
+        is_tables_only; /* functions from symbol tables; no DWARF, so neither lines nor inlined calls */
     bool is_indexing;             /* the folders are searched whole, by build id: folder_index.h */
     const char *perf_map_folder;  /* NULL: /tmp */
     const char *cache_folder;     /* for debug_cache.h; NULL: none */

@@ -45,6 +45,15 @@ struct hs_trace_place {
     uint64_t profile_packet_count;
 };
 
+/*
+ * Names of functions as the symbol tables of their modules have them, for the frames of a dump that the file does not
+ * have yet. `frame_ids` are indices into snap->frames, each of code in a file. Sets ret_names[i] of those that have a
+ * name; these must stay until the next call. A frame's name is written once: who has none now gets none later.
+ */
+typedef void hs_trace_name_frames_fn(void *ctx, const struct hs_snapshot *snap,
+                                     const uint32_t *frame_ids, size_t count,
+                                     const char **ret_names);
+
 struct hs_trace_writer_config {
     hs_buf_sink_fn *sink; /* takes all bytes it is given, or returns -errno */
     void *sink_ctx;
@@ -53,7 +62,9 @@ struct hs_trace_writer_config {
     /* Of a trace that another writer began and could not end: this one appends to it, and a process that is in
      * both parts is one for readers. */
     struct hs_trace_place continued;
-    struct hs_skipped_files skipped; /* the caller's for as long as there is a writer */
+    struct hs_skipped_files skipped;      /* the caller's for as long as there is a writer */
+    hs_trace_name_frames_fn *name_frames; /* NULL: frames of code have no names */
+    void *name_frames_ctx;
     /* NULL: the system's. Tests give their own, so that the same input makes the same file. */
     void (*read_clocks)(void *ctx, struct hs_trace_clocks *ret_clocks);
     void *clocks_ctx;

@@ -229,11 +229,16 @@ int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mappi
     return err;
 }
 
-static int intern_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint32_t function_iid,
-                        uint64_t rel_pc, bool is_jit, uint32_t *ret_iid)
+/* Frames of code are told apart by their address alone, other frames by their name. */
+static struct hs_intern_key frame_key(uint32_t mapping_iid, uint32_t function_iid, uint64_t rel_pc)
+{
+    return (struct hs_intern_key){ .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
+}
+
+static int intern_frame(struct hs_trace_writer *writer, struct hs_intern_key key,
+                        uint32_t function_iid, bool is_jit, uint32_t *ret_iid)
 {
     struct hs_writer_batch *batch = writer->batch;
-    struct hs_intern_key key = { .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
     uint32_t id;
     bool is_new;
     int err = hs_intern_put(&writer->frames, key, &id, &is_new);
@@ -247,8 +252,8 @@ static int intern_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, ui
         hs__pb__frame__init(frame);
         frame->has_iid = frame->has_mapping_id = frame->has_rel_pc = true;
         frame->iid = *ret_iid;
-        frame->mapping_id = mapping_iid;
-        frame->rel_pc = rel_pc;
+        frame->mapping_id = key.hi >> 32;
+        frame->rel_pc = key.lo;
         frame->has_function_name_id = function_iid != 0;
         frame->function_name_id = function_iid;
         frame->has_kind = is_jit;
@@ -263,12 +268,20 @@ static int intern_function(struct hs_trace_writer *writer, const char *name, uin
                          true, ret_iid);
 }
 
+bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc)
+{
+    uint32_t id;
+    return hs_intern_find(&writer->frames, frame_key(mapping_iid, 0, rel_pc), &id);
+}
+
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
                    bool is_jit, const char *name, uint32_t *ret_iid)
 {
     uint32_t function_iid = 0;
     int err = name ? intern_function(writer, name, &function_iid) : 0;
-    return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, rel_pc, is_jit, ret_iid);
+    return err < 0 ? err
+                   : intern_frame(writer, frame_key(mapping_iid, 0, rel_pc), function_iid, is_jit,
+                                  ret_iid);
 }
 
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
@@ -280,7 +293,9 @@ int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *
     if (err == 0) {
         err = intern_function(writer, name, &function_iid);
     }
-    return err < 0 ? err : intern_frame(writer, mapping_iid, function_iid, 0, false, ret_iid);
+    return err < 0 ? err
+                   : intern_frame(writer, frame_key(mapping_iid, function_iid, 0), function_iid,
+                                  false, ret_iid);
 }
 
 /* The key in front of the first id comes from the field itself. */

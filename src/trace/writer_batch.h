@@ -36,7 +36,10 @@ struct hs_writer_batch *hs_batch_free(struct hs_writer_batch *batch);
 /* The addresses are those of the first process that had it; they do not tell mappings apart. */
 int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mapping *mapping,
                      uint32_t *ret_iid);
-/* `name` is copied; NULL: it is to be looked up. */
+/* Does the file have this frame? */
+bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_iid,
+                        uint64_t rel_pc);
+/* A frame of code. `name` is copied, and counts only when the frame is new; NULL: it has none. */
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
                    bool is_jit, const char *name, uint32_t *ret_iid);
 /* A frame that is no code, only a name, which is copied. */

@@ -66,29 +66,81 @@ static const char *marker_name(uint64_t pc)
     return "ERROR UNKNOWN";
 }
 
-static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
+/* Its module, if the frame is code that the file has not had yet and a symbol table may name. */
+static bool wants_name(const struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
+                       const struct hs_snap_frame *frame)
+{
+    if ((frame->flags & HS_FRAME_MARKER) != 0 || frame->module_id >= dump->snap->module_count) {
+        return false;
+    }
+    const struct hs_snap_module *module = &dump->snap->modules[frame->module_id];
+    bool has_table = module->kind == HS_MODULE_ELF || module->kind == HS_MODULE_VDSO;
+    return has_table && module->path && module->path[0] != '\0' &&
+           !hs_is_skipped_file(&writer->config.skipped, module->path) &&
+           !hs_batch_has_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc);
+}
+
+/* Names of frames by frame id, NULL where there is none; NULL as a whole when nobody is asked. */
+static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
+                      const char ***ret_names)
 {
     const struct hs_snapshot *snap = dump->snap;
-    for (uint32_t i = 0; i < snap->frame_count; i++) {
-        const struct hs_snap_frame *frame = &snap->frames[i];
-        int err;
-        if (frame->flags & HS_FRAME_MARKER) {
-            err = hs_batch_note(writer, HS_MAPPING_ERROR, marker_name(frame->pc),
-                                &dump->frame_iids[i]);
-        } else if (frame->module_id < snap->module_count) {
-            const struct hs_snap_module *module = &snap->modules[frame->module_id];
-            bool is_skipped = hs_is_skipped_file(&writer->config.skipped, module->path);
-            err = hs_batch_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc,
-                                 module->kind == HS_MODULE_ANON,
-                                 is_skipped ? HS_SKIPPED_NAME : NULL, &dump->frame_iids[i]);
-        } else {
-            err = 0;
-        }
-        if (err < 0) {
-            return err;
-        }
+    size_t count = 0;
+    *ret_names = NULL;
+    if (!writer->config.name_frames || snap->frame_count == 0) {
+        return 0;
     }
-    return 0;
+    uint32_t *ids = malloc(snap->frame_count * sizeof(ids[0]));
+    const char **found = calloc(snap->frame_count, sizeof(found[0]));
+    const char **names = calloc(snap->frame_count, sizeof(names[0]));
+    if (ids && found && names) {
+        for (uint32_t i = 0; i < snap->frame_count; i++) {
+            if (wants_name(writer, dump, &snap->frames[i])) {
+                ids[count++] = i;
+            }
+        }
+        if (count > 0) {
+            writer->config.name_frames(writer->config.name_frames_ctx, snap, ids, count, found);
+        }
+        for (size_t i = 0; i < count; i++) {
+            names[ids[i]] = found[i];
+        }
+        *ret_names = names;
+    } else {
+        free(names);
+    }
+    free(ids);
+    free(found);
+    return *ret_names ? 0 : -ENOMEM;
+}
+
+static int intern_frame(struct hs_trace_writer *writer, struct hs_writer_dump *dump, uint32_t id,
+                        const char *name)
+{
+    const struct hs_snap_frame *frame = &dump->snap->frames[id];
+    if (frame->flags & HS_FRAME_MARKER) {
+        return hs_batch_note(writer, HS_MAPPING_ERROR, marker_name(frame->pc),
+                             &dump->frame_iids[id]);
+    }
+    if (frame->module_id >= dump->snap->module_count) {
+        return 0;
+    }
+    const struct hs_snap_module *module = &dump->snap->modules[frame->module_id];
+    bool is_skipped = hs_is_skipped_file(&writer->config.skipped, module->path);
+    return hs_batch_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc,
+                          module->kind == HS_MODULE_ANON, is_skipped ? HS_SKIPPED_NAME : name,
+                          &dump->frame_iids[id]);
+}
+
+static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
+{
+    const char **names;
+    int err = find_names(writer, dump, &names);
+    for (uint32_t i = 0; err == 0 && i < dump->snap->frame_count; i++) {
+        err = intern_frame(writer, dump, i, names ? names[i] : NULL);
+    }
+    free(names);
+    return err;
 }
 
 /* Lays the stack out, outermost first. */

@@ -196,7 +196,7 @@ def test_names_of_mappings(database):
     db = database(text)
     assert rows(db, "SELECT name, build_id FROM stack_profile_mapping") == [
         ("/whole/path.so", ""), ("", ""), ("/[jit]", "")]
-    assert rows(db, "SELECT name, type FROM stack_profile_frame") == [("", None), ("", None), ("", "jit")]
+    assert rows(db, "SELECT name, type FROM stack_profile_frame") == [(None, None), (None, None), (None, "jit")]
 
 
 def test_frames_without_a_mapping(database):

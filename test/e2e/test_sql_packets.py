@@ -127,7 +127,7 @@ def test_number_0_is_none(database):
       frames { iid: 1 function_name_id: 0 mapping_id: 1 rel_pc: 9 } callstacks { iid: 1 frame_ids: 1 } } }
     """ + profile(0, sample(1, 5, 1))
     db = database(text)
-    assert rows(db, "SELECT name, rel_pc FROM stack_profile_frame") == [("", 9)]
+    assert rows(db, "SELECT name, rel_pc FROM stack_profile_frame") == [(None, 9)]
     assert rows(db, "SELECT name, build_id FROM stack_profile_mapping") == [("/a.so", "")]
     assert stat(db, "stackprofile_invalid_string_id") == [(None, 0)]
 

@@ -397,6 +397,78 @@ static void test_exec(void **state)
     hs_buf_deinit(&buf);
 }
 
+struct naming {
+    unsigned calls;
+    size_t frames;
+    const char *name; /* of frames of libx.so; others have none */
+};
+
+static void name_frames(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
+                        size_t count, const char **ret_names)
+{
+    struct naming *naming = ctx;
+    naming->calls++;
+    naming->frames += count;
+    for (size_t i = 0; i < count; i++) {
+        const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
+        assert_null(ret_names[i]);
+        assert_int_equal(frame->flags & HS_FRAME_MARKER, 0);
+        ret_names[i] = frame->rel_pc == 0x2200 ? naming->name : NULL;
+    }
+}
+
+/* A frame keeps the name it was written with, and the callstacks through it their numbers, whatever it would be called
+ * in a later dump. */
+static void test_names_of_frames(void **state)
+{
+    (void)state;
+    struct hs_buf buf = HS_BUF_INIT;
+    struct naming naming = { .name = "_Z1fv" };
+    struct hs_trace_writer_config config = { .sink = keep_bytes,
+                                             .sink_ctx = &buf,
+                                             .read_clocks = still_clocks,
+                                             .name_frames = name_frames,
+                                             .name_frames_ctx = &naming };
+    struct hs_trace_writer *writer;
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    dump_and_free(writer, small(42, 2000, 5000, 0));
+    assert_int_equal(naming.calls, 1);
+    assert_int_equal(naming.frames, 2);
+    naming.name = NULL;
+    dump_and_free(writer, small(42, 2000, 6000, 0));
+    dump_and_free(writer, small(43, 2000, 7000, 0x10000)); /* elsewhere, and the same code */
+    assert_int_equal(naming.calls, 1);
+    finish_writer(writer);
+    struct trace trace;
+    decode_trace(&buf, &trace);
+    uint64_t name_iid = 0;
+    unsigned frame_count = 0, named_count = 0, callstack_count = 0;
+    for (size_t i = 0; i < trace.count; i++) {
+        const Hs__Pb__InternedData *data = trace.packets[i]->interned_data;
+        for (size_t k = 0; data && k < data->n_function_names; k++) {
+            const ProtobufCBinaryData *str = &data->function_names[k]->str;
+            if (str->len == 5 && memcmp(str->data, "_Z1fv", 5) == 0) {
+                assert_int_equal(name_iid, 0);
+                name_iid = data->function_names[k]->iid;
+            }
+        }
+        for (size_t k = 0; data && k < data->n_frames; k++) {
+            const Hs__Pb__Frame *frame = data->frames[k];
+            frame_count++;
+            named_count += frame->rel_pc == 0x2200 && frame->function_name_id == name_iid;
+            assert_true(frame->rel_pc != 0x2100 || !frame->has_function_name_id);
+        }
+        callstack_count += data ? (unsigned)data->n_callstacks : 0;
+    }
+    assert_true(name_iid != 0);
+    assert_int_equal(frame_count, 3); /* two of code, and a marker */
+    assert_int_equal(named_count, 1);
+    assert_int_equal(callstack_count, 2);
+    free_trace(&trace);
+    hs_buf_deinit(&buf);
+}
+
 static void test_symbols(void **state)
 {
     (void)state;
@@ -493,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_heaps),
         cmocka_unit_test(test_exec),
+        cmocka_unit_test(test_names_of_frames),
         cmocka_unit_test(test_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,91 @@
+/*
+ * See frame_names.h.
+ */
+#include "session/frame_names.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "symbol/symbolizer.h"
+
+void hs_frame_names_deinit(struct hs_frame_names *names)
+{
+    hs_symbol_tables_free(names->tables, names->table_count);
+    hs_symbol_wanted_deinit(&names->wanted);
+    *names = (struct hs_frame_names){ .cpu_ns = names->cpu_ns };
+}
+
+static uint64_t children_cpu_ns(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) != 0) {
+        return 0;
+    }
+    uint64_t us = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
+           us * 1000;
+}
+
+static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
+                   const uint32_t *frame_ids, size_t count)
+{
+    const struct hs_symbol_options options = { .is_tables_only = true,
+                                               .module_timeout_ms = HS_FRAME_NAMES_MAX_MS,
+                                               .total_timeout_ms = HS_FRAME_NAMES_MAX_MS };
+    const struct hs_symbol_request *requests;
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        const struct hs_snap_frame *frame = &snap->frames[frame_ids[i]];
+        const struct hs_snap_module *module = &snap->modules[frame->module_id];
+        uint32_t number;
+        err = hs_symbol_wanted_module(&names->wanted, module->path, module->build_id,
+                                      module->build_id_bytes, snap->pid, &number);
+        if (err == 0) {
+            err = hs_symbol_wanted_pc(&names->wanted, number, frame->rel_pc);
+        }
+    }
+    if (err == 0) {
+        err = hs_symbol_wanted_requests(&names->wanted, &requests, &names->table_count);
+    }
+    if (err == 0) {
+        err = hs_symbolizer_run(&options, requests, names->table_count, &names->tables);
+    }
+    return err;
+}
+
+/* As in the symbol table; NULL: it has none. */
+static const char *name_of(const struct hs_frame_names *names, const struct hs_snapshot *snap,
+                           const struct hs_snap_frame *frame)
+{
+    const struct hs_snap_module *module = &snap->modules[frame->module_id];
+    uint32_t number, slot;
+    if (!hs_symbol_wanted_find(&names->wanted, module->path, module->build_id,
+                               module->build_id_bytes, snap->pid, frame->rel_pc, &number, &slot)) {
+        return NULL;
+    }
+    const struct hs_symbol_table *table = &names->tables[number];
+    const struct hs_symbol_span *span = &table->spans[slot];
+    if (span->line_count == 0) {
+        return NULL;
+    }
+    const struct hs_symbol_line *line = &table->lines[span->line_first + span->line_count - 1];
+    const char *function = hs_symbol_string(table, line->function_off);
+    const char *system_name = hs_symbol_string(table, line->system_name_off);
+    /* Mangled as it is; of a plain name neither version nor what the compiler appended to it. */
+    bool is_plain = function[0] != '\0' && strncmp(system_name, function, strlen(function)) == 0;
+    return is_plain ? function : system_name;
+}
+
+void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
+                         size_t count, const char **ret_names)
+{
+    struct hs_frame_names *names = ctx;
+    hs_frame_names_deinit(names);
+    uint64_t before_ns = children_cpu_ns();
+    if (look_up(names, snap, frame_ids, count) == 0) {
+        for (size_t i = 0; i < count; i++) {
+            ret_names[i] = name_of(names, snap, &snap->frames[frame_ids[i]]);
+        }
+    }
+    names->cpu_ns += children_cpu_ns() - before_ns;
+}
