@@ -66,7 +66,8 @@ def run(program, work, interval, depth, function, count):
             env.update(HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1")
         else:
             env.update(HEAPSCOPE_SOCKET=path)
-        subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
+        # Without this the sampling would also depend on the pid.
+        subprocess.run(["sh", "-c", "HEAPSCOPE_FOLLOW_PID=$$ exec \"$@\"", "sh", "valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
                         "--toggle-collect=" + function, program, str(depth), str(count)], env=env,
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         listener.setblocking(False)

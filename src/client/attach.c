@@ -74,6 +74,7 @@ static int attach(struct hs_attach_v1 *args)
         .interval_bytes = args->interval_bytes,
         .seed = args->seed,
         .has_seed = args->seed != 0,
+        .root_pid = hs_sys_getpid(),
         .follow_pid = args->flags & HS_ATTACH_FOLLOW ? 0 : UINT32_MAX,
         .exec_path = "",
     };

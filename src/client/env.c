@@ -103,6 +103,7 @@ void hs_env_read(struct hs_env *ret_env)
         }
     }
     /* Without its pid nobody matches, and nothing is recorded. */
+    env.root_pid = (uint32_t)follow_pid;
     env.follow_pid = is_following ? 0 : follow_pid ? (uint32_t)follow_pid : UINT32_MAX;
     *ret_env = env;
 }

@@ -20,6 +20,7 @@ struct hs_env {
     uint64_t interval_bytes;    /* 0: none, or not a number */
     uint64_t seed;
     bool has_seed;
+    uint32_t root_pid;   /* of the process that a collector has started; 0: unknown */
     uint32_t follow_pid; /* 0: every process that inherits the environment records */
     const char *exec_path;
     int argc; /* 0: unknown */

@@ -11,6 +11,7 @@
 #include "client/pages.h"
 #include "client/region.h"
 #include "client/register.h"
+#include "client/sampler.h"
 #include "client/sandbox.h"
 #include "client/thread.h"
 #include "fmt/ctl_layout.h"
@@ -54,6 +55,7 @@ static uint64_t deaths_to_write_down(void)
 
 static void prepare(void)
 {
+    hs_sampler_expect_fork();
     if (is_waiting) {
         return; /* our child will inherit what we have inherited */
     }

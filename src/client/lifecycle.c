@@ -26,6 +26,7 @@
 #include "client/stacks.h"
 #include "client/thread.h"
 #include "fmt/ctl_layout.h"
+#include "rt/bits.h"
 #include "rt/sys.h"
 
 static const uint32_t not_alive = 0;
@@ -131,14 +132,22 @@ static int make_region(bool is_patient, int *ret_fd)
     return hs_region_renew(ret_fd);
 }
 
-static void set_settings(const struct hs_env *env, const struct hs_caller *caller)
+/* One that the user gave is that of the first process. All others that inherit it add how many pids they are away from
+ * that: each draws numbers of its own, and the same ones when pids are given out in the same order. */
+static uint64_t seed_of(const struct hs_env *env)
 {
     uint64_t seed = env->seed;
     if (!env->has_seed) {
         hs_sys_getrandom(&seed, sizeof(seed));
-        seed ^= hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
+        return seed ^ hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
     }
-    hs_sampler_seed(seed);
+    uint32_t distance = hs_sys_getpid() - env->root_pid;
+    return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
+}
+
+static void set_settings(const struct hs_env *env, const struct hs_caller *caller)
+{
+    hs_sampler_seed(seed_of(env));
     keep_name(caller->name);
     is_following = env->follow_pid == 0;
     hs_region_set_interval(caller->interval_bytes);

@@ -6,14 +6,43 @@
 #include "client/lifecycle.h"
 #include "client/probe.h"
 #include "rt/rand.h"
-#include "rt/sys.h"
 
 static uint64_t process_seed;
-static uint64_t thread_seeds; /* how many threads were seeded */
+static uint64_t thread_count; /* threads that have drawn numbers */
+static uint64_t fork_count;
 
 void hs_sampler_seed(uint64_t seed)
 {
     process_seed = hs_mix64(seed + 1);
+    thread_count = 0;
+}
+
+static uint64_t next_thread_seed(void)
+{
+    return hs_mix64(process_seed + hs_add_relaxed(&thread_count, 1)) | 1;
+}
+
+/* Floors are whole steps and a countdown is shorter than one, so left_bytes tells the floor that it was made for
+ * and what is left of it, also when the floor has risen since. */
+static inline uint64_t countdown_floor(const struct hs_tls *tls)
+{
+    return tls->left_bytes & ~(HS_FLOOR_STEP - 1);
+}
+
+static inline uint64_t countdown_bytes(const struct hs_tls *tls)
+{
+    return (tls->left_bytes & (HS_FLOOR_STEP - 1)) + tls->reserve_bytes;
+}
+
+/* A new gap begins at the next allocation. A gap of 0 would be one more hit of the byte before it, which does not
+ * count: the others are drawn with the chances that they have among each other. */
+static uint64_t draw_first(struct hs_tls *tls)
+{
+    uint64_t gap;
+    do {
+        gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
+    } while (gap == 0);
+    return gap;
 }
 
 static void set_gap(struct hs_tls *tls, uint64_t floor, uint64_t gap)
@@ -37,7 +66,7 @@ static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
     tls->generation = hs_load_acquire(&control->generation);
     tls->interval_bytes = hs_load_relaxed(&control->interval_bytes);
     if (tls->rng == 0) {
-        tls->rng = hs_mix64(process_seed + hs_add_relaxed(&thread_seeds, 1)) | 1;
+        tls->rng = next_thread_seed();
     }
     if (tls->interval_bytes == HS_INTERVAL_OFF) {
         sleep_on(tls, floor);
@@ -48,9 +77,7 @@ static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
     }
     tls->interval_idx = (uint8_t)hs_region_interval_idx(tls->interval_bytes);
     /* With interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
-    uint64_t gap = tls->interval_bytes == 1 ? 0 : hs_rand_gap(&tls->rng, tls->interval_bytes);
-    /* A byte hit already would be one of the next allocation, which may have none. */
-    set_gap(tls, floor, gap == 0 && tls->interval_bytes != 1 ? 1 : gap);
+    set_gap(tls, floor, tls->interval_bytes == 1 ? 0 : draw_first(tls));
 }
 
 /* A draw is a chain of some twenty operations that wait for each other; many of them at once do not.
@@ -93,6 +120,32 @@ static bool is_region_current(void)
            hs_lifecycle_renew();
 }
 
+/*
+ * Has the thread come here because its countdown has run out, and not because the floor has risen or the block is
+ * large? Then the allocation is a hit of the settings that the countdown was made with, though others are in force
+ * by now. To begin a new gap before it would discard the hit: one in each forked child, whose region has another
+ * generation and the same floor. To begin one after it is right with any interval, as in all other cases: what is
+ * left of the countdown then says nothing about when the thread came here.
+ */
+static bool is_due(const struct hs_tls *tls, uint64_t floor, size_t size_bytes)
+{
+    return countdown_floor(tls) == floor && size_bytes < tls->interval_bytes &&
+           tls->interval_bytes > 1 && countdown_bytes(tls) <= size_bytes;
+}
+
+/* The hits of an allocation smaller than the interval. */
+static uint32_t count_hits(struct hs_tls *tls, uint64_t floor, size_t size_bytes)
+{
+    uint32_t hits = 0;
+    int64_t to_go = (int64_t)countdown_bytes(tls) - (int64_t)size_bytes;
+    while (to_go <= 0) {
+        to_go += (int64_t)next_gap(tls);
+        hits++;
+    }
+    set_gap(tls, floor, (uint64_t)to_go);
+    return hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
+}
+
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
 {
     struct hs_tls *tls = &hs_tls;
@@ -106,14 +159,18 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         return false;
     }
     const struct hs_region_control_v1 *control = &hs_control_page.control;
-    if (hs_unlikely(tls->generation != hs_load_relaxed(&control->generation))) {
+    bool is_outdated = tls->generation != hs_load_relaxed(&control->generation);
+    if (hs_unlikely(is_outdated)) {
         is_on = is_on || hs_lifecycle_follow_fork();
         if (!is_on || !is_region_current()) {
             return false; /* another thread is about to follow or to renew, or it came to nothing */
         }
-        pick_up(tls, hs_load_relaxed(&control->floor_bytes));
     }
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
+    if (hs_unlikely(is_outdated) && !is_due(tls, floor, size_bytes)) {
+        pick_up(tls, floor);
+        is_outdated = false;
+    }
     uint64_t interval = tls->interval_bytes;
     if (interval == HS_INTERVAL_OFF) {
         if (!is_on) {
@@ -128,30 +185,35 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     if (size_bytes >= interval || interval == 1) {
         return hs_likely(is_on) || hs_lifecycle_follow_fork();
     }
-    uint64_t gap = (tls->left_bytes > floor ? tls->left_bytes - floor : 0) + tls->reserve_bytes;
-    uint32_t hits = 0;
-    int64_t to_go = (int64_t)gap - (int64_t)size_bytes;
-    while (to_go <= 0) {
-        to_go += (int64_t)next_gap(tls);
-        hits++;
+    ret_sample->hits = count_hits(tls, floor, size_bytes);
+    if (hs_unlikely(is_outdated)) {
+        pick_up(tls, floor);
     }
-    set_gap(tls, floor, (uint64_t)to_go);
-    ret_sample->hits = hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
-    return hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
+    return ret_sample->hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
+}
+
+void hs_sampler_expect_fork(void)
+{
+    hs_add_relaxed(&fork_count, 1);
 }
 
 HS_COLD void hs_sampler_follow_fork(void)
 {
     struct hs_tls *tls = &hs_tls;
+    /* The thread's own state too: threads that fork at the same time may find the same count. */
+    process_seed = hs_mix64(process_seed + hs_mix64(fork_count) + tls->rng);
+    fork_count = 0;
+    thread_count = 0;
+    if (tls->rng != 0) {
+        tls->rng = next_thread_seed();
+    }
     uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
     if (tls->generation != 0 && tls->interval_bytes == HS_INTERVAL_OFF) {
         tls->left_bytes = floor + HS_SAMPLER_SETTLED_BYTES;
     } else if (tls->rng != 0 && tls->interval_bytes > 1) {
-        tls->rng = hs_mix64(tls->rng + hs_sys_getpid()) | 1;
         if (tls->self) {
             tls->self->gap_count = 0;
         }
-        uint64_t gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
-        set_gap(tls, floor, gap ? gap : 1);
+        set_gap(tls, floor, draw_first(tls));
     }
 }

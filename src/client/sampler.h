@@ -44,10 +44,14 @@ struct hs_sample {
     uint64_t interval_bytes;
 };
 
-/* Seed of this process; threads derive theirs. */
+/* Seed of this process; threads and forked children derive theirs from it, by their numbers. */
 void hs_sampler_seed(uint64_t seed);
 
-/* In a forked child, which would draw what its parent and its siblings draw. */
+/* In a process that is about to fork: counts the fork. */
+void hs_sampler_expect_fork(void);
+
+/* In a forked child: from now on it draws other numbers than its parent and its siblings, also where the thread
+ * that forked had drawn none. */
 void hs_sampler_follow_fork(void);
 
 /* Cold half: is an allocation of this size kept, now that the countdown has run out (or may have)? */

@@ -5,6 +5,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -110,6 +114,173 @@ static void test_off_and_on(void **state)
     assert_int_equal(weigh(3), 3);
 }
 
+/* --- settings that change ------------------------------------------------------------------------ */
+
+#define ROUNDS      20000
+#define ROUND_BYTES 2000
+
+/* One round: so many bytes in small blocks. */
+static double weigh_round(void)
+{
+    double total = 0;
+    for (int bytes = 0; bytes < ROUND_BYTES; bytes += 50) {
+        total += (double)weigh(50);
+    }
+    return total;
+}
+
+/* Four standard errors, of an estimate whose samples stand for up to so many bytes each. */
+static void assert_near(double total, double truth, double interval_bytes)
+{
+    if (fabs(total - truth) >= 4 * sqrt(interval_bytes * truth)) {
+        print_error("%.0f estimated, %.0f allocated: %+.1f %%\n", total, truth,
+                    100 * (total - truth) / truth);
+        fail();
+    }
+}
+
+/* Changes the settings before each round; the rounds together must come out right. */
+static void assert_unbiased_with(void (*change)(int round))
+{
+    double total = 0;
+    set_interval(4096);
+    for (int i = 0; i < ROUNDS; i++) {
+        change(i);
+        total += weigh_round();
+    }
+    assert_near(total, (double)ROUNDS * ROUND_BYTES, 4096);
+}
+
+static void change_generation(int round)
+{
+    (void)round;
+    hs_control_page.control.generation++; /* as of a forked child's region */
+}
+
+static void change_interval_only(int round)
+{
+    /* A collector that stopped before it raised the floor. */
+    hs_control_page.control.interval_bytes = round % 2 ? 1024 : 4096;
+    hs_control_page.control.generation++;
+}
+
+static void change_floor(int round)
+{
+    (void)round;
+    /* The rest of what such a collector has to do, after all threads have seen the generation. */
+    hs_control_page.control.floor_bytes += HS_FLOOR_STEP;
+}
+
+static void change_all(int round)
+{
+    set_interval(round % 2 ? 1024 : 4096);
+}
+
+static void switch_off_and_on(int round)
+{
+    (void)round;
+    set_interval(HS_INTERVAL_OFF);
+    assert_int_equal(weigh(3000), 0);
+    set_interval(4096);
+}
+
+static void be_new_thread(int round)
+{
+    (void)round;
+    memset(&hs_tls, 0, sizeof(hs_tls));
+}
+
+static void test_settings_that_change(void **state)
+{
+    (void)state;
+    assert_unbiased_with(change_generation);
+    assert_unbiased_with(change_interval_only);
+    assert_unbiased_with(change_floor);
+    assert_unbiased_with(change_all);
+    assert_unbiased_with(switch_off_and_on);
+    assert_unbiased_with(be_new_thread);
+}
+
+/* --- children ------------------------------------------------------------------------------------ */
+
+#define CHILDREN 2000
+
+/* What a child finds for its round, into memory it shares with us. */
+static void run_child(double *ret_total)
+{
+    hs_sampler_follow_fork();
+    struct hs_region_control_v1 *control = &hs_control_page.control;
+    const struct hs_region_control_v1 of_parent = *control;
+    if (mmap(control, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        _exit(1);
+    }
+    *control = of_parent;
+    *ret_total = 0;
+    for (int bytes = 0; bytes < 2 * ROUND_BYTES; bytes += 50) {
+        uint64_t weight = weigh(50);
+        /* With its first sample it begins a region of its own. */
+        control->generation += weight && control->generation == of_parent.generation;
+        *ret_total += (double)weight;
+    }
+    _exit(0);
+}
+
+/* Their sum, and the sum of squares about the mean: as large as of children that know nothing of each other. */
+static void assert_children_unbiased(void)
+{
+    size_t bytes = CHILDREN * sizeof(double);
+    double *totals = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(totals, MAP_FAILED);
+    double sum = 0, squares = 0, mean = 2 * ROUND_BYTES;
+    for (int i = 0; i < CHILDREN; i++) {
+        hs_sampler_expect_fork();
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            run_child(&totals[i]);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        sum += totals[i];
+        squares += (totals[i] - mean) * (totals[i] - mean);
+    }
+    munmap(totals, bytes);
+    assert_near(sum, CHILDREN * mean, 4096);
+    /* Of a Poisson count with a mean near 1 the squares vary by some sqrt(3). */
+    double expected = CHILDREN * 4096.0 * mean;
+    assert_true(fabs(squares - expected) < 4 * expected * sqrt(3.0 / CHILDREN));
+}
+
+static void test_children(void **state)
+{
+    (void)state;
+    be_new_thread(0);
+    assert_children_unbiased(); /* of a thread that has not drawn anything yet */
+    set_interval(4096);
+    weigh(50);
+    assert_children_unbiased();
+}
+
+/* Processes with one seed begin alike; threads and children of each do not. */
+static void test_seeds(void **state)
+{
+    (void)state;
+    double first[3];
+    for (int i = 0; i < 3; i++) {
+        hs_sampler_seed(i < 2 ? 5 : 6);
+        be_new_thread(0);
+        set_interval(4096);
+        first[i] = 0;
+        for (int k = 0; k < 1000; k++) {
+            first[i] = first[i] * 0.999 + weigh_round();
+        }
+    }
+    assert_true(first[0] > 0 && first[0] == first[1]);
+    assert_true(first[0] != first[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +288,9 @@ int main(void)
         cmocka_unit_test(test_large_are_exact),
         cmocka_unit_test(test_unbiased),
         cmocka_unit_test(test_off_and_on),
+        cmocka_unit_test(test_settings_that_change),
+        cmocka_unit_test(test_children),
+        cmocka_unit_test(test_seeds),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
