@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "symbol/symbolizer.h"
 
@@ -12,7 +13,7 @@ void hs_frame_names_deinit(struct hs_frame_names *names)
 {
     hs_symbol_tables_free(names->tables, names->table_count);
     hs_symbol_wanted_deinit(&names->wanted);
-    *names = (struct hs_frame_names){ .cpu_ns = names->cpu_ns };
+    *names = (struct hs_frame_names){ .cpu_ns = names->cpu_ns, .next_ns = names->next_ns };
 }
 
 static uint64_t children_cpu_ns(void)
@@ -24,6 +25,13 @@ static uint64_t children_cpu_ns(void)
     uint64_t us = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
            us * 1000;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
 static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
@@ -81,11 +89,18 @@ void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32
 {
     struct hs_frame_names *names = ctx;
     hs_frame_names_deinit(names);
-    uint64_t before_ns = children_cpu_ns();
+    uint64_t begin_ns = now_ns(), before_ns = children_cpu_ns();
+    if (begin_ns < names->next_ns) {
+        return;
+    }
     if (look_up(names, snap, frame_ids, count) == 0) {
         for (size_t i = 0; i < count; i++) {
             ret_names[i] = name_of(names, snap, &snap->frames[frame_ids[i]]);
         }
     }
     names->cpu_ns += children_cpu_ns() - before_ns;
+    uint64_t took_ns = now_ns() - begin_ns;
+    if (took_ns > HS_FRAME_NAMES_FREE_NS) {
+        names->next_ns = begin_ns + HS_FRAME_NAMES_SHARE * took_ns;
+    }
 }
