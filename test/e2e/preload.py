@@ -5,6 +5,7 @@ So the tests also pass in a folder whose path has such a character.
 
 import atexit
 import functools
+import os
 import pathlib
 import re
 import shutil
@@ -15,6 +16,7 @@ import tempfile
 def _linked(folder):
     """A link to this folder, removed when the tests end."""
     place = tempfile.mkdtemp(prefix="heapscope-tests-", dir="/tmp")
+    os.chmod(place, 0o755)  # programs of other users load it, too
     link = pathlib.Path(place) / "folder"
     link.symlink_to(folder)
     atexit.register(shutil.rmtree, place, ignore_errors=True)

@@ -289,7 +289,7 @@ def test_a_daemon_that_is_not_trusted(make, folder):
 import os, socket, time
 os.setgid({NOBODY}); os.setuid({NOBODY})
 sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-sock.bind("{fake}"); sock.listen(9); os.chmod("{fake}", 0o777)
+sock.bind("{fake}"); sock.listen(9); os.chmod("{fake}", 0o777); sock.settimeout(30)
 print("ready", flush=True)
 talk, _ = sock.accept()
 print(len(talk.recv(999)), flush=True)
