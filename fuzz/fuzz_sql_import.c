@@ -1,11 +1,13 @@
 /*
- * Any bytes as a trace file made into tables: neither crash, nor memory or time out of proportion.
+ * Any bytes as a trace, or as a profile of any other kind, made into tables: neither crash, nor memory or time out of
+ * proportion.
  *
  * What a row refers to must be there, since queries follow it.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "sql/from_profile.h"
 #include "sql/import.h"
 
 enum { CALLSITE_DEPTH, CALLSITE_PARENT, CALLSITE_FRAME };
@@ -60,12 +62,27 @@ static void check_texts(const struct hs_sql_store *store)
     }
 }
 
+static int fill(struct hs_sql_store *store, const uint8_t *data, size_t size)
+{
+    struct hs_profile *profile = NULL;
+    int err = hs_sql_import(store, data, size, NULL);
+    if (err == HS_TRACE_E_FOREIGN) {
+        err = hs_profile_load_memory(data, size, &profile, NULL);
+        if (err == 0) {
+            hs_sql_from_profile(store, profile);
+            err = store->err;
+        }
+    }
+    hs_profile_free(profile);
+    return err;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hs_sql_store *store = hs_sql_store_new();
-    if (store && hs_sql_import(store, data, size, NULL) == 0) {
+    if (store && fill(store, data, size) == 0) {
         check_stacks(store);
         check_allocations(store);
         check_texts(store);

@@ -18,6 +18,7 @@
 #include "util/buf.h"
 #include "util/proc_counters.h"
 #include "util/proc_system.h"
+#include "util/saturate.h"
 
 #define POINTS_MAX         (1U << 20)
 #define UNREAD_MAX         1024U
@@ -128,14 +129,9 @@ static void add(struct hs_load *load, uint32_t pid, uint32_t kind, uint64_t time
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
-static int64_t clamp(uint64_t value)
-{
-    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
-}
-
 static int64_t of_kb(uint64_t kb)
 {
-    return kb > INT64_MAX / 1024 ? INT64_MAX : (int64_t)(kb * 1024);
+    return hs_saturate_signed(hs_saturate_multiply_unsigned(kb, 1024));
 }
 
 static void on_process(struct hs_load *load, const Hs__Pb__ProcessStats__Process *from,
@@ -163,7 +159,7 @@ static void on_process(struct hs_load *load, const Hs__Pb__ProcessStats__Process
         KB(smr_pss_shmem_kb, HS_COUNTER_PSS_SHMEM),
         KB(smr_swap_pss_kb, HS_COUNTER_SWAP_PSS),
 #undef KB
-#define PLAIN(field, counter) { from->has_##field, counter, clamp(from->field) }
+#define PLAIN(field, counter) { from->has_##field, counter, hs_saturate_signed(from->field) }
         PLAIN(runtime_user_mode, HS_COUNTER_RUNTIME_USER),
         PLAIN(runtime_kernel_mode, HS_COUNTER_RUNTIME_KERNEL),
         PLAIN(heapscope_minor_fault_count, HS_COUNTER_MINOR_FAULTS),
@@ -182,10 +178,12 @@ static void on_process(struct hs_load *load, const Hs__Pb__ProcessStats__Process
 static void on_ours(struct hs_load *load, const Hs__Pb__HsProcessCounters *from, uint64_t time_ns)
 {
     if (from->has_minor_fault_count) {
-        add(load, from->pid, HS_COUNTER_MINOR_FAULTS, time_ns, clamp(from->minor_fault_count));
+        add(load, from->pid, HS_COUNTER_MINOR_FAULTS, time_ns,
+            hs_saturate_signed(from->minor_fault_count));
     }
     if (from->has_major_fault_count) {
-        add(load, from->pid, HS_COUNTER_MAJOR_FAULTS, time_ns, clamp(from->major_fault_count));
+        add(load, from->pid, HS_COUNTER_MAJOR_FAULTS, time_ns,
+            hs_saturate_signed(from->major_fault_count));
     }
     if (from->has_thread_count) {
         add(load, from->pid, HS_COUNTER_THREADS, time_ns, from->thread_count);
@@ -203,7 +201,7 @@ static void on_system(struct hs_load *load, const Hs__Pb__SysStats *stats, uint6
     for (size_t i = 0; i < stats->n_psi; i++) {
         uint32_t key = (uint32_t)stats->psi[i]->resource;
         if (key > 0 && key < HS_PRESSURE_N) {
-            add(load, 0, KIND_PRESSURE + key, time_ns, clamp(stats->psi[i]->total_ns));
+            add(load, 0, KIND_PRESSURE + key, time_ns, hs_saturate_signed(stats->psi[i]->total_ns));
         }
     }
 }

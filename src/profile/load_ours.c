@@ -17,6 +17,7 @@
 #include "profile/margin.h"
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
+#include "util/saturate.h"
 
 /* A process of a broken file cannot have more heaps than a region has room for, twice. */
 #define HEAPS_MAX (HS_REGION_HEAPS * 2U)
@@ -119,7 +120,8 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
             .process = process->process,
             .tid = from->tid,
             .name = from->name ? hs_builder_string(load->builder, from->name) : 0,
-            .start_ns = dump->start_mono_ns + from->start_ms * UINT64_C(1000000),
+            .start_ns = hs_saturate_add_unsigned(
+                dump->start_mono_ns, hs_saturate_multiply_unsigned(from->start_ms, 1000000)),
             .live = get_amount(from->live, dump->interval_bytes),
         };
     }

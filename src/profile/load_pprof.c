@@ -22,6 +22,7 @@
 #include "trace/snapshot.h"
 #include "trace/trace_arena.h"
 #include "util/array.h"
+#include "util/saturate.h"
 
 #define WIRE_VARINT   0U
 #define WIRE_FIXED64  1U
@@ -355,8 +356,8 @@ static int find_roles(struct reader *r)
         r->roles.type[HS_PPROF_LIVE_BYTES] < 0 && r->roles.type[HS_PPROF_LIVE_COUNT] < 0;
     double unit =
         hs_pprof_unit_bytes(hs_builder_text(builder, hs_pprof_string(&r->tables, r->period_unit)));
-    if (unit > 0 && r->period > 0 && r->period < INT64_MAX / 1048576) {
-        r->interval_bytes = (uint64_t)((double)r->period * unit);
+    if (unit > 0 && r->period > 0) {
+        r->interval_bytes = hs_saturate_round_unsigned((double)r->period * unit);
     }
     return 0;
 }

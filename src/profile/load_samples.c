@@ -23,6 +23,7 @@
 #include "rt/base.h"
 #include "trace/snapshot.h"
 #include "util/array.h"
+#include "util/saturate.h"
 
 /* ProcessHeapSamples.client_error: 1 is the same as a buffer overrun. */
 #define CLIENT_ERROR_TIMEOUT 1U
@@ -116,7 +117,8 @@ static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *re
         hs_amount_add(&head->peak, &samples[i].peak);
     }
     /* Each count is a sample; recorders that say how many there were are believed. */
-    head->sample_count = heaps->sample_count ? heaps->sample_count : (uint64_t)head->alloc.count;
+    head->sample_count =
+        heaps->sample_count ? heaps->sample_count : hs_saturate_round_unsigned(head->alloc.count);
     *ret_count = count;
     return samples;
 }
@@ -352,7 +354,8 @@ static int hold(struct hs_load *load, struct hs_load_sequence *sequence, const p
     struct hs_load_pending *part = &sequence->pending[sequence->pending_count];
     *part = (struct hs_load_pending){
         .pid = from->pid,
-        .heap = hs_builder_heap(load->builder, from->heap_name ? from->heap_name : "unknown"),
+        .heap = hs_builder_heap(
+            load->builder, from->heap_name && from->heap_name[0] ? from->heap_name : "unknown"),
         .time_ns = from->timestamp,
         .start_ns = from->start_timestamp,
         .interval_bytes = from->sampling_interval_bytes,

@@ -130,12 +130,19 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
 static int fill(struct hs_sql_store *store, const struct source *source,
                 struct hs_load_report *ret_report)
 {
-    int err = hs_sql_import(store, source->data, source->bytes, ret_report);
-    if (err != HS_TRACE_E_FOREIGN) {
-        return err;
+    int import_err = hs_sql_import(store, source->data, source->bytes, ret_report);
+    if (import_err != HS_TRACE_E_FOREIGN && import_err != HS_SQL_E_BLANK) {
+        return import_err;
     }
+    struct hs_load_report report = { 0 };
     struct hs_profile *profile = NULL;
-    err = hs_profile_load_memory(source->data, source->bytes, &profile, ret_report);
+    int err = hs_profile_load_memory(source->data, source->bytes, &profile, &report);
+    if (err > 0 && import_err == HS_SQL_E_BLANK) {
+        return 0; /* nothing but a trace that has no packets */
+    }
+    if (ret_report) {
+        *ret_report = report;
+    }
     if (err == 0) {
         hs_sql_from_profile(store, profile);
         err = store->err;

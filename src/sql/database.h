@@ -5,7 +5,7 @@
  * Tables named heapscope_* are filled when they are first read.
  *
  * Threads   one user; the connection is the caller's, to be closed with sqlite3_close().
- * Fails     -errno; HS_TRACE_E_EMPTY, HS_TRACE_E_FOREIGN of trace_reader.h.
+ * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. An empty file is a trace without packets.
  * See       docs/SQL.md
  */
 #pragma once

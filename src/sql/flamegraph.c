@@ -178,9 +178,11 @@ static int make_nodes(struct growth *g, uint32_t parent, int32_t depth)
             .first_entry = (uint32_t)g->entry_count,
             .entry_count = group->entry_count,
             .x_start = x,
-            .x_end = x + group->first_value,
         };
-        x += group->first_value;
+        if (__builtin_add_overflow(x, group->first_value, &x)) {
+            return HS_FLAMEGRAPH_E_OVERFLOW;
+        }
+        graph->nodes[graph->node_count - 1].x_end = x;
         group->fill = 0;
         g->entry_count += group->entry_count;
         memset(&graph->self[(first_node + i) * g->width], 0, g->width * sizeof(int64_t));

@@ -4,9 +4,10 @@
 #include "sql/from_profile.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/saturate.h"
 
 static int64_t text_of(struct hs_sql_store *store, const struct hs_profile *p, uint32_t id)
 {
@@ -64,10 +65,10 @@ static struct totals totals_of(const struct hs_profile_sample *s)
     if (!s) {
         return (struct totals){ 0 };
     }
-    struct totals t = { .alloc_bytes = llround(s->alloc.bytes),
-                        .alloc_count = llround(s->alloc.count) };
-    t.freed_bytes = t.alloc_bytes - llround(s->live.bytes);
-    t.freed_count = t.alloc_count - llround(s->live.count);
+    struct totals t = { .alloc_bytes = hs_saturate_round(s->alloc.bytes),
+                        .alloc_count = hs_saturate_round(s->alloc.count) };
+    t.freed_bytes = hs_saturate_subtract(t.alloc_bytes, hs_saturate_round(s->live.bytes));
+    t.freed_count = hs_saturate_subtract(t.alloc_count, hs_saturate_round(s->live.count));
     return t;
 }
 
@@ -93,25 +94,26 @@ static void add_dump(struct hs_sql_store *store, const struct hs_profile *p,
                      const struct hs_profile_dump *d, const struct hs_profile_dump *before)
 {
     uint32_t at = 0;
-    int64_t ts = (int64_t)d->time_ns, upid = d->process + 1;
+    int64_t ts = hs_saturate_signed(d->time_ns), upid = d->process + 1;
     for (uint32_t k = 0; k < d->samples_n && store->err == 0; k++) {
         const struct hs_profile_sample *s = &p->samples[d->sample_first + k];
         struct totals was = totals_of(same_before(p, before, s, &at)), now = totals_of(s);
         int64_t heap = text_of(store, p, p->heaps[s->heap]);
-        int64_t bytes = now.alloc_bytes - was.alloc_bytes,
-                count = now.alloc_count - was.alloc_count;
+        int64_t bytes = hs_saturate_subtract(now.alloc_bytes, was.alloc_bytes),
+                count = hs_saturate_subtract(now.alloc_count, was.alloc_count);
         if (bytes != 0 || count != 0) {
             HS_SQL_ADD(store, HS_SQL_ALLOCATION, ts, upid, heap, s->node, count, bytes);
         }
-        bytes = now.freed_bytes - was.freed_bytes;
-        count = now.freed_count - was.freed_count;
+        bytes = hs_saturate_subtract(now.freed_bytes, was.freed_bytes);
+        count = hs_saturate_subtract(now.freed_count, was.freed_count);
         if (bytes != 0 || count != 0) {
-            HS_SQL_ADD(store, HS_SQL_ALLOCATION, ts, upid, heap, s->node, -count, -bytes);
+            HS_SQL_ADD(store, HS_SQL_ALLOCATION, ts, upid, heap, s->node,
+                       hs_saturate_subtract(0, count), hs_saturate_subtract(0, bytes));
         }
     }
     for (uint32_t h = 0; h < p->heap_count && store->err == 0; h++) {
-        int64_t start = d->start_ns != 0 ? (int64_t)d->start_ns : ts;
-        HS_SQL_ADD(store, HS_SQL_HEAP_PROFILE, start, ts, ts - start, upid,
+        int64_t start = d->start_ns != 0 ? hs_saturate_signed(d->start_ns) : ts;
+        HS_SQL_ADD(store, HS_SQL_HEAP_PROFILE, start, ts, hs_saturate_subtract(ts, start), upid,
                    text_of(store, p, p->heaps[h]));
     }
 }

@@ -204,6 +204,9 @@ static int read_packets(struct hs_import *import, struct hs_trace_reader *reader
     }
     hs_import_put_off_finish(import, reader);
     import->report.damage = *hs_trace_reader_damage(reader);
+    if (found == 0 && hs_trace_reader_is_blank(reader)) {
+        return import->file_bytes > 0 ? HS_SQL_E_BLANK : 0;
+    }
     return found < 0 ? found : hs_trace_reader_verdict(reader);
 }
 
@@ -231,7 +234,7 @@ static void import_deinit(struct hs_import *import)
     }
     struct hs_import_ids *all[] = { &import->epoch_ids, &import->sequence_ids, &import->pid_ids,
                                     &import->tid_ids,   &import->frame_ids,    &import->line_ids,
-                                    &import->owner_ids, &import->track_ids };
+                                    &import->track_ids };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         hs_intern_deinit(&all[i]->ids);
     }
@@ -246,7 +249,6 @@ static void import_deinit(struct hs_import *import)
     free(import->content_rows);
     free(import->frame_rows);
     free(import->lines);
-    free(import->owners);
     free(import->tracks);
     hs_import_stats_deinit(&import->stats);
     hs_import_clocks_free(import->clocks);
@@ -275,11 +277,11 @@ int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
         hs_import_idle_process(&import);
         err = read_packets(&import, reader);
     }
-    if (err == 0) {
+    if (err == 0 || err == HS_SQL_E_BLANK) {
         finish(&import, bytes);
-        err = store->err;
+        err = store->err ? store->err : err;
     }
-    if (err == 0 && ret_report) {
+    if (err >= 0 && ret_report) {
         *ret_report = import.report;
     }
     hs_trace_reader_free(reader);

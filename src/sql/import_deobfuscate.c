@@ -1,9 +1,10 @@
 /*
  * DeobfuscationMapping: what classes and methods were called before an obfuscator renamed them.
  *
- * A frame "class.method" is looked up in the mappings of its package: the one its file's path names, or those that its
- * process's user may run, or "" for all. With a line number the methods whose lines cover it are one chain of inlined
- * calls; without, all that it can be are told.
+ * A frame "class.method" is looked up in the mappings of its package: the package that the path of its file names, or else
+ * those that the user of its process may run, or else "", the package of a mapping that names none. Code in a memfd comes
+ * from any package: the last mapping with that name has it. With a line number the methods whose lines cover it are one
+ * chain of inlined calls; without, all that it can be are told.
  *
  * See       import_state.h
  */
@@ -20,7 +21,7 @@
 #define ANDROID_USER_UIDS 100000
 
 /* Cells, as in sql_store.c. */
-enum { MAPPING_NAME = 6, PROCESS_UID = 5 };
+enum { MAPPING_NAME = 6, PROCESS_UID = 5, SITE_PARENT = 1, SITE_FRAME = 2 };
 
 struct method {
     int64_t name; /* "Class.method", as it was */
@@ -43,8 +44,11 @@ struct hs_import_classes {
     size_t method_count, method_capacity;
     struct hs_import_ids list_ids; /* (package, obfuscated "class.method") */
     struct method_list *lists;
+    struct hs_import_ids last_ids; /* obfuscated "class.method" */
+    int64_t *last_packages;        /* of the last mapping that has it */
     struct package *packages;
     size_t package_count, package_capacity;
+    uint32_t *frame_upids; /* by frame, at the end: a process of a known package; HS_IMPORT_NONE */
 };
 
 int hs_import_classes_new(struct hs_import_classes **ret_classes)
@@ -61,8 +65,11 @@ void hs_import_classes_free(struct hs_import_classes *classes)
 {
     if (classes) {
         hs_intern_deinit(&classes->list_ids.ids);
+        hs_intern_deinit(&classes->last_ids.ids);
         free(classes->methods);
         free(classes->lists);
+        free(classes->last_packages);
+        free(classes->frame_upids);
         free(classes->packages);
         free(classes);
     }
@@ -96,13 +103,16 @@ static void add_method(struct hs_import *import, int64_t package,
     struct method_list *list = hs_import_at(
         import, &classes->list_ids, &classes->lists, sizeof(*list),
         (struct hs_intern_key){ .hi = (uint64_t)package, .lo = (uint64_t)obfuscated }, &is_new);
+    int64_t *last = hs_import_at(import, &classes->last_ids, &classes->last_packages, sizeof(*last),
+                                 HS_IMPORT_KEY((uint64_t)obfuscated), &is_new);
     int err = list ? hs_array_reserve(&classes->methods, &classes->method_capacity,
                                       classes->method_count + 1, sizeof(classes->methods[0]))
                    : 0;
-    if (!list || err < 0 || classes->method_count >= UINT32_MAX - 1) {
+    if (!list || !last || err < 0 || classes->method_count >= UINT32_MAX - 1) {
         import->store->err = import->store->err ? import->store->err : err;
         return;
     }
+    *last = package;
     uint32_t idx = (uint32_t)classes->method_count++;
     classes->methods[idx] = (struct method){
         .name = name,
@@ -212,29 +222,90 @@ static bool package_of_path(struct hs_import *import, const char *path, int64_t 
     return true;
 }
 
+/* Can a package be told by the user of this process? */
+static bool has_package(const struct hs_import *import, uint32_t upid)
+{
+    const struct hs_import_classes *classes = import->classes;
+    int64_t uid = hs_rows_at(&import->store->tables[HS_SQL_PROCESS], upid)[PROCESS_UID];
+    for (size_t i = 0; uid >= 0 && i < classes->package_count; i++) {
+        if (classes->packages[i].app_id == (uint64_t)uid % ANDROID_USER_UIDS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The frames of a stack are of this process, but for those that an earlier one had. */
+static void note_stack(struct hs_import *import, bool *is_seen, int64_t site, uint32_t upid)
+{
+    const struct hs_rows *sites = &import->store->tables[HS_SQL_CALLSITE];
+    while (site != HS_ROWS_NULL && !is_seen[site]) {
+        const int64_t *cells = hs_rows_at(sites, (uint32_t)site);
+        uint32_t *owner = &import->classes->frame_upids[cells[SITE_FRAME]];
+        *owner = *owner == HS_IMPORT_NONE ? upid : *owner;
+        is_seen[site] = true;
+        site = cells[SITE_PARENT];
+    }
+}
+
+/* All stacks of a table's rows. */
+static void note_stacks(struct hs_import *import, bool *is_seen, enum hs_sql_table table,
+                        int upid_cell, int site_cell)
+{
+    const struct hs_rows *rows = &import->store->tables[table];
+    uint32_t known_upid = HS_IMPORT_NONE;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const int64_t *cells = hs_rows_at(rows, i);
+        if (cells[upid_cell] != HS_ROWS_NULL && cells[site_cell] != HS_ROWS_NULL) {
+            uint32_t upid = (uint32_t)cells[upid_cell];
+            if (upid == known_upid || has_package(import, upid)) {
+                known_upid = upid;
+                note_stack(import, is_seen, cells[site_cell], upid);
+            }
+        }
+    }
+}
+
+static void find_processes(struct hs_import *import)
+{
+    enum { ALLOCATION_UPID = 1, ALLOCATION_SITE = 3 };
+    struct hs_sql_store *store = import->store;
+    size_t frame_count = store->tables[HS_SQL_FRAME].count;
+    bool *is_seen = calloc((size_t)store->tables[HS_SQL_CALLSITE].count + 1, sizeof(*is_seen));
+    uint32_t *upids = malloc((frame_count + 1) * sizeof(*upids));
+    import->classes->frame_upids = upids;
+    if (is_seen && upids) {
+        memset(upids, 0xff, (frame_count + 1) * sizeof(*upids));
+        note_stacks(import, is_seen, HS_SQL_ALLOCATION, ALLOCATION_UPID, ALLOCATION_SITE);
+    } else {
+        store->err = -ENOMEM;
+    }
+    free(is_seen);
+}
+
 /* The packages to look in, the likeliest first. */
-static uint32_t candidates_of(struct hs_import *import, uint32_t mapping,
+static uint32_t candidates_of(struct hs_import *import, uint32_t frame,
                               int64_t ret_packages[CANDIDATES_MAX])
 {
     const struct hs_import_classes *classes = import->classes;
     struct hs_sql_store *store = import->store;
+    const int64_t *cells = hs_rows_at(&store->tables[HS_SQL_FRAME], frame);
+    const int64_t *mapping =
+        hs_rows_at(&store->tables[HS_SQL_MAPPING], (uint32_t)cells[HS_SQL_FRAME_MAPPING]);
     size_t bytes;
-    uint32_t count = 0;
-    const char *path = hs_sql_store_text(
-        store, hs_rows_at(&store->tables[HS_SQL_MAPPING], mapping)[MAPPING_NAME], &bytes);
+    uint32_t count = 0, upid = classes->frame_upids[frame];
+    const char *path = hs_sql_store_text(store, mapping[MAPPING_NAME], &bytes);
     if (package_of_path(import, path, &ret_packages[0])) {
         count = 1;
-    } else {
-        if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
-            ret_packages[count++] = hs_sql_store_str(store, "memfd");
-        }
-        const uint32_t *owner = hs_import_find(&import->owner_ids, import->owners, sizeof(*owner),
-                                               HS_IMPORT_KEY(mapping));
-        int64_t uid =
-            owner ? hs_rows_at(&store->tables[HS_SQL_PROCESS], *owner)[PROCESS_UID] : HS_ROWS_NULL;
-        for (size_t i = 0; uid >= 0 && i < classes->package_count && count < CANDIDATES_MAX - 2;
-             i++) {
-            if (classes->packages[i].app_id == (uint64_t)uid % ANDROID_USER_UIDS) {
+    } else if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
+        const int64_t *last =
+            hs_import_find(&classes->last_ids, classes->last_packages, sizeof(*last),
+                           HS_IMPORT_KEY((uint64_t)cells[HS_SQL_FRAME_NAME]));
+        ret_packages[count++] = last ? *last : import->empty;
+    } else if (upid != HS_IMPORT_NONE) {
+        uint64_t uid = (uint64_t)hs_rows_at(&store->tables[HS_SQL_PROCESS], upid)[PROCESS_UID];
+        for (size_t i = 0; i < classes->package_count && count < CANDIDATES_MAX - 1; i++) {
+            if (classes->packages[i].app_id == uid % ANDROID_USER_UIDS) {
                 ret_packages[count++] = classes->packages[i].name;
             }
         }
@@ -311,7 +382,7 @@ static void apply(struct hs_import *import, uint32_t frame)
     if (!strchr(hs_sql_store_text(store, name, &bytes), '.')) {
         return;
     }
-    uint32_t count = candidates_of(import, (uint32_t)cells[HS_SQL_FRAME_MAPPING], packages);
+    uint32_t count = candidates_of(import, frame, packages);
     for (uint32_t i = 0; i < count; i++) {
         const struct method_list *list = hs_import_find(
             &classes->list_ids, classes->lists, sizeof(*list),
@@ -331,7 +402,11 @@ void hs_import_deobfuscation_finish(struct hs_import *import)
 {
     struct hs_sql_store *store = import->store;
     uint32_t count = store->tables[HS_SQL_FRAME].count;
-    for (uint32_t i = 0; import->classes->method_count > 0 && i < count && store->err == 0; i++) {
+    if (import->classes->method_count == 0 || store->err != 0) {
+        return;
+    }
+    find_processes(import);
+    for (uint32_t i = 0; i < count && store->err == 0; i++) {
         apply(import, i);
     }
 }

@@ -16,6 +16,7 @@
 
 #include "sql/import_state.h"
 #include "util/array.h"
+#include "util/saturate.h"
 
 #define CLOCK_MONOTONIC_COARSE 4U
 #define CLIENT_ERROR_TIMEOUT   1U
@@ -29,7 +30,7 @@ struct held {
 
 struct hs_import_part {
     uint64_t pid, end_value, start_value;
-    int64_t heap; /* HS_ROWS_NULL: not named */
+    int64_t heap;
     uint64_t interval_bytes, orig_interval_bytes;
     uint64_t unwind_us, unwind_samples, blocked_us;
     uint32_t client_error;
@@ -89,7 +90,7 @@ static void note_once(struct hs_import *import, enum hs_stat stat, uint64_t pid,
 static void note_growth(struct hs_import *import, enum hs_stat stat, uint64_t pid, uint64_t *was,
                         uint64_t is)
 {
-    hs_stat_add_at(import, stat, pid, is >= *was ? (int64_t)(is - *was) : (int64_t)is);
+    hs_stat_add_at(import, stat, pid, hs_saturate_signed(is >= *was ? is - *was : is));
     *was = is;
 }
 
@@ -114,7 +115,8 @@ static void note_head(struct hs_import *import, struct hs_import_sequence *seque
     }
     if (part->orig_interval_bytes != 0) {
         hs_stat_set_at(import, HS_STAT_INTERVAL_ADJUSTED, pid,
-                       (int64_t)(part->interval_bytes - part->orig_interval_bytes));
+                       hs_saturate_subtract(hs_saturate_signed(part->interval_bytes),
+                                            hs_saturate_signed(part->orig_interval_bytes)));
     }
     if (part->has_stats) {
         note_growth(import, HS_STAT_UNWIND_TIME, pid, &said->unwind_us, part->unwind_us);
@@ -136,8 +138,8 @@ static void add_dump(struct hs_import *import, uint32_t upid, const struct hs_im
                                            hs_intern_mix(key, (uint64_t)part->heap), &id, &is_new);
     }
     if (is_new) {
-        HS_SQL_ADD(import->store, HS_SQL_HEAP_PROFILE, start_ns, end_ns, end_ns - start_ns, upid,
-                   part->heap);
+        HS_SQL_ADD(import->store, HS_SQL_HEAP_PROFILE, start_ns, end_ns,
+                   hs_saturate_subtract(end_ns, start_ns), upid, part->heap);
     }
 }
 
@@ -162,13 +164,13 @@ static void add_rows(struct hs_import *import, const struct place *place, uint32
              count = now->alloc_count - was->alloc_count;
     if (bytes != 0 || count != 0) {
         HS_SQL_ADD(import->store, HS_SQL_ALLOCATION, place->ts_ns, place->upid, place->heap, site,
-                   (int64_t)count, (int64_t)bytes);
+                   hs_saturate_signed(count), hs_saturate_signed(bytes));
     }
     bytes = now->freed_bytes - was->freed_bytes;
     count = now->freed_count - was->freed_count;
     if (place->has_frees && (bytes != 0 || count != 0)) {
         HS_SQL_ADD(import->store, HS_SQL_ALLOCATION, place->ts_ns, place->upid, place->heap, site,
-                   (int64_t)(0 - count), (int64_t)(0 - bytes));
+                   -hs_saturate_signed(count), -hs_saturate_signed(bytes));
     }
 }
 
@@ -198,10 +200,10 @@ static void add_sample(struct hs_import *import, struct hs_import_sequence *sequ
         *before = *was;
     }
     const struct hs_import_totals now = {
-        .alloc_bytes = before->alloc_bytes + sample->totals.alloc_bytes,
-        .alloc_count = before->alloc_count + sample->totals.alloc_count,
-        .freed_bytes = before->freed_bytes + sample->totals.freed_bytes,
-        .freed_count = before->freed_count + sample->totals.freed_count,
+        .alloc_bytes = hs_saturate_add_unsigned(before->alloc_bytes, sample->totals.alloc_bytes),
+        .alloc_count = hs_saturate_add_unsigned(before->alloc_count, sample->totals.alloc_count),
+        .freed_bytes = hs_saturate_add_unsigned(before->freed_bytes, sample->totals.freed_bytes),
+        .freed_count = hs_saturate_add_unsigned(before->freed_count, sample->totals.freed_count),
     };
     if (is_fall(was, &now)) {
         hs_stat_add_at(import, HS_STAT_MALFORMED_PACKET, place->upid, 1);
@@ -230,9 +232,6 @@ static void add_part(struct hs_import *import, struct hs_import_sequence *sequen
     note_head(import, sequence, part);
     add_dump(import, upid, part, start_ns, end_ns);
     struct place place = { .upid = upid, .ts_ns = end_ns, .heap = part->heap };
-    if (part->heap == HS_ROWS_NULL) {
-        place.heap = hs_sql_store_str(import->store, "unknown");
-    }
     place.has_frees =
         strcmp(hs_sql_store_text(import->store, place.heap, &bytes), "com.android.art") != 0;
     for (size_t i = 0; i < part->sample_n && import->store->err == 0; i++) {
@@ -277,6 +276,7 @@ static int hold(struct hs_import *import, struct hs_import_sequence *sequence, c
     const Hs__Pb__ProfilePacket__ProcessStats *stats = from->stats ? from->stats : &no_stats;
     int err = hs_array_reserve(&sequence->parts, &sequence->part_capacity,
                                (size_t)sequence->part_count + 1, sizeof(sequence->parts[0]));
+    bool is_named = from->heap_name && from->heap_name[0] != '\0';
     struct held *samples = err == 0 ? hold_samples(from) : NULL;
     if (!samples) {
         return err ? err : -ENOMEM;
@@ -285,7 +285,7 @@ static int hold(struct hs_import *import, struct hs_import_sequence *sequence, c
         .pid = from->pid,
         .end_value = from->timestamp,
         .start_value = from->start_timestamp,
-        .heap = hs_sql_store_str(import->store, from->heap_name),
+        .heap = hs_sql_store_str(import->store, is_named ? from->heap_name : "unknown"),
         .interval_bytes = from->sampling_interval_bytes,
         .orig_interval_bytes = from->orig_sampling_interval_bytes,
         .unwind_us = stats->total_unwinding_time_us,

@@ -346,11 +346,6 @@ static uint32_t mapping_row(struct hs_import *import, struct hs_import_tables *t
                                  sizeof(*row), key, &is_new);
     if (is_new) {
         *row = make_mapping(import, tables, iid);
-        uint32_t *owner = hs_import_at(import, &import->owner_ids, &import->owners, sizeof(*owner),
-                                       HS_IMPORT_KEY(*row), &is_new);
-        if (is_new) {
-            *owner = upid;
-        }
     }
     return row ? *row : HS_IMPORT_NONE;
 }

@@ -153,9 +153,6 @@ struct hs_import {
     struct hs_intern dump_ids;     /* (upid, ts_end, heap) */
     struct hs_import_ids line_ids; /* row of a frame -> its line, as recorded */
     uint32_t *lines;
-    struct hs_import_ids
-        owner_ids; /* row of a mapping -> upid of the process it was first seen in */
-    uint32_t *owners;
     struct hs_import_ids track_ids;
     uint32_t *tracks;
     uint32_t snapshot_count;

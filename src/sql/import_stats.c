@@ -8,6 +8,7 @@
 
 #include "sql/import_state.h"
 #include "util/array.h"
+#include "util/saturate.h"
 
 static const struct {
     const char *name;
@@ -114,7 +115,7 @@ void hs_stat_add_at(struct hs_import *import, enum hs_stat stat, uint64_t idx, i
 {
     int64_t *at = value_at(import, stat, idx);
     if (at) {
-        *at = (int64_t)((uint64_t)*at + (uint64_t)value);
+        *at = hs_saturate_add(*at, value);
     }
 }
 

@@ -12,9 +12,12 @@ bool hs_stack_next(struct hs_stack_fields *fields, struct hs_trace_field *ret_fi
 {
     size_t taken =
         fields->bytes > 0 ? hs_trace_scan_field(fields->data, fields->bytes, ret_field) : 0;
+    if (taken == 0) {
+        return false; /* without bytes `data` may be NULL, to which not even 0 may be added */
+    }
     fields->data += taken;
     fields->bytes -= taken;
-    return taken > 0;
+    return true;
 }
 
 static bool is_number(const struct hs_trace_field *field)

@@ -40,6 +40,7 @@ struct hs_trace_reader {
     struct nested nested[NESTING_MAX];
     unsigned depth;  /* of nested */
     bool has_packet; /* one that only a trace can have */
+    bool has_alien;  /* one that no recorder writes */
     bool wants_all, is_split;
     struct hs_trace_parts parts; /* when is_split */
     uint64_t search_left;
@@ -136,6 +137,14 @@ int hs_trace_reader_verdict(const struct hs_trace_reader *reader)
         return HS_TRACE_E_EMPTY;
     }
     return reader->has_packet ? 0 : HS_TRACE_E_FOREIGN;
+}
+
+bool hs_trace_reader_is_blank(const struct hs_trace_reader *reader)
+{
+    const struct hs_trace_damage *damage = &reader->damage;
+    return !reader->has_packet && !reader->has_alien && damage->bad_packet_count == 0 &&
+           damage->skipped_bytes == 0 && !damage->is_truncated && !damage->has_bad_compression &&
+           !damage->is_too_big;
 }
 
 const struct hs_trace_damage *hs_trace_reader_damage(const struct hs_trace_reader *reader)
@@ -394,6 +403,7 @@ int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePack
             continue;
         }
         reader->has_packet |= scan.is_packet;
+        reader->has_alien |= scan.is_alien;
         int err = 0;
         if (scan.zstd) {
             err = open_nested(reader, HS_TRACE_ZSTD, scan.zstd, scan.zstd_bytes);

@@ -70,5 +70,8 @@ int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePack
 
 /* At the end: 0, or HS_TRACE_E_*. */
 int hs_trace_reader_verdict(const struct hs_trace_reader *reader);
+/* Of a file that is HS_TRACE_E_EMPTY or HS_TRACE_E_FOREIGN: is it nevertheless a whole trace, of no packet, or of packets
+ * that say nothing? */
+bool hs_trace_reader_is_blank(const struct hs_trace_reader *reader);
 /* So far. */
 const struct hs_trace_damage *hs_trace_reader_damage(const struct hs_trace_reader *reader);

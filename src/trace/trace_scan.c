@@ -141,7 +141,6 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
 bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_scan)
 {
     *ret_scan = (struct hs_trace_scan){ 0 };
-    bool has_alien_field = false;
     for (size_t at = 0; at < bytes;) {
         struct hs_trace_field field;
         size_t taken = hs_trace_scan_field(data + at, bytes - at, &field);
@@ -150,13 +149,13 @@ bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_
         }
         at += taken;
         /* Field 1 was never used in a packet; nested messages nearly always have one. */
-        has_alien_field |= field.number == 1;
+        ret_scan->is_alien |= field.number == 1;
         if (field.wire == HS_TRACE_WIRE_VARINT) {
             note_varint(&field, ret_scan);
         } else if (field.wire == HS_TRACE_WIRE_BYTES) {
             note_bytes(&field, ret_scan);
         }
     }
-    ret_scan->is_packet &= !has_alien_field;
+    ret_scan->is_packet &= !ret_scan->is_alien;
     return true;
 }

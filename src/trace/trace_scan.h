@@ -60,6 +60,7 @@ size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_fi
 struct hs_trace_scan {
     bool is_packet;      /* well-formed, and has a field that every recorder writes */
     bool is_wanted;      /* has something the reader decodes */
+    bool is_alien;       /* has a field that no packet has, but nearly every other message */
     bool is_extra;       /* has something it decodes for who asks: hs_trace_reader_want_all() */
     const uint8_t *zlib; /* compressed packets in it; NULL: none */
     size_t zlib_bytes;

@@ -12,6 +12,7 @@
 
 #include "rt/base.h"
 #include "util/proc_text.h"
+#include "util/saturate.h"
 
 #define FILE_BYTES 8192
 
@@ -51,11 +52,6 @@ enum hs_counter_unit hs_counter_unit(enum hs_counter counter)
     return counters_info[counter].unit;
 }
 
-static int64_t clamp(uint64_t n)
-{
-    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
-}
-
 static uint32_t clamp_u32(uint64_t n)
 {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
@@ -75,7 +71,7 @@ static bool take_counter(struct hs_proc_text *line, const struct line_counter *k
             if (!hs_proc_text_take_size(line, &n)) {
                 return false;
             }
-            hs_counters_set(counters, known[i].counter, clamp(n));
+            hs_counters_set(counters, known[i].counter, hs_saturate_signed(n));
             return true;
         }
     }
@@ -138,10 +134,10 @@ int hs_counters_parse_stat(const char *text, size_t text_bytes, uint64_t tick_ns
     user_ns = __builtin_mul_overflow(stat.user_ticks, tick_ns, &user_ns) ? UINT64_MAX : user_ns;
     kernel_ns =
         __builtin_mul_overflow(stat.kernel_ticks, tick_ns, &kernel_ns) ? UINT64_MAX : kernel_ns;
-    hs_counters_set(counters, HS_COUNTER_MINOR_FAULTS, clamp(stat.minor_fault_count));
-    hs_counters_set(counters, HS_COUNTER_MAJOR_FAULTS, clamp(stat.major_fault_count));
-    hs_counters_set(counters, HS_COUNTER_RUNTIME_USER, clamp(user_ns));
-    hs_counters_set(counters, HS_COUNTER_RUNTIME_KERNEL, clamp(kernel_ns));
+    hs_counters_set(counters, HS_COUNTER_MINOR_FAULTS, hs_saturate_signed(stat.minor_fault_count));
+    hs_counters_set(counters, HS_COUNTER_MAJOR_FAULTS, hs_saturate_signed(stat.major_fault_count));
+    hs_counters_set(counters, HS_COUNTER_RUNTIME_USER, hs_saturate_signed(user_ns));
+    hs_counters_set(counters, HS_COUNTER_RUNTIME_KERNEL, hs_saturate_signed(kernel_ns));
     if (ret_identity) {
         ret_identity->pid = stat.pid;
         ret_identity->ppid = stat.ppid;
@@ -162,7 +158,8 @@ int hs_counters_parse_oom_score_adj(const char *text, size_t text_bytes,
     if (!hs_proc_text_take_signed(&c, &n, &is_negative)) {
         return -EINVAL;
     }
-    hs_counters_set(counters, HS_COUNTER_OOM_SCORE_ADJ, is_negative ? -clamp(n) : clamp(n));
+    hs_counters_set(counters, HS_COUNTER_OOM_SCORE_ADJ,
+                    is_negative ? -hs_saturate_signed(n) : hs_saturate_signed(n));
     return 0;
 }
 

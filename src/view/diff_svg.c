@@ -18,6 +18,7 @@
 #include "rt/base.h"
 #include "util/cxx_name.h"
 #include "util/human.h"
+#include "util/saturate.h"
 #include "view/diff_view.h"
 #include "util/xml.h"
 #include "view/figure.h"
@@ -189,7 +190,7 @@ static void write_box(const struct graph *g, const struct spot *spot, struct hs_
         label->bytes = 0;
         hs_cxx_write_fit(label,
                          is_all ? "all" : hs_diff_name(diff, diff->nodes[spot->node].function),
-                         (size_t)((width - 6) / HS_SVG_CHAR_WIDTH));
+                         hs_saturate_round_unsigned(floor((width - 6) / HS_SVG_CHAR_WIDTH)));
         hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
         hs_xml_write(buf, hs_buf_text(label), label->bytes);
         hs_buf_str(buf, "</text>");

@@ -19,6 +19,7 @@
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"
+#include "util/saturate.h"
 #include "view/figure.h"
 #include "view/gzip.h"
 #include "view/pprof_layout.h"
@@ -186,12 +187,6 @@ static void put_mappings(struct writer *w)
     }
 }
 
-static int64_t whole(double value)
-{
-    /* Not even a broken file may make the conversion undefined. */
-    return value >= 9.2e18 ? INT64_MAX : value > -9.2e18 ? (int64_t)llround(value) : INT64_MIN;
-}
-
 /*
  * Estimates have fractions and the format has none. What one sample loses by rounding the next one
  * gets, so that sums over many stacks stay what they are. Whole numbers stay as they are.
@@ -199,11 +194,11 @@ static int64_t whole(double value)
 static int64_t rounded(double *carry, double value)
 {
     if (isnan(value) || isinf(value)) {
-        return isnan(value) ? 0 : whole(value);
+        return hs_saturate_round(value);
     }
     double out = round(value + *carry);
     *carry += value - out;
-    return whole(out);
+    return hs_saturate_round(out);
 }
 
 static size_t collect_locations(struct writer *w, uint32_t node)
@@ -364,7 +359,7 @@ static void put_head(struct writer *w)
     part.n_sample_type = w->value_count;
     part.sample_type = list;
     part.period_type = &period_type;
-    part.period = whole((double)s->interval_max_bytes);
+    part.period = hs_saturate_round((double)s->interval_max_bytes);
     part.default_sample_type = hs_pprof_text(&w->parts, w->layout->default_type);
     uint64_t real_ns = w->profile->real_minus_mono_ns;
     part.time_nanos = real_ns ? (int64_t)(s->start_ns + real_ns) : 0;

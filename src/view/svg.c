@@ -15,6 +15,7 @@
 #include "util/buf.h"
 #include "util/cxx_name.h"
 #include "util/human.h"
+#include "util/saturate.h"
 #include "util/utf8.h"
 #include "util/xml.h"
 #include "view/figure.h"
@@ -177,7 +178,8 @@ static void write_box(struct svg *svg, const struct hs_box *box, struct hs_buf *
     hs_buf_str(buf, "\"/>");
     if (width >= HS_SVG_BOX_TEXT_MIN) {
         label->bytes = 0;
-        hs_cxx_write_fit(label, hs_buf_text(name), (size_t)((width - 6) / HS_SVG_CHAR_WIDTH));
+        hs_cxx_write_fit(label, hs_buf_text(name),
+                         hs_saturate_round_unsigned(floor((width - 6) / HS_SVG_CHAR_WIDTH)));
         hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
         hs_xml_write(buf, hs_buf_text(label), label->bytes);
         hs_buf_str(buf, "</text>");

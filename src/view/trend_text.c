@@ -9,6 +9,7 @@
 #include "profile/describe.h"
 #include "rt/base.h"
 #include "util/human.h"
+#include "util/saturate.h"
 #include "util/table.h"
 #include "util/utf8.h"
 #include "view/diff_view.h"
@@ -56,7 +57,7 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     hs_buf_printf(buf, "Trend of %s: ", hs_views[trend->view].title);
     hs_describe_process(options->profile, trend->process, buf);
     hs_buf_printf(buf, " (pid %u), %u snapshots in %s", process->pid, trend->dump_count,
-                  hs_human_duration(time, (uint64_t)(trend->seconds * 1e9)));
+                  hs_human_duration(time, hs_saturate_round_unsigned(trend->seconds * 1e9)));
     if (trend->dump_left_out_count > 0) {
         hs_buf_printf(buf, ", and %u whose stacks are not in memory", trend->dump_left_out_count);
     }

@@ -133,7 +133,7 @@ def test_art_tells_no_frees(database):
 def test_heap_without_a_name(database):
     db = database(CLOCKS + INTERNED + profile(0, sample(1, 100, 2), heap=""))
     assert rows(db, "SELECT heap_name FROM heap_profile_allocation") == [("unknown",)]
-    assert rows(db, "SELECT heap_name FROM heap_profile") == [(None,)]
+    assert rows(db, "SELECT heap_name FROM heap_profile") == [("unknown",)]
 
 
 @pytest.mark.parametrize("interval, count", [("", 0), ("orig_sampling_interval_bytes: 1", 3)])
@@ -561,12 +561,11 @@ def test_damage_is_said(database):
     assert rows(db, "SELECT count(*) > 0 FROM heapscope_losses") == [(1,)]
 
 
-@pytest.mark.parametrize("content, words", [(b"", "empty"), (b"\x7fELF\2\1\1", "not a heap profile")])
-def test_what_is_no_trace(heapscope, tmp_path, content, words):
+def test_what_is_no_trace(heapscope, tmp_path):
     path, out = tmp_path / "in", tmp_path / "out.db"
-    path.write_bytes(content)
+    path.write_bytes(b"\x7fELF\2\1\1")
     done = heapscope("export", path, "-o", out)
-    assert done.returncode == 1 and words in done.stderr and not out.exists()
+    assert done.returncode == 1 and "not a heap profile" in done.stderr and not out.exists()
 
 
 def test_disk_full(heapscope, tmp_path):

@@ -97,8 +97,18 @@ def test_pprof_with_inlined_calls(ask, report, tmp_path):
         assert all(any(c in names for names in calls) for c in stack.split(";")), (stack, calls)
 
 
-@pytest.mark.parametrize("data, words", [(b"hello\n", "not a heap profile"), (b"", "empty")])
-def test_what_is_no_profile(heapscope, tmp_path, data, words):
-    (tmp_path / "x").write_bytes(data)
+def test_what_is_no_profile(heapscope, tmp_path):
+    (tmp_path / "x").write_bytes(b"hello\n")
     done = heapscope("query", tmp_path / "x", "SELECT 1")
-    assert done.returncode == 1 and words in done.stderr and done.stdout == ""
+    assert done.returncode == 1 and "not a heap profile" in done.stderr and done.stdout == ""
+
+
+# No packet, an empty packet, two of them, and one with nothing but a time.
+@pytest.mark.parametrize("data", [b"", b"\n\0", b"\n\0\n\0", b"\n\2\x40\5"])
+def test_a_trace_of_nothing(heapscope, tmp_path, data):
+    (tmp_path / "x").write_bytes(data)
+    for table in ("heap_profile_allocation", "stack_profile_frame", "heapscope_dumps", "args"):
+        done = heapscope("query", "--format", "csv", tmp_path / "x", f"SELECT count(*) AS n FROM {table}")
+        assert done.returncode == 0 and done.stdout == '"n"\n0\n', (table, done)
+    done = heapscope("export", "-f", "sqlite", "-o", tmp_path / "x.db", tmp_path / "x")
+    assert done.returncode == 0 and (tmp_path / "x.db").exists(), done.stderr

@@ -293,13 +293,22 @@ def at(path):
     ("/system_ext/priv-app/SystemUIGoogle/SystemUIGoogle.apk", "com.android.systemui"),
     ("/product/priv-app/Phonesky/Phonesky.apk", "com.android.vending"),
     ("/product/app/Maps/oat/arm64/Maps.odex", "com.google.android.apps.maps"),
-    ("/product/priv-app/DevicePersonalizationPrebuiltPixel2020/x.apk", "com.google.android.as"),
-    ("/memfd:jit-cache (deleted)", "memfd")])
+    ("/product/priv-app/DevicePersonalizationPrebuiltPixel2020/x.apk", "com.google.android.as")])
 def test_package_of_a_path(database, path, package):
     db = database(at(path) + obfuscated(package, method("load")))
     assert rows(db, NAMES) == [("x.A.b", "org.Real.load"), ("g", None)]
     db = database(at(path) + obfuscated("org.other", method("load")))
     assert rows(db, NAMES) == [("x.A.b", None), ("g", None)]
+
+
+def test_memory_of_any_package(database):
+    """Code in a memfd may be of any package: the last mapping that has the name is right, one without a package too."""
+    frame = at("/memfd:jit-cache (deleted)")
+    for package in ("org.any", ""):
+        db = database(frame + obfuscated(package, method("load")))
+        assert rows(db, NAMES) == [("x.A.b", "org.Real.load"), ("g", None)]
+    db = database(frame + obfuscated("org.first", method("wrong")) + obfuscated("org.last", method("right")))
+    assert rows(db, NAMES)[0] == ("x.A.b", "org.Real.right")
 
 
 @pytest.mark.parametrize("path", ["/product/app/MapsNot/x.apk", "/apps/Maps/x", "/data/local/Maps/x"])

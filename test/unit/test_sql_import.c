@@ -19,7 +19,8 @@ static void test_not_a_trace(void **state)
     (void)state;
     sqlite3 *db;
     struct hs_load_report report;
-    assert_int_equal(hs_sql_open_memory("", 0, &db, &report), HS_TRACE_E_EMPTY);
+    assert_int_equal(hs_sql_open_memory("", 0, &db, &report), 0); /* a trace without packets */
+    sqlite3_close(db);
     assert_int_equal(hs_sql_open_memory("#!/bin/sh\n", 10, &db, &report), HS_TRACE_E_FOREIGN);
     assert_true(hs_sql_open("/nothing/here", &db, NULL) < 0);
 }

@@ -28,11 +28,11 @@ WITH
 SELECT d.id AS id, d.upid AS upid, d.heap_name AS heap_name, d.ts AS ts, d.ts_end - d.ts AS dur,
   COALESCE((
     SELECT r.retained FROM _heap_profile_by_dump r
-    WHERE r.upid = d.upid AND r.heap_name = COALESCE(d.heap_name, 'unknown') AND r.ts <= d.ts_end
+    WHERE r.upid = d.upid AND r.heap_name = d.heap_name AND r.ts <= d.ts_end
     ORDER BY r.ts DESC LIMIT 1
   ), 0) AS retained,
   COALESCE(a.allocated, 0) AS allocated,
   COALESCE(a.delta, 0) AS delta
 FROM _start d
 LEFT JOIN _heap_profile_by_dump a ON a.upid = d.upid
-  AND a.heap_name = COALESCE(d.heap_name, 'unknown') AND a.ts = d.ts_end;
+  AND a.heap_name = d.heap_name AND a.ts = d.ts_end;
