@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/builder_state.h"
+#include "profile/recorder_frames.h"
 #include "util/array.h"
 
 struct hs_builder *hs_builder_new(void)
@@ -300,6 +301,10 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
         return builder->err;
     }
     apply_symbols(builder);
+    builder->err = hs_profile_leave_out_recorder(builder->p);
+    if (builder->err != 0) {
+        return builder->err;
+    }
     *ret_profile = builder->p;
     builder->p = NULL;
     return 0;

@@ -44,8 +44,8 @@ static bool is_sorted(const struct hs_profile_sample *samples, size_t count)
     return i >= count;
 }
 
-/* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
-static size_t tidy(const struct hs_profile *p, struct hs_profile_sample *samples, size_t count)
+size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sample *samples,
+                               size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
     if (builder->err != 0 || dump >= p->dump_count) {
         return;
     }
-    size_t kept = tidy(p, samples, count);
+    size_t kept = hs_builder_tidy_samples(p, samples, count);
     if (!hs_builder_grow(builder, &p->samples, &builder->sample_capacity, p->sample_count + kept,
                          sizeof(p->samples[0]))) {
         return;

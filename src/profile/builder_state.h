@@ -30,3 +30,7 @@ struct hs_builder {
 /* Room for `count` elements, as hs_array_reserve(). False after a failure, which is kept. */
 bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
                      uint64_t count, size_t elem_bytes);
+
+/* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
+size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sample *samples,
+                               size_t count);

@@ -212,6 +212,48 @@ static const char *const start_names[] = {
     "generic_start_main*",
 };
 
+/* What recorders do between the malloc that a program calls and the stack that they take. Files of theirs may have names
+ * as they are in symbol tables. */
+static const char *const recorder_names[] = {
+    /* heapprofd */
+    "_ZN8perfetto9profiling6Client*",
+    "_ZN8perfetto9profiling12_GLOBAL__N_1*",
+    "perfetto::profiling::Client::*",
+    "perfetto::profiling::(anonymous namespace)::*",
+    "perfetto::profiling::*::RecordMalloc*",
+    "AHeapProfile_report*",
+    "heapprofd_*",
+    /* jemalloc */
+    "prof_backtrace*",
+    "prof_alloc_prep*",
+    "prof_malloc_sample*",
+    "prof_tctx_get*",
+    "je_prof_*",
+    "_rjem_je_prof_*",
+    /* tcmalloc and gperftools */
+    "tcmalloc::*",
+    "_ZN8tcmalloc*",
+    "_ZN10MallocHook*",
+    "_ZN16HeapProfileTable*",
+    "(anonymous namespace)::DoSampledAllocation*",
+    "DoSampledAllocation*",
+    "GetStackTrace*",
+    "MallocHook::*",
+    "MallocHook_*",
+    "HeapProfileTable::*",
+    /* heaptrack */
+    "heaptrack_*",
+    "HeapTrack::*",
+    "_ZN9HeapTrack*",
+    "_ZN12_GLOBAL__N_19HeapTrack*",
+    "(anonymous namespace)::HeapTrack::*",
+};
+
+/* All of their code. Ours was in stacks of early versions. */
+static const char *const recorder_modules[] = {
+    "libheapscope", "heapprofd_client", "libheapprofd", "libheaptrack_", "libprofiler.so",
+};
+
 /* `pattern` may have '*', each standing for any run of characters. */
 static bool is_match(const char *pattern, const char *text, size_t bytes)
 {
@@ -286,4 +328,12 @@ enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
         return HS_FRAME_CLASS_LIBRARY;
     }
     return HS_FRAME_CLASS_USER;
+}
+
+bool hs_frame_is_recorder(const char *name, const char *module_path)
+{
+    const char *path = hs_cxx_skip_result_type(name);
+    return has_prefix(hs_text_base_name(module_path), recorder_modules,
+                      HS_COUNT_OF(recorder_modules)) ||
+           is_in(path, strlen(path), recorder_names, HS_COUNT_OF(recorder_names));
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum hs_frame_class {
@@ -22,3 +23,6 @@ enum hs_frame_class {
 
 /* `name` and `module_path` may be "". */
 enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path);
+
+/* Is that a function of a heap profiler, in which it takes the stacks of others? Both may be "". */
+bool hs_frame_is_recorder(const char *name, const char *module_path);

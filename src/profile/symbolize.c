@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/recorder_frames.h"
 #include "util/array.h"
 #include "util/intern.h"
 
@@ -188,7 +189,7 @@ int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_w
     }
     hs_intern_deinit(&filling.ids);
     free(pids);
-    return err;
+    return err != 0 ? err : hs_profile_leave_out_recorder(profile);
 }
 
 void hs_symbolized_deinit(struct hs_symbolized *symbolized)
