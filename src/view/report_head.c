@@ -230,6 +230,38 @@ static void write_before(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
+static bool is_from_start(const struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        if (!p->processes[p->dumps[s->dumps[i]].process].is_from_startup) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "All" only where nothing is known to be missing, or out of the recorder's sight. */
+static void describe_exact(const struct hs_report *report, const char *count, struct hs_buf *text)
+{
+    const char *verb = report->selection.sample_count == 1 ? "allocation was" : "allocations were";
+    if (hs_report_is_incomplete(report)) {
+        hs_buf_printf(text,
+                      "%s %s recorded with the exact size; others are missing: see \"!\" below",
+                      count, verb);
+    } else if (report->profile->origin) {
+        hs_buf_str(text, "exact: all allocations were recorded");
+    } else if (!is_from_start(report)) {
+        hs_buf_printf(text,
+                      "%s %s recorded with the exact size; what the program allocates through "
+                      "pointers to malloc that it took before is not seen",
+                      count, verb);
+    } else {
+        hs_buf_printf(text, "exact: all %s allocations were recorded", count);
+    }
+}
+
 static void write_sampling(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -239,17 +271,14 @@ static void write_sampling(struct hs_report *report)
     char count[HS_HUMAN_BYTES];
     hs_human_exact(count, s->sample_count);
     hs_human_bytes(interval, (double)s->interval_min_bytes);
-    if (report->profile->origin) {
-        if (s->interval_max_bytes <= 1) {
-            hs_buf_str(&text, s->interval_max_bytes == 1 ? "exact: all allocations were recorded"
-                                                         : "how it was sampled is not known");
-        } else {
-            hs_buf_printf(&text, "from samples, one for each %s%s", interval,
-                          s->is_sampled ? " allocated; margins hold with 95 % confidence"
-                                        : " allocated");
-        }
-    } else if (s->interval_max_bytes <= 1) {
-        hs_buf_printf(&text, "exact: all %s allocations were recorded", count);
+    if (report->profile->origin && s->interval_max_bytes == 0) {
+        hs_buf_str(&text, "how it was sampled is not known");
+    } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
+        describe_exact(report, count, &text);
+    } else if (report->profile->origin) {
+        hs_buf_printf(&text, "from samples, one for each %s%s", interval,
+                      s->is_sampled ? " allocated; margins hold with 95 % confidence"
+                                    : " allocated");
     } else {
         hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
                       s->sample_count == 1 ? "" : "s", interval);

@@ -61,6 +61,24 @@ void hs_report_warn(struct hs_report *report, const char *text, uint64_t count)
     hs_buf_deinit(&line);
 }
 
+bool hs_report_is_incomplete(const struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    for (uint32_t i = 0; i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(s, loss)) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        if (p->processes[p->dumps[s->dumps[i]].process].has_own_malloc) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void warn_own_malloc(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;

@@ -209,6 +209,44 @@ static bool has_text(struct fixture *fx, const struct hs_report_options *options
     return is_there;
 }
 
+/* "exact: all" is said only of a run that was seen from its start, and of which nothing is missing. */
+static void exact_only_if_nothing_is_missing(void **state)
+{
+    (void)state;
+    struct fixture fx = sample_profile();
+    struct hs_report_options options = plain;
+    options.columns = 0;
+    fx.p.dumps[0].interval_bytes = fx.p.dumps[0].orig_interval_bytes = 1;
+    assert_true(has_text(&fx, &options, "from 2 samples, one for each 1 B allocated;"));
+    for (uint64_t i = 0; i < fx.p.sample_count; i++) {
+        struct hs_profile_sample *sample = &fx.p.samples[i];
+        struct hs_amount *amounts[] = { &sample->live, &sample->alloc, &sample->peak };
+        for (unsigned k = 0; k < 3; k++) {
+            amounts[k]->bytes_var = amounts[k]->count_var = 0;
+            amounts[k]->sampled_bytes = amounts[k]->sampled_count = 0;
+        }
+    }
+    struct hs_profile_dump *dump = &fx.p.dumps[0];
+    dump->live.bytes_var = dump->alloc.bytes_var = dump->peak.bytes_var = 0;
+    dump->live.count_var = dump->alloc.count_var = dump->peak.count_var = 0;
+    dump->live.sampled_bytes = dump->alloc.sampled_bytes = dump->peak.sampled_bytes = 0;
+    dump->live.sampled_count = dump->alloc.sampled_count = dump->peak.sampled_count = 0;
+    assert_true(has_text(&fx, &options,
+                         "  2 allocations were recorded with the exact size; others are missing: "
+                         "see \"!\" below\n" LOSS));
+    fx.p.losses[0].count = 0;
+    assert_true(has_text(&fx, &options, "  exact: all 2 allocations were recorded\n"));
+    fx.p.processes[0].has_own_malloc = true;
+    assert_true(has_text(&fx, &options, "others are missing"));
+    fx.p.processes[0].has_own_malloc = false;
+    fx.p.processes[0].is_from_startup = false;
+    assert_true(
+        has_text(&fx, &options,
+                 "  2 allocations were recorded with the exact size; what the program "
+                 "allocates through pointers to\n  malloc that it took before is not seen\n"));
+    fixture_deinit(&fx);
+}
+
 static void health(void **state)
 {
     (void)state;
@@ -460,6 +498,7 @@ int main(void)
         cmocka_unit_test(changes_of_the_interval),
         cmocka_unit_test(whole_report),
         cmocka_unit_test(tree),
+        cmocka_unit_test(exact_only_if_nothing_is_missing),
         cmocka_unit_test(health),
         cmocka_unit_test(losses_of_data_and_of_frames),
         cmocka_unit_test(lines_fit_down_to_40_columns),
