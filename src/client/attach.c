@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 
 #include "client/env.h"
+#include "client/exports.h"
 #include "client/lifecycle.h"
+#include "client/linkmap.h"
 #include "client/patch.h"
 #include "client/real.h"
 #include "client/region.h"
@@ -59,6 +61,7 @@ static int detach(struct hs_detach_v1 *args)
     bool was_quiet = false;
     close_if_left();
     if (!hs_real.is_preloaded) {
+        hs_exports_restore();
         hs_patch_undo(&counts);
     }
     int err = hs_lifecycle_detach(&was_quiet);
@@ -97,6 +100,12 @@ static int attach(struct hs_attach_v1 *args)
     }
     if (!hs_real.is_preloaded) {
         hs_patch_apply(&counts);
+    }
+    if (!hs_sandbox_is_tight()) {
+        hs_exports_redirect();
+    }
+    if (hs_linkmap_has_namespaces()) {
+        hs_lifecycle_note_unseen(HS_LOSS_UNSEEN_NAMESPACE);
     }
     /* Who attaches may die before he can say it himself. */
     hs_store_relaxed(&control->collector_start_ticks, args->collector_start_ticks);

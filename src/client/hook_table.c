@@ -42,7 +42,15 @@
     HOOK(syscall)                                                                                  \
     HOOK(dlopen)                                                                                   \
     HOOK(dlsym)                                                                                    \
-    HOOK(dlvsym)
+    HOOK(dlvsym)                                                                                   \
+    HOOK(dlmopen)                                                                                  \
+    HOOK(__libc_malloc)                                                                            \
+    HOOK(__libc_calloc)                                                                            \
+    HOOK(__libc_realloc)                                                                           \
+    HOOK(__libc_free)                                                                              \
+    HOOK(__libc_memalign)                                                                          \
+    HOOK(__libc_valloc)                                                                            \
+    HOOK(__libc_pvalloc)
 
 /* Each has a second, hidden name: HS_HOOK_NAME in hooks.h. */
 #define DECLARE(name) void hs_hook_##name(void) HS_HIDDEN;
@@ -51,3 +59,12 @@ HOOKS(DECLARE)
 #define ENTER(name) { #name, (void *)hs_hook_##name },
 const struct hs_hook hs_hooks[] = { HOOKS(ENTER) };
 const uint32_t hs_hook_count = HS_COUNT_OF(hs_hooks);
+
+/* The linker's names for where the library begins, and where its code ends. */
+extern const char __ehdr_start[] HS_HIDDEN;
+extern const char etext[] HS_HIDDEN;
+
+bool hs_hook_table_is_own_code(uint64_t pc)
+{
+    return pc >= (uint64_t)__ehdr_start && pc < (uint64_t)etext;
+}

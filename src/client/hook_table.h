@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rt/base.h"
@@ -16,3 +17,6 @@ struct hs_hook {
 
 extern HS_HIDDEN const struct hs_hook hs_hooks[];
 extern HS_HIDDEN const uint32_t hs_hook_count;
+
+/* Is that code of the library that the hooks are in? (Weak: what tests link is the client without its hooks.) */
+__attribute__((weak)) bool hs_hook_table_is_own_code(uint64_t pc);

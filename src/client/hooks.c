@@ -35,8 +35,9 @@ void free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes);
 void cfree(void *ptr);
 
 /* Real functions that were seen to call other hooked ones: see probe.h. */
-static bool does_calloc_call, does_realloc_call, does_memalign_call, does_posix_memalign_call,
-    does_aligned_alloc_call, does_valloc_call, does_pvalloc_call;
+static bool does_malloc_call, does_calloc_call, does_realloc_call, does_memalign_call,
+    does_posix_memalign_call, does_valloc_call, does_pvalloc_call;
+bool hs_does_aligned_alloc_call;
 
 static void begin(struct hs_probe *probe, const bool *does_call)
 {
@@ -64,18 +65,53 @@ static void *keep(void *ptr, size_t size_bytes, const struct hs_regs *regs)
 
 /* --- slow halves -------------------------------------------------------------------------------- */
 
-void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
+/*
+ * A malloc that is not the C library's may call the C library's (__libc_malloc, or what RTLD_NEXT finds), which is
+ * hooked too. Once that is found out, its hot half must keep the inner function quiet as well: not by a look at each
+ * call of malloc in all programs, but by a function in place of the real one in these.
+ */
+static void *malloc_and_mute(size_t size_bytes)
+{
+    struct hs_probe probe;
+    hs_probe_begin(&probe, HS_PROBE_MUTE);
+    void *ptr = hs_real.found_malloc(size_bytes);
+    hs_probe_end(&probe);
+    return ptr;
+}
+
+static HS_COLD void *slow_foreign_malloc(size_t padded_bytes, size_t size_bytes,
+                                         const struct hs_regs *regs)
+{
+    struct hs_probe probe;
+    begin(&probe, &does_malloc_call);
+    void *ptr = hs_real.malloc(padded_bytes);
+    bool is_recorded = end(&probe, &does_malloc_call, ptr);
+    if (does_malloc_call) {
+        hs_store_relaxed(&hs_real.malloc, malloc_and_mute);
+    }
+    return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+void *hs_slow_malloc_padded(size_t padded_bytes, size_t size_bytes, const struct hs_regs *regs)
 {
     struct hs_sample sample;
+    if (hs_unlikely(hs_real.is_foreign)) {
+        return slow_foreign_malloc(padded_bytes, size_bytes, regs);
+    }
     bool is_hit = hs_sampler_is_exact(size_bytes, &sample) || hs_sampler_hit(size_bytes, &sample);
     if (is_hit) {
         hs_record_expect(regs);
     }
-    void *ptr = hs_real.malloc(size_bytes);
+    void *ptr = hs_real.malloc(padded_bytes);
     if (is_hit && ptr) {
         hs_record_alloc(ptr, size_bytes, &sample, regs);
     }
     return ptr;
+}
+
+void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
+{
+    return hs_slow_malloc_padded(size_bytes, size_bytes, regs);
 }
 
 void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs)
@@ -137,13 +173,19 @@ int hs_slow_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes
     return err;
 }
 
-void *hs_slow_aligned_alloc(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs)
+void *hs_slow_aligned_alloc_padded(size_t align_bytes, size_t padded_bytes, size_t size_bytes,
+                                   const struct hs_regs *regs)
 {
     struct hs_probe probe;
-    begin(&probe, &does_aligned_alloc_call);
-    void *ptr = hs_real.aligned_alloc(align_bytes, size_bytes);
-    bool is_recorded = end(&probe, &does_aligned_alloc_call, ptr);
+    begin(&probe, &hs_does_aligned_alloc_call);
+    void *ptr = hs_real.aligned_alloc(align_bytes, padded_bytes);
+    bool is_recorded = end(&probe, &hs_does_aligned_alloc_call, ptr);
     return is_recorded ? ptr : keep(ptr, size_bytes, regs);
+}
+
+void *hs_slow_aligned_alloc(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs)
+{
+    return hs_slow_aligned_alloc_padded(align_bytes, size_bytes, size_bytes, regs);
 }
 
 void *hs_slow_valloc(size_t size_bytes, const struct hs_regs *regs)
@@ -240,7 +282,7 @@ HS_EXPORT int posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_byt
 
 HS_EXPORT void *aligned_alloc(size_t align_bytes, size_t size_bytes)
 {
-    if (!hs_load_relaxed(&does_aligned_alloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+    if (!hs_load_relaxed(&hs_does_aligned_alloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
         return hs_real.aligned_alloc(align_bytes, size_bytes);
     }
     return hs_entry_aligned_alloc(align_bytes, size_bytes);

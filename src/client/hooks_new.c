@@ -35,7 +35,7 @@ enum hs_inside {
     HS_INSIDE_UNKNOWN,
     HS_INSIDE_HOOKED, /* its allocations come to us through another hook */
     HS_INSIDE_ALONE,  /* they do not: it must be recorded where it is called */
-    HS_INSIDE_PLAIN,  /* it is malloc: that is called in its place */
+    HS_INSIDE_PLAIN,  /* it is malloc or aligned_alloc: that is called in its place */
 };
 
 /* So many looks in a row no handler gets into. */
@@ -71,11 +71,20 @@ static inline size_t at_least_one(size_t size_bytes)
     return size_bytes + (size_bytes == 0);
 }
 
+/* The same of aligned_alloc: a multiple of the alignment. 0: the runtime's operator has to say what becomes of it. */
+static inline size_t align_padded(size_t size_bytes, size_t align_bytes)
+{
+    size_t mask = align_bytes - 1;
+    size_t padded_bytes = (at_least_one(size_bytes) + mask) & ~mask;
+    bool is_usual = align_bytes >= sizeof(void *) && (align_bytes & mask) == 0;
+    return is_usual && padded_bytes >= size_bytes ? padded_bytes : 0;
+}
+
 /* Before anything is learnt: when we have started, an allocator in the executable is led to us, or never (waiting.h). */
 static HS_COLD void find_real(struct hs_new_hook *hook)
 {
     hs_lifecycle_is_on();
-    if (!hook->is_aligned && hs_real_is_plain_operator(hook->name)) {
+    if (hs_real_is_plain_operator(hook->name, hook->is_aligned)) {
         hs_store_relaxed(&hook->inside, HS_INSIDE_PLAIN);
     }
     hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
@@ -97,6 +106,18 @@ static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
     return !is_inside;
 }
 
+static void *slow_plain(const struct hs_new_hook *hook, size_t size_bytes, size_t align_bytes,
+                        const struct hs_regs *regs)
+{
+    if (!hook->is_aligned) {
+        return hs_slow_malloc_padded(at_least_one(size_bytes), size_bytes, regs);
+    }
+    size_t padded_bytes = align_padded(size_bytes, align_bytes);
+    return padded_bytes == 0
+               ? NULL
+               : hs_slow_aligned_alloc_padded(align_bytes, padded_bytes, size_bytes, regs);
+}
+
 void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hook *hook,
                   const struct hs_regs *regs)
 {
@@ -109,7 +130,7 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
         return plain_new(hook, size_bytes, arg1);
     }
     if (hook->inside == HS_INSIDE_PLAIN) {
-        ptr = hs_slow_malloc(at_least_one(size_bytes), regs);
+        ptr = slow_plain(hook, size_bytes, arg1, regs);
         return ptr ? ptr : hook->real(size_bytes, arg1, arg2);
     }
     bool is_ours = hook->inside == HS_INSIDE_ALONE;
@@ -127,14 +148,21 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
     return ptr;
 }
 
+/* Where memory is short, and the runtime's operator is asked, there is no frame of ours below it. */
 static inline __attribute__((always_inline)) void *
-new_hot(struct hs_new_hook *hook, size_t size_bytes, size_t arg1, size_t arg2)
+new_hot(struct hs_new_hook *hook, bool is_aligned, size_t size_bytes, size_t arg1, size_t arg2)
 {
     uint32_t inside = hs_load_relaxed(&hook->inside);
-    if (hs_likely(inside == HS_INSIDE_PLAIN) &&
-        hs_likely(hs_sampler_drop(at_least_one(size_bytes)))) {
+    if (!is_aligned && hs_likely(inside == HS_INSIDE_PLAIN) &&
+        hs_likely(hs_sampler_drop(size_bytes))) {
         void *ptr = hs_real.malloc(at_least_one(size_bytes));
-        return hs_likely(ptr != NULL) ? ptr : hs_entry_new(size_bytes, arg1, 0, hook);
+        return hs_likely(ptr != NULL) ? ptr : hook->real(size_bytes, arg1, arg2);
+    }
+    size_t padded_bytes = is_aligned ? align_padded(size_bytes, arg1) : 0;
+    if (is_aligned && hs_likely(inside == HS_INSIDE_PLAIN) && hs_likely(padded_bytes != 0) &&
+        !hs_load_relaxed(&hs_does_aligned_alloc_call) && hs_likely(hs_sampler_drop(size_bytes))) {
+        void *ptr = hs_real.aligned_alloc(arg1, padded_bytes);
+        return hs_likely(ptr != NULL) ? ptr : hook->real(size_bytes, arg1, arg2);
     }
     if (hs_likely(inside == HS_INSIDE_HOOKED) ||
         (inside == HS_INSIDE_ALONE && hs_likely(hs_sampler_drop(size_bytes)))) {
@@ -147,7 +175,7 @@ static void delete_first(delete_fn *real, const char *name, bool is_aligned, voi
                          size_t arg2)
 {
     delete_fn found = (delete_fn)hs_real_find(name);
-    if (found && !is_aligned && hs_real_is_plain_operator(name)) {
+    if (found && !is_aligned && hs_real_is_plain_operator(name, false)) {
         found = (delete_fn)(void (*)(void))hs_real.free; /* which does not look at the others */
     }
     if (found) {
@@ -192,7 +220,7 @@ delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t
                                                 .is_aligned = (aligned) };                         \
     HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2)                            \
     {                                                                                              \
-        return new_hot(&hook_##symbol, size_bytes, arg1, arg2);                                    \
+        return new_hot(&hook_##symbol, (aligned), size_bytes, arg1, arg2);                         \
     }                                                                                              \
     HS_HOOK_NAME(symbol)
 

@@ -69,7 +69,11 @@ HS_EXPORT int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, 
 HS_HOOK_NAME(prctl)
 
 static_assert(offsetof(struct hs_real, syscall) == 104 && offsetof(struct hs_real, dlopen) == 112 &&
-                  offsetof(struct hs_real, dlsym) == 120 && offsetof(struct hs_real, dlvsym) == 128,
+                  offsetof(struct hs_real, dlsym) == 120 &&
+                  offsetof(struct hs_real, dlvsym) == 128 &&
+                  offsetof(struct hs_real, dlmopen) == 136 &&
+                  offsetof(struct hs_real, is_preloaded) == 145 &&
+                  offsetof(struct hs_real, is_defined_in_program) == 147,
               "REAL_..._OFF in entry.S");
 
 void hs_slow_syscall(long number, unsigned long arg1, unsigned long arg2)

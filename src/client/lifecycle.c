@@ -9,6 +9,7 @@
 
 #include "client/caller.h"
 #include "client/env.h"
+#include "client/exports.h"
 #include "client/fork.h"
 #include "client/identity.h"
 #include "client/linkmap.h"
@@ -216,6 +217,27 @@ static int start_by_environment(void)
     return err;
 }
 
+/* What no hook of ours sees in this process, for as long as it lives: by enum hs_loss. */
+static bool is_unseen[HS_LOSS_N];
+
+/* In each region anew: the figures of none are whole. */
+static void count_unseen(void)
+{
+    for (unsigned i = 0; i < HS_LOSS_N; i++) {
+        if (hs_load_relaxed(&is_unseen[i])) {
+            hs_thread_count_loss((enum hs_loss)i);
+        }
+    }
+}
+
+void hs_lifecycle_note_unseen(enum hs_loss loss)
+{
+    bool is_on = hs_lifecycle_is_on();
+    if (!hs_swap_relaxed(&is_unseen[loss], true) && is_on) {
+        hs_thread_count_loss(loss);
+    }
+}
+
 static void turn_on(void)
 {
     /* ORDER life: all that was prepared, before the word is set, or found. */
@@ -224,6 +246,7 @@ static void turn_on(void)
     hs_store_release(&hs_lifecycle.alive_word, alive_page);
     /* ORDER life: the same for who asks slowly. */
     hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
+    count_unseen();
 }
 
 HS_COLD void hs_lifecycle_start(void)
@@ -238,6 +261,7 @@ HS_COLD void hs_lifecycle_start(void)
         return;
     }
     if (start_by_environment() == 0) {
+        is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
         turn_on();
     } else {
         hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);

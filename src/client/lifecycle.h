@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fmt/region_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 
@@ -61,6 +62,10 @@ int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd);
 /* The opposite: OFF, and with *ret_was_quiet no table left. Without, a thread is still recording, and the tables
  * go when this is called again. -ENOENT: it does not record, and there are none. */
 int hs_lifecycle_detach(bool *ret_was_quiet);
+
+/* From now on no hook sees some of what the program allocates, for this reason (HS_LOSS_UNSEEN_...): counted once in each
+ * region. */
+void hs_lifecycle_note_unseen(enum hs_loss loss);
 
 /* A new region for another session, with the settings that are in force. False: not now, or not any more. Not from
  * inside our own code. */

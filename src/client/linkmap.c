@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 
+#include "client/exports.h"
 #include "rt/base.h"
 
 /* What we need of a dynamic section. */
@@ -20,7 +21,8 @@ struct dynamic {
     const uint16_t *versions;
 };
 
-const struct link_map *hs_linkmap_first(void)
+/* As a debugger finds it. */
+static const struct r_debug *find_debug(void)
 {
     const ElfW(Phdr) *phdrs = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     unsigned long count = getauxval(AT_PHNUM);
@@ -39,11 +41,24 @@ const struct link_map *hs_linkmap_first(void)
     const ElfW(Dyn) *dyn = (const ElfW(Dyn) *)(bias + dynamic->p_vaddr);
     for (; dyn->d_tag != DT_NULL; dyn++) {
         if (dyn->d_tag == DT_DEBUG) {
-            const struct r_debug *debug = (const struct r_debug *)dyn->d_un.d_ptr;
-            return debug ? debug->r_map : NULL;
+            return (const struct r_debug *)dyn->d_un.d_ptr;
         }
     }
     return NULL;
+}
+
+const struct link_map *hs_linkmap_first(void)
+{
+    const struct r_debug *debug = find_debug();
+    return debug ? debug->r_map : NULL;
+}
+
+bool hs_linkmap_has_namespaces(void)
+{
+    /* Since version 2 (glibc 2.35) there is a list of them behind it. */
+    const struct r_debug *debug = find_debug();
+    return debug && debug->r_version >= 2 &&
+           *(struct r_debug *const *)(const void *)(debug + 1) != NULL;
 }
 
 const struct link_map *hs_linkmap_self(void)
@@ -176,15 +191,20 @@ uint32_t hs_linkmap_symbol_number(const struct link_map *map, const char *name)
     return find(&d, name, rank_any);
 }
 
-void *hs_linkmap_symbol(const struct link_map *map, const char *name)
+const ElfW(Sym) * hs_linkmap_entry(const struct link_map *map, const char *name)
 {
     struct dynamic d = read_dynamic(map);
     uint32_t idx = find(&d, name, rank);
-    if (idx == 0) {
+    return idx == 0 ? NULL : &d.symbols[idx];
+}
+
+void *hs_linkmap_symbol(const struct link_map *map, const char *name)
+{
+    const ElfW(Sym) *sym = hs_linkmap_entry(map, name);
+    if (!sym) {
         return NULL;
     }
-    const ElfW(Sym) *sym = &d.symbols[idx];
-    void *va = (void *)(map->l_addr + sym->st_value);
+    void *va = (void *)(map->l_addr + (hs_exports_value ? hs_exports_value(sym) : sym->st_value));
     if (ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC) {
         void *(*choose)(void) = (void *(*)(void))va;
         return choose();

@@ -18,11 +18,17 @@
 /* First entry: the executable. */
 const struct link_map *hs_linkmap_first(void);
 
+/* Are there objects in other namespaces (dlmopen)? As far as the loader tells. */
+bool hs_linkmap_has_namespaces(void);
+
 /* The entry of the object this code is in. */
 const struct link_map *hs_linkmap_self(void);
 
 /* A function or variable that `map` itself defines and exports under `name`. */
 void *hs_linkmap_symbol(const struct link_map *map, const char *name);
+
+/* The same, as its entry in the symbol table. NULL: there is none. */
+const ElfW(Sym) * hs_linkmap_entry(const struct link_map *map, const char *name);
 
 /* Its number in the symbol table of `map`, defined there or not, as far as the hash table knows; 0: it does not. */
 uint32_t hs_linkmap_symbol_number(const struct link_map *map, const char *name);

@@ -4,10 +4,14 @@
 #include "client/own_hooks.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "client/filter.h"
+#include "client/hooks.h"
+#include "client/linkmap.h"
 #include "client/live.h"
 #include "client/probe.h"
+#include "client/real.h"
 #include "client/record.h"
 #include "client/sampler.h"
 #include "fmt/allocator_functions.h"
@@ -234,6 +238,96 @@ HS_EXPORT const struct own_hooks_v1 heapscope_own_hooks_v1 = {
 
 _Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
                "one of each, twice");
+
+/* --- the C library's own --------------------------------------------------------------------------- */
+
+/* Whoever is first makes all of them known. */
+static HS_COLD void look_for_real(void)
+{
+    hs_real_resolve();
+}
+
+/* In a C library that has no such function nobody can have asked for it. */
+#define LATE_HOOK(declared, hook, its_kind)                                                        \
+    static struct hs_own_hook hook = { .kind = HS_FUNCTION_##its_kind };                           \
+    declared(ARGS)                                                                                 \
+    {                                                                                              \
+        if (hs_unlikely(!hs_load_relaxed(&(hook).real))) {                                         \
+            look_for_real();                                                                       \
+        }                                                                                          \
+        return own_hot(&(hook), HS_FUNCTION_##its_kind, PASSED);                                   \
+    }
+
+/* These have second names that programs call. An allocator may define them, too: they are found as all others are. */
+#define SECOND_NAMES(FUNCTION)                                                                     \
+    FUNCTION(__libc_malloc, SIZE)                                                                  \
+    FUNCTION(__libc_calloc, COUNT_SIZE)                                                            \
+    FUNCTION(__libc_realloc, RESIZE)                                                               \
+    FUNCTION(__libc_free, FREE)                                                                    \
+    FUNCTION(__libc_memalign, ALIGN_SIZE)                                                          \
+    FUNCTION(__libc_valloc, SIZE)                                                                  \
+    FUNCTION(__libc_pvalloc, SIZE)
+
+/* The C library's, whatever serves. */
+#define FIRST_NAMES(FUNCTION)                                                                      \
+    FUNCTION(malloc, SIZE)                                                                         \
+    FUNCTION(calloc, COUNT_SIZE)                                                                   \
+    FUNCTION(realloc, RESIZE)                                                                      \
+    FUNCTION(free, FREE)                                                                           \
+    FUNCTION(memalign, ALIGN_SIZE)                                                                 \
+    FUNCTION(valloc, SIZE)                                                                         \
+    FUNCTION(pvalloc, SIZE)                                                                        \
+    FUNCTION(posix_memalign, OUT)                                                                  \
+    FUNCTION(aligned_alloc, ALIGN_SIZE)                                                            \
+    FUNCTION(reallocarray, RESIZE_COUNT)                                                           \
+    FUNCTION(cfree, FREE)                                                                          \
+    FUNCTION(free_sized, FREE)                                                                     \
+    FUNCTION(free_aligned_sized, FREE)
+
+#define SECOND_HOOK(name, kind)                                                                    \
+    uint64_t name(ARGS);                                                                           \
+    LATE_HOOK(HS_EXPORT uint64_t name, its_##name, kind)                                           \
+    HS_HOOK_NAME(name)
+#define FIRST_HOOK(name, kind) LATE_HOOK(static uint64_t libc_##name, its_libc_##name, kind)
+
+SECOND_NAMES(SECOND_HOOK)
+FIRST_NAMES(FIRST_HOOK)
+
+struct libc_hook {
+    const char *name;
+    struct hs_own_hook *hook;
+    own_fn function;
+};
+
+#define ENTER_SECOND_NAME(name, kind) { #name, &its_##name, name },
+#define ENTER_FIRST_NAME(name, kind)  { #name, &its_libc_##name, libc_##name },
+static const struct libc_hook second_hooks[] = { SECOND_NAMES(ENTER_SECOND_NAME) };
+static const struct libc_hook first_hooks[] = { FIRST_NAMES(ENTER_FIRST_NAME) };
+
+void hs_own_hooks_bind_libc(const struct link_map *libc)
+{
+    for (unsigned i = 0; i < HS_COUNT_OF(second_hooks); i++) {
+        void *va = hs_real_find(second_hooks[i].name);
+        hs_store_relaxed(&second_hooks[i].hook->real, (own_fn)va);
+    }
+    for (unsigned i = 0; libc && i < HS_COUNT_OF(first_hooks); i++) {
+        void *va = hs_linkmap_symbol(libc, first_hooks[i].name);
+        hs_store_relaxed(&first_hooks[i].hook->real, (own_fn)va);
+    }
+}
+
+void *hs_own_hooks_of_libc(const char *name)
+{
+    const char *first_name = strncmp(name, "__libc_", 7) == 0 ? name + 7 : name;
+    for (unsigned i = 0; i < HS_COUNT_OF(first_hooks); i++) {
+        if (strcmp(first_hooks[i].name, first_name) == 0) {
+            return (void *)first_hooks[i].function;
+        }
+    }
+    return NULL;
+}
+
+/* --- set from outside ------------------------------------------------------------------------------ */
 
 bool hs_own_hooks_set(uint32_t number, uint64_t real_va)
 {

@@ -7,6 +7,9 @@
  *
  * The functions may call each other, and malloc: each looks (probe.h).
  *
+ * The C library's own functions have such hooks as well: under its second names (__libc_malloc), which pass by whatever
+ * else serves malloc, and for objects that bind to the C library where another allocator serves (exports.h).
+ *
  * Holds     what a hook has to call is there before anything leads to it, and stays.
  * Threads   any; also signal handlers. One sets what is to be called, once.
  * Fails     never differently from the real function; errno is the real function's.
@@ -24,6 +27,13 @@ struct hs_own_hook;
 /* The function of this number of the list is this. False: there is none of this number. (Weak: what tests link is the
  * client without its hooks.) */
 __attribute__((weak)) bool hs_own_hooks_set(uint32_t number, uint64_t real_va);
+
+/* The C library is `libc` (NULL: an unknown one). Weak, as above. */
+struct link_map;
+__attribute__((weak)) void hs_own_hooks_bind_libc(const struct link_map *libc);
+
+/* The hook that calls the C library's own function of this name, whatever serves malloc. NULL: there is none. */
+__attribute__((weak)) void *hs_own_hooks_of_libc(const char *name);
 
 /* The slow half: src/arch. What the functions give is a pointer, a size, an error or nothing. */
 uint64_t hs_entry_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,

@@ -9,6 +9,7 @@
 #include "client/detours.h"
 #include "client/lifecycle.h"
 #include "client/linkmap.h"
+#include "client/own_hooks.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/text.h"
@@ -184,17 +185,21 @@ static bool is_cxx_library(const struct link_map *map)
     return false;
 }
 
-bool hs_real_is_plain_operator(const char *name)
+bool hs_real_is_plain_operator(const char *name, bool is_aligned)
 {
-    static const char *const called[] = { "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv" };
+    static const char *const called[2][6] = {
+        { "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv" },
+        { "aligned_alloc", "free", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
+          "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t" },
+    };
     const struct link_map *self = hs_linkmap_self(), *map = NULL;
     const struct link_map *after = hs_real.is_preloaded ? self : NULL;
     if (!self || !hs_linkmap_search(after, self, name, &map) || !map->l_name ||
         !is_cxx_library(map)) {
         return false;
     }
-    for (unsigned i = 0; i < HS_COUNT_OF(called); i++) {
-        if (!leads_to_us(called[i], map)) {
+    for (unsigned i = 0; i < HS_COUNT_OF(called[0]); i++) {
+        if (!leads_to_us(called[is_aligned][i], map)) {
             return false;
         }
     }
@@ -211,11 +216,18 @@ static void bind(void *slot, const char *name, void *made_up)
     }
 }
 
+const struct link_map *hs_real_libc(void)
+{
+    const struct link_map *map = NULL;
+    return hs_linkmap_search(NULL, hs_linkmap_self(), "gnu_get_libc_version", &map) ? map : NULL;
+}
+
 static void resolve(void)
 {
     const struct link_map *self = hs_linkmap_self();
     hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
     bind(&hs_real.malloc, "malloc", NULL);
+    bind(&hs_real.found_malloc, "malloc", NULL);
     bind(&hs_real.calloc, "calloc", NULL);
     bind(&hs_real.realloc, "realloc", NULL);
     bind(&hs_real.free, "free", NULL);
@@ -232,9 +244,15 @@ static void resolve(void)
     bind(&hs_real.dlopen, "dlopen", NULL);
     bind(&hs_real.dlsym, "dlsym", NULL);
     bind(&hs_real.dlvsym, "dlvsym", NULL);
-    const struct link_map *executable = hs_linkmap_first();
-    hs_real.has_own_malloc =
-        executable && hs_linkmap_symbol(executable, "malloc") != NULL && !hs_detours_real("malloc");
+    bind(&hs_real.dlmopen, "dlmopen", NULL);
+    const struct link_map *executable = hs_linkmap_first(), *libc = hs_real_libc();
+    hs_real.is_defined_in_program = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
+    hs_real.has_own_malloc = hs_real.is_defined_in_program && !hs_detours_real("malloc");
+    hs_real.is_foreign =
+        libc && hs_linkmap_symbol(libc, "malloc") != (void *)(uintptr_t)hs_real.found_malloc;
+    if (hs_own_hooks_bind_libc) {
+        hs_own_hooks_bind_libc(libc);
+    }
     hs_store_relaxed(&hs_real.is_resolved, true);
 }
 

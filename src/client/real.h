@@ -16,6 +16,8 @@
 
 #include "rt/base.h"
 
+struct link_map;
+
 struct hs_real {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -34,11 +36,16 @@ struct hs_real {
     void *(*dlopen)(const char *, int);
     void *(*dlsym)(void *, const char *);
     void *(*dlvsym)(void *, const char *, const char *);
+    void *(*dlmopen)(long, const char *, int);
     bool is_resolved;
     bool
         is_preloaded; /* our functions are found before the allocator's own; not when we were loaded later */
     bool
         has_own_malloc; /* the executable defines malloc, without a detour: it does not come to us */
+    bool is_defined_in_program; /* the executable defines malloc, with or without a detour */
+    bool is_foreign;            /* what serves malloc is not the C library */
+    void *(*found_malloc)(
+        size_t); /* malloc as it was found, whatever stands in its place: hooks.c */
 };
 
 extern HS_HIDDEN struct hs_real hs_real;
@@ -48,12 +55,15 @@ void hs_real_resolve(void);
 /* Detours have been added: what was found remains good to call, but leads to our hooks from now on. */
 void hs_real_resolve_again(void);
 
+/* The C library. NULL: another one than glibc. */
+const struct link_map *hs_real_libc(void);
+
 /* Finds a function for a hook whose owner may be loaded late; NULL when nobody defines it. */
 void *hs_real_find(const char *name);
 
 /*
- * Is the real `name`, one of C++'s operators that take no alignment, the C++ library's own, and does what it
- * calls lead to our hooks? Then it is malloc or free with nothing around it but what happens when memory is
- * short. Not when the program replaces an operator: the library's others may call that one.
+ * Is the real `name`, one of C++'s operators, the C++ library's own, and does what it calls lead to our hooks? Then it
+ * is malloc, aligned_alloc or free with nothing around it but what happens when memory is short. Not when the program
+ * replaces an operator: the library's others may call that one.
  */
-bool hs_real_is_plain_operator(const char *name);
+bool hs_real_is_plain_operator(const char *name, bool is_aligned);

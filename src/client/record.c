@@ -10,6 +10,7 @@
 
 #include "client/filter.h"
 #include "client/fork.h"
+#include "client/hook_table.h"
 #include "client/lifecycle.h"
 #include "client/modules.h"
 #include "client/pages.h"
@@ -36,7 +37,24 @@ static struct hs_rule_cache rules;
 static struct hs_rule_entry *rule_entries; /* NULL: not there yet */
 static uint64_t entry_va[2];               /* of the executable and of its loader */
 static struct hs_unwinder unwinder;
+/* All code of ours, if a stack ever had some: one frame stands for it, and is left out. */
+static uint32_t own_frame_id = HS_ID_NONE;
 static int64_t start_ms;
+
+/* A frame's number. */
+static uint32_t intern(uint64_t pc, uint32_t module_id, bool is_exact)
+{
+    bool is_own = hs_hook_table_is_own_code && hs_hook_table_is_own_code(pc);
+    uint32_t own_id = hs_load_relaxed(&own_frame_id);
+    if (is_own && own_id != HS_ID_NONE) {
+        return own_id;
+    }
+    uint32_t id = hs_frame_intern(pc, module_id, is_exact ? HS_FRAME_EXACT : 0);
+    if (is_own && id != HS_ID_NONE && !hs_cas_relaxed(&own_frame_id, &own_id, id)) {
+        return own_id;
+    }
+    return id;
+}
 
 /* Names the frame at `pc` and finds its unwind information. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
@@ -50,7 +68,7 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
         (pc < 4096 || pc > UINT64_MAX / 2 || !hs_sys_is_readable(pc & ~UINT64_C(7)))) {
         return false;
     }
-    ret_resolved->user = hs_frame_intern(pc, module_id, is_exact ? HS_FRAME_EXACT : 0);
+    ret_resolved->user = intern(pc, module_id, is_exact);
     return ret_resolved->user != HS_ID_NONE;
 }
 
@@ -69,6 +87,7 @@ bool hs_record_init(void)
         hs_rule_cache_init(&rules, rule_entries, RULE_COUNT);
     }
     unwinder = (struct hs_unwinder){ .cache = &rules, .resolve = resolve };
+    own_frame_id = HS_ID_NONE;
     hs_record_start_clock();
     const ElfW(Ehdr) *loader = (const ElfW(Ehdr) *)getauxval(AT_BASE);
     entry_va[0] = getauxval(AT_ENTRY);
@@ -120,6 +139,23 @@ static HS_COLD void mark_gaps(struct hs_walk *walk)
     }
 }
 
+/*
+ * A real function that a hook of ours calls may come back through another hook: an operator new that calls malloc, one
+ * that throws, a destructor below dlclose. What is between is ours, and is no part of the program's stack.
+ */
+static HS_COLD void drop_own_frames(struct hs_walk *walk)
+{
+    uint32_t *frames = walk->frames, kept = 0, cut_idx = walk->cut_idx;
+    for (uint32_t i = 0; i < walk->frame_count; i++) {
+        if (frames[i] != own_frame_id) {
+            frames[kept++] = frames[i];
+        } else if (i < cut_idx) {
+            walk->cut_idx--;
+        }
+    }
+    walk->frame_count = kept;
+}
+
 /* Does the walk end where programs begin? */
 static bool is_at_entry(const struct hs_walk *walk)
 {
@@ -135,6 +171,9 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     struct hs_walk *walk = &thread->walk;
     hs_unwind_expect(&unwinder, regs->sp, window, walk);
     hs_unwind_walk(&unwinder, regs, false, window, walk);
+    if (hs_unlikely(hs_load_relaxed(&own_frame_id) != HS_ID_NONE)) {
+        drop_own_frames(walk);
+    }
     if (walk->end == HS_UNWIND_NO_INFO && is_at_entry(walk)) {
         walk->end = HS_UNWIND_END;
     }

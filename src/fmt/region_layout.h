@@ -81,6 +81,9 @@ enum hs_loss {
     HS_LOSS_DUPLICATE,       /* an address was recorded twice without a free (implicit free) */
     HS_LOSS_INHERITED,       /* a forked child's block, whose record the parent had used again */
     HS_LOSS_LIMIT, /* the region has the size that it may have: control.region_limit_bytes */
+    HS_LOSS_UNSEEN_SYMBOLS, /* 1: not all symbols of the allocator could be redirected to the hooks */
+    HS_LOSS_UNSEEN_ALLOCATOR, /* 1: an object that was opened with RTLD_DEEPBIND brought another malloc */
+    HS_LOSS_UNSEEN_NAMESPACE, /* 1: dlmopen loads objects with an allocator of their own */
     HS_LOSS_N,
 };
 

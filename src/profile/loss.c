@@ -32,6 +32,18 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
     [HS_LOSS_LIMIT] = { "memory_limit",
                         "allocations not recorded: the recorder's memory had reached --max-memory",
                         true },
+    [HS_LOSS_UNSEEN_SYMBOLS] = { "unseen_symbols",
+                                 "allocations not recorded: those of libraries opened with "
+                                 "RTLD_DEEPBIND, and through dlsym, if any",
+                                 true },
+    [HS_LOSS_UNSEEN_ALLOCATOR] = { "unseen_allocators",
+                                   "allocations not recorded: those by another malloc that came "
+                                   "with a library opened with RTLD_DEEPBIND",
+                                   true },
+    [HS_LOSS_UNSEEN_NAMESPACE] = { "unseen_namespaces",
+                                   "allocations not recorded: those of libraries opened with "
+                                   "dlmopen, whose allocator is their own",
+                                   true },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
                             "blocks taken as freed: their address was allocated again, and no "
                             "free had been seen",

@@ -1,6 +1,69 @@
 """Where stacks begin: with a function of the program or its libraries, never with one of a recorder's."""
 
+import json
+import pathlib
+import re
+
 import pytest
+from test_trace_heapprofd import HEAPPROFD, SYMBOLS, encode
+from truth import measure
+
+OURS = re.compile(r"hs_(slow|entry|hook|real)_|libheapscope")
+VIEWS = ["alloc_space", "alloc_objects", "space"]
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_aligned_forms(run, target, tmp_path, level):
+    """Each with the size that was asked for."""
+    measured = measure(run, tmp_path, [target("aligned", level, "-fno-builtin")], "-i", 1)
+    measured.assert_exact()
+    assert len(measured.truth) == 14
+
+
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])  # mimalloc's aborts where others throw
+def test_aligned_forms_of_an_allocator(exact, name):
+    library = pathlib.Path("/usr/lib/x86_64-linux-gnu") / name
+    if not library.exists():
+        pytest.skip(f"{name} is not installed")
+    exact(["aligned"], library=str(library))
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("interval", [1, 512])
+def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, interval):
+    count = "5" if interval == 1 else "2000"
+    done = run([target("aligned", level, "-fno-builtin"), count], "-i", interval)
+    assert done.status == 0, done.stderr
+    for view in VIEWS:
+        texts = [
+            heapscope("report", "--view", view, "--top", "all", done.file).stdout,
+            heapscope("report", "--view", view, "--tree", done.file).stdout,
+            heapscope("report", "--view", view, "--json", "--top", "all", done.file).stdout,
+        ]
+        for form in ("folded", "svg", "speedscope"):
+            out = tmp_path / f"{view}.{form}"
+            made = heapscope("export", "--format", form, "--view", view, done.file, "-o", out)
+            if made.returncode == 2:  # the form has all views in one
+                made = heapscope("export", "--format", form, done.file, "-o", out)
+            assert made.returncode == 0, made.stderr
+            texts.append(out.read_text())
+        for text in texts:
+            assert not OURS.search(text), OURS.search(text)
+        assert all("site_aligned" in text for text in (texts[0], *texts[2:]))
+    made = heapscope("export", "--format", "pprof", done.file, "-o", tmp_path / "out.pb")
+    assert made.returncode == 0 and not re.search(rb"hs_(slow|entry)_", (tmp_path / "out.pb").read_bytes())
+    modules = heapscope("query", done.file, """
+        SELECT DISTINCT m.name FROM stack_profile_callsite c JOIN stack_profile_frame f ON f.id = c.frame_id
+        JOIN stack_profile_mapping m ON m.id = f.mapping""").stdout
+    assert "/aligned-" in modules and "libheapscope" not in modules
+
+
+def test_what_an_exception_allocates(run, target):
+    """The object that is thrown is the C++ runtime's, below the function that called new."""
+    found = run([target("aligned", "-O2", "-fno-builtin")], "-i", 1).report("--top", "all", "--view", "alloc_objects")
+    thrown = [s for s in found["stacks"] if s["frames"][0]["function"] == "__cxa_allocate_exception"]
+    assert thrown and not OURS.search(json.dumps(thrown))
+    assert sum(s["alloc"]["count"] for s in thrown) >= 6 * 5
 
 
 @pytest.mark.parametrize("stack, left", [
@@ -22,3 +85,18 @@ def test_frames_of_other_recorders(heapscope, tmp_path, stack, left):
     assert made.returncode == 0, made.stderr
     lines = dict(line.rsplit(" ", 1) for line in out.read_text().splitlines())
     assert lines == {";".join(left): "120", "main;other": "3"}
+
+
+@pytest.mark.parametrize("is_symbolized", [False, True])
+def test_a_trace_of_heapprofd(heapscope, tmp_path, is_symbolized):
+    """Names as they are in symbol tables; or added afterwards, with functions that are inlined into one another."""
+    texts = [HEAPPROFD.replace("_ZN3foo3barEv", "_ZN8perfetto9profiling6Client12RecordMallocEjmmPv")]
+    if is_symbolized:
+        texts.append(SYMBOLS.replace("foo::inlined()", "perfetto::profiling::Client::RecordMalloc(unsigned int)")
+                     .replace("foo::bar()", "AHeapProfile_reportAllocation"))
+    file = encode(tmp_path / "heapprofd.pftrace", *texts)
+    made = heapscope("export", "--format", "folded", "--view", "alloc_space", file, "-o", tmp_path / "out")
+    assert made.returncode == 0, made.stderr
+    assert "main 8192\n" in (tmp_path / "out").read_text()
+    report = heapscope("report", "--view", "alloc_space", file).stdout
+    assert "RecordMalloc" not in report and "AHeapProfile" not in report

@@ -1,10 +1,16 @@
 /*
- * Opens and closes plugins: plugins COUNT FILE... opens each in turn, runs it, closes it, COUNT times.
+ * Opens and closes plugins: plugins COUNT FILE... opens each in turn (-DOPENED=RTLD_DEEPBIND: so), runs it, closes it,
+ * COUNT times.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 
 #include "truth.h"
+
+#ifndef OPENED
+#define OPENED RTLD_LOCAL
+#endif
 
 SITE(site_main, malloc(n))
 
@@ -15,7 +21,7 @@ int main(int argc, char **argv)
     int same = 0;
     for (int i = 0; i < count; i++) {
         const char *path = argv[2 + i % (argc - 2)];
-        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void *handle = dlopen(path, RTLD_NOW | OPENED);
         if (!handle) {
             fprintf(stderr, "%s\n", dlerror());
             return 1;

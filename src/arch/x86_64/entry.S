@@ -108,49 +108,117 @@ syscall:
 
 /*
  * dlopen(), dlsym() and dlvsym() look at their return address to know who asks: so these jump, with all arguments
- * as they are. Only in processes that we were attached to: what is loaded later has to be led to us, too. dlopen
- * notes that there may be something new; by the time that its caller asks for a symbol there, it is loaded.
+ * as they are. In processes that we were attached to, what is loaded later has to be led to us, too; where we are
+ * preloaded, a library opened with RTLD_DEEPBIND may bring an allocator. dlopen notes that there may be something new;
+ * by the time that its caller asks for a symbol there, it is loaded.
  */
+#define REAL_IS_PRELOADED_OFF 145
+#define DEEPBIND 8 /* RTLD_DEEPBIND */
 #define REAL_DLOPEN_OFF 112
 #define REAL_DLSYM_OFF  120
 #define REAL_DLVSYM_OFF 128
 
-    .globl hs_hook_dlopen
-    .hidden hs_hook_dlopen
-    .type hs_hook_dlopen, @function
-    .p2align 4
-hs_hook_dlopen:
-    .cfi_startproc
-    movl $1, hs_patch_is_due(%rip)
-    jmp *hs_real+REAL_DLOPEN_OFF(%rip)
-    .cfi_endproc
-    .size hs_hook_dlopen, . - hs_hook_dlopen
-
-.macro SYMBOL_HOOK name, real_off
-    .globl \name
-    .hidden \name
-    .type \name, @function
-    .p2align 4
-\name:
-    .cfi_startproc
-    cmpl $0, hs_patch_is_due(%rip)
-    je 1f
+/* Calls a function of ours between the hook's first instruction and the jump to the real one. */
+.macro CALL_ASIDE function
     .irp reg, rdi, rsi, rdx
     pushq %\reg
     .cfi_adjust_cfa_offset 8
     .endr
-    call hs_patch_new
+    call \function
     .irp reg, rdx, rsi, rdi
     popq %\reg
     .cfi_adjust_cfa_offset -8
     .endr
+.endm
+
+    .globl dlopen
+    .type dlopen, @function
+    .p2align 4
+dlopen:
+    .cfi_startproc
+    cmpq $0, hs_real+REAL_DLOPEN_OFF(%rip)
+    jne 1f
+    CALL_ASIDE hs_real_resolve
 1:
+    testl $DEEPBIND, %esi
+    jne 2f
+    cmpb $0, hs_real+REAL_IS_PRELOADED_OFF(%rip)
+    jne 3f
+2:
+    movl $1, hs_patch_is_due(%rip)
+3:
+    jmp *hs_real+REAL_DLOPEN_OFF(%rip)
+    .cfi_endproc
+    .size dlopen, . - dlopen
+    .globl hs_hook_dlopen
+    .hidden hs_hook_dlopen
+    .set hs_hook_dlopen, dlopen
+
+/*
+ * Exported: where the executable defines malloc, its own RTLD_NEXT must not find our hook, to which its malloc leads
+ * (hs_slow_next_symbol). The return address lies above three saved registers there.
+ */
+#define REAL_IS_DEFINED_OFF 147
+#define IS_NEXT             -1
+
+.macro SYMBOL_HOOK name, real_off
+    .globl \name
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    cmpq $0, hs_real+\real_off(%rip)
+    jne 1f
+    CALL_ASIDE hs_real_resolve
+1:
+    cmpq $IS_NEXT, %rdi
+    jne 2f
+    cmpb $0, hs_real+REAL_IS_DEFINED_OFF(%rip)
+    je 2f
+    .irp reg, rdi, rsi, rdx
+    pushq %\reg
+    .cfi_adjust_cfa_offset 8
+    .endr
+    movq %rsi, %rdi
+    movq 24(%rsp), %rsi
+    call hs_slow_next_symbol
+    .irp reg, rdx, rsi, rdi
+    popq %\reg
+    .cfi_adjust_cfa_offset -8
+    .endr
+    testq %rax, %rax
+    je 2f
+    ret
+2:
+    cmpl $0, hs_patch_is_due(%rip)
+    je 3f
+    CALL_ASIDE hs_slow_new_objects
+3:
     jmp *hs_real+\real_off(%rip)
     .cfi_endproc
     .size \name, . - \name
+    .globl hs_hook_\name
+    .hidden hs_hook_\name
+    .set hs_hook_\name, \name
 .endm
 
-    SYMBOL_HOOK hs_hook_dlsym,  REAL_DLSYM_OFF
-    SYMBOL_HOOK hs_hook_dlvsym, REAL_DLVSYM_OFF
+    SYMBOL_HOOK dlsym,  REAL_DLSYM_OFF
+    SYMBOL_HOOK dlvsym, REAL_DLVSYM_OFF
+
+/* What dlmopen() loads has a C library, and an allocator, of its own: that is counted. */
+#define REAL_DLMOPEN_OFF 136
+
+    .globl dlmopen
+    .type dlmopen, @function
+    .p2align 4
+dlmopen:
+    .cfi_startproc
+    CALL_ASIDE hs_slow_dlmopen
+    jmp *hs_real+REAL_DLMOPEN_OFF(%rip)
+    .cfi_endproc
+    .size dlmopen, . - dlmopen
+    .globl hs_hook_dlmopen
+    .hidden hs_hook_dlmopen
+    .set hs_hook_dlmopen, dlmopen
 
     .section .note.GNU-stack, "", @progbits

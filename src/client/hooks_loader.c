@@ -1,0 +1,75 @@
+/*
+ * The slow halves of the hooks of dlopen, dlsym, dlvsym and dlmopen. The hooks themselves are in src/arch: the real functions
+ * look at their return address to know who asks.
+ *
+ * RTLD_NEXT asks for the definition that comes after the asking object's own. We are preloaded, and come right after
+ * the executable: an executable that defines malloc, and asks for the next one to call it, would get our hook. But its
+ * malloc leads to that hook itself (client/detours.h), and would call itself without end. So it gets the definition
+ * that it would get without us.
+ *
+ * Threads   any.
+ * Fails     never differently from the real functions.
+ */
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "client/exports.h"
+#include "client/hook_table.h"
+#include "client/hooks.h"
+#include "client/lifecycle.h"
+#include "client/linkmap.h"
+#include "client/patch.h"
+#include "client/real.h"
+
+static bool is_in_program(uint64_t va)
+{
+    const struct link_map *program = hs_linkmap_first();
+    const ElfW(Phdr) *phdrs = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    uint64_t count = phdrs && program ? getauxval(AT_PHNUM) : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (phdrs[i].p_type == PT_LOAD &&
+            va - (program->l_addr + phdrs[i].p_vaddr) < phdrs[i].p_memsz) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void *hs_slow_next_symbol(const char *name, uint64_t caller_va)
+{
+    uint32_t i = 0;
+    while (i < hs_hook_count && strcmp(hs_hooks[i].name, name) != 0) {
+        i++;
+    }
+    if (i == hs_hook_count || !hs_real.is_preloaded || !is_in_program(caller_va) ||
+        !hs_linkmap_symbol(hs_linkmap_first(), name)) {
+        return NULL;
+    }
+    /* As far as the C library nothing is ever unloaded; beyond, objects may be on their way out. */
+    const struct link_map *libc = hs_real_libc();
+    if (!libc || !hs_linkmap_symbol(libc, name)) {
+        return NULL;
+    }
+    return hs_linkmap_search(hs_linkmap_self(), NULL, name, NULL);
+}
+
+void hs_slow_new_objects(void)
+{
+    if (!hs_real.is_preloaded) {
+        hs_patch_new();
+        return;
+    }
+    hs_store_relaxed(&hs_patch_is_due, 0);
+    if (hs_exports_has_other_allocator()) {
+        hs_lifecycle_note_unseen(HS_LOSS_UNSEEN_ALLOCATOR);
+    }
+}
+
+void hs_slow_dlmopen(long namespace_id)
+{
+    hs_real_resolve();
+    if (namespace_id != LM_ID_BASE) {
+        hs_lifecycle_note_unseen(HS_LOSS_UNSEEN_NAMESPACE);
+    }
+}
