@@ -55,6 +55,10 @@ static void write_stack(struct hs_json *json, const struct hs_check *check,
     hs_json_kv_double(json, "bytes_low", low);
     hs_json_kv_double(json, "bytes_high", high);
     hs_json_kv_double(json, "count", stack->live.count);
+    figure = hs_figure_of(&stack->live, true);
+    margin = hs_margin_of(&figure);
+    hs_json_kv_double(json, "count_low", figure.value - margin.below);
+    hs_json_kv_double(json, "count_high", figure.value + margin.above);
     hs_json_key(json, "frames"); /* innermost first */
     hs_json_open(json, '[');
     for (uint32_t n = stack->node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {

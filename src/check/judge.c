@@ -93,7 +93,7 @@ static int sum_matching(const struct hs_agg *agg, const regex_t *regex, struct h
 static int judge_stack(struct hs_check *check, const struct hs_agg *agg,
                        const struct hs_stack_limit *limit)
 {
-    struct hs_figure sum = { 0 };
+    struct hs_figure sum = hs_check_nothing(check, false);
     struct hs_buf what = HS_BUF_INIT;
     struct hs_check_row *row = NULL;
     int err = sum_matching(agg, &limit->regex, &sum);

@@ -8,8 +8,7 @@
  *     limit above high          pass
  *     nothing to judge by       unknown     never kept: what is not seen may be what the limit is for
  *
- * Where no sample stands behind a figure, up to 1.96^2 intervals of bytes may have gone unseen, or as many
- * objects of a byte: that is then added to its upper end, as in diff.h.
+ * In a sampled profile the upper end of every figure holds what no sample hit, also beside 0 and beside exact blocks.
  *
  * A leak is a block that was still live when its process, seen from its start, ended; reachable or not. A stack's
  * leak is all such blocks with the same functions and lines. Suppressions take their stacks out of both.

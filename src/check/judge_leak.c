@@ -120,7 +120,7 @@ static int judge_leak_stack(struct hs_check *check, const struct leaks *leaks)
     double limit = check->limits->by[HS_LIMIT_LEAK_STACK].value;
     bool is_strict = check->limits->is_strict;
     struct hs_check_stack *beyond = calloc(leaks->count + 1u, sizeof(*beyond));
-    struct hs_figure worst = { 0 };
+    struct hs_figure worst = hs_check_nothing(check, false);
     double worst_low = -1, worst_high = -1;
     uint32_t beyond_count = 0;
     if (!beyond) {
@@ -128,8 +128,8 @@ static int judge_leak_stack(struct hs_check *check, const struct leaks *leaks)
     }
     for (uint32_t i = 0; i < leaks->count; i++) {
         struct hs_figure figure = hs_figure_of(&leaks->stacks[i].live, false);
-        double low, high;
-        hs_check_ends(check, &figure, &low, &high);
+        struct hs_margin margin = hs_margin_of(&figure);
+        double low = figure.value - margin.below, high = figure.value + margin.above;
         /* One that surely is beyond says more than one that may be further. */
         bool is_worse = low > limit || worst_low > limit ? low > worst_low : high > worst_high;
         if (is_worse) {

@@ -12,9 +12,6 @@
 #include "util/buf.h"
 #include "view/figure.h"
 
-/* Intervals that may have gone unseen where there is no sample, with 97.5 %: 1.96^2. */
-#define UNSEEN_INTERVALS 3.8416
-
 const char *const hs_verdict_names[HS_VERDICT_N] = {
     [HS_VERDICT_PASS] = "pass",
     [HS_VERDICT_UNCERTAIN] = "uncertain",
@@ -125,20 +122,11 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
     return put_row(check, &row, text);
 }
 
-/* What may be there beside a figure that rests on no sample: bytes, or as many objects of a byte. */
-static double unseen_beside(const struct hs_check *check, const struct hs_figure *figure)
+struct hs_figure hs_check_nothing(const struct hs_check *check, bool is_count)
 {
-    uint64_t interval_bytes = check->selection.interval_max_bytes;
-    bool is_seen = interval_bytes <= 1 || figure->var > 0;
-    return is_seen ? 0 : UNSEEN_INTERVALS * (double)interval_bytes;
-}
-
-void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
-                   double *ret_high)
-{
-    struct hs_margin margin = hs_margin_of(figure);
-    *ret_low = figure->value - margin.below;
-    *ret_high = figure->value + margin.above + unseen_beside(check, figure);
+    const struct hs_amount nothing = { .interval_bytes =
+                                           (float)check->selection.interval_max_bytes };
+    return hs_figure_of(&nothing, is_count);
 }
 
 struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *name, const char *what,
@@ -146,15 +134,17 @@ struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *nam
                                          bool is_count)
 {
     char text[HS_FIGURE_BYTES];
-    struct hs_measured measured = {
+    struct hs_margin margin = hs_margin_of(figure);
+    const struct hs_measured measured = {
         .what = what,
         .figure = hs_figure_both(text, is_count, figure),
         .value = figure->value,
         .limit = limit,
-        .unseen = unseen_beside(check, figure),
+        .low = figure->value - margin.below,
+        .high = figure->value + margin.above,
+        .unseen = figure->var > 0 ? 0 : margin.above,
         .is_count = is_count,
     };
-    hs_check_ends(check, figure, &measured.low, &measured.high);
     return hs_check_put(check, name, &measured);
 }
 

@@ -22,6 +22,5 @@ struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *nam
 struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *name,
                                           const char *text);
 
-/* The two ends of a figure of bytes or objects in this profile. */
-void hs_check_ends(const struct hs_check *check, const struct hs_figure *figure, double *ret_low,
-                   double *ret_high);
+/* A figure of 0 in this profile: where it was sampled, something may have gone unseen. */
+struct hs_figure hs_check_nothing(const struct hs_check *check, bool is_count);

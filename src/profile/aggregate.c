@@ -180,13 +180,19 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
             hs_amount_add(&self->by[HS_QUANTITY_PEAK], &sample->peak);
         }
     }
+    for (uint32_t i = 0; i < agg->self_count && err == 0; i++) {
+        for (int quantity = 0; quantity < HS_QUANTITY_N; quantity++) {
+            hs_amount_widen(&agg->selves[i].by[quantity], agg->interval_bytes);
+        }
+    }
     free(self_of);
     return err;
 }
 
 int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg)
 {
-    struct hs_agg agg = { .profile = selection->profile };
+    struct hs_agg agg = { .profile = selection->profile,
+                          .interval_bytes = (float)selection->interval_max_bytes };
     struct folder folder = { .agg = &agg, .profile = agg.profile, .is_by_line = is_by_line };
     int err = fold_nodes(&folder, selection);
     if (err == 0) {

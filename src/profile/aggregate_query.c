@@ -57,6 +57,7 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
     }
     for (uint32_t i = agg->node_count; i > 0; i--) {
         uint32_t parent = agg->nodes[i - 1].parent;
+        hs_amount_widen(&totals[i - 1], agg->interval_bytes);
         if (parent != HS_NODE_NONE) {
             hs_amount_add(&totals[parent], &totals[i - 1]);
         }
@@ -105,6 +106,7 @@ int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
     for (uint32_t i = 0; i < agg->function_count; i++) {
         if (seen_in[i] != 0) {
             rows[row_count] = rows[i];
+            hs_amount_widen(&rows[row_count].self, agg->interval_bytes);
             rows[row_count++].function = i;
         }
     }

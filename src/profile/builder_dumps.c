@@ -77,6 +77,14 @@ bool hs_builder_has_room(const struct hs_builder *builder, size_t count)
     return builder->p->sample_count + count <= HS_BUILDER_SAMPLES_MAX;
 }
 
+/* How it was sampled, into a figure: also into one of 0, for blocks that no sample hit. */
+static void note_sampling(const struct hs_profile_dump *dump, struct hs_amount *amount)
+{
+    uint64_t widest_bytes = hs_dump_widest_bytes(dump);
+    hs_amount_widen(amount, (float)widest_bytes);
+    amount->has_sample_counts = !dump->has_scaled_counts && widest_bytes > 1;
+}
+
 void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
                              struct hs_profile_sample *samples, size_t count)
 {
@@ -90,7 +98,11 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
         return;
     }
     for (size_t i = 0; i < kept; i++) {
-        p->samples[p->sample_count + i] = samples[i];
+        struct hs_profile_sample *sample = &p->samples[p->sample_count + i];
+        *sample = samples[i];
+        note_sampling(&p->dumps[dump], &sample->alloc);
+        note_sampling(&p->dumps[dump], &sample->live);
+        note_sampling(&p->dumps[dump], &sample->peak);
     }
     p->dumps[dump].has_samples = true;
     p->dumps[dump].sample_first = (uint32_t)p->sample_count;
@@ -109,6 +121,9 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     }
     uint32_t id = p->dump_count++;
     p->dumps[id] = *dump;
+    note_sampling(dump, &p->dumps[id].live);
+    note_sampling(dump, &p->dumps[id].alloc);
+    note_sampling(dump, &p->dumps[id].peak);
     p->dumps[id].index = process->dump_count++;
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = 0;
@@ -124,7 +139,12 @@ void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_threa
     struct hs_profile *p = builder->p;
     if (hs_builder_grow(builder, &p->threads, &builder->thread_capacity,
                         (uint64_t)p->thread_count + 1, sizeof(p->threads[0]))) {
-        p->threads[p->thread_count++] = *thread;
+        const struct hs_profile_process *process = hs_builder_process_at(builder, thread->process);
+        struct hs_profile_thread *out = &p->threads[p->thread_count++];
+        *out = *thread;
+        if (process && process->last_dump < p->dump_count) {
+            note_sampling(&p->dumps[process->last_dump], &out->live);
+        }
     }
 }
 

@@ -17,8 +17,8 @@
  *
  *     d - sqrt(below_after^2 + above_before^2)  ..  d + sqrt(above_after^2 + below_before^2)
  *
- * A side that shows no sample may hide some: above is then 1.96^2 samples. Nothing beyond 0 is noise. What is
- * exact on both sides has no margin. docs/SAMPLING.md says what that means for many rows and for two
+ * A side that shows no sample may hide some, also beside exact blocks: its `above` is then 1.96^2 samples. Nothing
+ * beyond 0 is noise. Only profiles that recorded every allocation have no margin. docs/SAMPLING.md says what that means for many rows and for two
  * snapshots of one process.
  *
  * Holds     parent < own id. The sum of all selves of a side is the sum of its samples.

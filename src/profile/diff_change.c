@@ -8,7 +8,6 @@
 #include "profile/diff.h"
 #include "profile/rank.h"
 
-#define Z_95 1.96
 /* Sums of the same numbers in another order may differ by this share of themselves. */
 #define ROUNDING_SHARE 1e-9
 
@@ -17,14 +16,25 @@ const char *const hs_diff_verdict_names[HS_DIFF_VERDICT_N] = {
     [HS_DIFF_GONE] = "gone", [HS_DIFF_NOISE] = "noise",   [HS_DIFF_SAME] = "same",
 };
 
-/* A side without a sample, beside one that has some: z^2 samples at most went unseen. */
-static double unseen(const struct hs_diff *diff, int side, const struct hs_figure *other)
+/* A side as a figure: what it does not show may have gone unseen there, in all that the side has. */
+static struct hs_figure side_of(const struct hs_diff *diff, const struct hs_diff_amounts *amounts,
+                                int side)
 {
-    if (!hs_views[diff->view].is_count) {
-        return Z_95 * Z_95 * diff->interval_bytes[side];
+    struct hs_amount amount = amounts->by[side];
+    hs_amount_widen(&amount, (float)diff->interval_bytes[side]);
+    amount.has_sample_counts = diff->total.by[side].has_sample_counts;
+    struct hs_figure figure = hs_view_figure(diff->view, &amount);
+    if (diff->is_normalized) {
+        double total = hs_view_value(diff->view, &diff->total.by[side]);
+        double share = total > 0 && amounts != &diff->total ? fmin(figure.value / total, 1) : 1;
+        double weight = side == HS_DIFF_BEFORE ? figure.weight * diff->scale : figure.weight;
+        /* What went unseen is missing in the total, too. Elsewhere, it makes this share smaller; the total itself
+         * is all of it by definition. */
+        figure.weight = weight * (1 - share);
+        figure.extra_below =
+            amounts != &diff->total ? HS_MARGIN_UNSEEN_SAMPLES * weight * share : 0;
     }
-    double sampled = other->sampled > 0 ? other->sampled : other->value;
-    return sampled > 0 ? Z_95 * Z_95 * other->var / sampled : 0;
+    return figure;
 }
 
 static struct hs_diff_change judge(struct hs_diff_change change)
@@ -48,16 +58,17 @@ static struct hs_diff_change judge(struct hs_diff_change change)
 struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
                                         const struct hs_diff_amounts *amounts)
 {
-    struct hs_figure before = hs_view_figure(diff->view, &amounts->by[HS_DIFF_BEFORE]);
-    struct hs_figure after = hs_view_figure(diff->view, &amounts->by[HS_DIFF_AFTER]);
+    struct hs_figure before = side_of(diff, amounts, HS_DIFF_BEFORE);
+    struct hs_figure after = side_of(diff, amounts, HS_DIFF_AFTER);
     struct hs_diff_change change = { .before = before.value,
                                      .after = after.value,
                                      .delta = after.value - before.value };
     if (diff->is_cumulative) {
         /* The difference is an estimate of its own, from the samples in between. */
         struct hs_figure between = { .value = change.delta,
-                                     .sampled = after.sampled - before.sampled,
-                                     .var = fmax(after.var - before.var, 0) };
+                                     .sampled = change.delta,
+                                     .var = fmax(after.var - before.var, 0),
+                                     .weight = after.weight };
         struct hs_margin margin = hs_margin_of(&between);
         change.low = change.delta - margin.below;
         change.high = change.delta + margin.above;
@@ -65,12 +76,6 @@ struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
     }
     struct hs_margin early = hs_margin_of(&before);
     struct hs_margin late = hs_margin_of(&after);
-    if (after.var > 0 && !(before.var > 0)) {
-        early.above = unseen(diff, HS_DIFF_BEFORE, &after);
-    }
-    if (before.var > 0 && !(after.var > 0)) {
-        late.above = unseen(diff, HS_DIFF_AFTER, &before);
-    }
     change.low = change.delta - hypot(late.below, early.above);
     change.high = change.delta + hypot(late.above, early.below);
     return judge(change);

@@ -7,7 +7,7 @@
  *
  *     Var(q) B^2 = Var(part) (1 - 2 q) + q^2 Var(total)
  *
- * What is all of its side then has none, as it must: 100 % is 100 %.
+ * What is all of its side then has none, as it must: 100 % is 100 %. What no sample hit is left to diff_change.c.
  *
  * Threads   one user.
  */
@@ -67,7 +67,6 @@ int hs_diff_normalize(struct hs_diff *diff)
     }
     scale_amounts(bytes, count, &diff->stacks);
     scale_amounts(bytes, count, &diff->total);
-    diff->interval_bytes[HS_DIFF_BEFORE] *= bytes[HS_DIFF_BEFORE].factor;
     diff->scale =
         hs_views[diff->view].is_count ? count[HS_DIFF_BEFORE].factor : bytes[HS_DIFF_BEFORE].factor;
     diff->is_cumulative = false;

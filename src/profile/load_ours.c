@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/load_intervals.h"
 #include "profile/load_state.h"
 #include "profile/loss.h"
 #include "profile/margin.h"
@@ -40,8 +41,9 @@ struct hs_load_process {
     uint32_t refusal;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
-    uint64_t continued_ns; /* last dump of the part before; 0: there was none */
-    bool is_superseded;    /* a later part of the file goes on with it, and counts anew */
+    uint64_t continued_ns;    /* last dump of the part before; 0: there was none */
+    uint64_t narrowest_bytes; /* of the intervals it was sampled at */
+    bool is_superseded;       /* a later part of the file goes on with it, and counts anew */
     struct hs_profile_change *changes;
     uint32_t change_count;
 };
@@ -111,6 +113,7 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
 static void set_threads(struct hs_load *load, struct hs_load_process *process,
                         const Hs__Pb__HsDump *dump)
 {
+    uint64_t narrowest_bytes = hs_load_intervals_of(dump).narrowest_bytes;
     free(process->threads);
     process->threads = calloc(dump->n_threads + 1, sizeof(process->threads[0]));
     process->thread_count = 0;
@@ -122,7 +125,7 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
             .name = from->name ? hs_builder_string(load->builder, from->name) : 0,
             .start_ns = hs_saturate_add_unsigned(
                 dump->start_mono_ns, hs_saturate_multiply_unsigned(from->start_ms, 1000000)),
-            .live = get_amount(from->live, dump->interval_bytes),
+            .live = get_amount(from->live, narrowest_bytes),
         };
     }
 }
@@ -166,6 +169,8 @@ static void set_counters(struct hs_load_process *process, const Hs__Pb__HsDump *
 
 static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
 {
+    struct hs_load_intervals intervals = hs_load_intervals_of(dump);
+    process->narrowest_bytes = intervals.narrowest_bytes;
     process->head = (struct hs_profile_dump){
         .process = process->process,
         .is_final = dump->is_final,
@@ -175,14 +180,15 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .peak_time_ns = dump->peak_time_ns,
         .interval_bytes = dump->interval_bytes,
         .orig_interval_bytes = dump->orig_interval_bytes,
+        .interval_widest_bytes = intervals.widest_bytes,
         .rss_bytes = dump->rss_bytes,
         .rss_peak_bytes = dump->rss_peak_bytes,
         .rss_start_bytes = dump->rss_start_bytes,
         .has_peak = dump->peak_time_ns != 0,
         .has_scaled_counts = true,
-        .live = get_amount(dump->live, dump->interval_bytes),
-        .alloc = get_amount(dump->alloc, dump->interval_bytes),
-        .peak = get_amount(dump->peak, dump->interval_bytes),
+        .live = get_amount(dump->live, intervals.narrowest_bytes),
+        .alloc = get_amount(dump->alloc, intervals.narrowest_bytes),
+        .peak = get_amount(dump->peak, intervals.narrowest_bytes),
         .sample_count = dump->sample_count,
         .free_count = dump->free_count,
         .replay_count = dump->replay_count,
@@ -205,7 +211,6 @@ static struct hs_profile_sample *collect(const struct hs_load_process *process, 
     uint32_t row_count = process->row_ids.ids.count;
     struct hs_profile_sample *samples = malloc(((size_t)row_count + 1) * sizeof(*samples));
     size_t count = 0;
-    uint64_t interval_bytes = process->head.interval_bytes;
     for (uint32_t i = 0; samples && i < row_count; i++) {
         const struct hs_load_row *row = &process->rows[i];
         if (!is_zero(&row->alloc) || !is_zero(&row->live) || !is_zero(&row->peak)) {
@@ -216,9 +221,9 @@ static struct hs_profile_sample *collect(const struct hs_load_process *process, 
                 .live = row->live,
                 .peak = row->peak,
             };
-            hs_margin_split(&samples[count].alloc, interval_bytes);
-            hs_margin_split(&samples[count].live, interval_bytes);
-            hs_margin_split(&samples[count++].peak, interval_bytes);
+            hs_margin_split(&samples[count].alloc, process->narrowest_bytes);
+            hs_margin_split(&samples[count].live, process->narrowest_bytes);
+            hs_margin_split(&samples[count++].peak, process->narrowest_bytes);
         }
     }
     *ret_count = count;

@@ -3,29 +3,58 @@
  */
 #include "profile/margin.h"
 
+#include <float.h>
 #include <math.h>
 
 #define Z_95 1.96
 /* Variances of rows are rounded to 1 in 4096. */
 #define EXACT_SHARE_MIN (1.0 / 2048)
 
+/* The lower 97.5 % bound of the mean of a Poisson count k, as a share of k: Wilson and Hilferty's
+ * approximation of the gamma bound, which it never exceeds. */
+static double lower_share(double k)
+{
+    double root = 1 - 1 / (9 * k) - Z_95 / (3 * sqrt(k));
+    return root > 0 ? root * root * root : 0;
+}
+
+static double below_of(double sampled, double var)
+{
+    double k = sampled * sampled / var;
+    return k > 0 ? sampled * (1 - lower_share(k)) : sampled;
+}
+
+double hs_margin_of_sum(double var, double weight)
+{
+    double spread = Z_95 * sqrt(var);
+    double shift = HS_MARGIN_UNSEEN_SAMPLES / 2 * weight;
+    double margin = shift + hypot(spread, shift);
+    if (!isfinite(margin)) {
+        /* Of a file that somebody made up. */
+        return isfinite(spread) ? spread : DBL_MAX;
+    }
+    return margin;
+}
+
 struct hs_margin hs_margin_of(const struct hs_figure *figure)
 {
-    if (!(figure->var > 0)) {
-        return (struct hs_margin){ 0, 0 };
+    struct hs_margin margin = { 0, 0 };
+    bool has_var = figure->var > 0;
+    /* By itself not more than the whole. A difference of profiles may be negative. */
+    double sampled = fabs(figure->sampled != 0 ? figure->sampled : figure->value);
+    double weight = figure->weight > 0 ? figure->weight : has_var ? figure->var / sampled : 0;
+    if (has_var || weight > 0) {
+        margin.above = hs_margin_of_sum(has_var ? figure->var : 0, weight);
+        margin.below = has_var ? below_of(sampled, figure->var) : 0;
     }
-    /* T / k, what one sample stands for; by itself not more than the whole. */
-    double sampled = figure->sampled > 0 ? figure->sampled : figure->value;
-    double each = figure->var / sampled;
-    double shift = Z_95 * Z_95 / 2 * each;
-    double half = hypot(Z_95 * sqrt(figure->var), shift);
-    if (!isfinite(half)) {
-        /* Of a file that somebody made up. */
-        half = Z_95 * sqrt(figure->var);
-        shift = 0;
+    if (figure->value < 0) {
+        double swapped = margin.below;
+        margin.below = margin.above;
+        margin.above = swapped;
     }
-    double below = half - shift;
-    return (struct hs_margin){ .below = below < sampled ? below : sampled, .above = half + shift };
+    margin.below += figure->extra_below;
+    margin.above += figure->extra_above;
+    return margin;
 }
 
 void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes)
@@ -48,4 +77,29 @@ void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes)
     double least = fmax(amount->count - exact_bytes / interval, 0);
     amount->sampled_bytes = sampled_bytes;
     amount->sampled_count = fmin(fmax(samples * each, least), amount->count);
+}
+
+struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count)
+{
+    double interval = amount->interval_bytes > 1 ? (double)amount->interval_bytes : 0;
+    if (!is_count) {
+        return (struct hs_figure){ .value = amount->bytes,
+                                   .sampled = amount->sampled_bytes,
+                                   .var = amount->bytes_var,
+                                   .weight = interval };
+    }
+    if (amount->has_sample_counts) {
+        /* Samples, and what they vary by. */
+        double count = fabs(amount->count);
+        return (struct hs_figure){
+            .value = amount->count, .sampled = count, .var = count, .weight = 1
+        };
+    }
+    return (struct hs_figure){
+        .value = amount->count,
+        .sampled = amount->sampled_count,
+        .var = amount->count_var,
+        /* 1 / (1 - e^(-1 / I)), for objects of a byte */
+        .weight = interval > 0 ? interval + 0.5 + 1 / (12 * interval) : 0,
+    };
 }

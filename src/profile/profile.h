@@ -65,7 +65,7 @@ struct hs_profile_node {
     uint32_t depth; /* 0: outermost */
 };
 
-/* Estimates with their variances: zero variance means exact. */
+/* Estimates with their variances. See margin.h for what is exact. */
 struct hs_amount {
     double bytes;
     double count;
@@ -73,6 +73,9 @@ struct hs_amount {
     double count_var;
     double sampled_bytes; /* the part that rests on samples, see margin.h */
     double sampled_count;
+    float
+        interval_bytes; /* the widest at which any of it may have been sampled; 0, 1: it was not */
+    bool has_sample_counts; /* count is the number of samples, not an estimate of objects */
 };
 
 static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
@@ -83,6 +86,16 @@ static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *
     sum->count_var += more->count_var;
     sum->sampled_bytes += more->sampled_bytes;
     sum->sampled_count += more->sampled_count;
+    sum->interval_bytes =
+        more->interval_bytes > sum->interval_bytes ? more->interval_bytes : sum->interval_bytes;
+    sum->has_sample_counts |= more->has_sample_counts;
+}
+
+/* Something of it may have been missed at this interval. */
+static inline void hs_amount_widen(struct hs_amount *amount, float interval_bytes)
+{
+    amount->interval_bytes =
+        interval_bytes > amount->interval_bytes ? interval_bytes : amount->interval_bytes;
 }
 
 struct hs_profile_sample {
@@ -101,7 +114,8 @@ struct hs_profile_dump {
     uint64_t peak_time_ns; /* 0 unknown */
     uint64_t interval_bytes;
     uint64_t orig_interval_bytes;
-    uint64_t rss_bytes; /* 0 unknown */
+    uint64_t interval_widest_bytes; /* of all that its samples were taken at; 0: interval_bytes */
+    uint64_t rss_bytes;             /* 0 unknown */
     uint64_t rss_peak_bytes;
     uint64_t
         rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
@@ -219,6 +233,13 @@ struct hs_profile {
     const char *origin;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
+
+/* The widest interval at which anything in a dump was sampled. */
+static inline uint64_t hs_dump_widest_bytes(const struct hs_profile_dump *dump)
+{
+    return dump->interval_widest_bytes > dump->interval_bytes ? dump->interval_widest_bytes
+                                                              : dump->interval_bytes;
+}
 
 static inline const char *hs_profile_string(const struct hs_profile *p, uint32_t id)
 {

@@ -54,9 +54,13 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     if (is_first || interval_bytes < selection->interval_min_bytes) {
         selection->interval_min_bytes = interval_bytes;
     }
-    if (interval_bytes > selection->interval_max_bytes) {
-        selection->interval_max_bytes = interval_bytes;
+    uint64_t widest_bytes = hs_dump_widest_bytes(dump);
+    if (widest_bytes > selection->interval_max_bytes) {
+        selection->interval_max_bytes = widest_bytes;
     }
+    hs_amount_widen(&selection->live, (float)widest_bytes);
+    hs_amount_widen(&selection->alloc, (float)widest_bytes);
+    hs_amount_widen(&selection->peak, (float)widest_bytes);
 }
 
 static int compare_starts(const void *a, const void *b, void *ctx)
@@ -86,8 +90,8 @@ static bool has_profiled(const struct hs_profile *profile)
 
 static bool is_sampled(const struct hs_selection *selection)
 {
-    return selection->live.bytes_var > 0 || selection->alloc.bytes_var > 0 ||
-           selection->peak.bytes_var > 0;
+    return selection->interval_max_bytes > 1 || selection->live.bytes_var > 0 ||
+           selection->alloc.bytes_var > 0 || selection->peak.bytes_var > 0;
 }
 
 /* Is it the process, or one of those, that is asked for? -ENOMEM */

@@ -39,11 +39,12 @@ struct hs_selection {
     bool *has_process;       /* by process: is a dump of it selected? */
     bool has_peak;           /* every dump has its peak */
     bool is_peak_of_several; /* more than one process had a heap */
-    bool is_sampled;         /* any total is an estimate */
+    bool is_sampled;         /* something in it was sampled: its figures are estimates */
     struct hs_amount live, alloc, peak;
     uint64_t sample_count;
-    uint64_t start_ns, end_ns; /* from the first start to the last dump */
-    uint64_t interval_min_bytes, interval_max_bytes;
+    uint64_t start_ns, end_ns;   /* from the first start to the last dump */
+    uint64_t interval_min_bytes; /* in force at its dumps */
+    uint64_t interval_max_bytes; /* the widest that anything in it was sampled at */
 };
 
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,

@@ -14,6 +14,10 @@
  *     leaks      sampling, when blocks stay once they are there: what came at k has the variance
  *                Var(y_k) - Var(y_k-1) and stays until the end, so it counts with (c_k + c_k+1 + ...)^2
  *
+ * Blocks that no sample hit are in no variance. Each of them would have counted with at most the largest of
+ * these factors times what one sample stands for: margin.h makes the margin of both. So a line that is the same in
+ * each snapshot of a sampled profile has a margin, too.
+ *
  * A function that stepped up once in the middle has a slope too: the numbers of steps tell it from a leak.
  * What a sample's estimate loses, a free has taken: what never fell was, as far as samples see, never freed.
  *

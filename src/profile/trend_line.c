@@ -35,6 +35,8 @@ int hs_trend_axis_init(const double *seconds, uint32_t count, struct hs_trend_ax
         double slope = (seconds[i - 1] - mean) / axis.spread;
         rest += slope;
         axis.weights[i - 1] = (struct hs_trend_weight){ slope, rest };
+        axis.slope_max = fmax(axis.slope_max, fabs(slope));
+        axis.rest_max = i > 1 ? fmax(axis.rest_max, fabs(rest)) : axis.rest_max;
     }
     *ret_axis = axis;
     return 0;
@@ -56,6 +58,7 @@ void hs_trend_series_put(struct hs_trend_series *series, const struct hs_trend_a
     if (k > 0) {
         series->leak_var += weight->rest * weight->rest * fabs(figure->var - series->last_var);
     }
+    series->weight = fmax(series->weight, figure->weight);
     series->steps_up += figure->value > series->last + rounding;
     series->steps_down += figure->value < series->last - rounding;
     series->last = figure->value;
@@ -82,15 +85,17 @@ struct hs_trend_line hs_trend_series_line(const struct hs_trend_series *series,
                                   .steps_up = series->steps_up,
                                   .steps_down = series->steps_down,
                                   .verdict = HS_TREND_SAME };
-    if (series->steps_up + series->steps_down == 0) {
-        return line;
-    }
     double off = series->sum_squares - series->sum * series->sum / axis->count -
                  series->slope * series->slope * axis->spread;
     double scatter_var = fmax(off, 0) / (axis->count - 2) / axis->spread;
-    double sampling_var = fmax(series->turnover_var, series->leak_var);
+    double turnover = hs_margin_of_sum(series->turnover_var, axis->slope_max * series->weight);
+    double leak = hs_margin_of_sum(series->leak_var, axis->rest_max * series->weight);
     line.slope = series->slope;
-    line.margin = fmax(t_95(axis->count - 2) * sqrt(scatter_var), Z_95 * sqrt(sampling_var));
+    line.margin = fmax(t_95(axis->count - 2) * sqrt(scatter_var), fmax(turnover, leak));
+    if (series->steps_up + series->steps_down == 0) {
+        line.slope = 0;
+        return line;
+    }
     double rounding = ROUNDING_SHARE * fabs(line.slope);
     line.verdict = line.slope - line.margin > rounding    ? HS_TREND_GROWS
                    : line.slope + line.margin < -rounding ? HS_TREND_SHRINKS

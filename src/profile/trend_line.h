@@ -17,13 +17,15 @@ struct hs_trend_weight {
 struct hs_trend_axis {
     struct hs_trend_weight *weights;
     uint32_t count;
-    double spread; /* sum of (t - mean)^2 */
+    double spread;              /* sum of (t - mean)^2 */
+    double slope_max, rest_max; /* of the weights, without their signs */
 };
 
 struct hs_trend_series {
     double first, last, last_var;
     double sum, sum_squares, slope; /* of what is above the first one */
     double turnover_var, leak_var;
+    double weight; /* the most that one sample of it stands for */
     uint32_t steps_up, steps_down;
 };
 

@@ -25,7 +25,8 @@ struct six {
     int64_t bytes, count, bytes_low, bytes_high, count_low, count_high;
 };
 
-static struct six six_of(const struct hs_amount *amount, bool is_known)
+/* An interval of 0: nobody knows how it was sampled, so nobody knows its ends. */
+static struct six six_of(const struct hs_amount *amount, uint64_t interval_bytes, bool is_known)
 {
     if (!is_known) {
         return (struct six){ HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL,
@@ -33,13 +34,14 @@ static struct six six_of(const struct hs_amount *amount, bool is_known)
     }
     struct hs_figure bytes = hs_figure_of(amount, false), count = hs_figure_of(amount, true);
     struct hs_margin of_bytes = hs_margin_of(&bytes), of_count = hs_margin_of(&count);
+    bool has_ends = interval_bytes > 0;
     return (struct six){
         .bytes = hs_rows_real(amount->bytes),
         .count = hs_rows_real(amount->count),
-        .bytes_low = hs_rows_real(amount->bytes - of_bytes.below),
-        .bytes_high = hs_rows_real(amount->bytes + of_bytes.above),
-        .count_low = hs_rows_real(amount->count - of_count.below),
-        .count_high = hs_rows_real(amount->count + of_count.above),
+        .bytes_low = has_ends ? hs_rows_real(amount->bytes - of_bytes.below) : HS_ROWS_NULL,
+        .bytes_high = has_ends ? hs_rows_real(amount->bytes + of_bytes.above) : HS_ROWS_NULL,
+        .count_low = has_ends ? hs_rows_real(amount->count - of_count.below) : HS_ROWS_NULL,
+        .count_high = has_ends ? hs_rows_real(amount->count + of_count.above) : HS_ROWS_NULL,
     };
 }
 
@@ -49,8 +51,9 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->dump_count && store->err == 0; i++) {
         const struct hs_profile_dump *d = &p->dumps[i];
-        struct six live = six_of(&d->live, true), alloc = six_of(&d->alloc, true),
-                   peak = six_of(&d->peak, d->has_peak);
+        struct six live = six_of(&d->live, d->interval_bytes, true),
+                   alloc = six_of(&d->alloc, d->interval_bytes, true),
+                   peak = six_of(&d->peak, d->interval_bytes, d->has_peak);
         HS_SQL_ADD(store, HS_SQL_OWN_DUMPS, d->process, d->index, d->is_final, (int64_t)d->start_ns,
                    (int64_t)d->time_ns, known(d->peak_time_ns), (int64_t)d->interval_bytes,
                    (int64_t)d->orig_interval_bytes, known(d->rss_bytes), known(d->rss_peak_bytes),
@@ -153,7 +156,7 @@ static int64_t six_cell(struct hs_own_tables *own, const struct hs_profile_dump 
     struct six *six = &own->sixes[which];
     if (!own->has_six[which]) {
         const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
-        *six = six_of(amounts[which], which != 2 || d->has_peak);
+        *six = six_of(amounts[which], d->interval_bytes, which != 2 || d->has_peak);
         own->has_six[which] = true;
     }
     const int64_t cells[] = { SIX(*six) };
@@ -242,7 +245,9 @@ static void add_the_rest(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++) {
         const struct hs_profile_thread *thread = &p->threads[i];
-        struct six live = six_of(&thread->live, true);
+        uint32_t last = p->processes[thread->process].last_dump;
+        uint64_t interval_bytes = last < p->dump_count ? p->dumps[last].interval_bytes : 0;
+        struct six live = six_of(&thread->live, interval_bytes, true);
         HS_SQL_ADD(store, HS_SQL_OWN_THREADS, thread->process, thread->tid,
                    text_of(store, p, thread->name), (int64_t)thread->start_ns, SIX(live));
     }

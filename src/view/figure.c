@@ -23,6 +23,10 @@ static void write_margin(char *out, size_t cap_bytes, bool is_count, const struc
     struct hs_margin margin = hs_margin_of(figure);
     hs_figure_value(below, is_count, margin.below);
     hs_figure_value(above, is_count, margin.above);
+    if (!(margin.below > 0)) {
+        snprintf(out, cap_bytes, "+%s", above);
+        return;
+    }
     if (margin.above <= SIDES_ALIKE * margin.below || strcmp(below, above) == 0) {
         snprintf(out, cap_bytes, "± %s", above);
         return;
@@ -35,10 +39,16 @@ static void write_margin(char *out, size_t cap_bytes, bool is_count, const struc
     snprintf(out, cap_bytes, "−%s +%s", below, above);
 }
 
+static bool has_margin(const struct hs_figure *figure)
+{
+    struct hs_margin margin = hs_margin_of(figure);
+    return margin.below > 0 || margin.above > 0;
+}
+
 char *hs_figure_margin(char *out, bool is_count, const struct hs_figure *figure)
 {
     out[0] = '\0';
-    if (figure->var > 0) {
+    if (has_margin(figure)) {
         write_margin(out, HS_FIGURE_BYTES, is_count, figure);
     }
     return out;
@@ -47,7 +57,7 @@ char *hs_figure_margin(char *out, bool is_count, const struct hs_figure *figure)
 char *hs_figure_both(char *out, bool is_count, const struct hs_figure *figure)
 {
     hs_figure_value(out, is_count, figure->value);
-    if (figure->var > 0) {
+    if (has_margin(figure)) {
         size_t used = strlen(out);
         out[used++] = ' ';
         write_margin(out + used, HS_FIGURE_BYTES - used, is_count, figure);

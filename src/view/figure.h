@@ -1,7 +1,8 @@
 /*
  * Figures with what is known about their error: "412 MiB ± 1.2 MiB", "12,345 ± 80".
  *
- * From few samples the truth may lie further above than below: "20.0 KiB −11.5 +26.8 KiB".
+ * From few samples the truth may lie further above than below: "20.0 KiB −13.8 +26.8 KiB". Beside exact blocks, and
+ * beside 0, small ones may have gone unseen: "1.00 MiB +15.4 KiB".
  *
  * Threads   pure functions.
  */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "profile/describe.h"
+#include "profile/margin.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/json.h"
@@ -41,6 +42,23 @@ static void put_string(struct writer *w, const char *key, uint32_t string)
     hs_json_kv_string(&w->json, key, hs_profile_string(w->profile, string));
 }
 
+/* Nothing for what is exact. */
+static void put_range(struct writer *w, const char *name, const char *unit, struct hs_figure figure)
+{
+    char key[40];
+    struct hs_margin margin = hs_margin_of(&figure);
+    if (figure.var > 0) {
+        snprintf(key, sizeof(key), "%s_%s_variance", name, unit);
+        hs_json_kv_double(&w->json, key, figure.var);
+    }
+    if (figure.var > 0 || figure.weight > 0) {
+        snprintf(key, sizeof(key), "%s_%s_low", name, unit);
+        hs_json_kv_double(&w->json, key, figure.value - margin.below);
+        snprintf(key, sizeof(key), "%s_%s_high", name, unit);
+        hs_json_kv_double(&w->json, key, figure.value + margin.above);
+    }
+}
+
 static void put_amount(struct writer *w, const char *name, const struct hs_amount *amount)
 {
     char key[40];
@@ -48,14 +66,8 @@ static void put_amount(struct writer *w, const char *name, const struct hs_amoun
     hs_json_kv_double(&w->json, key, amount->bytes);
     snprintf(key, sizeof(key), "%s_count", name);
     hs_json_kv_double(&w->json, key, amount->count);
-    if (amount->bytes_var > 0) {
-        snprintf(key, sizeof(key), "%s_bytes_variance", name);
-        hs_json_kv_double(&w->json, key, amount->bytes_var);
-    }
-    if (amount->count_var > 0) {
-        snprintf(key, sizeof(key), "%s_count_variance", name);
-        hs_json_kv_double(&w->json, key, amount->count_var);
-    }
+    put_range(w, name, "bytes", hs_figure_of(amount, false));
+    put_range(w, name, "count", hs_figure_of(amount, true));
 }
 
 static void write_head(struct writer *w)

@@ -296,8 +296,9 @@ static void put_total_comment(struct writer *w, const char *name, const struct h
     hs_figure_both(bytes, false, &figure);
     figure = hs_figure_of(amount, true);
     hs_figure_both(count, true, &figure);
-    snprintf(text, sizeof(text), "%s: %s in %s objects%s", name, bytes, count,
-             amount->bytes_var > 0 ? " (95 % confidence)" : "");
+    snprintf(text, sizeof(text), "%s: %s in %s %s%s", name, bytes, count,
+             amount->has_sample_counts ? "samples" : "objects",
+             amount->interval_bytes > 1 ? " (95 % confidence)" : "");
     put_comment(w, text);
 }
 

@@ -129,8 +129,8 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
         [HS_VIEW_PEAK] = "were live at the peak",
     };
     char value[HS_FIGURE_BYTES];
-    hs_figure_value(value, hs_views[report->view].is_count,
-                    hs_report_value(report, &report->total));
+    struct hs_figure total = hs_view_figure(report->view, &report->total);
+    hs_figure_both(value, hs_views[report->view].is_count, &total);
     bool is_past = report->profile->dumps[report->selection.dumps[0]].is_final;
     const char *what = is_past && report->view == HS_VIEW_SPACE     ? "were live at the end"
                        : is_past && report->view == HS_VIEW_OBJECTS ? "objects were live at the end"
@@ -187,9 +187,14 @@ void hs_report_write_answer(struct hs_report *report)
     }
     hs_report_heading(report, "Where did the memory go?", remark);
     if (hs_report_value(report, &report->total) <= 0) {
-        char nowhere[64];
-        snprintf(nowhere, sizeof(nowhere), "Nowhere: this view has no %s.",
-                 hs_views[report->view].title);
+        char nowhere[128], unseen[HS_FIGURE_BYTES];
+        const struct hs_view_info *view = &hs_views[report->view];
+        struct hs_figure total = hs_view_figure(report->view, &report->total);
+        double above = hs_margin_of(&total).above;
+        snprintf(nowhere, sizeof(nowhere),
+                 above > 0 ? "No sample shows any %s: it was %s at most."
+                           : "Nowhere: this view has no %s.",
+                 view->title, hs_figure_value(unseen, view->is_count, above));
         hs_report_write_wrapped(report, "  ", nowhere);
         return;
     }

@@ -169,7 +169,8 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     figure = hs_figure_of(amount, true);
     hs_figure_margin(text, true, &figure);
     bool has_margin = text[0] && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
-    hs_table_cell(table, "objects%s%s", has_margin ? " " : "", has_margin ? text : "");
+    hs_table_cell(table, "%s%s%s", amount->has_sample_counts ? "samples" : "objects",
+                  has_margin ? " " : "", has_margin ? text : "");
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
 }
 
@@ -276,17 +277,18 @@ static void write_sampling(struct hs_report *report)
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
-        hs_buf_printf(&text, "from samples, one for each %s%s", interval,
-                      s->is_sampled ? " allocated; margins hold with 95 % confidence"
-                                    : " allocated");
+        hs_buf_printf(&text,
+                      "from samples, one for each %s allocated; all figures are estimates, and "
+                      "margins hold only as far as the blocks of a stack are of one size",
+                      interval);
     } else {
         hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
                       s->sample_count == 1 ? "" : "s", interval);
         if (s->interval_max_bytes != s->interval_min_bytes) {
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
-        hs_buf_str(&text,
-                   s->is_sampled ? " allocated; margins hold with 95 % confidence" : " allocated");
+        hs_buf_str(&text, " allocated; margins hold with 95 % confidence, and figures without one "
+                          "are estimates, too");
     }
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {
@@ -294,7 +296,7 @@ static void write_sampling(struct hs_report *report)
         hs_buf_printf(&text, " (began with %s)", interval);
     }
     if (!dump->has_scaled_counts && s->interval_max_bytes > 1) {
-        hs_buf_str(&text, "; objects are counted, not estimated");
+        hs_buf_str(&text, "; how many objects they stand for is not known");
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));

@@ -5,6 +5,7 @@
  * carry live, alloc and peak at once; functions and tree those of the view. Keys are only added, never
  * renamed: `format` counts the changes that would break a reader.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ static void write_range(struct hs_json *json, const char *name, const struct hs_
     struct hs_figure figure = hs_figure_of(amount, is_count);
     struct hs_margin margin = hs_margin_of(&figure);
     snprintf(key, sizeof(key), "%s_margin", name);
-    hs_json_kv_double(json, key, margin.above);
+    hs_json_kv_double(json, key, fmax(margin.below, margin.above));
     snprintf(key, sizeof(key), "%s_low", name);
     hs_json_kv_double(json, key, figure.value - margin.below);
     snprintf(key, sizeof(key), "%s_high", name);
@@ -35,7 +36,7 @@ void hs_report_json_amount(struct hs_json *json, const char *key, const struct h
     hs_json_open_inline(json, '{');
     hs_json_kv_double(json, "bytes", amount->bytes);
     hs_json_kv_double(json, "count", amount->count);
-    if (amount->bytes_var > 0 || amount->count_var > 0) {
+    if (amount->interval_bytes > 1 || amount->bytes_var > 0 || amount->count_var > 0) {
         write_range(json, "bytes", amount, false);
         write_range(json, "count", amount, true);
     }
@@ -233,6 +234,8 @@ int hs_report_write_json(struct hs_report *report)
     }
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
+    /* Neither: nobody knows how it was sampled. */
+    hs_json_kv_bool(&json, "is_exact", s->interval_min_bytes == 1 && s->interval_max_bytes == 1);
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');

@@ -88,6 +88,9 @@ static int prepare(struct walker *w)
     if (err == 0 && !w->selves) {
         err = -ENOMEM;
     }
+    for (uint32_t i = 0; err == 0 && i < w->agg.node_count; i++) {
+        hs_amount_widen(&w->selves[i], w->agg.interval_bytes);
+    }
     for (uint32_t i = 0; err == 0 && i < w->agg.self_count; i++) {
         w->selves[w->agg.selves[i].node] = w->agg.selves[i].by[quantity];
     }

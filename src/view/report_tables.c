@@ -36,7 +36,8 @@ static void add_function_row(struct hs_report *report, struct hs_table *table,
     double all = hs_report_value(report, &row->total);
     hs_table_cell(table, "%s", self > 0 ? hs_figure_value(text, view->is_count, self) : "");
     struct hs_figure figure = hs_view_figure(report->view, &row->self);
-    hs_table_cell(table, "%s", hs_figure_margin(text, view->is_count, &figure));
+    hs_figure_margin(text, view->is_count, &figure);
+    hs_table_cell(table, "%s", self > 0 ? text : "");
     hs_table_cell(table, "%s", self > 0 ? hs_human_share(text, self, total) : "");
     hs_table_cell(table, "%s", hs_figure_value(text, view->is_count, all));
     hs_table_cell(table, "%s", hs_human_share(text, all, total));
@@ -211,10 +212,16 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
     if (view->is_count) {
         snprintf(part, sizeof(part), "%s in all", hs_human_bytes(text, amount->bytes));
         write_part(report, part, &used);
+    } else if (amount->has_sample_counts) {
+        snprintf(part, sizeof(part), "%s sample%s", hs_human_count(text, amount->count),
+                 amount->count < 1.5 ? "" : "s");
+        write_part(report, part, &used);
     } else if (amount->count > 0) {
         char size[HS_HUMAN_BYTES];
-        snprintf(part, sizeof(part), "%s object%s of %s", hs_human_count(text, amount->count),
-                 amount->count < 1.5 ? "" : "s",
+        struct hs_figure objects = hs_figure_of(amount, true);
+        const char *about = hs_margin_of(&objects).above > 0 ? "≈ " : "";
+        snprintf(part, sizeof(part), "%s%s object%s of %s", about,
+                 hs_human_count(text, amount->count), amount->count < 1.5 ? "" : "s",
                  hs_human_bytes(size, amount->bytes / amount->count));
         write_part(report, part, &used);
     }

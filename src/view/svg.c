@@ -218,7 +218,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
         hs_buf_printf(text, ", one for each %s allocated",
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
-    if (hs_view_figure(svg->view, &svg->total).var > 0) {
+    if (s->is_sampled) {
         hs_buf_str(text, "; margins hold with 95 % confidence");
     }
     if (lost > 0) {

@@ -192,6 +192,38 @@ def test_pprof_of_go(report, tmp_path, packed):
     assert data["is_sampled"]
 
 
+def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
+    """Nothing is called exact that was sampled, and no 95 % are promised where a stack may have mixed sizes."""
+    go = pprof(tmp_path / "heap", GO, packed=False)
+    for sampled in (go, jemalloc_file):
+        head = " ".join(heapscope("report", sampled).stdout.split("Where did")[0].split())
+        assert "only as far as the blocks of a stack are of one size" in head
+        assert "95 %" not in head and "exact" not in head
+        data = report(sampled, "--top", "all")
+        assert data["is_sampled"] and not data["is_exact"]
+        live = data["totals"]["live"]
+        interval = data["processes"][0]["interval_bytes"]
+        assert live["bytes_high"] >= live["bytes"] + 3.84 * interval
+    # It does not say how it was sampled: there are no ends, and it is not exact either.
+    unknown = pprof(tmp_path / "unknown", HEAPPROFD, packed=False)
+    assert "how it was sampled is not known" in heapscope("report", unknown).stdout
+    data = report(unknown)
+    assert not data["is_sampled"] and not data["is_exact"]
+    sql = "SELECT live_bytes, live_bytes_low, live_bytes_high, live_count_high FROM heapscope_dumps"
+    rows = json.loads(heapscope("query", "--format", "json", unknown, sql).stdout)
+    assert list(rows[0].values()) == [4096, None, None, None]
+
+
+def test_counts_of_samples(heapscope, report, tmp_path):
+    """heapprofd's counts are numbers of samples: never called objects, and their margin is that of such a number."""
+    file = pprof(tmp_path / "heap", HEAPPROFD + strings() + "period_type { type: 7 unit: 4 } period: 4096\n",
+                 packed=False)
+    text = heapscope("report", file).stdout
+    assert "objects of" not in text and " 1 sample\n" in text
+    live = report(file)["totals"]["live"]
+    assert live["count"] == 1 and 5.5 < live["count_high"] < 6
+
+
 def test_pprof_of_heapprofd(report, tmp_path):
     """No addresses: inlined calls are frames of their own, and two of a place are told apart by name."""
     data = report(pprof(tmp_path / "heap_dump.1.17.libc.malloc.pb", HEAPPROFD, packed=False), "--top", "all")

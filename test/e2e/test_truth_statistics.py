@@ -4,6 +4,7 @@ Many runs of one program (test/target/stats.c), each with a seed of its own, so 
 every time. Each of its twenty sites gives four estimates a run: live and allocated, bytes and counts.
 """
 
+import json
 import math
 import statistics
 
@@ -76,6 +77,55 @@ class Trials:
         return statistics.mean(errors) / (statistics.stdev(errors) / math.sqrt(len(errors)))
 
 
+UNSEEN_SAMPLES = 1.96**2
+
+
+def ends_of(amount, quantity, interval):
+    """What an amount of a report states: low and high. None stands for a stack that is not listed, which has no
+    sample: what may have gone unseen there."""
+    if amount is None:
+        return 0, UNSEEN_SAMPLES * (interval + (0.5 if quantity == "count" else 0))
+    return amount[f"{quantity}_low"], amount[f"{quantity}_high"]
+
+
+class Coverage:
+    """Of many runs, for each site and the whole program: how often the truth was below and above what was stated."""
+
+    def __init__(self, interval):
+        self.interval = interval
+        self.below, self.above, self.runs = {}, {}, 0
+        self.was_zero = 0
+
+    def add(self, measured):
+        assert measured.run.status == 0, measured.run.stderr
+        assert not measured.losses
+        self.runs += 1
+        stacks = {site_of(stack): stack for stack in measured.report["stacks"]}
+        whole = Amounts()
+        for name, truth in measured.truth.items():
+            whole += truth
+            self.put(name, stacks.get(name), truth)
+            self.was_zero += name not in stacks and truth.alloc_bytes > 0
+        self.put("program", measured.report["totals"], whole)
+
+    def put(self, name, stated, truth):
+        for i, quantity in enumerate(QUANTITIES):
+            state, unit = quantity.split("_")
+            amount = stated[state] if stated else None
+            low, high = ends_of(amount, unit, self.interval)
+            key = (name, quantity)
+            self.below[key] = self.below.get(key, 0) + (truth[i] < low - 0.5)
+            self.above[key] = self.above.get(key, 0) + (truth[i] > high + 0.5)
+
+    def check(self):
+        """Each end misses the truth in 2.5 % of runs, and in as many more as chance explains."""
+        most = self.runs * (1 - least_by_chance(self.runs, share=0.975, alarm=1e-5))
+        share = {k: 1 - (self.below[k] + self.above[k]) / self.runs for k in self.below}
+        print({f"{name} {quantity}": round(s, 3) for (name, quantity), s in share.items()})
+        missed = {k: (self.below[k], self.above[k]) for k in share}
+        assert all(max(m) <= most for m in missed.values()), (most, missed)
+
+
 @pytest.fixture
 def trials(run, tmp_path):
     def call(program, runs, interval=4096):
@@ -116,6 +166,79 @@ def check_intervals(done, least=None):
     rare = {q: round(done.share_foreseen(q, done.rare()), 4) for q in QUANTITIES}
     print("of sites with few samples:", rare)
     assert min(rare.values()) >= bound(done.rare(), 0.02), rare
+
+
+@pytest.mark.parametrize("interval, runs", [(4096, 60), (512, 20), pytest.param(4096, 300, marks=pytest.mark.slow)])
+def test_mixed_sizes(run, tmp_path, target, interval, runs):
+    """Small blocks that no sample hit are in no variance: the stated ends hold all the same. Beside zero, beside
+    exact blocks and for the whole program, too."""
+    program = [target("mixtures", "-lm")]
+    done = Coverage(interval)
+    for seed in range(1, runs + 1):
+        done.add(measure(run, tmp_path, program, "-i", interval, env={"HEAPSCOPE_SEED": seed}))
+        for file in tmp_path.iterdir():
+            file.unlink()
+    done.check()
+    assert len(done.below) == 8 * len(QUANTITIES)
+    assert done.was_zero or interval < 4096
+
+
+def amounts_in(data):
+    """All objects of a JSON document that are an amount."""
+    if isinstance(data, dict):
+        if "bytes" in data and "count" in data:
+            yield data
+        data = list(data.values())
+    for each in data if isinstance(data, list) else []:
+        yield from amounts_in(each)
+
+
+def test_every_figure_has_an_upper_end(run, heapscope, target):
+    """In a sampled profile, also what is 0 and what is exact, in each output that tells ends."""
+    program = [target("mixtures", "-lm")]
+    traces = [run(program, "-i", 4096, env={"HEAPSCOPE_SEED": seed}).file for seed in (3, 4)]
+    unseen = 3.84 * 4096
+
+    def told(*args):
+        return json.loads(heapscope(*args).stdout)
+
+    for options in [["--top", "all"], ["--top", "all", "--tree"]]:
+        amounts = list(amounts_in(told("report", "--json", "--view", "space", *options, traces[0])))
+        assert len(amounts) > 20 and any(a["bytes"] == 0 for a in amounts)
+        for a in amounts:
+            assert a["bytes_high"] >= a["bytes"] + unseen and a["count_high"] >= a["count"] + unseen
+            assert 0 <= a["bytes_low"] <= a["bytes"] and 0 <= a["count_low"] <= a["count"]
+
+    for table in ("heapscope_dumps", "heapscope_samples", "heapscope_threads"):
+        rows = told("query", "--format", "json", traces[0], f"SELECT * FROM {table}")
+        kinds = {c.removesuffix("_bytes_high") for c in rows[0] if c.endswith("_bytes_high")}
+        assert kinds
+        for row in rows:
+            for kind in kinds:
+                for unit in ("bytes", "count"):
+                    assert row[f"{kind}_{unit}_high"] >= row[f"{kind}_{unit}"] + unseen
+
+    for view in ("space", "objects"):
+        changes = told("diff", "--json", "--view", view, *traces)
+        for row in [changes["total"], *changes["functions"], *changes["stacks"]]:
+            assert row["low"] <= row["change"] - unseen and row["high"] >= row["change"] + unseen
+            assert row["verdict"] in ("noise", "same")
+
+    limits = ["--max-live", "1", "--max-leak", "1", "--stack", "nowhere=1", "--max-allocs", "1"]
+    verdict = told("check", "--json", *limits, traces[0])["files"][0]["limits"]
+    assert len(verdict) == 4
+    for row in verdict:
+        assert row["high"] >= row["value"] + unseen
+        for stack in row.get("stacks", []):
+            assert stack["bytes_high"] >= stack["bytes"] + unseen
+            assert stack["count_high"] >= stack["count"] + unseen
+
+
+def test_every_recorded_allocation_is_exact(run, tmp_path, target):
+    """With -i 1 no figure has a margin."""
+    done = measure(run, tmp_path, [target("mixtures", "-lm")])
+    done.assert_exact()
+    assert "_high" not in str(done.report["stacks"]) + str(done.report["totals"])
 
 
 def check_bias(done, bound=4.5):

@@ -164,7 +164,12 @@ FIXTURE struct hs_amount fixture_exact(double bytes, double count)
 FIXTURE struct hs_amount fixture_sampled(double bytes, double count, double bytes_var,
                                          double count_var)
 {
-    return (struct hs_amount){ bytes, count, bytes_var, count_var, bytes, count };
+    return (struct hs_amount){ .bytes = bytes,
+                               .count = count,
+                               .bytes_var = bytes_var,
+                               .count_var = count_var,
+                               .sampled_bytes = bytes,
+                               .sampled_count = count };
 }
 
 FIXTURE void fixture_sample(struct fixture *fx, uint32_t node, struct hs_amount live,

@@ -65,6 +65,7 @@ static void speedscope(void **state)
     (void)state;
     struct fixture fx = sample_profile();
     struct hs_buf buf = HS_BUF_INIT;
+    fx.p.dumps[0].interval_bytes = 1;
     assert_int_equal(hs_speedscope_write(&fx.p, &last, HS_VIEW_AUTO, &buf), 0);
     const char *text = hs_buf_text(&buf);
     /* Stacks in the order of the tree, the largest branch first. */
@@ -84,6 +85,7 @@ static void svg_is_well_formed(void **state)
     (void)state;
     struct fixture fx = sample_profile();
     uint32_t node = fixture_call(&fx, 0, "]]><script>\x01\xff");
+    fx.p.dumps[0].interval_bytes = 1;
     fixture_sample(&fx, node, fixture_exact(100, 1), fixture_exact(100, 1), fixture_exact(0, 0));
     struct hs_buf buf = HS_BUF_INIT;
     assert_int_equal(hs_svg_write(&fx.p, &last, HS_VIEW_SPACE, &buf), 0);

@@ -133,12 +133,14 @@ static void says_everything(void **state)
     assert_int_equal(p->mapping[1]->memory_start, 0x7f0000000000);
     assert_int_equal(p->mapping[1]->file_offset, 0x2000);
 
-    const char *const comments[] = { "heapscope ",
-                                     "pid 5 ",
-                                     "inuse: 100 B",
-                                     "alloc: ",
-                                     "peak: 500 B −161 +238 B in 5 ± 2 objects (95 % confidence)",
-                                     "LOST (pid 5): things that were lost: 17" };
+    const char *const comments[] = {
+        "heapscope ",
+        "pid 5 ",
+        "inuse: 100 B",
+        "alloc: ",
+        "peak: 500 B −177 B +15.4 KiB in 5 −2 +15,737 objects (95 % confidence)",
+        "LOST (pid 5): things that were lost: 17"
+    };
     assert_int_equal(p->n_comment, 6);
     for (size_t i = 0; i < 6; i++) {
         assert_memory_equal(text(p, p->comment[i]), comments[i], strlen(comments[i]));

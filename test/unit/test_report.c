@@ -75,21 +75,24 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     hs_buf_deinit(&buf);
 }
 
-#define HEAD                                                                                       \
-    "prog (pid 42) exited with status 0 after 8.00 s\n"                                            \
-    "  prog --fast\n"                                                                              \
-    "\n"                                                                                           \
-    "  peak          8.00 MiB   ± 194 KiB    80   objects ± 4   3.50 s after the start\n"        \
-    "  live at end   10.0 KiB                10   objects\n"                                       \
-    "  allocated     10.0 MiB   ± 194 KiB   100   objects ± 4\n"                                 \
-    "  resident      12.0 MiB                                   whole process, at most\n"          \
-    "  from 2 samples, one for each 4.00 KiB allocated; margins hold with 95 % confidence\n"
+#define HEAD                                                                                        \
+    "prog (pid 42) exited with status 0 after 8.00 s\n"                                             \
+    "  prog --fast\n"                                                                               \
+    "\n"                                                                                            \
+    "  peak          8.00 MiB   ± 199 KiB    80   objects −4 +15,737   3.50 s after the start\n" \
+    "  live at end   10.0 KiB   +15.4 KiB    10   objects +15,737\n"                                \
+    "  allocated     10.0 MiB   ± 199 KiB   100   objects −4 +15,737\n"                          \
+    "  resident      12.0 MiB                                          whole process, at most\n"    \
+    "  from 2 samples, one for each 4.00 KiB allocated; margins hold with 95 % confidence, and "    \
+    "figures\n"                                                                                     \
+    "  without one are estimates, too\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
     "Where did the memory go?   (view peak, as little is still live at the end)\n"                 \
-    "  8.00 MiB were live at the peak. 75.0 % of it was allocated by Table::parse and 25.0 % by "  \
-    "init.\n"
+    "  8.00 MiB ± 199 KiB were live at the peak. 75.0 % of it was allocated by Table::parse and " \
+    "25.0 % by\n"                                                                                  \
+    "  init.\n"
 
 static void add_change(struct fixture *fx, double after_s, struct hs_profile_change change)
 {
@@ -153,26 +156,26 @@ static void whole_report(void **state)
         "\n"
         "Functions by what they allocate themselves\n"
         "      self                           total            function\n"
-        "  6.00 MiB   ± 194 KiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
+        "  6.00 MiB   ± 199 KiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
         "long)\n"
-        "  2.00 MiB               25.0 %   2.00 MiB   25.0 %   init()\n"
+        "  2.00 MiB   +15.4 KiB   25.0 %   2.00 MiB   25.0 %   init()\n"
         "\n"
         "Functions by what is allocated under them\n"
         "      self                           total             function\n"
         "                                  8.00 MiB   100.0 %   main\n"
         "                                  6.00 MiB    75.0 %   load(char const*)\n"
-        "  6.00 MiB   ± 194 KiB   75.0 %   6.00 MiB    75.0 %   Table::parse(char const*, unsigned "
+        "  6.00 MiB   ± 199 KiB   75.0 %   6.00 MiB    75.0 %   Table::parse(char const*, unsigned "
         "long)\n"
-        "  2.00 MiB               25.0 %   2.00 MiB    25.0 %   init()\n"
+        "  2.00 MiB   +15.4 KiB   25.0 %   2.00 MiB    25.0 %   init()\n"
         "\n"
         "Stacks\n"
-        "    1   6.00 MiB ± 194 KiB   75.0 %   60 objects of 102 KiB\n"
+        "    1   6.00 MiB ± 199 KiB   75.0 %   ≈ 60 objects of 102 KiB\n"
         "         operator new(unsigned long)  [libstdc++.so.6]\n"
         "       > Table::parse(char const*, unsigned long)  prog.c:88\n"
         "         load(char const*)  prog.c:20\n"
         "         main  prog.c:44\n"
         "\n"
-        "    2   2.00 MiB   25.0 %   20 objects of 102 KiB\n"
+        "    2   2.00 MiB +15.4 KiB   25.0 %   ≈ 20 objects of 102 KiB\n"
         "       > init()  prog.c:45\n"
         "         main  prog.c:44\n");
     fixture_deinit(&fx);
@@ -414,7 +417,10 @@ static void empty_and_several(void **state)
     assert_string_equal(hs_buf_text(&buf), "");
     fixture_process(&fx, 7, "idle");
     fixture_dump(&fx, 1);
+    assert_true(has_text(&fx, &plain, "No sample shows any live memory: it was 15.4 KiB at most."));
+    fx.p.dumps[0].interval_bytes = 1;
     assert_true(has_text(&fx, &plain, "Nowhere: this view has no live memory."));
+    fx.p.dumps[0].interval_bytes = 4096;
     uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
     fixture_process(&fx, 8, "busy");
     fx.p.processes[1].exit_kind = 2;

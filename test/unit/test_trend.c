@@ -51,7 +51,9 @@ static void test_known_lines(void **state)
     uint32_t pool = fixture_call(&fx, main_, "pool");
     uint32_t queue_ = fixture_call(&fx, main_, "queue");
     for (uint32_t i = 0; i < DUMPS; i++) {
-        fixture_dump(&fx, 2u * i + 1u)->has_samples = true;
+        struct hs_profile_dump *dump = fixture_dump(&fx, 2u * i + 1u);
+        dump->has_samples = true;
+        dump->interval_bytes = 1;
         put(&fx, leak, 100 + 10.0 * i);
         put(&fx, late, i >= 5 ? 50 : 0);
         put(&fx, cache, 4000);
@@ -131,7 +133,10 @@ static double share_that_grows(double mean, double drift, bool is_staying)
         double hits = poisson(&random, mean);
         for (uint32_t k = 0; k < DUMPS; k++) {
             hits = is_staying ? hits + poisson(&random, drift) : poisson(&random, mean + drift * k);
-            struct hs_figure figure = { hits * 4096, hits * 4096, hits * 4096.0 * 4096 };
+            struct hs_figure figure = { .value = hits * 4096,
+                                        .sampled = hits * 4096,
+                                        .var = hits * 4096.0 * 4096,
+                                        .weight = 4096 };
             hs_trend_series_put(&series, &axis, k, &figure);
         }
         struct hs_trend_line line = hs_trend_series_line(&series, &axis);
@@ -149,6 +154,35 @@ static void test_false_alarms(void **state)
     assert_true(share_that_grows(50, 2, false) < 0.05);
     assert_true(share_that_grows(50, 5, true) < 0.06);
     assert_true(share_that_grows(20, 20, true) < 0.06);
+    /* Few samples, and none at all in most snapshots. */
+    assert_true(share_that_grows(1, 0, false) < 0.05);
+    assert_true(share_that_grows(0.05, 0, false) < 0.05);
+    assert_true(share_that_grows(0.05, 0.3, true) < 0.06);
+    assert_true(share_that_grows(0.05, 0.05, true) < 0.06);
+}
+
+/* Blocks of the interval or more, the same in each snapshot: small ones may come and go unseen. */
+static void test_unseen(void **state)
+{
+    (void)state;
+    struct hs_trend_axis axis;
+    static const double seconds[] = { 0, 1, 2, 3 };
+    struct hs_trend_series same = { 0 }, steps = { 0 }, exact = { 0 };
+    assert_int_equal(hs_trend_axis_init(seconds, 4, &axis), 0);
+    for (uint32_t k = 0; k < 4; k++) {
+        struct hs_figure figure = { .value = 1 << 20, .weight = 4096 };
+        hs_trend_series_put(&same, &axis, k, &figure);
+        figure.value = 1000.0 * k;
+        hs_trend_series_put(&steps, &axis, k, &figure);
+        figure.weight = 0;
+        hs_trend_series_put(&exact, &axis, k, &figure);
+    }
+    struct hs_trend_line line = hs_trend_series_line(&same, &axis);
+    assert_int_equal(line.verdict, HS_TREND_SAME);
+    assert_true(line.margin > 0.3 * 3.84 * 4096);
+    assert_int_equal(hs_trend_series_line(&steps, &axis).verdict, HS_TREND_NOISE);
+    assert_int_equal(hs_trend_series_line(&exact, &axis).verdict, HS_TREND_GROWS);
+    free(axis.weights);
 }
 
 int main(void)
@@ -157,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_known_lines),
         cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_unseen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
