@@ -3,10 +3,9 @@
  */
 #include "client/detours.h"
 
-#include <string.h>
-
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/text.h"
 
 /* Read from outside. Its count is set when all else is there. */
 HS_EXPORT struct hs_detours_v1 heapscope_detours_v1 = { .detours_bytes =
@@ -17,7 +16,7 @@ void *hs_detours_real(const char *name)
     const struct hs_detours_v1 *detours = &heapscope_detours_v1;
     uint32_t count = hs_load_relaxed(&detours->count);
     for (uint32_t i = 0; i < count; i++) {
-        if (detours->rows[i].own_number == 0 && strcmp(detours->rows[i].name, name) == 0) {
+        if (detours->rows[i].own_number == 0 && hs_text_is_same(detours->rows[i].name, name)) {
             return (void *)(uintptr_t)detours->rows[i].real_va;
         }
     }

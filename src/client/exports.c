@@ -4,7 +4,6 @@
 #include "client/exports.h"
 
 #include <elf.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "client/hook_table.h"
@@ -16,6 +15,7 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/sys.h"
+#include "rt/text.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 /* Of two libraries. */
@@ -94,8 +94,8 @@ static bool write_from(uint32_t first, uint32_t end, bool is_restored)
 
 static bool is_of_allocator(const char *name)
 {
-    return strncmp(name, "dl", 2) != 0 && strcmp(name, "prctl") != 0 &&
-           strcmp(name, "syscall") != 0;
+    return !hs_text_starts_with(name, "dl") && !hs_text_is_same(name, "prctl") &&
+           !hs_text_is_same(name, "syscall");
 }
 
 /* Calls of that name that are bound in the usual way come to the same function as those by way of the library. */

@@ -11,7 +11,6 @@
  * Fails     never differently from the real functions.
  */
 #include <dlfcn.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 #include "client/exports.h"
@@ -21,6 +20,7 @@
 #include "client/linkmap.h"
 #include "client/patch.h"
 #include "client/real.h"
+#include "rt/text.h"
 
 static bool is_in_program(uint64_t va)
 {
@@ -39,7 +39,7 @@ static bool is_in_program(uint64_t va)
 void *hs_slow_next_symbol(const char *name, uint64_t caller_va)
 {
     uint32_t i = 0;
-    while (i < hs_hook_count && strcmp(hs_hooks[i].name, name) != 0) {
+    while (i < hs_hook_count && !hs_text_is_same(hs_hooks[i].name, name)) {
         i++;
     }
     if (i == hs_hook_count || !hs_real.is_preloaded || !is_in_program(caller_va) ||

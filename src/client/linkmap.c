@@ -11,6 +11,7 @@
 
 #include "client/exports.h"
 #include "rt/base.h"
+#include "rt/text.h"
 
 /* What we need of a dynamic section. */
 struct dynamic {
@@ -101,20 +102,11 @@ static struct dynamic read_dynamic(const struct link_map *map)
     return d;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    while (*a && *a == *b) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 typedef int rank_fn(const struct dynamic *d, uint32_t idx, const char *name);
 
 static int rank_any(const struct dynamic *d, uint32_t idx, const char *name)
 {
-    return is_same(d->strings + d->symbols[idx].st_name, name);
+    return hs_text_is_same(d->strings + d->symbols[idx].st_name, name);
 }
 
 /* Higher is better; 0: not a definition. */
@@ -124,7 +116,7 @@ static int rank(const struct dynamic *d, uint32_t idx, const char *name)
     unsigned type = ELF64_ST_TYPE(sym->st_info);
     if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 ||
         (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT && type != STT_NOTYPE) ||
-        !is_same(d->strings + sym->st_name, name)) {
+        !hs_text_is_same(d->strings + sym->st_name, name)) {
         return 0;
     }
     /* The default version is not hidden; an old one serves where there is nothing else. */

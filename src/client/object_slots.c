@@ -11,6 +11,7 @@
 #include "client/linkmap.h"
 #include "rt/base.h"
 #include "rt/bits.h"
+#include "rt/text.h"
 
 /* Symbols of one object that are ours, under any version; and relocations that name them. */
 #define SYMBOLS_MAX 256U
@@ -104,8 +105,7 @@ bool hs_object_look(const struct dl_phdr_info *info, struct hs_object *ret_objec
 static uint32_t find_hook(const char *name)
 {
     uint32_t i = 0;
-    while (i < hs_hook_count &&
-           (hs_hooks[i].name[0] != name[0] || strcmp(hs_hooks[i].name, name) != 0)) {
+    while (i < hs_hook_count && !hs_text_is_same(hs_hooks[i].name, name)) {
         i++;
     }
     return i;
@@ -114,8 +114,12 @@ static uint32_t find_hook(const char *name)
 /* Most names are told apart by their first letter. */
 static bool may_be_hook(char first)
 {
-    static const char firsts[] = "mcrfapv_ds";
-    return memchr(firsts, first, sizeof(firsts) - 1) != NULL;
+    for (const char *known = "mcrfapv_ds"; *known; known++) {
+        if (*known == first) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void note_symbol(const struct hs_object *object, uint32_t number)

@@ -4,7 +4,6 @@
 #include "client/own_hooks.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "client/filter.h"
 #include "client/hooks.h"
@@ -17,6 +16,7 @@
 #include "fmt/allocator_functions.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/text.h"
 
 /* Arguments that a function does not have are passed on as whatever is in their registers. */
 typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
@@ -318,9 +318,9 @@ void hs_own_hooks_bind_libc(const struct link_map *libc)
 
 void *hs_own_hooks_of_libc(const char *name)
 {
-    const char *first_name = strncmp(name, "__libc_", 7) == 0 ? name + 7 : name;
+    const char *first_name = hs_text_starts_with(name, "__libc_") ? name + 7 : name;
     for (unsigned i = 0; i < HS_COUNT_OF(first_hooks); i++) {
-        if (strcmp(first_hooks[i].name, first_name) == 0) {
+        if (hs_text_is_same(first_hooks[i].name, first_name)) {
             return (void *)first_hooks[i].function;
         }
     }

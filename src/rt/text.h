@@ -1,10 +1,19 @@
 /*
- * Two questions about text that every layer asks, the client too (which leaves libc's string functions
+ * Questions about text that every layer asks, the client too (which leaves libc's string functions
  * alone: a program may have its own).
  */
 #pragma once
 
 #include <stdbool.h>
+
+static inline bool hs_text_is_same(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
 
 static inline bool hs_text_starts_with(const char *text, const char *prefix)
 {
