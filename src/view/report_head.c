@@ -231,18 +231,6 @@ static void write_before(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-static bool is_from_start(const struct hs_report *report)
-{
-    const struct hs_profile *p = report->profile;
-    const struct hs_selection *s = &report->selection;
-    for (uint32_t i = 0; i < s->dump_count; i++) {
-        if (!p->processes[p->dumps[s->dumps[i]].process].is_from_startup) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* "All" only where nothing is known to be missing, or out of the recorder's sight. */
 static void describe_exact(const struct hs_report *report, const char *count, struct hs_buf *text)
 {
@@ -253,7 +241,7 @@ static void describe_exact(const struct hs_report *report, const char *count, st
                       count, verb);
     } else if (report->profile->origin) {
         hs_buf_str(text, "exact: all allocations were recorded");
-    } else if (!is_from_start(report)) {
+    } else if (!hs_report_is_from_start(report)) {
         hs_buf_printf(text,
                       "%s %s recorded with the exact size; what the program allocates through "
                       "pointers to malloc that it took before is not seen",

@@ -234,8 +234,11 @@ int hs_report_write_json(struct hs_report *report)
     }
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
-    /* Neither: nobody knows how it was sampled. */
-    hs_json_kv_bool(&json, "is_exact", s->interval_min_bytes == 1 && s->interval_max_bytes == 1);
+    /* Neither where the file does not say how it was sampled, and where allocations are missing. */
+    hs_json_kv_bool(&json, "is_exact",
+                    s->interval_min_bytes == 1 && s->interval_max_bytes == 1 &&
+                        !hs_report_is_incomplete(report) &&
+                        (report->profile->origin || hs_report_is_from_start(report)));
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');

@@ -79,6 +79,18 @@ bool hs_report_is_incomplete(const struct hs_report *report)
     return false;
 }
 
+bool hs_report_is_from_start(const struct hs_report *report)
+{
+    const struct hs_profile *p = report->profile;
+    const struct hs_selection *s = &report->selection;
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        if (!p->processes[p->dumps[s->dumps[i]].process].is_from_startup) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void warn_own_malloc(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;

@@ -41,6 +41,8 @@ void hs_report_write_processes(struct hs_report *report);
 void hs_report_write_losses(struct hs_report *report);
 /* Is data known to be missing: will there be a line that begins with "!"? */
 bool hs_report_is_incomplete(const struct hs_report *report);
+/* Was every process of the selection recorded from its first allocation on? */
+bool hs_report_is_from_start(const struct hs_report *report);
 void hs_report_write_health(struct hs_report *report);
 /* A line that stands out; with ": COUNT" unless that is 0. */
 void hs_report_warn(struct hs_report *report, const char *text, uint64_t count);
