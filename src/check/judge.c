@@ -10,6 +10,7 @@
 #include "check/judge_leak.h"
 #include "check/judge_rows.h"
 #include "profile/diff.h"
+#include "profile/loss.h"
 #include "util/buf.h"
 #include "view/figure.h"
 
@@ -23,8 +24,8 @@ static int judge_whole(struct hs_check *check)
         const struct hs_profile_loss *loss = &p->losses[i];
         if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(&check->selection, loss)) {
             hs_buf_clear(&text);
-            hs_buf_printf(&text, "cannot be judged, data is missing: %s: %llu",
-                          hs_profile_string(p, loss->text), (unsigned long long)loss->count);
+            hs_buf_str(&text, "cannot be judged, data is missing: ");
+            hs_loss_describe(p, loss, NULL, &text);
             is_put = hs_check_put_unknown(check, "data", hs_buf_text(&text)) != NULL;
         }
     }

@@ -14,6 +14,8 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/profile_file.h"
+#include "profile/loss.h"
+#include "util/buf.h"
 #include "util/human.h"
 #include "util/parse.h"
 #include "view/diff_view.h"
@@ -124,8 +126,10 @@ static void warn_of_losses(const char *path, const struct hs_selection *selectio
     for (uint32_t i = 0; i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
         if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(selection, loss)) {
-            hs_message("%s: %s: %llu", path, hs_profile_string(p, loss->text),
-                       (unsigned long long)loss->count);
+            struct hs_buf text = HS_BUF_INIT;
+            hs_loss_describe(p, loss, NULL, &text);
+            hs_message("%s: %s", path, hs_buf_text(&text));
+            hs_buf_deinit(&text);
         }
     }
 }

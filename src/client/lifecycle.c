@@ -225,7 +225,7 @@ static void count_unseen(void)
 {
     for (unsigned i = 0; i < HS_LOSS_N; i++) {
         if (hs_load_relaxed(&is_unseen[i])) {
-            hs_thread_count_loss((enum hs_loss)i);
+            hs_thread_count_loss((enum hs_loss)i, 0, 0);
         }
     }
 }
@@ -234,7 +234,7 @@ void hs_lifecycle_note_unseen(enum hs_loss loss)
 {
     bool is_on = hs_lifecycle_is_on();
     if (!hs_swap_relaxed(&is_unseen[loss], true) && is_on) {
-        hs_thread_count_loss(loss);
+        hs_thread_count_loss(loss, 0, 0);
     }
 }
 

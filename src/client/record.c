@@ -16,6 +16,7 @@
 #include "client/pages.h"
 #include "client/stackmem.h"
 #include "client/stacks.h"
+#include "rt/rand.h"
 #include "rt/sys.h"
 #include "unwind/rule_cache.h"
 #include "unwind/unwind.h"
@@ -337,6 +338,16 @@ static inline bool is_still_on(void)
     return hs_lifecycle_is_on() || hs_lifecycle_follow_fork();
 }
 
+/* A sample that could not be recorded; what it stands for is missing from all figures. */
+static HS_COLD void count_loss(enum hs_loss loss, uint64_t size_bytes, uint32_t hits,
+                               uint64_t interval_bytes)
+{
+    double count =
+        hits ? hs_inverse_hit_probability((double)size_bytes / (double)interval_bytes) : 1;
+    hs_thread_count_loss(loss, hits ? hits * interval_bytes : size_bytes,
+                         (uint64_t)(count * (double)(1 << HS_COUNT_SHIFT) + 0.5));
+}
+
 void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample *sample,
                      const struct hs_regs *regs)
 {
@@ -350,7 +361,7 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
         hs_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        hs_thread_count_loss(loss);
+        count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
     }
 }
 
@@ -428,6 +439,7 @@ void hs_record_put_back(const struct hs_live_block *removed)
         hs_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
-        hs_thread_count_loss(loss);
+        count_loss(loss, removed->size_bytes, removed->hits,
+                   hs_region.header->interval_bytes[removed->interval_idx]);
     }
 }

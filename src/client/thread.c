@@ -34,8 +34,10 @@ _Thread_local _Alignas(64) struct hs_tls hs_tls;
 
 static struct hs_thread *all_threads;
 static struct hs_thread *adopt_cursor;
-static int32_t attaching_count;           /* threads that are taking or making their state */
-static uint64_t orphan_losses[HS_LOSS_N]; /* of threads without a block; added to the next one */
+static int32_t attaching_count; /* threads that are taking or making their state */
+/* Of threads without a block; added to the next one. */
+static uint64_t orphan_losses[HS_LOSS_N];
+static uint64_t orphan_bytes, orphan_alloc_fx;
 
 static struct hs_thread_v1 *take_identity(uint32_t tid, uint16_t *ret_id)
 {
@@ -190,6 +192,19 @@ static struct hs_thread *attach_by_id(void)
     return thread ? thread : make(tid);
 }
 
+static void adopt_orphan_losses(struct hs_thread_block_v1 *block)
+{
+    for (unsigned i = 0; i < HS_LOSS_N; i++) {
+        if (hs_load_relaxed(&orphan_losses[i]) != 0) {
+            block->lost_count[i] += hs_swap_relaxed(&orphan_losses[i], 0);
+        }
+    }
+    if (hs_load_relaxed(&orphan_alloc_fx) != 0) {
+        block->lost_bytes += hs_swap_relaxed(&orphan_bytes, 0);
+        block->lost_alloc_fx += hs_swap_relaxed(&orphan_alloc_fx, 0);
+    }
+}
+
 static void attach(void)
 {
     bool is_tight = hs_sandbox_is_tight();
@@ -207,11 +222,7 @@ static void attach(void)
     thread->name_countdown = 1;
     thread->block->tid = thread->owner_tid;
     thread->block->thread_id = thread->thread_id;
-    for (unsigned i = 0; i < HS_LOSS_N; i++) {
-        if (hs_load_relaxed(&orphan_losses[i]) != 0) {
-            thread->block->lost_count[i] += hs_swap_relaxed(&orphan_losses[i], 0);
-        }
-    }
+    adopt_orphan_losses(thread->block);
     /* Which is our own stack? */
     struct hs_stack_window unused;
     hs_stackmem_look(thread, (uintptr_t)__builtin_frame_address(0), &unused);
@@ -287,13 +298,17 @@ HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
     }
 }
 
-HS_COLD void hs_thread_count_loss(enum hs_loss loss)
+HS_COLD void hs_thread_count_loss(enum hs_loss loss, uint64_t bytes, uint64_t alloc_fx)
 {
     struct hs_thread *self = hs_tls.self;
     /* A child that has not begun to record leaves its parent's counters alone. */
     if (self && hs_lifecycle_is_on()) {
         self->block->lost_count[loss]++;
+        self->block->lost_bytes += bytes;
+        self->block->lost_alloc_fx += alloc_fx;
     } else {
         hs_add_relaxed(&orphan_losses[loss], 1);
+        hs_add_relaxed(&orphan_bytes, bytes);
+        hs_add_relaxed(&orphan_alloc_fx, alloc_fx);
     }
 }

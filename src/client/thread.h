@@ -129,8 +129,9 @@ void hs_thread_enlarge_replay(struct hs_thread *thread);
 /* Looks at the kernel's name of this thread, now and then. Only inside a guard. */
 void hs_thread_refresh_name(struct hs_thread *thread);
 
-/* Counts a loss for this thread; any context. */
-void hs_thread_count_loss(enum hs_loss loss);
+/* Counts a lost sample for this thread, and what it stands for: bytes, and allocations with HS_COUNT_SHIFT binary
+ * places. Any context. */
+void hs_thread_count_loss(enum hs_loss loss, uint64_t bytes, uint64_t alloc_fx);
 
 /* --- hot ------------------------------------------------------------------------------------- */
 

@@ -245,6 +245,38 @@ static int copy_heaps(const struct hs_region_header_v1 *header, struct hs_snapsh
     return 0;
 }
 
+/* Reasons by which a sample is not recorded, so that its weight is in lost_bytes. Of what a child could not inherit
+ * nothing is known but its number. */
+static bool is_weighed(unsigned loss)
+{
+    return loss != HS_LOSS_STACK_EMPTY && loss != HS_LOSS_DUPLICATE && loss != HS_LOSS_INHERITED;
+}
+
+/* A thread has one sum for all reasons, of which there is seldom more than one: it is divided in proportion to the
+ * samples. */
+static void divide_weight(const struct hs_thread_block_v1 *block, struct hs_snapshot *snap)
+{
+    double all = 0;
+    for (unsigned k = 0; k < HS_LOSS_N; k++) {
+        all += is_weighed(k) ? (double)block->lost_count[k] : 0;
+    }
+    for (unsigned k = 0; k < HS_LOSS_N && all > 0; k++) {
+        double share = is_weighed(k) ? (double)block->lost_count[k] / all : 0;
+        snap->lost_bytes[k] += share * (double)block->lost_bytes;
+        snap->lost_allocs[k] += share * (double)block->lost_alloc_fx / (1U << HS_COUNT_SHIFT);
+    }
+}
+
+/* What was allocated through stacks that end early: each end is known for each stack. */
+static void weigh_stack_ends(struct hs_snapshot *snap)
+{
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        const struct hs_snap_stack *stack = &snap->stacks[i];
+        snap->stack_end_bytes[stack->end] += stack->alloc.bytes;
+        snap->stack_end_allocs[stack->end] += stack->alloc.count;
+    }
+}
+
 static int copy_counters(const struct hs_region *region, struct hs_snapshot *snap)
 {
     uint64_t count = hs_region_count(region, HS_SECTION_BLOCKS);
@@ -255,6 +287,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
         snap->free_count += blocks[i].free_count;
         snap->replay_count += blocks[i].replay_count;
         snap->walk_count += blocks[i].walk_count;
+        divide_weight(&blocks[i], snap);
         for (unsigned k = 0; k < HS_LOSS_N; k++) {
             snap->lost_count[k] += blocks[i].lost_count[k];
         }
@@ -265,6 +298,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
     if (r == 0) {
         free(blocks);
     }
+    weigh_stack_ends(snap);
     return r;
 }
 

@@ -87,6 +87,9 @@ void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *trac
 /* Does nothing when count is 0. */
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious);
+/* The same with what it stands for; `name` and `text` of `loss` are set here. */
+void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const char *text,
+                             const struct hs_profile_loss *loss);
 /* A constant text. */
 void hs_builder_set_origin(struct hs_builder *builder, const char *origin);
 void hs_builder_set_realtime(struct hs_builder *builder, uint64_t real_minus_mono_ns);

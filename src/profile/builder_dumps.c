@@ -173,20 +173,25 @@ void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *trac
 void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
                      const char *text, uint64_t count, bool is_serious)
 {
+    const struct hs_profile_loss loss = { .process = process,
+                                          .count = count,
+                                          .is_serious = is_serious };
+    hs_builder_weighed_loss(builder, name, text, &loss);
+}
+
+void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const char *text,
+                             const struct hs_profile_loss *loss)
+{
     struct hs_profile *p = builder->p;
-    if (count == 0) {
+    if (loss->count == 0) {
         return;
     }
-    struct hs_profile_loss loss = {
-        .process = process,
-        .name = hs_builder_string(builder, name),
-        .text = hs_builder_string(builder, text),
-        .count = count,
-        .is_serious = is_serious,
-    };
+    struct hs_profile_loss put = *loss;
+    put.name = hs_builder_string(builder, name);
+    put.text = hs_builder_string(builder, text);
     if (hs_builder_grow(builder, &p->losses, &builder->loss_capacity, (uint64_t)p->loss_count + 1,
                         sizeof(p->losses[0]))) {
-        p->losses[p->loss_count++] = loss;
+        p->losses[p->loss_count++] = put;
     }
 }
 

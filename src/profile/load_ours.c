@@ -36,9 +36,7 @@ struct hs_load_process {
     uint32_t last_dump;   /* of the profile */
     bool is_last_thinned; /* it was made without samples */
     /* Of the last dump: */
-    uint64_t lost_count[16], stack_end_count[16];
-    uint64_t bad_count;
-    uint32_t refusal;
+    struct hs_load_losses losses;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
     uint64_t continued_ns;    /* last dump of the part before; 0: there was none */
@@ -151,20 +149,6 @@ static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *d
             .reason = from->reason < HS_CHANGE_N ? (uint8_t)from->reason : HS_CHANGE_UNKNOWN,
         };
     }
-}
-
-static void set_counters(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
-{
-    memset(process->lost_count, 0, sizeof(process->lost_count));
-    memset(process->stack_end_count, 0, sizeof(process->stack_end_count));
-    for (size_t i = 0; i < dump->n_lost_count && i < 16; i++) {
-        process->lost_count[i] = dump->lost_count[i];
-    }
-    for (size_t i = 0; i < dump->n_stack_end_count && i < 16; i++) {
-        process->stack_end_count[i] = dump->stack_end_count[i];
-    }
-    process->bad_count = dump->bad_count;
-    process->refusal = refusal_of(dump);
 }
 
 static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
@@ -384,7 +368,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     update_process(load, process, dump);
     set_head(process, dump);
-    set_counters(process, dump);
+    hs_load_losses_set(&process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);
     for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
@@ -450,17 +434,7 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
     for (uint32_t i = 0; i < process->thread_count; i++) {
         hs_builder_thread(load->builder, &process->threads[i]);
     }
-    for (uint32_t i = 0; i < 16; i++) {
-        hs_loss_add(load->builder, process->process, hs_loss_of_client(i), process->lost_count[i]);
-    }
-    for (uint32_t i = HS_STACK_END + 1; i < 16; i++) {
-        hs_loss_add(load->builder, process->process, hs_loss_of_stack_end(i),
-                    process->stack_end_count[i]);
-    }
-    hs_loss_add(load->builder, process->process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
-                process->bad_count);
-    hs_loss_add(load->builder, process->process, hs_loss_of_refusal(process->refusal),
-                process->refusal != HS_REFUSAL_NONE);
+    hs_load_losses_add(load, process->process, &process->losses);
 }
 
 void hs_load_ours_finish(struct hs_load *load)

@@ -4,6 +4,7 @@
  *   load.c            the loop over packets; clocks, processes, symbols; damage
  *   load_tables.c     what a sequence interned: strings, mappings, frames, callstacks -> nodes
  *   load_ours.c       our own packets
+ *   load_losses.c     what they say is missing
  *   load_samples.c    ProfilePackets
  *   load_counters.c   counters of processes and of the machine
  *
@@ -164,6 +165,23 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
                   const Hs__Pb__HeapscopePacket *packet);
 void hs_load_ours_finish(struct hs_load *load);
 void hs_load_ours_deinit(struct hs_load *load);
+
+struct hs_load_weight {
+    double bytes;
+    double alloc_count;
+};
+
+/* Of a process's last dump: counters by enum hs_loss and enum hs_stack_end, and what they stand for. */
+struct hs_load_losses {
+    uint64_t lost_count[16], stack_end_count[16];
+    struct hs_load_weight lost[16], stack_end[16];
+    uint64_t bad_count;
+    uint32_t refusal;
+};
+
+void hs_load_losses_set(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump, uint8_t refusal);
+void hs_load_losses_add(struct hs_load *load, uint32_t process,
+                        const struct hs_load_losses *losses);
 
 void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *sequence,
                             const Hs__Pb__ProfilePacket *packet);

@@ -4,6 +4,8 @@
 #include "profile/loss.h"
 
 #include "rt/base.h"
+#include "util/buf.h"
+#include "util/human.h"
 
 static const struct hs_loss_text client_losses[HS_LOSS_N] = {
     [HS_LOSS_REENTRANT] = { "reentrant",
@@ -142,7 +144,9 @@ static const struct hs_loss_text refusals[HS_REFUSAL_N] = {
 struct hs_loss_text hs_loss_of_client(uint32_t loss)
 {
     static const struct hs_loss_text unknown = {
-        "lost_other", "allocations not recorded: for a reason newer than this program", true
+        .name = "lost_other",
+        .text = "allocations not recorded: for a reason newer than this program",
+        .is_serious = true,
     };
     return loss < HS_COUNT_OF(client_losses) ? client_losses[loss] : unknown;
 }
@@ -150,7 +154,9 @@ struct hs_loss_text hs_loss_of_client(uint32_t loss)
 struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
 {
     static const struct hs_loss_text unknown = {
-        "stack_cut_other", "stacks cut short: for a reason newer than this program", false
+        .name = "stack_cut_other",
+        .text = "stacks cut short: for a reason newer than this program",
+        .is_serious = false,
     };
     return end < HS_COUNT_OF(stack_ends) ? stack_ends[end] : unknown;
 }
@@ -163,16 +169,73 @@ struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss)
 struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
 {
     static const struct hs_loss_text unknown = {
-        "refused_other", "processes not profiled: for a reason newer than this program", true
+        .name = "refused_other",
+        .text = "processes not profiled: for a reason newer than this program",
+        .is_serious = true,
     };
+    struct hs_loss_text text = unknown;
     if (refusal == HS_REFUSAL_CONCURRENT) {
-        return load_losses[HS_LOAD_LOSS_REJECTED]; /* as of heapprofd's files */
+        text = load_losses[HS_LOAD_LOSS_REJECTED]; /* as of heapprofd's files */
+    } else if (refusal > HS_REFUSAL_NONE && refusal < HS_REFUSAL_N) {
+        text = refusals[refusal];
     }
-    return refusal > HS_REFUSAL_NONE && refusal < HS_REFUSAL_N ? refusals[refusal] : unknown;
+    text.is_refusal = true;
+    return text;
 }
 
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count)
 {
-    hs_builder_loss(builder, process, text.name, text.text, count, text.is_serious);
+    hs_loss_add_weighed(builder, process, text, HS_LOSS_UNIT_ANY, count, 0, 0);
+}
+
+void hs_loss_add_weighed(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                         enum hs_loss_unit unit, uint64_t count, double bytes, double allocs)
+{
+    const struct hs_profile_loss loss = {
+        .process = process,
+        .count = count,
+        .bytes = bytes,
+        .alloc_count = allocs,
+        .unit = (uint8_t)unit,
+        .is_serious = text.is_serious,
+        .is_refusal = text.is_refusal,
+    };
+    hs_builder_weighed_loss(builder, text.name, text.text, &loss);
+}
+
+static const char *unit_of(const struct hs_profile_loss *loss)
+{
+    static const char *const units[][2] = {
+        [HS_LOSS_UNIT_ANY] = { "", "" },
+        [HS_LOSS_UNIT_SAMPLES] = { " sample", " samples" },
+        [HS_LOSS_UNIT_WALKS] = { " walk", " walks" },
+    };
+    return loss->unit < HS_COUNT_OF(units) ? units[loss->unit][loss->count != 1] : "";
+}
+
+void hs_loss_describe(const struct hs_profile *profile, const struct hs_profile_loss *loss,
+                      const struct hs_amount *alloc, struct hs_buf *buf)
+{
+    char number[HS_HUMAN_BYTES];
+    char size[HS_HUMAN_BYTES];
+    const char *text = hs_profile_string(profile, loss->text);
+    hs_buf_printf(buf, "%s: ", text[0] ? text : hs_profile_string(profile, loss->name));
+    if (!(loss->alloc_count > 0)) {
+        hs_buf_printf(buf, "%s%s", hs_human_exact(number, loss->count), unit_of(loss));
+        return;
+    }
+    double allocs = loss->alloc_count < 1e18 ? loss->alloc_count + 0.5 : 1e18;
+    hs_buf_printf(buf, "%s", hs_human_exact(number, (uint64_t)allocs));
+    if (alloc && !loss->is_serious && alloc->count > loss->alloc_count * 0.999) {
+        allocs = alloc->count < 1e18 ? alloc->count + 0.5 : 1e18; /* counts are rounded in files */
+        hs_buf_printf(buf, " of %s", hs_human_exact(number, (uint64_t)allocs));
+    }
+    hs_buf_printf(buf, " allocations, %s", hs_human_bytes(size, loss->bytes));
+    if (alloc && !loss->is_serious && alloc->bytes > 0) {
+        hs_buf_printf(buf, " (%s)", hs_human_share(number, loss->bytes, alloc->bytes));
+    }
+    if (loss->is_serious) {
+        hs_buf_printf(buf, " (%s%s)", hs_human_exact(number, loss->count), unit_of(loss));
+    }
 }

@@ -18,6 +18,7 @@ struct hs_loss_text {
     const char *name;
     const char *text;
     bool is_serious; /* figures are wrong, not only stacks short */
+    bool is_refusal;
 };
 
 enum hs_load_loss {
@@ -60,3 +61,15 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal);
 /* Adds it to the profile; nothing when count is 0. */
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count);
+
+/* The same for what `count` samples, or walks of stacks, stand for. `allocs` 0: not known. */
+void hs_loss_add_weighed(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                         enum hs_loss_unit unit, uint64_t count, double bytes, double allocs);
+
+/*
+ * "allocations not recorded: ...: about 558,000 allocations, 35.7 MiB (5,592 samples)": the text and how much. `alloc`:
+ * everything that was allocated, to tell what share had its stack cut short; NULL: not said.
+ */
+struct hs_buf;
+void hs_loss_describe(const struct hs_profile *profile, const struct hs_profile_loss *loss,
+                      const struct hs_amount *alloc, struct hs_buf *buf);

@@ -153,13 +153,24 @@ struct hs_profile_change {
     uint8_t reason;  /* enum hs_change_reason of trace/snapshot.h */
 };
 
+enum hs_loss_unit {
+    HS_LOSS_UNIT_ANY, /* as the text says */
+    HS_LOSS_UNIT_SAMPLES,
+    HS_LOSS_UNIT_WALKS, /* of stacks; one that is met again is not walked again */
+};
+
 /* A counter that says what is missing, in words fit for a user. */
 struct hs_profile_loss {
     uint32_t process; /* HS_PROFILE_NO_PROCESS: damage of the file */
     uint32_t name;    /* string id, e.g. "stack_cut_unreadable" */
     uint32_t text;    /* string id, e.g. "stacks cut short: stack memory not readable" */
     uint64_t count;
+    /* What was allocated and is missing, or was recorded with less than its stack; alloc_count 0: not known. */
+    double bytes;
+    double alloc_count;
+    uint8_t unit;    /* enum hs_loss_unit, of `count` */
     bool is_serious; /* data is missing, not only frames */
+    bool is_refusal; /* of processes that were not profiled: figures of others are whole */
 };
 
 /* Something that was read again and again, of a process or of the machine. */

@@ -94,6 +94,20 @@ static bool is_sampled(const struct hs_selection *selection)
            selection->alloc.bytes_var > 0 || selection->peak.bytes_var > 0;
 }
 
+static void add_losses(struct hs_selection *selection)
+{
+    const struct hs_profile *p = selection->profile;
+    for (uint32_t i = 0; i < p->loss_count; i++) {
+        const struct hs_profile_loss *loss = &p->losses[i];
+        if (loss->is_serious && !loss->is_refusal && loss->count > 0 &&
+            hs_selection_has_loss(selection, loss)) {
+            selection->is_lossy = true;
+            selection->missing_bytes += loss->bytes;
+            selection->missing_alloc_count += loss->alloc_count;
+        }
+    }
+}
+
 /* Is it the process, or one of those, that is asked for? -ENOMEM */
 static int is_named(const struct hs_profile *profile, uint32_t process,
                     const struct hs_select_spec *spec)
@@ -155,6 +169,7 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
     qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
             (void *)(uintptr_t)profile);
     selection.is_sampled = is_sampled(&selection);
+    add_losses(&selection);
     *ret_selection = selection;
     return 0;
 }
@@ -172,6 +187,7 @@ int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
     add_dump(&selection, dump_idx);
     selection.has_process[profile->dumps[dump_idx].process] = true;
     selection.is_sampled = is_sampled(&selection);
+    add_losses(&selection);
     *ret_selection = selection;
     return 0;
 }

@@ -40,6 +40,8 @@ struct hs_selection {
     bool has_peak;           /* every dump has its peak */
     bool is_peak_of_several; /* more than one process had a heap */
     bool is_sampled;         /* something in it was sampled: its figures are estimates */
+    bool is_lossy; /* data is missing: figures are at least so much, and no margin holds */
+    double missing_bytes, missing_alloc_count; /* as far as it is known */
     struct hs_amount live, alloc, peak;
     uint64_t sample_count;
     uint64_t start_ns, end_ns;   /* from the first start to the last dump */

@@ -144,8 +144,11 @@ struct hs_snapshot {
     uint64_t free_count;
     uint64_t replay_count;
     uint64_t walk_count;
-    uint64_t lost_count[HS_LOSS_N];
-    uint64_t stack_end_count[HS_STACK_END_N];
+    uint64_t lost_count[HS_LOSS_N];           /* samples */
+    uint64_t stack_end_count[HS_STACK_END_N]; /* walks */
+    /* What these stand for, since the start. Of losses 0: unknown, of an older client. */
+    double lost_bytes[HS_LOSS_N], lost_allocs[HS_LOSS_N];
+    double stack_end_bytes[HS_STACK_END_N], stack_end_allocs[HS_STACK_END_N];
     uint64_t bad_count; /* elements of the region that made no sense and were left out */
 };
 

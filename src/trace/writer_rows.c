@@ -70,6 +70,8 @@ struct head {
     Hs__Pb__HsAmount *thread_live;
     Hs__Pb__HsChange *changes;
     Hs__Pb__HsChange **change_pointers;
+    uint64_t lost_bytes[HS_LOSS_N], lost_alloc_fx[HS_LOSS_N];
+    uint64_t stack_end_bytes[HS_STACK_END_N], stack_end_alloc_fx[HS_STACK_END_N];
     char *heap_names[HS_REGION_HEAPS * 2];
 };
 
@@ -168,7 +170,27 @@ static void fill_info(const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
     out->malloc_path = (char *)(uintptr_t)snap->malloc_path;
 }
 
-static void fill_counters(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+/* What the lost and the cut short stand for. */
+static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    const double count_scale = 1U << HS_COUNT_SHIFT;
+    for (size_t i = 0; i < HS_LOSS_N; i++) {
+        head->lost_bytes[i] = hs_writer_round(snap->lost_bytes[i]);
+        head->lost_alloc_fx[i] = hs_writer_round(snap->lost_allocs[i] * count_scale);
+    }
+    for (size_t i = 0; i < HS_STACK_END_N; i++) {
+        head->stack_end_bytes[i] = hs_writer_round(snap->stack_end_bytes[i]);
+        head->stack_end_alloc_fx[i] = hs_writer_round(snap->stack_end_allocs[i] * count_scale);
+    }
+    out->n_lost_bytes = out->n_lost_alloc_fx = HS_LOSS_N;
+    out->lost_bytes = head->lost_bytes;
+    out->lost_alloc_fx = head->lost_alloc_fx;
+    out->n_stack_end_bytes = out->n_stack_end_alloc_fx = HS_STACK_END_N;
+    out->stack_end_bytes = head->stack_end_bytes;
+    out->stack_end_alloc_fx = head->stack_end_alloc_fx;
+}
+
+static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
 #define SET(field, v)                                                                              \
     out->has_##field = true;                                                                       \
@@ -193,6 +215,7 @@ static void fill_counters(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
     out->lost_count = (uint64_t *)(uintptr_t)snap->lost_count;
     out->n_stack_end_count = HS_STACK_END_N;
     out->stack_end_count = (uint64_t *)(uintptr_t)snap->stack_end_count;
+    fill_weights(head, snap, out);
 }
 
 static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
@@ -257,7 +280,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     out->live = amount(&head->live, &snap->live);
     out->alloc = amount(&head->alloc, &snap->alloc);
     out->peak = amount(&head->peak, &snap->peak);
-    fill_counters(snap, out);
+    fill_counters(head, snap, out);
     fill_info(dump, out);
     /* All heaps of the file so far: rows name them by that index. */
     out->n_heap_names = writer->heap_count < HS_COUNT_OF(head->heap_names)

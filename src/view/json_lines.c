@@ -232,6 +232,10 @@ static void write_losses(struct writer *w)
         put_string(w, "name", loss->name);
         put_string(w, "text", loss->text);
         hs_json_kv_uint(&w->json, "count", loss->count);
+        if (loss->alloc_count > 0) {
+            hs_json_kv_double(&w->json, "allocations", loss->alloc_count);
+            hs_json_kv_double(&w->json, "bytes", loss->bytes);
+        }
         hs_json_kv_bool(&w->json, "is_serious", loss->is_serious);
         close_line(w);
     }

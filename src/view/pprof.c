@@ -15,6 +15,7 @@
 
 #include "profile/aggregate.h"
 #include "profile/describe.h"
+#include "profile/loss.h"
 #include "rt/base.h"
 #include "util/array.h"
 #include "util/buf.h"
@@ -287,7 +288,8 @@ static void put_comment(struct writer *w, const char *text)
     hs_pprof_put(&w->parts, &part);
 }
 
-static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount)
+static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount,
+                              bool is_lossy)
 {
     char bytes[HS_FIGURE_BYTES];
     char count[HS_FIGURE_BYTES];
@@ -298,7 +300,9 @@ static void put_total_comment(struct writer *w, const char *name, const struct h
     hs_figure_both(count, true, &figure);
     snprintf(text, sizeof(text), "%s: %s in %s %s%s", name, bytes, count,
              amount->has_sample_counts ? "samples" : "objects",
-             amount->interval_bytes > 1 ? " (95 % confidence)" : "");
+             is_lossy                     ? " at least: data is missing"
+             : amount->interval_bytes > 1 ? " (95 % confidence)"
+                                          : "");
     put_comment(w, text);
 }
 
@@ -318,10 +322,10 @@ static void put_comments(struct writer *w)
     }
     /* Of all heaps together. */
     if (w->layout->heap == HS_PPROF_HEAP_ALL || p->heap_count == 1) {
-        put_total_comment(w, "inuse", &s->live);
-        put_total_comment(w, "alloc", &s->alloc);
+        put_total_comment(w, "inuse", &s->live, s->is_lossy);
+        put_total_comment(w, "alloc", &s->alloc, s->is_lossy);
         if (s->has_peak) {
-            put_total_comment(w, "peak", &s->peak);
+            put_total_comment(w, "peak", &s->peak, s->is_lossy);
         }
     }
     for (uint32_t i = 0; i < p->loss_count; i++) {
@@ -332,8 +336,8 @@ static void put_comments(struct writer *w)
             if (loss->process < p->process_count) {
                 hs_buf_printf(&text, " (pid %u)", p->processes[loss->process].pid);
             }
-            hs_buf_printf(&text, ": %s: %llu", hs_profile_string(p, loss->text),
-                          (unsigned long long)loss->count);
+            hs_buf_str(&text, ": ");
+            hs_loss_describe(p, loss, &s->alloc, &text);
             put_comment(w, hs_buf_text(&text));
         }
     }

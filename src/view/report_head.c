@@ -164,11 +164,12 @@ static void add_total(const struct hs_report *report, struct hs_table *table, co
     hs_table_cell(table, "%s", label);
     hs_table_cell(table, "%s", hs_figure_value(text, false, amount->bytes));
     struct hs_figure figure = hs_figure_of(amount, false);
-    hs_table_cell(table, "%s", hs_figure_margin(text, false, &figure));
+    bool is_lossy = report->selection.is_lossy;
+    hs_table_cell(table, "%s", is_lossy ? "at least" : hs_figure_margin(text, false, &figure));
     hs_table_cell(table, "%s", hs_figure_value(text, true, amount->count));
     figure = hs_figure_of(amount, true);
     hs_figure_margin(text, true, &figure);
-    bool has_margin = text[0] && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
+    bool has_margin = text[0] && !is_lossy && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
     hs_table_cell(table, "%s%s%s", amount->has_sample_counts ? "samples" : "objects",
                   has_margin ? " " : "", has_margin ? text : "");
     hs_table_cell(table, "%s", has_room_for_remarks(report) ? remark : "");
@@ -251,6 +252,18 @@ static void describe_exact(const struct hs_report *report, const char *count, st
     }
 }
 
+/* How sure the figures of samples are. */
+static const char *words_of_margins(const struct hs_report *report)
+{
+    if (report->selection.is_lossy) {
+        return "; data is missing: the figures are too low, by more than margins tell";
+    }
+    return report->profile->origin ? "; all figures are estimates, and margins hold only as far as "
+                                     "the blocks of a stack are of one size"
+                                   : "; margins hold with 95 % confidence, and figures without one "
+                                     "are estimates, too";
+}
+
 static void write_sampling(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -265,18 +278,15 @@ static void write_sampling(struct hs_report *report)
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
-        hs_buf_printf(&text,
-                      "from samples, one for each %s allocated; all figures are estimates, and "
-                      "margins hold only as far as the blocks of a stack are of one size",
-                      interval);
+        hs_buf_printf(&text, "from samples, one for each %s allocated%s", interval,
+                      words_of_margins(report));
     } else {
         hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
                       s->sample_count == 1 ? "" : "s", interval);
         if (s->interval_max_bytes != s->interval_min_bytes) {
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
-        hs_buf_str(&text, " allocated; margins hold with 95 % confidence, and figures without one "
-                          "are estimates, too");
+        hs_buf_printf(&text, " allocated%s", words_of_margins(report));
     }
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {
@@ -289,6 +299,24 @@ static void write_sampling(struct hs_report *report)
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+    hs_buf_deinit(&text);
+}
+
+/* What the figures are too low by, as far as it is known; the reasons follow in the list of losses. */
+static void write_missing(struct hs_report *report)
+{
+    const struct hs_selection *s = &report->selection;
+    char number[HS_HUMAN_BYTES];
+    char size[HS_HUMAN_BYTES];
+    struct hs_buf text = HS_BUF_INIT;
+    const char *about = s->interval_max_bytes == 1 ? "" : "about ";
+    if (s->missing_alloc_count > 0) {
+        double count = s->missing_alloc_count < 1e18 ? s->missing_alloc_count + 0.5 : 1e18;
+        hs_buf_printf(&text, "%s%s allocations (%s%s) are missing from these figures", about,
+                      hs_human_exact(number, (uint64_t)count), about,
+                      hs_human_bytes(size, s->missing_bytes));
+        hs_report_warn(report, hs_buf_text(&text), 0);
+    }
     hs_buf_deinit(&text);
 }
 
@@ -344,4 +372,5 @@ void hs_report_write_head(struct hs_report *report)
     write_sampling(report);
     hs_report_write_changes(report);
     write_forks(report);
+    write_missing(report);
 }

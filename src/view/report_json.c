@@ -142,6 +142,10 @@ static void write_losses(struct hs_report *report, struct hs_json *json)
         }
         hs_json_kv_string(json, "name", hs_profile_string(p, loss->name));
         hs_json_kv_uint(json, "count", loss->count);
+        if (loss->alloc_count > 0) {
+            hs_json_kv_double(json, "allocations", loss->alloc_count);
+            hs_json_kv_double(json, "bytes", loss->bytes);
+        }
         hs_json_kv_bool(json, "is_serious", loss->is_serious);
         hs_json_kv_string(json, "text", hs_profile_string(p, loss->text));
         hs_json_close(json, '}');
@@ -239,6 +243,14 @@ int hs_report_write_json(struct hs_report *report)
                     s->interval_min_bytes == 1 && s->interval_max_bytes == 1 &&
                         !hs_report_is_incomplete(report) &&
                         (report->profile->origin || hs_report_is_from_start(report)));
+    hs_json_kv_bool(&json, "is_incomplete", s->is_lossy);
+    if (s->missing_alloc_count > 0) {
+        hs_json_key(&json, "missing");
+        hs_json_open_inline(&json, '{');
+        hs_json_kv_double(&json, "allocations", s->missing_alloc_count);
+        hs_json_kv_double(&json, "bytes", s->missing_bytes);
+        hs_json_close(&json, '}');
+    }
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');

@@ -12,16 +12,19 @@
 /* What the list of all counters takes as a table. */
 #define HEALTH_COLUMNS 140
 
-/* The same loss of all selected processes, added up. */
-struct loss_sum {
-    const struct hs_profile_loss *loss;
-    uint64_t count;
-};
+static void add_loss(struct hs_profile_loss *sum, const struct hs_profile_loss *more)
+{
+    bool is_known = (sum->count == 0 || sum->alloc_count > 0) && more->alloc_count > 0;
+    sum->count += more->count;
+    sum->bytes = is_known ? sum->bytes + more->bytes : 0;
+    sum->alloc_count = is_known ? sum->alloc_count + more->alloc_count : 0;
+}
 
-static struct loss_sum *add_up(const struct hs_report *report, size_t *ret_count)
+/* The same loss of all selected processes, added up. */
+static struct hs_profile_loss *add_up(const struct hs_report *report, size_t *ret_count)
 {
     const struct hs_profile *p = report->profile;
-    struct loss_sum *sums = calloc(p->loss_count + 1u, sizeof(*sums));
+    struct hs_profile_loss *sums = calloc(p->loss_count + 1u, sizeof(*sums));
     size_t count = 0;
     for (uint32_t i = 0; sums && i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
@@ -29,13 +32,16 @@ static struct loss_sum *add_up(const struct hs_report *report, size_t *ret_count
             continue;
         }
         size_t at = 0;
-        while (at < count && sums[at].loss->name != loss->name) {
+        while (at < count && sums[at].name != loss->name) {
             at++;
         }
         if (at == count) {
-            sums[count++].loss = loss;
+            sums[count] = *loss;
+            sums[count].count = 0;
+            sums[count].bytes = sums[count].alloc_count = 0;
+            count++;
         }
-        sums[at].count += loss->count;
+        add_loss(&sums[at], loss);
     }
     *ret_count = count;
     return sums;
@@ -65,11 +71,8 @@ bool hs_report_is_incomplete(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
-    for (uint32_t i = 0; i < p->loss_count; i++) {
-        const struct hs_profile_loss *loss = &p->losses[i];
-        if (loss->is_serious && loss->count > 0 && hs_selection_has_loss(s, loss)) {
-            return true;
-        }
+    if (s->is_lossy) {
+        return true;
     }
     for (uint32_t i = 0; i < s->dump_count; i++) {
         if (p->processes[p->dumps[s->dumps[i]].process].has_own_malloc) {
@@ -109,24 +112,28 @@ static void warn_own_malloc(struct hs_report *report)
     }
 }
 
-/* What cost frames but no data: the most frequent in words, the rest as a number. */
-static void write_small_losses(struct hs_report *report, const struct loss_sum *sums, size_t count)
+static bool is_larger(const struct hs_profile_loss *a, const struct hs_profile_loss *b)
 {
-    const struct loss_sum *most = NULL;
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->count > b->count;
+}
+
+/* What cost frames but no data: the most frequent in words, the rest as a number. */
+static void write_small_losses(struct hs_report *report, const struct hs_profile_loss *sums,
+                               size_t count)
+{
+    const struct hs_profile_loss *most = NULL;
     size_t kinds = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!sums[i].loss->is_serious && sums[i].count > 0) {
+        if (!sums[i].is_serious && sums[i].count > 0) {
             kinds++;
-            most = !most || sums[i].count > most->count ? &sums[i] : most;
+            most = !most || is_larger(&sums[i], most) ? &sums[i] : most;
         }
     }
     if (!most) {
         return;
     }
-    char number[HS_HUMAN_BYTES];
-    const char *text = words(report->profile, most->loss);
     struct hs_buf line = HS_BUF_INIT;
-    hs_buf_printf(&line, "%s: %s", text, hs_human_exact(number, most->count));
+    hs_loss_describe(report->profile, most, &report->selection.alloc, &line);
     if (kinds > 1) {
         hs_buf_printf(&line, ", and %zu more kinds of small losses: --health", kinds - 1);
     }
@@ -145,13 +152,16 @@ static bool is_refusal(const struct hs_profile *p, const struct hs_profile_loss 
 void hs_report_write_losses(struct hs_report *report)
 {
     size_t count;
-    struct loss_sum *sums = add_up(report, &count);
+    struct hs_profile_loss *sums = add_up(report, &count);
     warn_own_malloc(report);
     bool is_refused_told = hs_report_write_refused(report);
     for (size_t i = 0; sums && i < count; i++) {
-        bool is_told = is_refused_told && is_refusal(report->profile, sums[i].loss);
-        if (sums[i].count > 0 && sums[i].loss->is_serious && !is_told) {
-            hs_report_warn(report, words(report->profile, sums[i].loss), sums[i].count);
+        bool is_told = is_refused_told && is_refusal(report->profile, &sums[i]);
+        if (sums[i].count > 0 && sums[i].is_serious && !is_told) {
+            struct hs_buf text = HS_BUF_INIT;
+            hs_loss_describe(report->profile, &sums[i], NULL, &text);
+            hs_report_warn(report, hs_buf_text(&text), 0);
+            hs_buf_deinit(&text);
         }
     }
     if (sums) {
@@ -202,16 +212,25 @@ static void write_work(struct hs_report *report)
 /* One row of the list, if it is of those that are zero, or of those that are not. Without a table, for
  * which the terminal is too narrow: a paragraph. */
 static void add_counter(struct hs_report *report, struct hs_table *table, bool is_zero_wanted,
-                        const struct hs_loss_text *text, const struct loss_sum *sums, size_t count)
+                        const struct hs_loss_text *text, const struct hs_profile_loss *sums,
+                        size_t count)
 {
     char number[HS_HUMAN_BYTES];
+    struct hs_buf meaning = HS_BUF_INIT;
     uint64_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *name = hs_profile_string(report->profile, sums[i].loss->name);
-        total += strcmp(name, text->name) == 0 ? sums[i].count : 0;
+        const char *name = hs_profile_string(report->profile, sums[i].name);
+        if (strcmp(name, text->name) == 0 && sums[i].count > 0) {
+            total += sums[i].count;
+            hs_loss_describe(report->profile, &sums[i], &report->selection.alloc, &meaning);
+        }
     }
     if ((total == 0) != is_zero_wanted) {
+        hs_buf_deinit(&meaning);
         return;
+    }
+    if (total == 0) {
+        hs_buf_str(&meaning, text->text);
     }
     hs_human_exact(number, total);
     const char *mark = text->is_serious && total > 0 ? "!" : "";
@@ -219,14 +238,15 @@ static void add_counter(struct hs_report *report, struct hs_table *table, bool i
         struct hs_buf head = HS_BUF_INIT;
         hs_buf_printf(&head, "%s %s%s%s", number, text->name, mark[0] ? " " : "", mark);
         hs_report_write_wrapped(report, "  ", hs_buf_text(&head));
-        hs_report_write_wrapped(report, "      ", text->text);
+        hs_report_write_wrapped(report, "      ", hs_buf_text(&meaning));
         hs_buf_deinit(&head);
-        return;
+    } else {
+        hs_table_cell(table, "%s", number);
+        hs_table_cell(table, "%s", text->name);
+        hs_table_cell(table, "%s", mark);
+        hs_table_cell(table, "%s", hs_buf_text(&meaning));
     }
-    hs_table_cell(table, "%s", number);
-    hs_table_cell(table, "%s", text->name);
-    hs_table_cell(table, "%s", mark);
-    hs_table_cell(table, "%s", text->text);
+    hs_buf_deinit(&meaning);
 }
 
 static bool is_known(const char *name, const struct hs_loss_text *known, size_t known_count)
@@ -250,7 +270,7 @@ void hs_report_write_health(struct hs_report *report)
     struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N];
     size_t known_count = 0;
     size_t count;
-    struct loss_sum *sums = add_up(report, &count);
+    struct hs_profile_loss *sums = add_up(report, &count);
     struct hs_table table;
     struct hs_table *rows = hs_report_fits(report, HEALTH_COLUMNS) ? &table : NULL;
     for (uint32_t i = 0; i < HS_LOSS_N; i++) {
@@ -277,10 +297,10 @@ void hs_report_write_health(struct hs_report *report)
         }
         /* A file of a newer version may count what this one has no words for. */
         for (size_t i = 0; sums && i < count; i++) {
-            const char *name = hs_profile_string(report->profile, sums[i].loss->name);
+            const char *name = hs_profile_string(report->profile, sums[i].name);
             if (!is_known(name, known, known_count)) {
-                const struct hs_loss_text text = { name, words(report->profile, sums[i].loss),
-                                                   sums[i].loss->is_serious };
+                const struct hs_loss_text text = { name, words(report->profile, &sums[i]),
+                                                   sums[i].is_serious, sums[i].is_refusal };
                 add_counter(report, rows, is_zero, &text, sums, count);
             }
         }

@@ -219,7 +219,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
     if (s->is_sampled) {
-        hs_buf_str(text, "; margins hold with 95 % confidence");
+        hs_buf_str(text, s->is_lossy ? "" : "; margins hold with 95 % confidence");
     }
     if (lost > 0) {
         hs_buf_printf(text, "; DATA IS MISSING in %s cases, see heapscope report --health",

@@ -12,7 +12,7 @@ from conftest import clean_env
 from daemon import wait_until
 from resident import need_ptrace
 from trace_text import get, parse, protoc
-from truth import Amounts, measure, new_truth
+from truth import Amounts, measure, new_truth, read_truth
 
 MIB = 1 << 20
 
@@ -125,9 +125,11 @@ def test_figures_stay_right(run, program, tmp_path, interval):
         assert abs(statistics.mean(found)) < 2.5, (key, found)
 
 
-def test_a_collector_that_comes_too_late(dist, program, report, tmp_path):
+def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_path):
     """Then the client itself does not let its tables grow, counts, and goes on."""
-    watched = Watched(dist, tmp_path, [program, "grow", 3000000], "-i", 1, "--max-memory", "4M", pause_s=2)
+    truth = new_truth(tmp_path)
+    watched = Watched(dist, tmp_path, [program, "grow", 3000000], "-i", 1, "--max-memory", "4M", pause_s=2,
+                      TRUTH_FILE=truth)
     assert watched.process.returncode == 0
     assert 3 * MIB < watched.region_bytes <= 4 * MIB
     found = report(watched.file)
@@ -137,6 +139,15 @@ def test_a_collector_that_comes_too_late(dist, program, report, tmp_path):
     # Of what was recorded everything is exact.
     live = found["totals"]["live"]
     assert live["count"] <= found["processes"][0]["sample_count"] and not found["is_sampled"]
+    # What is missing is told in what the program allocated.
+    assert found["is_incomplete"]
+    assert found["missing"]["allocations"] + found["totals"]["alloc"]["count"] == 3000000
+    assert found["missing"]["bytes"] + found["totals"]["alloc"]["bytes"] == sum(s.alloc_bytes for s in read_truth(truth).values())
+    text = heapscope("report", watched.file).stdout
+    assert "at least" in text and "are missing from these figures" in text
+    assert "  exact: " not in text and "95 % confidence" not in text
+    checked = heapscope("check", "--max-live", "1G", watched.file)
+    assert checked.status == 1 and "data is missing" in checked.stdout
 
 
 def test_a_forked_child_has_its_own_budget(run, program, tmp_path):

@@ -75,17 +75,18 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     hs_buf_deinit(&buf);
 }
 
-#define HEAD                                                                                        \
-    "prog (pid 42) exited with status 0 after 8.00 s\n"                                             \
-    "  prog --fast\n"                                                                               \
-    "\n"                                                                                            \
-    "  peak          8.00 MiB   ± 199 KiB    80   objects −4 +15,737   3.50 s after the start\n" \
-    "  live at end   10.0 KiB   +15.4 KiB    10   objects +15,737\n"                                \
-    "  allocated     10.0 MiB   ± 199 KiB   100   objects −4 +15,737\n"                          \
-    "  resident      12.0 MiB                                          whole process, at most\n"    \
-    "  from 2 samples, one for each 4.00 KiB allocated; margins hold with 95 % confidence, and "    \
-    "figures\n"                                                                                     \
-    "  without one are estimates, too\n"
+#define HEAD                                                                                       \
+    "prog (pid 42) exited with status 0 after 8.00 s\n"                                            \
+    "  prog --fast\n"                                                                              \
+    "\n"                                                                                           \
+    "  peak          8.00 MiB   at least    80   objects   3.50 s after the start\n"               \
+    "  live at end   10.0 KiB   at least    10   objects\n"                                        \
+    "  allocated     10.0 MiB   at least   100   objects\n"                                        \
+    "  resident      12.0 MiB                              whole process, at most\n"               \
+    "  from 2 samples, one for each 4.00 KiB allocated; data is missing: the figures are too "     \
+    "low, "                                                                                        \
+    "by more\n"                                                                                    \
+    "  than margins tell\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
@@ -263,7 +264,7 @@ static void health(void **state)
                          "  count   counter "));
     assert_true(has_text(&fx, &options, "      3   lost_no_memory "));
     assert_true(has_text(&fx, &options,
-                         "   !   allocations not recorded for want of memory\n"
+                         "   !   allocations not recorded for want of memory: 3\n"
                          "      0   reentrant "));
     assert_true(has_text(&fx, &options, "      0   table_full "));
     assert_true(has_text(&fx, &options,

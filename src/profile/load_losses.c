@@ -1,0 +1,75 @@
+/*
+ * What a dump of ours says is missing from it: kept from the last dump of a process, told when all are read.
+ *
+ * See       load_state.h, loss.h
+ */
+#include <string.h>
+
+#include "profile/load_state.h"
+#include "profile/loss.h"
+
+static void set_counts(uint64_t counts[16], const uint64_t *from, size_t from_count)
+{
+    for (size_t i = 0; i < 16; i++) {
+        counts[i] = i < from_count ? from[i] : 0;
+    }
+}
+
+static void set_weights(struct hs_load_weight weights[16], const uint64_t *bytes,
+                        size_t bytes_count, const uint64_t *alloc_fx, size_t alloc_count)
+{
+    for (size_t i = 0; i < 16; i++) {
+        weights[i] = (struct hs_load_weight){
+            .bytes = i < bytes_count ? (double)bytes[i] : 0,
+            .alloc_count = i < alloc_count ? (double)alloc_fx[i] / (1U << HS_COUNT_SHIFT) : 0,
+        };
+    }
+}
+
+void hs_load_losses_set(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump, uint8_t refusal)
+{
+    set_counts(losses->lost_count, dump->lost_count, dump->n_lost_count);
+    set_counts(losses->stack_end_count, dump->stack_end_count, dump->n_stack_end_count);
+    set_weights(losses->lost, dump->lost_bytes, dump->n_lost_bytes, dump->lost_alloc_fx,
+                dump->n_lost_alloc_fx);
+    set_weights(losses->stack_end, dump->stack_end_bytes, dump->n_stack_end_bytes,
+                dump->stack_end_alloc_fx, dump->n_stack_end_alloc_fx);
+    losses->bad_count = dump->bad_count;
+    losses->refusal = refusal;
+}
+
+static enum hs_loss_unit unit_of(uint32_t loss)
+{
+    switch (loss) {
+    case HS_LOSS_DUPLICATE:
+    case HS_LOSS_UNSEEN_SYMBOLS:
+    case HS_LOSS_UNSEEN_ALLOCATOR:
+    case HS_LOSS_UNSEEN_NAMESPACE:
+        return HS_LOSS_UNIT_ANY;
+    case HS_LOSS_STACK_EMPTY:
+        return HS_LOSS_UNIT_WALKS;
+    default:
+        return HS_LOSS_UNIT_SAMPLES;
+    }
+}
+
+void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_load_losses *losses)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        const struct hs_load_weight *lost = &losses->lost[i];
+        hs_loss_add_weighed(load->builder, process, hs_loss_of_client(i), unit_of(i),
+                            losses->lost_count[i], lost->bytes, lost->alloc_count);
+    }
+    for (uint32_t i = HS_STACK_END + 1; i < 16; i++) {
+        const struct hs_load_weight *cut = &losses->stack_end[i];
+        uint64_t walk_count = losses->stack_end_count[i];
+        /* A forked child inherits such stacks though it has not walked one. */
+        walk_count = walk_count ? walk_count : cut->alloc_count > 0;
+        hs_loss_add_weighed(load->builder, process, hs_loss_of_stack_end(i), HS_LOSS_UNIT_WALKS,
+                            walk_count, cut->bytes, cut->alloc_count);
+    }
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
+                losses->bad_count);
+    hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
+                losses->refusal != HS_REFUSAL_NONE);
+}
