@@ -15,6 +15,8 @@
 #include "client/region.h"
 #include "client/stacks.h"
 #include "client/thread.h"
+#include "rt/bits.h"
+#include "rt/rand.h"
 #include "rt/sys.h"
 
 #define READ_TRIES 8U
@@ -236,6 +238,22 @@ static bool write_head(const struct copy *c)
     return true;
 }
 
+/* The parent has the same samples, and so has each of its children: their errors add up, not their variances. */
+static void add_inherited(uint32_t stack_id, const struct hs_record_v1 *record)
+{
+    uint64_t hits = HS_RECORD_HITS(record->word);
+    double interval = (double)hs_region.header->interval_bytes[HS_RECORD_INTERVAL(record->word)];
+    struct hs_stack_v1 *stack = hits > 0 ? hs_region_stack(stack_id) : NULL;
+    if (stack && interval > 0) {
+        double size = (double)HS_RECORD_SIZE(record->size_thread);
+        double count = hs_inverse_hit_probability(size / interval);
+        stack->inherited_bytes_var = hs_double_bits(hs_double_of_bits(stack->inherited_bytes_var) +
+                                                    (double)hits * interval * interval);
+        stack->inherited_count_var =
+            hs_double_bits(hs_double_of_bits(stack->inherited_count_var) + count * (count - 1));
+    }
+}
+
 /* The region is ours, and still has to say so. */
 static void settle(struct copy *c)
 {
@@ -248,6 +266,7 @@ static void settle(struct copy *c)
         if (totals) {
             hs_stack_add(totals, HS_RECORD_SIZE(record->size_thread), HS_RECORD_HITS(record->word),
                          hs_region.header->interval_bytes[HS_RECORD_INTERVAL(record->word)]);
+            add_inherited(record->stack_id, record);
             c->live_bytes += hs_live_weight(record, record->word);
         }
     }

@@ -45,10 +45,15 @@ static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
 }
 
 /* The target may have written anything there. */
+static double var_of_bits(uint64_t bits)
+{
+    double var = hs_double_of_bits(bits);
+    return var >= 0 && var <= COUNT_VAR_MAX ? var : 0;
+}
+
 static double count_var_of(const struct hs_totals_v1 *t)
 {
-    double var = hs_double_of_bits(t->sampled_count_var);
-    return var >= 0 && var <= COUNT_VAR_MAX ? var : 0;
+    return var_of_bits(t->sampled_count_var);
 }
 
 static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
@@ -182,6 +187,10 @@ static int fill_stacks(struct capture *c)
         snap->stacks[i].alloc = estimate_of(&totals, interval_bytes);
         snap->stacks[i].live = c->scan.sums[i].live;
         snap->stacks[i].peak = c->scan.sums[i].peak;
+        snap->stacks[i].inherited = (struct hs_inherited){
+            var_of_bits(hs_load_relaxed(&stacks[i].inherited_bytes_var)),
+            var_of_bits(hs_load_relaxed(&stacks[i].inherited_count_var)),
+        };
     }
     return 0;
 }
@@ -206,6 +215,8 @@ static void settle_totals(struct capture *c)
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         add_estimate(&snap->live, &snap->stacks[i].live);
         add_estimate(&snap->peak, &snap->stacks[i].peak);
+        snap->inherited.bytes_var += snap->stacks[i].inherited.bytes_var;
+        snap->inherited.count_var += snap->stacks[i].inherited.count_var;
     }
     snap->peak_time_mono_ns = c->peak_time_ns;
     bool is_now = !c->has_peak || snap->live.bytes > snap->peak.bytes;

@@ -270,7 +270,10 @@ struct hs_stack_v1 {
     uint32_t type_id; /* 0: unknown */
     uint32_t reserved0;
     struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a line of its own */
-    uint64_t pad[3];
+    /* Of a forked child: the part of the totals' variances that came with its parent's samples. The bits of doubles. */
+    uint64_t inherited_bytes_var;
+    uint64_t inherited_count_var;
+    uint64_t pad;
 };
 
 enum hs_record_state {

@@ -175,9 +175,16 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
             uint32_t node = folder->node_of[sample->node];
             struct hs_agg_self *self = &agg->selves[self_of[node] - 1];
             self->node = node;
-            hs_amount_add(&self->by[HS_QUANTITY_LIVE], &sample->live);
-            hs_amount_add(&self->by[HS_QUANTITY_ALLOC], &sample->alloc);
-            hs_amount_add(&self->by[HS_QUANTITY_PEAK], &sample->peak);
+            const struct hs_amount parts[HS_QUANTITY_N] = {
+                [HS_QUANTITY_LIVE] = sample->live,
+                [HS_QUANTITY_ALLOC] = sample->alloc,
+                [HS_QUANTITY_PEAK] = sample->peak,
+            };
+            for (int q = 0; q < HS_QUANTITY_N; q++) {
+                struct hs_amount part =
+                    hs_selection_part(selection, d, &parts[q], &sample->inherited);
+                hs_amount_add(&self->by[q], &part);
+            }
         }
     }
     for (uint32_t i = 0; i < agg->self_count && err == 0; i++) {

@@ -65,6 +65,8 @@ size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sam
             hs_amount_add(&samples[n - 1].alloc, &samples[i].alloc);
             hs_amount_add(&samples[n - 1].live, &samples[i].live);
             hs_amount_add(&samples[n - 1].peak, &samples[i].peak);
+            samples[n - 1].inherited.bytes += samples[i].inherited.bytes;
+            samples[n - 1].inherited.count += samples[i].inherited.count;
         } else if (n++ != i) {
             samples[n - 1] = samples[i];
         }

@@ -48,10 +48,12 @@ int hs_diff_add_processes(struct hs_diff *diff, enum hs_diff_side side,
         err = name.err ? name.err : find(diff, capacity, text, &idx);
         if (err == 0) {
             diff->processes[idx].counts[side]++;
-            hs_amount_add(&diff->processes[idx].total.by[side],
-                          quantity == HS_QUANTITY_LIVE    ? &dump->live
-                          : quantity == HS_QUANTITY_ALLOC ? &dump->alloc
-                                                          : &dump->peak);
+            struct hs_amount part = hs_selection_part(selection, i,
+                                                      quantity == HS_QUANTITY_LIVE    ? &dump->live
+                                                      : quantity == HS_QUANTITY_ALLOC ? &dump->alloc
+                                                                                      : &dump->peak,
+                                                      &dump->inherited);
+            hs_amount_add(&diff->processes[idx].total.by[side], &part);
         }
     }
     hs_buf_deinit(&name);

@@ -173,6 +173,8 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .live = get_amount(dump->live, intervals.narrowest_bytes),
         .alloc = get_amount(dump->alloc, intervals.narrowest_bytes),
         .peak = get_amount(dump->peak, intervals.narrowest_bytes),
+        .inherited = { (float)hs_load_number(dump->inherited_bytes_var),
+                       (float)hs_load_number(dump->inherited_count_var) },
         .sample_count = dump->sample_count,
         .free_count = dump->free_count,
         .replay_count = dump->replay_count,
@@ -204,6 +206,7 @@ static struct hs_profile_sample *collect(const struct hs_load_process *process, 
                 .alloc = row->alloc,
                 .live = row->live,
                 .peak = row->peak,
+                .inherited = row->inherited,
             };
             hs_margin_split(&samples[count].alloc, process->narrowest_bytes);
             hs_margin_split(&samples[count].live, process->narrowest_bytes);
@@ -274,6 +277,10 @@ static void set_row(struct hs_load_row *row, const Hs__Pb__HsRows *rows, size_t 
     AMOUNT(live);
     AMOUNT(peak);
 #undef AMOUNT
+    row->inherited = (struct hs_inherited_var){
+        (float)get_var(rows->inherited_bytes_var, rows->n_inherited_bytes_var, i),
+        (float)get_var(rows->inherited_count_var, rows->n_inherited_count_var, i),
+    };
 }
 
 static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,

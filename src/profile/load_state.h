@@ -87,6 +87,7 @@ struct hs_load_sequence {
 struct hs_load_row {
     uint32_t node, heap;
     struct hs_amount alloc, live, peak;
+    struct hs_inherited_var inherited;
 };
 
 /* A process of our own packets: one program image. */

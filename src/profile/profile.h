@@ -98,10 +98,17 @@ static inline void hs_amount_widen(struct hs_amount *amount, float interval_byte
         interval_bytes > amount->interval_bytes ? interval_bytes : amount->interval_bytes;
 }
 
+/* The part of a forked process's variances that came with its parent's samples: see family.h. */
+struct hs_inherited_var {
+    float bytes;
+    float count;
+};
+
 struct hs_profile_sample {
     uint32_t node; /* the whole stack */
     uint32_t heap; /* index in heaps */
     struct hs_amount alloc, live, peak;
+    struct hs_inherited_var inherited;
 };
 
 /* One process at one instant. */
@@ -123,6 +130,7 @@ struct hs_profile_dump {
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
     struct hs_amount live, alloc,
         peak; /* totals; a process's own peak, not the sum of its stacks' */
+    struct hs_inherited_var inherited; /* of all samples; 0 of a forked process: not known */
     uint64_t sample_count;
     uint64_t free_count;   /* recorded allocations that were freed */
     uint64_t replay_count; /* stacks found by replay, and */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/describe.h"
+#include "profile/family.h"
 #include "util/buf.h"
 
 static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, uint32_t snapshot)
@@ -29,6 +30,14 @@ static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, ui
         }
     }
     return UINT32_MAX;
+}
+
+/* A figure of 0 also has the interval: blocks may exist that no sample hit. */
+static void widen_amounts(struct hs_selection *selection, uint64_t interval_bytes)
+{
+    hs_amount_widen(&selection->live, (float)interval_bytes);
+    hs_amount_widen(&selection->alloc, (float)interval_bytes);
+    hs_amount_widen(&selection->peak, (float)interval_bytes);
 }
 
 static void add_dump(struct hs_selection *selection, uint32_t idx)
@@ -58,9 +67,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     if (widest_bytes > selection->interval_max_bytes) {
         selection->interval_max_bytes = widest_bytes;
     }
-    hs_amount_widen(&selection->live, (float)widest_bytes);
-    hs_amount_widen(&selection->alloc, (float)widest_bytes);
-    hs_amount_widen(&selection->peak, (float)widest_bytes);
+    widen_amounts(selection, widest_bytes);
 }
 
 static int compare_starts(const void *a, const void *b, void *ctx)
@@ -92,6 +99,58 @@ static bool is_sampled(const struct hs_selection *selection)
 {
     return selection->interval_max_bytes > 1 || selection->live.bytes_var > 0 ||
            selection->alloc.bytes_var > 0 || selection->peak.bytes_var > 0;
+}
+
+/* Two relatives have at most those samples in common that the later one has inherited. An older file does not tell
+ * which these are: then it may be all. */
+static double widen(double var, double inherited_var, bool is_known, uint32_t relative_count)
+{
+    double shared = is_known && inherited_var < var ? inherited_var : var;
+    return var + 2.0 * relative_count * shared;
+}
+
+struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_t i,
+                                   const struct hs_amount *amount,
+                                   const struct hs_inherited_var *inherited)
+{
+    const struct hs_profile *p = selection->profile;
+    const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
+    uint32_t count = selection->relative_counts ? selection->relative_counts[i] : 0;
+    struct hs_amount part = *amount;
+    if (count > 0) {
+        bool is_known = dump->inherited.bytes > 0;
+        part.bytes_var = widen(part.bytes_var, (double)inherited->bytes, is_known, count);
+        part.count_var = widen(part.count_var, (double)inherited->count, is_known, count);
+    }
+    return part;
+}
+
+/* When all dumps are selected and in order: totals of families vary more than by themselves. */
+static int add_families(struct hs_selection *selection)
+{
+    const struct hs_profile *p = selection->profile;
+    uint32_t *families;
+    uint32_t *counts = calloc(p->process_count + 1u, sizeof(*counts));
+    int err = counts ? hs_family_find(p, &families) : -ENOMEM;
+    if (err < 0) {
+        free(counts);
+        return err;
+    }
+    selection->live = selection->alloc = selection->peak = (struct hs_amount){ 0 };
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[i]];
+        selection->relative_counts[i] = counts[families[dump->process]]++;
+        struct hs_amount live = hs_selection_part(selection, i, &dump->live, &dump->inherited);
+        struct hs_amount alloc = hs_selection_part(selection, i, &dump->alloc, &dump->inherited);
+        struct hs_amount peak = hs_selection_part(selection, i, &dump->peak, &dump->inherited);
+        hs_amount_add(&selection->live, &live);
+        hs_amount_add(&selection->alloc, &alloc);
+        hs_amount_add(&selection->peak, &peak);
+    }
+    widen_amounts(selection, selection->interval_max_bytes);
+    free(families);
+    free(counts);
+    return 0;
 }
 
 static void add_losses(struct hs_selection *selection)
@@ -135,8 +194,10 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
     bool is_leaving_refused =
         spec->pid == HS_SELECT_ANY_PID && !spec->name && has_profiled(profile);
     selection.dumps = calloc(profile->process_count + 1u, sizeof(*selection.dumps));
+    selection.relative_counts =
+        calloc(profile->process_count + 1u, sizeof(*selection.relative_counts));
     selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
-    if (!selection.dumps || !selection.has_process) {
+    if (!selection.dumps || !selection.relative_counts || !selection.has_process) {
         hs_selection_deinit(&selection);
         return -ENOMEM;
     }
@@ -168,6 +229,11 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
     }
     qsort_r(selection.dumps, selection.dump_count, sizeof(*selection.dumps), compare_starts,
             (void *)(uintptr_t)profile);
+    err = add_families(&selection);
+    if (err < 0) {
+        hs_selection_deinit(&selection);
+        return err;
+    }
     selection.is_sampled = is_sampled(&selection);
     add_losses(&selection);
     *ret_selection = selection;
@@ -195,6 +261,7 @@ int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
 void hs_selection_deinit(struct hs_selection *selection)
 {
     free(selection->dumps);
+    free(selection->relative_counts);
     free(selection->has_process);
     *selection = (struct hs_selection){ 0 };
 }

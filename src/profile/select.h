@@ -36,10 +36,11 @@ struct hs_selection {
     const struct hs_profile *profile;
     uint32_t *dumps; /* indices; the process that started first comes first */
     uint32_t dump_count;
-    bool *has_process;       /* by process: is a dump of it selected? */
-    bool has_peak;           /* every dump has its peak */
-    bool is_peak_of_several; /* more than one process had a heap */
-    bool is_sampled;         /* something in it was sampled: its figures are estimates */
+    uint32_t *relative_counts; /* by selected dump: those before it of the same family (family.h) */
+    bool *has_process;         /* by process: is a dump of it selected? */
+    bool has_peak;             /* every dump has its peak */
+    bool is_peak_of_several;   /* more than one process had a heap */
+    bool is_sampled;           /* something in it was sampled: its figures are estimates */
     bool is_lossy; /* data is missing: figures are at least so much, and no margin holds */
     double missing_bytes, missing_alloc_count; /* as far as it is known */
     struct hs_amount live, alloc, peak;
@@ -55,6 +56,12 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
 int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
                    struct hs_selection *ret_selection);
 void hs_selection_deinit(struct hs_selection *selection);
+
+/* An amount of the selected dump number `i`, as it is to be added to those of the dumps before it: the errors of samples that
+ * it has in common with its relatives add up. `inherited`: of the sample, or of the dump for its totals. */
+struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_t i,
+                                   const struct hs_amount *amount,
+                                   const struct hs_inherited_var *inherited);
 
 /* Does a loss concern what is selected? Those of the file as a whole always do. */
 bool hs_selection_has_loss(const struct hs_selection *selection,

@@ -27,6 +27,12 @@ struct hs_estimate {
     double count_var;
 };
 
+/* The part of a forked process's variances that came with its parent's samples, which have the same errors there. */
+struct hs_inherited {
+    double bytes_var;
+    double count_var;
+};
+
 struct hs_snap_module {
     char *path; /* "" when unknown; "[anon]" for code without a file */
     uint8_t build_id[HS_BUILD_ID_BYTES];
@@ -53,6 +59,7 @@ struct hs_snap_stack {
     struct hs_estimate alloc; /* since the start */
     struct hs_estimate live;  /* at the instant */
     struct hs_estimate peak;  /* live at the instant of the highest live total */
+    struct hs_inherited inherited;
 };
 
 struct hs_snap_thread {
@@ -126,6 +133,7 @@ struct hs_snapshot {
     uint32_t change_count;
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps */
+    struct hs_inherited inherited;
 
     struct hs_snap_heap *heaps;
     uint32_t heap_count;

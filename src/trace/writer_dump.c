@@ -256,6 +256,8 @@ static int dump_add_up(struct hs_writer_dump *dump)
             add(&row->alloc, &stack->alloc);
             add(&row->live, &stack->live);
             add(&row->peak, &stack->peak);
+            row->inherited.bytes_var += stack->inherited.bytes_var;
+            row->inherited.count_var += stack->inherited.count_var;
         }
     }
     return 0;

@@ -30,7 +30,8 @@ struct columns {
     uint32_t heap[HS_ROWS_PER_PACKET];
     uint64_t value[COLUMN_N][HS_ROWS_PER_PACKET];
     uint32_t var[COLUMN_N][HS_ROWS_PER_PACKET];
-    bool has_heap, has_value[COLUMN_N], has_var[COLUMN_N];
+    uint32_t inherited[2][HS_ROWS_PER_PACKET]; /* of bytes, of counts */
+    bool has_heap, has_value[COLUMN_N], has_var[COLUMN_N], has_inherited;
     size_t count;
     uint32_t last_iid;
 };
@@ -210,6 +211,10 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     }
     SET(region_bytes, snap->region_bytes);
     SET(interval_bytes, snap->interval_bytes);
+    if (snap->inherited.bytes_var > 0) {
+        SET(inherited_bytes_var, snap->inherited.bytes_var);
+        SET(inherited_count_var, snap->inherited.count_var);
+    }
     SET(orig_interval_bytes, snap->orig_interval_bytes);
     out->n_lost_count = HS_LOSS_N;
     out->lost_count = (uint64_t *)(uintptr_t)snap->lost_count;
@@ -349,13 +354,15 @@ static void flush_rows(struct hs_trace_writer *writer, const struct hs_writer_du
     COLUMN(live_count_var, columns->var[LIVE_COUNT], columns->has_var[LIVE_COUNT]);
     COLUMN(peak_bytes_var, columns->var[PEAK_BYTES], columns->has_var[PEAK_BYTES]);
     COLUMN(peak_count_var, columns->var[PEAK_COUNT], columns->has_var[PEAK_COUNT]);
+    COLUMN(inherited_bytes_var, columns->inherited[0], columns->has_inherited);
+    COLUMN(inherited_count_var, columns->inherited[1], columns->has_inherited);
 #undef COLUMN
     Hs__Pb__HeapscopePacket heapscope = HS__PB__HEAPSCOPE_PACKET__INIT;
     heapscope.rows = &rows;
     write_ours(writer, dump->time_ns, &heapscope);
     columns->count = 0;
     columns->last_iid = 0;
-    columns->has_heap = false;
+    columns->has_heap = columns->has_inherited = false;
     memset(columns->has_value, 0, sizeof(columns->has_value));
     memset(columns->has_var, 0, sizeof(columns->has_var));
 }
@@ -396,6 +403,9 @@ static void put_row(struct columns *columns, uint32_t iid, uint32_t heap,
     put(columns, ALLOC_BYTES, &row->alloc);
     put(columns, LIVE_BYTES, &row->live);
     put(columns, PEAK_BYTES, &row->peak);
+    uint32_t bytes_var = columns->inherited[0][columns->count] = pack_var(row->inherited.bytes_var);
+    uint32_t count_var = columns->inherited[1][columns->count] = pack_var(row->inherited.count_var);
+    columns->has_inherited |= (bytes_var | count_var) != 0;
     columns->count++;
 }
 

@@ -115,6 +115,7 @@ struct hs_trace_writer {
 /* The figures of one callstack at this dump. Indices as in hs_written_process.written. */
 struct hs_dump_row {
     struct hs_estimate alloc, live, peak;
+    struct hs_inherited inherited;
 };
 
 /* One dump being written. */

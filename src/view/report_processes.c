@@ -162,7 +162,8 @@ static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
         program->count++;
         program->peak_bytes =
             dump->peak.bytes > program->peak_bytes ? dump->peak.bytes : program->peak_bytes;
-        struct hs_figure live = hs_figure_of(&dump->live, false);
+        struct hs_amount part = hs_selection_part(s, i, &dump->live, &dump->inherited);
+        struct hs_figure live = hs_figure_of(&part, false);
         hs_figure_add(&program->live, &live);
         program->alloc_bytes += dump->alloc.bytes;
         program->sort_bytes += size_of(report, dump);

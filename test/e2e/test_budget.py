@@ -147,7 +147,7 @@ def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_p
     assert "at least" in text and "are missing from these figures" in text
     assert "  exact: " not in text and "95 % confidence" not in text
     checked = heapscope("check", "--max-live", "1G", watched.file)
-    assert checked.status == 1 and "data is missing" in checked.stdout
+    assert checked.returncode == 1 and "data is missing" in checked.stdout
 
 
 def test_a_forked_child_has_its_own_budget(run, program, tmp_path):

@@ -1,6 +1,7 @@
 /*
  * aggregate.h, select.h and frame_class.h on profiles whose every sum is known.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -355,6 +356,53 @@ static void view_fits_the_profile(void **state)
     assert_int_equal(view, HS_VIEW_SPACE);
 }
 
+static void add_relative(struct fixture *fx, uint32_t node, uint32_t pid, uint32_t parent_pid,
+                         double var, float inherited_var)
+{
+    struct hs_profile *p = &fx->p;
+    fixture_process(fx, pid, "server");
+    p->processes[p->process_count - 1].forked_from_pid = parent_pid;
+    p->processes[p->process_count - 1].start_ns += pid;
+    fixture_dump(fx, 1)->inherited = (struct hs_inherited_var){ inherited_var, inherited_var };
+    struct hs_amount amount = fixture_sampled(10000, 10, var, var);
+    fixture_sample(fx, node, amount, amount, amount);
+    p->samples[p->sample_count - 1].inherited = p->dumps[p->dump_count - 1].inherited;
+}
+
+/* What relatives have in common has one error, so its variance is counted for each pair; of strangers it is not. */
+static void errors_of_families(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
+    add_relative(&fx, node, 100, 0, 100, 0);
+    add_relative(&fx, node, 101, 100, 90, 60);
+    add_relative(&fx, node, 102, 101, 50, 70); /* of 70 that it began with 50 live */
+    add_relative(&fx, node, 103, 100, 30, 0);  /* of an older file: perhaps all of it */
+    add_relative(&fx, node, 200, 0, 1000, 0);  /* a stranger */
+    add_relative(&fx, node, 300, 299, 7, 5);   /* two children of a process that is not there */
+    add_relative(&fx, node, 301, 299, 8, 6);
+    const double want = 100 + 90 + 50 + 30 + 1000 + 7 + 8 + 2 * 60 + 4 * 50 + 6 * 30 + 2 * 6;
+    struct hs_selection selection = select_all(&fx.p);
+    struct hs_agg agg;
+    assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
+    const struct hs_amount *sums[] = { &selection.live, &selection.alloc, &selection.peak,
+                                       &agg.selves[0].by[HS_QUANTITY_LIVE] };
+    for (size_t i = 0; i < HS_COUNT_OF(sums); i++) {
+        assert_true(fabs(sums[i]->bytes_var - want) < 1e-6);
+        assert_true(fabs(sums[i]->count_var - want) < 1e-6);
+        assert_true(fabs(sums[i]->bytes - 70000) < 1e-6);
+    }
+    hs_agg_deinit(&agg);
+    hs_selection_deinit(&selection);
+    /* One alone is as sure as it is. */
+    const struct hs_select_spec one = { .pid = 102, .snapshot = HS_SELECT_LAST };
+    assert_int_equal(hs_select_dumps(&fx.p, &one, &selection), 0);
+    assert_true(fabs(selection.live.bytes_var - 50) < 1e-6);
+    hs_selection_deinit(&selection);
+    fixture_deinit(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +413,7 @@ int main(void)
         cmocka_unit_test(selection_by_process_and_snapshot),
         cmocka_unit_test(view_fits_the_profile),
         cmocka_unit_test(classes),
+        cmocka_unit_test(errors_of_families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

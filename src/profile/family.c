@@ -1,0 +1,90 @@
+/*
+ * See family.h.
+ */
+#include "profile/family.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/array.h"
+#include "util/intern.h"
+
+struct kin {
+    const struct hs_profile *profile;
+    struct hs_intern pids;
+    uint32_t *family_of_pid; /* by the id of a pid: of the process that had it last */
+    size_t capacity;
+};
+
+static int compare_starts(const void *a, const void *b, void *ctx)
+{
+    const struct hs_profile *p = ctx;
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    if (p->processes[x].start_ns != p->processes[y].start_ns) {
+        return p->processes[x].start_ns < p->processes[y].start_ns ? -1 : 1;
+    }
+    return x < y ? -1 : x > y;
+}
+
+/* Where the family of a pid is kept; `family` when it had none. NULL: no memory. */
+static uint32_t *at_pid(struct kin *kin, uint32_t pid, uint32_t family)
+{
+    uint32_t id;
+    bool is_new;
+    if (hs_intern_put(&kin->pids, (struct hs_intern_key){ .lo = pid }, &id, &is_new) < 0 ||
+        hs_array_reserve(&kin->family_of_pid, &kin->capacity, (size_t)id + 1,
+                         sizeof(*kin->family_of_pid)) < 0) {
+        return NULL;
+    }
+    if (is_new) {
+        kin->family_of_pid[id] = family;
+    }
+    return &kin->family_of_pid[id];
+}
+
+static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
+{
+    const struct hs_profile *p = kin->profile;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        uint32_t process = order[i];
+        uint32_t parent_pid = p->processes[process].forked_from_pid;
+        uint32_t *parent = parent_pid ? at_pid(kin, parent_pid, process) : NULL;
+        if (parent_pid && !parent) {
+            return -ENOMEM;
+        }
+        /* Children of a process that is not in the profile are a family too. */
+        families[process] = parent ? *parent : process;
+        uint32_t *own = at_pid(kin, p->processes[process].pid, process);
+        if (!own) {
+            return -ENOMEM;
+        }
+        *own = families[process];
+    }
+    return 0;
+}
+
+int hs_family_find(const struct hs_profile *profile, uint32_t **ret_families)
+{
+    struct kin kin = { .profile = profile };
+    uint32_t *order = calloc(profile->process_count + 1u, sizeof(*order));
+    uint32_t *families = calloc(profile->process_count + 1u, sizeof(*families));
+    int err = order && families ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < profile->process_count && err == 0; i++) {
+        order[i] = i;
+    }
+    if (err == 0) {
+        qsort_r(order, profile->process_count, sizeof(*order), compare_starts,
+                (void *)(uintptr_t)profile);
+        err = find(&kin, order, families);
+    }
+    hs_intern_deinit(&kin.pids);
+    free(kin.family_of_pid);
+    free(order);
+    if (err < 0) {
+        free(families);
+        return err;
+    }
+    *ret_families = families;
+    return 0;
+}

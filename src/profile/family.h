@@ -1,0 +1,18 @@
+/*
+ * Which processes share samples: a process, its forked children and theirs.
+ *
+ * A forked child begins with its parent's blocks, so the same samples count in both. The error of these is one and the
+ * same: in a sum over n processes it grows n times, its variance n * n times. What two processes share lies within what
+ * the one that began later has inherited, or, of two children, each of them.
+ *
+ * Threads   pure.
+ * See       docs/SAMPLING.md, "Forked processes"; select.h adds up.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+/* *ret_families, by process: equal for processes of one family. The caller frees it. -ENOMEM. */
+int hs_family_find(const struct hs_profile *profile, uint32_t **ret_families);
