@@ -98,8 +98,10 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     if (hs_unlikely(!hs_locate_find(thread, addr, &place))) {
         return false;
     }
-    if (thread) {
+    if (hs_likely(thread != NULL)) {
         hs_peak_before_free(thread);
+    } else {
+        hs_peak_note();
     }
     struct hs_record_v1 *record = place.record;
     uint64_t word = place.word;

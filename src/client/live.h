@@ -10,9 +10,9 @@
  * and is given back as a whole when that cut is out of date.
  *
  * The peak. Only a free can end a rise, so it is noticed there: when the live total before a free
- * exceeds the highest one marked so far, the moment before that free is the new peak. To bound the
- * work, it must exceed it by 1/1024 (by anything, below 1 MiB). With several threads the total is
- * summed from parts that are flushed in quanta, so the peak is exact to quantum * threads.
+ * exceeds the highest one marked so far, the moment before that free is the new peak. With one thread
+ * that is exact. With several the total is summed from parts that are flushed in quanta, and the region
+ * says how far the true maximum can be above the mark (collect/peak_bound.h).
  *
  * Threads   any; lock-free; removal may run in a signal handler that interrupted an insert of the
  *           same thread (is_nested).

@@ -18,9 +18,11 @@ void hs_peak_mark(struct hs_thread *thread);
 /* Adds this thread's part to the shared total. */
 void hs_peak_flush(struct hs_thread *thread);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* As hs_peak_before_free, for a free inside our own code (a signal handler), where no cut can be taken: keeps the
+ * total alone, so that nobody calls a lower peak exact. */
+void hs_peak_note(void);
 
-#define HS_PEAK_QUANTUM_MIN 4096
+/* --- hot ------------------------------------------------------------------------------------- */
 
 static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
 {
@@ -30,8 +32,7 @@ static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
     }
     int64_t part = thread->block->live_bytes + weight_bytes;
     hs_store_relaxed(&thread->block->live_bytes, part);
-    int64_t quantum = hs_load_relaxed(&hs_control_page.control.peak_bytes) >> 12;
-    quantum = quantum < HS_PEAK_QUANTUM_MIN ? HS_PEAK_QUANTUM_MIN : quantum;
+    int64_t quantum = hs_load_relaxed(&hs_control_page.control.peak_quantum_bytes);
     if (hs_unlikely(part > quantum || part < -quantum)) {
         hs_peak_flush(thread);
     }
@@ -43,8 +44,7 @@ static inline bool hs_peak_is_due(const struct hs_thread *thread)
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     int64_t peak = hs_load_relaxed(&control->peak_bytes);
     int64_t total = hs_load_relaxed(&control->live_bytes) + thread->block->live_bytes;
-    int64_t slack = peak < (1 << 20) ? 0 : peak >> 10;
-    return total > peak + slack;
+    return total > peak;
 }
 
 /* To be called before a block of this thread dies. */

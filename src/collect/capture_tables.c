@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/peak_bound.h"
 #include "rt/atomic.h"
 
 #define HS_PATH_BYTES_MAX    4096U
@@ -296,6 +297,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
         }
     }
     if (r == 0) {
+        snap->peak_short_bytes = hs_peak_bound(region->control, blocks, count, snap->peak.bytes);
         free(blocks);
     }
     weigh_stack_ends(snap);

@@ -135,6 +135,11 @@ struct hs_region_control_v1 {
     int64_t peak_bytes;
     uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
     uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 while peak_epoch is not yet passed */
+    /* How far the highest total can have been above what was marked: see collect/peak_bound.h. */
+    int64_t
+        peak_most_bytes; /* highest total that a thread saw before a free: live_bytes and its own part */
+    int64_t
+        peak_quantum_bytes; /* no thread's part was ever larger; 0: a client that did not tell */
 };
 
 struct hs_section_v1 {

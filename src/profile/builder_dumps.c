@@ -7,6 +7,7 @@
 
 #include "profile/builder.h"
 #include "profile/builder_state.h"
+#include "profile/peak_margin.h"
 
 uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
 {
@@ -106,6 +107,10 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
         note_sampling(&p->dumps[dump], &sample->live);
         note_sampling(&p->dumps[dump], &sample->peak);
     }
+    struct hs_peak_luck luck = hs_peak_luck_of(&p->dumps[dump].alloc, &p->dumps[dump].peak);
+    for (size_t i = p->sample_count; i < p->sample_count + kept; i++) {
+        hs_peak_luck_set(&p->samples[i].peak, &luck);
+    }
     p->dumps[dump].has_samples = true;
     p->dumps[dump].sample_first = (uint32_t)p->sample_count;
     p->dumps[dump].samples_n = (uint32_t)kept;
@@ -126,6 +131,8 @@ uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dum
     note_sampling(dump, &p->dumps[id].live);
     note_sampling(dump, &p->dumps[id].alloc);
     note_sampling(dump, &p->dumps[id].peak);
+    struct hs_peak_luck luck = hs_peak_luck_of(&dump->alloc, &dump->peak);
+    hs_peak_luck_set(&p->dumps[id].peak, &luck);
     p->dumps[id].index = process->dump_count++;
     p->dumps[id].has_samples = false;
     p->dumps[id].sample_first = p->dumps[id].samples_n = 0;

@@ -9,6 +9,7 @@
  * See       load_state.h, trace/proto/heapscope.proto, docs/FORMAT.md
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,13 @@ static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *d
     }
 }
 
+/* A bound is rounded up. */
+static float float_above(uint64_t bytes)
+{
+    float rounded = (float)bytes;
+    return (double)rounded < (double)bytes ? nextafterf(rounded, INFINITY) : rounded;
+}
+
 static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
 {
     struct hs_load_intervals intervals = hs_load_intervals_of(dump);
@@ -181,6 +189,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .walk_count = dump->walk_count,
         .region_bytes = dump->region_bytes,
     };
+    process->head.peak.peak_short_bytes = float_above(dump->peak_short_bytes);
     process->has_head = true;
     process->row_count = 0;
 }

@@ -6,6 +6,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "profile/peak_margin.h"
+
 #define Z_95 1.96
 /* Variances of rows are rounded to 1 in 4096. */
 #define EXACT_SHARE_MIN (1.0 / 2048)
@@ -54,7 +56,7 @@ struct hs_margin hs_margin_of(const struct hs_figure *figure)
     }
     margin.below += figure->extra_below;
     margin.above += figure->extra_above;
-    return margin;
+    return hs_peak_margin(figure, margin);
 }
 
 void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes)
@@ -82,11 +84,16 @@ void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes)
 struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count)
 {
     double interval = amount->interval_bytes > 1 ? (double)amount->interval_bytes : 0;
+    struct hs_figure bytes = { .value = amount->bytes,
+                               .sampled = amount->sampled_bytes,
+                               .var = amount->bytes_var,
+                               .weight = interval,
+                               .peak_excess = (double)amount->peak_excess_bytes,
+                               .peak_lean = (double)amount->peak_lean_bytes,
+                               .peak_common = (double)amount->peak_common_bytes,
+                               .peak_short = (double)amount->peak_short_bytes };
     if (!is_count) {
-        return (struct hs_figure){ .value = amount->bytes,
-                                   .sampled = amount->sampled_bytes,
-                                   .var = amount->bytes_var,
-                                   .weight = interval };
+        return bytes;
     }
     if (amount->has_sample_counts) {
         /* Samples, and what they vary by. */
@@ -95,11 +102,16 @@ struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count)
             .value = amount->count, .sampled = count, .var = count, .weight = 1
         };
     }
+    /* Objects are too many by the same share as bytes, at most; how much of their error is that of the bytes is not
+     * known. They are those of the moment that is shown. */
+    double each = amount->sampled_bytes > 0 ? amount->sampled_count / amount->sampled_bytes : 0;
     return (struct hs_figure){
         .value = amount->count,
         .sampled = amount->sampled_count,
         .var = amount->count_var,
         /* 1 / (1 - e^(-1 / I)), for objects of a byte */
         .weight = interval > 0 ? interval + 0.5 + 1 / (12 * interval) : 0,
+        .peak_excess = bytes.peak_excess * each,
+        .peak_lean = bytes.peak_lean * each,
     };
 }

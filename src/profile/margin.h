@@ -31,6 +31,8 @@ struct hs_figure {
     double weight;  /* the most that one sample stands for; 0 in an exact profile */
     /* What else may be wrong with it, in one direction each; added to the statistical margin. */
     double extra_below, extra_above;
+    /* Of a peak, in the figure's unit: see peak_margin.h. */
+    double peak_excess, peak_lean, peak_common, peak_short;
 };
 
 /* The truth lies between value - below and value + above. Both are 0 when the figure is exact. */
@@ -66,4 +68,8 @@ static inline void hs_figure_add(struct hs_figure *sum, const struct hs_figure *
     sum->weight = more->weight > sum->weight ? more->weight : sum->weight;
     sum->extra_below += more->extra_below;
     sum->extra_above += more->extra_above;
+    sum->peak_excess += more->peak_excess;
+    sum->peak_lean += more->peak_lean;
+    sum->peak_common += more->peak_common;
+    sum->peak_short += more->peak_short;
 }

@@ -76,6 +76,9 @@ struct hs_amount {
     float
         interval_bytes; /* the widest at which any of it may have been sampled; 0, 1: it was not */
     bool has_sample_counts; /* count is the number of samples, not an estimate of objects */
+    /* Of a peak only: see peak_margin.h. All add up. */
+    float peak_excess_bytes, peak_lean_bytes, peak_common_bytes;
+    float peak_short_bytes; /* the highest live total was at most so much above `bytes` */
 };
 
 static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
@@ -89,6 +92,10 @@ static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *
     sum->interval_bytes =
         more->interval_bytes > sum->interval_bytes ? more->interval_bytes : sum->interval_bytes;
     sum->has_sample_counts |= more->has_sample_counts;
+    sum->peak_excess_bytes += more->peak_excess_bytes;
+    sum->peak_lean_bytes += more->peak_lean_bytes;
+    sum->peak_common_bytes += more->peak_common_bytes;
+    sum->peak_short_bytes += more->peak_short_bytes;
 }
 
 /* Something of it may have been missed at this interval. */

@@ -134,6 +134,7 @@ struct hs_snapshot {
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps */
     struct hs_inherited inherited;
+    uint64_t peak_short_bytes; /* the highest live total was at most so much above `peak` */
 
     struct hs_snap_heap *heaps;
     uint32_t heap_count;

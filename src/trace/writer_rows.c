@@ -266,6 +266,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     SET(window_start_ns, dump->window_start_ns);
     SET(time_ns, dump->time_ns);
     SET(peak_time_ns, snap->peak_time_mono_ns);
+    SET(peak_short_bytes, snap->peak_short_bytes);
     SET(is_final, snap->is_final);
     SET(is_from_startup, snap->is_from_startup);
     SET(has_own_malloc, snap->has_own_malloc);

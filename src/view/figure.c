@@ -27,8 +27,10 @@ static void write_margin(char *out, size_t cap_bytes, bool is_count, const struc
         snprintf(out, cap_bytes, "+%s", above);
         return;
     }
-    if (margin.above <= SIDES_ALIKE * margin.below || strcmp(below, above) == 0) {
-        snprintf(out, cap_bytes, "± %s", above);
+    bool is_alike =
+        margin.below <= SIDES_ALIKE * margin.above && margin.above <= SIDES_ALIKE * margin.below;
+    if (is_alike || strcmp(below, above) == 0) {
+        snprintf(out, cap_bytes, "± %s", margin.above > margin.below ? above : below);
         return;
     }
     char *below_unit = strchr(below, ' ');

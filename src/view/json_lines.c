@@ -129,6 +129,9 @@ static void write_dump(struct writer *w, uint32_t idx)
     if (dump->has_peak) {
         put_amount(w, "peak", &dump->peak);
         hs_json_kv_uint(&w->json, "peak_time_ns", dump->peak_time_ns);
+        if (dump->peak.peak_short_bytes > 0) {
+            hs_json_kv_double(&w->json, "peak_short_bytes", (double)dump->peak.peak_short_bytes);
+        }
     }
     if (dump->rss_bytes != 0) {
         hs_json_kv_uint(&w->json, "rss_bytes", dump->rss_bytes);

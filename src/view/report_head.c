@@ -296,6 +296,12 @@ static void write_sampling(struct hs_report *report)
     if (!dump->has_scaled_counts && s->interval_max_bytes > 1) {
         hs_buf_str(&text, "; how many objects they stand for is not known");
     }
+    if (s->peak.peak_short_bytes > 0 && s->has_peak) {
+        hs_buf_printf(
+            &text, "; the peak shown is that of one moment, at another one up to %s more %s live",
+            hs_human_bytes(interval, (double)s->peak.peak_short_bytes),
+            s->is_sampled ? "of what was sampled may have been" : "may have been");
+    }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);

@@ -36,7 +36,8 @@ void hs_report_json_amount(struct hs_json *json, const char *key, const struct h
     hs_json_open_inline(json, '{');
     hs_json_kv_double(json, "bytes", amount->bytes);
     hs_json_kv_double(json, "count", amount->count);
-    if (amount->interval_bytes > 1 || amount->bytes_var > 0 || amount->count_var > 0) {
+    if (amount->interval_bytes > 1 || amount->bytes_var > 0 || amount->count_var > 0 ||
+        amount->peak_short_bytes > 0) {
         write_range(json, "bytes", amount, false);
         write_range(json, "count", amount, true);
     }

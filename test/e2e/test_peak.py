@@ -1,0 +1,79 @@
+"""The peak: exact where that is said, within its bounds where several threads or samples leave room."""
+
+import statistics
+
+import pytest
+from truth import site_of
+
+
+@pytest.fixture
+def summits(run, target):
+    """summits("twins", 1, interval=1): what the program says was live at most, and the report."""
+
+    def call(*args, interval=1, **more):
+        done = run([target("summits", "-pthread"), *map(str, args)], "-i", interval, **more)
+        assert done.status == 0, done.stderr
+        return int(done.stdout.split()[0]), done
+
+    return call
+
+
+def sites_at_peak(report):
+    sites = {}
+    for stack in report["stacks"]:
+        if site_of(stack) and stack["peak"]["bytes"]:
+            sites[site_of(stack)] = sites.get(site_of(stack), 0) + stack["peak"]["bytes"]
+    return sites
+
+
+@pytest.mark.parametrize("more", [1, 8, 100, 4000])
+def test_a_second_summit_that_is_slightly_higher(summits, more):
+    """The peak is the second one to the byte, and its site is the one that is blamed."""
+    most, done = summits("twins", more)
+    report = done.report()
+    assert most == 4_000_000 + more
+    assert report["totals"]["peak"] == {"bytes": most, "count": 1000}
+    assert sites_at_peak(report) == {"site_second": most}
+
+
+def test_a_second_summit_that_is_as_high_or_lower_changes_nothing(summits):
+    _, done = summits("twins", 0)
+    assert sites_at_peak(done.report()) == {"site_first": 4_000_000}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_thread_is_exact(summits, seed):
+    """As of a parser: 2 MB of small blocks that come and go in random order."""
+    most, done = summits("random", 200_000, seed)
+    assert most > 1_500_000
+    assert done.report()["totals"]["peak"]["bytes"] == most
+    assert "bytes_high" not in done.report()["totals"]["peak"]
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+@pytest.mark.parametrize("blocks", [2000, 50_000])
+def test_threads_stay_within_what_is_said(summits, heapscope, threads, blocks):
+    most, done = summits("threads", threads, blocks)
+    report = done.report()
+    peak = report["totals"]["peak"]
+    shown = sites_at_peak(report)["site_first"]
+    short = peak.get("bytes_high", peak["bytes"]) - peak["bytes"]
+    assert shown <= most <= shown + short + 24 * threads
+    # A thread keeps 1/32768 of the total to itself, and at least 1 KiB.
+    assert short <= threads * max(1024, most / 32768)
+    text = heapscope("report", done.file).stdout
+    assert ("up to" in text) == (short > 0)
+
+
+@pytest.mark.parametrize("size, ages, runs, mean", [(10_000, 300, 60, 5), (1_000_000, 20, 60, 1.3), (30_000_000, 2, 8, 1.05)])
+def test_sampled_peaks_stay_within_their_interval(summits, size, ages, runs, mean):
+    """Steady memory, replaced again and again: the highest estimate is too high, and the interval says so."""
+    hits, ratios = 0, []
+    for seed in range(1, runs + 1):
+        most, done = summits("churn", size, ages, interval=4096, env={"HEAPSCOPE_SEED": seed})
+        assert most == size
+        peak = done.report()["totals"]["peak"]
+        hits += peak["bytes_low"] <= most <= peak["bytes_high"]
+        ratios.append(peak["bytes"] / most)
+    assert hits >= runs * 0.95 - 1, (hits, statistics.mean(ratios))
+    assert 1 <= statistics.mean(ratios) < mean
