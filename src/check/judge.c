@@ -11,6 +11,7 @@
 #include "check/judge_rows.h"
 #include "profile/diff.h"
 #include "profile/loss.h"
+#include "profile/peak_overlap.h"
 #include "util/buf.h"
 #include "view/figure.h"
 
@@ -36,6 +37,44 @@ static int judge_whole(struct hs_check *check)
     return is_put ? 0 : -ENOMEM;
 }
 
+/* What several processes held at one moment; of one: its peak. */
+static struct hs_check_row *judge_peak(struct hs_check *check)
+{
+    const struct hs_selection *s = &check->selection;
+    const char *name = hs_limit_names[HS_LIMIT_PEAK];
+    double limit = check->limits->by[HS_LIMIT_PEAK].value;
+    struct hs_figure peak = hs_figure_of(&s->peak, false);
+    struct hs_peak_overlap overlap = { 0 };
+    if (!s->has_peak) {
+        return hs_check_put_unknown(check, name, "peak: cannot be judged: it was not recorded");
+    }
+    if (hs_peak_overlap_of(s, &overlap) < 0) {
+        return NULL;
+    }
+    if (overlap.process_count < 2) {
+        return hs_check_put_figure(check, name, "peak", &peak, limit, false);
+    }
+    char low[HS_FIGURE_BYTES], high[HS_FIGURE_BYTES];
+    struct hs_buf what = HS_BUF_INIT, figure = HS_BUF_INIT;
+    hs_figure_value(low, false, overlap.low_bytes);
+    hs_figure_value(high, false, overlap.high_bytes);
+    hs_buf_printf(&what, "peak of %u processes together", overlap.process_count);
+    hs_buf_printf(&figure, strcmp(low, high) == 0 ? "%s" : "%s to %s", low, high);
+    const struct hs_measured measured = {
+        .what = hs_buf_text(&what),
+        .figure = hs_buf_text(&figure),
+        .value = overlap.low_bytes,
+        .low = overlap.low_bytes,
+        .high = overlap.high_bytes,
+        .limit = limit,
+        .doubt = "which is not known, as each process has its peak at a moment of its own",
+    };
+    struct hs_check_row *row = what.err || figure.err ? NULL : hs_check_put(check, name, &measured);
+    hs_buf_deinit(&what);
+    hs_buf_deinit(&figure);
+    return row;
+}
+
 static int judge_totals(struct hs_check *check)
 {
     const struct hs_limit *limits = check->limits->by;
@@ -47,12 +86,7 @@ static int judge_totals(struct hs_check *check)
                                      limits[HS_LIMIT_LIVE].value, false);
     }
     if (limits[HS_LIMIT_PEAK].is_set && is_put) {
-        struct hs_figure peak = hs_figure_of(&s->peak, false);
-        const char *name = hs_limit_names[HS_LIMIT_PEAK];
-        is_put = s->has_peak ? hs_check_put_figure(check, name, "peak", &peak,
-                                                   limits[HS_LIMIT_PEAK].value, false)
-                             : hs_check_put_unknown(check, name,
-                                                    "peak: cannot be judged: it was not recorded");
+        is_put = judge_peak(check) != NULL;
     }
     if (limits[HS_LIMIT_ALLOCS].is_set && is_put) {
         struct hs_figure allocs = hs_figure_of(&s->alloc, true);

@@ -104,7 +104,8 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
             hs_figure_value(beyond, measured->is_count, measured->value - measured->limit));
     }
     if (verdict == HS_VERDICT_UNCERTAIN) {
-        hs_buf_str(&text, ", within noise of the limit");
+        hs_buf_printf(&text, ", %s",
+                      measured->doubt ? measured->doubt : "within noise of the limit");
     }
     if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen > 0) {
         hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",

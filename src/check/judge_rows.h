@@ -11,6 +11,7 @@ struct hs_measured {
     double value, low, high, limit;
     double unseen; /* part of `high` that stands for what may have gone unseen; 0 none */
     bool is_count;
+    const char *doubt; /* a clause, of a limit between `low` and `high`; NULL: noise */
 };
 
 /* Adds a row, NULL when there is no memory. */

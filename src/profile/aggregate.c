@@ -27,6 +27,13 @@ const struct hs_view_info hs_views[HS_VIEW_N] = {
     [HS_VIEW_PEAK] = { "peak", "memory at the peak", HS_QUANTITY_PEAK, false },
 };
 
+const char *hs_view_title(enum hs_view view, bool is_peak_of_several)
+{
+    return view == HS_VIEW_PEAK && is_peak_of_several
+               ? "memory at the peaks of the processes, added up"
+               : hs_views[view].title;
+}
+
 /* What exists only while the tree is folded. */
 struct folder {
     struct hs_agg *agg;

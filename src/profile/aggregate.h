@@ -56,6 +56,8 @@ struct hs_view_info {
 };
 
 extern const struct hs_view_info hs_views[HS_VIEW_N];
+/* The title, in words that are true also where each of several processes has its own peak. */
+const char *hs_view_title(enum hs_view view, bool is_peak_of_several);
 
 #define HS_VIEW_AUTO HS_VIEW_N
 

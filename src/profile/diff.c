@@ -217,6 +217,8 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
 {
     const struct hs_selection *sides[HS_DIFF_SIDE_N] = { before, after };
     struct hs_diff diff = { .view = view,
+                            .is_peak_of_several =
+                                before->is_peak_of_several || after->is_peak_of_several,
                             .scale = 1,
                             .is_cumulative = is_cumulative(before, after, view) };
     struct folder folder = { .diff = &diff };

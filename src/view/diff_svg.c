@@ -224,7 +224,8 @@ static void write_words(const struct graph *g, const struct hs_diff_options *opt
     bool is_count = hs_views[diff->view].is_count;
     struct hs_diff_change change = hs_diff_change_of(diff, &diff->total);
     char text[HS_DIFF_CELL_BYTES], before[HS_FIGURE_BYTES], after[HS_FIGURE_BYTES];
-    hs_buf_printf(title, "Difference in %s: %s", hs_views[diff->view].title,
+    hs_buf_printf(title, "Difference in %s: %s",
+                  hs_view_title(diff->view, diff->is_peak_of_several),
                   hs_diff_signed(text, is_count, change.delta));
     hs_buf_printf(details, "%s in %s, before; %s in %s, after",
                   hs_figure_value(before, is_count, change.before), options->names[HS_DIFF_BEFORE],

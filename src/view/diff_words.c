@@ -93,7 +93,7 @@ void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options
     char delta[HS_DIFF_CELL_BYTES], interval[HS_DIFF_CELL_BYTES], percent[HS_DIFF_CELL_BYTES];
     bool is_count = hs_views[diff->view].is_count;
     struct hs_diff_change change = hs_diff_change_of(diff, &diff->total);
-    hs_buf_printf(buf, "Difference in %s\n", hs_views[diff->view].title);
+    hs_buf_printf(buf, "Difference in %s\n", hs_view_title(diff->view, diff->is_peak_of_several));
     write_side(diff, options, HS_DIFF_BEFORE, buf);
     write_side(diff, options, HS_DIFF_AFTER, buf);
     if (diff->is_normalized) {

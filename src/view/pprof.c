@@ -325,7 +325,9 @@ static void put_comments(struct writer *w)
         put_total_comment(w, "inuse", &s->live, s->is_lossy);
         put_total_comment(w, "alloc", &s->alloc, s->is_lossy);
         if (s->has_peak) {
-            put_total_comment(w, "peak", &s->peak, s->is_lossy);
+            put_total_comment(w,
+                              s->is_peak_of_several ? "peaks of the processes, added up" : "peak",
+                              &s->peak, s->is_lossy);
         }
     }
     for (uint32_t i = 0; i < p->loss_count; i++) {

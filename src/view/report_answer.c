@@ -131,11 +131,17 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     char value[HS_FIGURE_BYTES];
     struct hs_figure total = hs_view_figure(report->view, &report->total);
     hs_figure_both(value, hs_views[report->view].is_count, &total);
-    bool is_past = report->profile->dumps[report->selection.dumps[0]].is_final;
-    const char *what = is_past && report->view == HS_VIEW_SPACE     ? "were live at the end"
-                       : is_past && report->view == HS_VIEW_OBJECTS ? "objects were live at the end"
-                                                                    : words[report->view];
-    hs_buf_printf(text, "%s %s.", value, what);
+    const struct hs_selection *s = &report->selection;
+    bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
+    if (report->view == HS_VIEW_PEAK && s->is_peak_of_several) {
+        hs_buf_printf(text, "%s were live at the peaks of the processes, added up.", value);
+    } else if (is_live && report->profile->dumps[s->dumps[0]].is_final) {
+        hs_buf_printf(text, "%s%s were live at the %s.", value,
+                      hs_views[report->view].is_count ? " objects" : "",
+                      s->is_peak_of_several ? "ends of the processes, added up" : "end");
+    } else {
+        hs_buf_printf(text, "%s %s.", value, words[report->view]);
+    }
 }
 
 /* The share of the resident memory that the figures explain; 1 where most of it, or where nothing is known. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/describe.h"
+#include "profile/peak_overlap.h"
 #include "rt/base.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"
@@ -182,12 +183,41 @@ static void add_peak(struct hs_report *report, struct hs_table *table)
     char duration[HS_HUMAN_BYTES];
     char remark[80] = "";
     if (s->is_peak_of_several) {
-        snprintf(remark, sizeof(remark), "each process at its own peak, added up");
+        snprintf(remark, sizeof(remark), "added up: each process at its own moment");
     } else if (s->dump_count == 1 && dump->peak_time_ns > s->start_ns) {
         hs_human_duration(duration, dump->peak_time_ns - s->start_ns);
         snprintf(remark, sizeof(remark), "%s after the start", duration);
     }
-    add_total(report, table, "peak", &s->peak, remark);
+    add_total(report, table, s->is_peak_of_several ? "peaks" : "peak", &s->peak, remark);
+}
+
+/* The sum of peaks is not what lived at any moment. */
+static void write_overlap(struct hs_report *report)
+{
+    struct hs_peak_overlap overlap;
+    char low[HS_HUMAN_BYTES], high[HS_HUMAN_BYTES], sum[HS_HUMAN_BYTES];
+    const struct hs_selection *s = &report->selection;
+    if (!s->has_peak || !s->is_peak_of_several) {
+        return;
+    }
+    int err = hs_peak_overlap_of(s, &overlap);
+    if (err < 0) {
+        report->buf->err = report->buf->err ? report->buf->err : err;
+        return;
+    }
+    struct hs_buf text = HS_BUF_INIT;
+    hs_human_bytes(low, overlap.low_bytes);
+    hs_human_bytes(high, overlap.high_bytes);
+    hs_buf_printf(&text, "the peaks of %u processes, at different moments, add up to %s; ",
+                  overlap.process_count, hs_human_bytes(sum, s->peak.bytes));
+    if (strcmp(low, high) == 0) {
+        hs_buf_printf(&text, "at one moment %s were live at most", high);
+    } else {
+        hs_buf_printf(&text, "the most that was live at one moment is between %s and %s", low,
+                      high);
+    }
+    hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    hs_buf_deinit(&text);
 }
 
 static void add_rss(struct hs_report *report, struct hs_table *table)
@@ -364,7 +394,11 @@ void hs_report_write_head(struct hs_report *report)
         add_peak(report, &table);
     }
     bool is_end = first_dump(report)->is_final;
-    add_total(report, &table, is_end ? "live at end" : "live", &s->live, "");
+    add_total(report, &table,
+              !is_end                 ? "live"
+              : s->is_peak_of_several ? "live at ends"
+                                      : "live at end",
+              &s->live, is_end && s->is_peak_of_several ? "added up: each process at its end" : "");
     add_total(report, &table, "allocated", &s->alloc, "");
     add_rss(report, &table);
     hs_table_write(&table, report->buf,
@@ -373,6 +407,7 @@ void hs_report_write_head(struct hs_report *report)
                                              .has_colour = report->options->has_colour,
                                              .give_way = "5 43 2" });
     hs_table_deinit(&table);
+    write_overlap(report);
     write_before(report);
     hs_report_write_counters(report);
     write_sampling(report);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "profile/describe.h"
+#include "profile/peak_overlap.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 
@@ -215,6 +216,24 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
     return 0;
 }
 
+/* "peak" is the sum of the processes' peaks; this is what they held together. */
+static int write_overlap(struct hs_json *json, const struct hs_selection *s)
+{
+    struct hs_peak_overlap overlap;
+    if (!s->has_peak || !s->is_peak_of_several) {
+        return 0;
+    }
+    int err = hs_peak_overlap_of(s, &overlap);
+    if (err == 0) {
+        hs_json_key(json, "peak_at_one_moment");
+        hs_json_open_inline(json, '{');
+        hs_json_kv_double(json, "bytes_low", overlap.low_bytes);
+        hs_json_kv_double(json, "bytes_high", overlap.high_bytes);
+        hs_json_close(json, '}');
+    }
+    return err;
+}
+
 int hs_report_write_json(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -237,6 +256,7 @@ int hs_report_write_json(struct hs_report *report)
     if (s->has_peak) {
         hs_report_json_amount(&json, "peak", &s->peak);
     }
+    int err = write_overlap(&json, s);
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
     /* Neither where the file does not say how it was sampled, and where allocations are missing. */
@@ -262,7 +282,9 @@ int hs_report_write_json(struct hs_report *report)
     hs_report_json_counters(report, &json, HS_PROFILE_NO_PROCESS, s->start_ns);
     hs_report_json_refused(report, &json);
     write_losses(report, &json);
-    int err;
+    if (err < 0) {
+        return err;
+    }
     if (report->options->form == HS_REPORT_JSON_TREE) {
         err = hs_report_write_json_tree(report, &json);
     } else {

@@ -116,7 +116,8 @@ static int write_profile(struct writer *w, enum hs_view view)
     char name[HS_FIGURE_BYTES + 64];
     struct hs_figure of_total = hs_view_figure(view, total);
     hs_figure_both(figure, info->is_count, &of_total);
-    snprintf(name, sizeof(name), "%s: %s, %s", info->name, info->title, figure);
+    snprintf(name, sizeof(name), "%s: %s, %s", info->name,
+             hs_view_title(view, s->is_peak_of_several), figure);
     int err = order_stacks(w, view);
     double sum = 0;
     for (uint32_t i = 0; i < w->order_count && err == 0; i++) {

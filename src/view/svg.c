@@ -201,7 +201,8 @@ static void write_title_text(struct svg *svg, struct hs_buf *text)
     struct hs_figure total = hs_view_figure(svg->view, &svg->total);
     hs_figure_both(figure, view->is_count, &total);
     bool is_end = dump->is_final && view->quantity == HS_QUANTITY_LIVE;
-    hs_buf_printf(text, "): %s%s, %s", view->title, is_end ? " at the end" : "", figure);
+    hs_buf_printf(text, "): %s%s, %s", hs_view_title(svg->view, s->is_peak_of_several),
+                  is_end ? " at the end" : "", figure);
 }
 
 static void write_subtitle_text(struct svg *svg, struct hs_buf *text)

@@ -77,3 +77,34 @@ def test_sampled_peaks_stay_within_their_interval(summits, size, ages, runs, mea
         ratios.append(peak["bytes"] / most)
     assert hits >= runs * 0.95 - 1, (hits, statistics.mean(ratios))
     assert 1 <= statistics.mean(ratios) < mean
+
+
+def test_processes_one_after_the_other_are_not_added_up(run, target, heapscope):
+    """Three runs of 4 MB each: never 12 MB at one moment."""
+    program = target("summits", "-pthread")
+    done = run(["/bin/sh", "-c", f"'{program}' twins 1; '{program}' twins 1; '{program}' twins 1; exit 0"], "-i", 1)
+    totals = done.report()["totals"]
+    shell = next(p for p in done.report()["processes"] if p["name"] == "sh")
+    at_once = totals["peak_at_one_moment"]
+    assert totals["peak"]["bytes"] >= 3 * 4_000_001
+    assert at_once["bytes_low"] == 4_000_001
+    assert at_once["bytes_high"] <= 4_000_001 + shell["peak"]["bytes"]
+    text = " ".join(heapscope("report", "--view", "peak", done.file).stdout.split())
+    assert "were live at the peak." not in text
+    assert "were live at the peaks of the processes, added up" in text
+    assert "the most that was live at one moment" in text
+    assert heapscope("check", "--max-peak", "5MB", done.file).returncode == 0
+    failed = heapscope("check", "--max-peak", "3MB", done.file)
+    assert failed.returncode == 1 and "processes together" in failed.stdout
+
+
+def test_processes_at_the_same_time(run, target):
+    done = run([target("summits", "-pthread"), "hold", "1000000"], "-i", 1)
+    at_once = done.report()["totals"]["peak_at_one_moment"]
+    assert at_once["bytes_low"] == 1_000_000 and at_once["bytes_high"] >= 2_000_000
+
+
+def test_the_peak_of_one_process_keeps_its_words(summits, heapscope):
+    _, done = summits("twins", 1)
+    assert "peak_at_one_moment" not in done.report()["totals"]
+    assert "were live at the peak." in " ".join(heapscope("report", "--view", "peak", done.file).stdout.split())
