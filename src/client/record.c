@@ -196,6 +196,7 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
         .frame_ids = walk->frames,
         .frame_count = walk->frame_count,
         .end = (uint8_t)walk->end,
+        .guessed_frame = walk->guessed_frame,
     };
     uint32_t id = hs_stack_intern(&key);
     if (id != HS_ID_NONE) {

@@ -116,6 +116,7 @@ static HS_COLD uint32_t append(const struct hs_stack_key *key, uint64_t hash)
     stack->heap_id = key->heap_id;
     stack->end = key->end;
     stack->type_id = key->type_id;
+    stack->guessed_frame = key->guessed_frame;
     /* ORDER stack: frames and key before the hash that says it is whole. */
     hs_store_release(&stack->hash, hash);
     hs_index_insert(&stack_index, (uint32_t)(hash >> 32), (uint32_t)id);

@@ -34,6 +34,8 @@ struct hs_stack_key {
     uint32_t type_id;
     uint8_t heap_id;
     uint8_t end; /* enum hs_stack_end */
+    /* As in hs_stack_v1; no part of the key: the same frames are followed in the same way. */
+    uint32_t guessed_frame;
 };
 
 uint32_t hs_stack_intern(const struct hs_stack_key *key);

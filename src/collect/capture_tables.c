@@ -162,6 +162,7 @@ static struct stack_head *load_stack_heads(const struct hs_stack_v1 *stacks,
         stack->type_id = hs_load_relaxed(&stacks[i].type_id);
         stack->heap_id = hs_load_relaxed(&stacks[i].heap_id);
         stack->end = hs_load_relaxed(&stacks[i].end);
+        stack->guessed_frame = hs_load_relaxed(&stacks[i].guessed_frame);
         if (stack->heap_id >= HS_REGION_HEAPS || stack->end >= HS_STACK_END_N) {
             stack->heap_id = 0;
             stack->end = HS_STACK_END_BAD_INFO;
@@ -268,13 +269,29 @@ static void divide_weight(const struct hs_thread_block_v1 *block, struct hs_snap
     }
 }
 
-/* What was allocated through stacks that end early: each end is known for each stack. */
+/* The module whose code had no unwind information in the middle of a stack. NULL: none. */
+static struct hs_snap_module *guessed_module(const struct hs_snapshot *snap,
+                                             const struct hs_snap_stack *stack)
+{
+    uint32_t frame = stack->guessed_frame - 1; /* 0 comes out beyond all */
+    return frame < snap->frame_count && !(snap->frames[frame].flags & HS_FRAME_MARKER)
+               ? &snap->modules[snap->frames[frame].module_id]
+               : NULL;
+}
+
+/* What was allocated through stacks that end early, or that followed frame pointers: it is known of each stack. */
 static void weigh_stack_ends(struct hs_snapshot *snap)
 {
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         const struct hs_snap_stack *stack = &snap->stacks[i];
         snap->stack_end_bytes[stack->end] += stack->alloc.bytes;
         snap->stack_end_allocs[stack->end] += stack->alloc.count;
+        struct hs_snap_module *module = guessed_module(snap, stack);
+        if (module && stack->alloc.count > 0) {
+            module->guessed_stack_count++;
+            module->guessed_bytes += stack->alloc.bytes;
+            module->guessed_allocs += stack->alloc.count;
+        }
     }
 }
 

@@ -273,7 +273,9 @@ struct hs_stack_v1 {
     uint8_t heap_id;
     uint8_t end;      /* enum hs_stack_end */
     uint32_t type_id; /* 0: unknown */
-    uint32_t reserved0;
+    /* Id + 1 of the innermost frame whose caller was found by following a frame pointer, for want of unwind information;
+     * the frame may have none, and then others are missing. 0: there is none, or the client is an older one. */
+    uint32_t guessed_frame;
     struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a line of its own */
     /* Of a forked child: the part of the totals' variances that came with its parent's samples. The bits of doubles. */
     uint64_t inherited_bytes_var;

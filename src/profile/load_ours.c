@@ -384,7 +384,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     update_process(load, process, dump);
     set_head(process, dump);
-    hs_load_losses_set(&process->losses, dump, refusal_of(dump));
+    hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);
     for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {

@@ -178,9 +178,17 @@ struct hs_load_losses {
     struct hs_load_weight lost[16], stack_end[16];
     uint64_t bad_count;
     uint32_t refusal;
+    struct hs_load_guess {
+        uint32_t text; /* string id */
+        bool is_jit;
+        uint64_t stack_count;
+        struct hs_load_weight weight;
+    } guesses[32];
+    uint32_t guess_count;
 };
 
-void hs_load_losses_set(struct hs_load_losses *losses, const Hs__Pb__HsDump *dump, uint8_t refusal);
+void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
+                        const Hs__Pb__HsDump *dump, uint8_t refusal);
 void hs_load_losses_add(struct hs_load *load, uint32_t process,
                         const struct hs_load_losses *losses);
 

@@ -3,6 +3,8 @@
  */
 #include "profile/loss.h"
 
+#include <string.h>
+
 #include "rt/base.h"
 #include "util/buf.h"
 #include "util/human.h"
@@ -183,6 +185,34 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
     return text;
 }
 
+struct hs_loss_text hs_loss_of_guess(bool is_jit)
+{
+    return is_jit ? (struct hs_loss_text){ "stack_guessed_jit",
+                                           "frames may be missing: frame pointers were followed "
+                                           "through code made at run time",
+                                           false, false }
+                  : (struct hs_loss_text){ "stack_guessed",
+                                           "frames may be missing: frame pointers were followed "
+                                           "through code without unwind information",
+                                           false, false };
+}
+
+void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf)
+{
+    const char *name = strrchr(module, '/');
+    if (is_jit) {
+        hs_buf_str(buf,
+                   "frames may be missing: frame pointers were followed through code made at run "
+                   "time, which has no unwind information; V8 keeps frame pointers, the JVM "
+                   "with -XX:+PreserveFramePointer");
+    } else {
+        hs_buf_printf(buf,
+                      "frames may be missing: frame pointers were followed through %s, which has "
+                      "no unwind information there",
+                      name ? name + 1 : module);
+    }
+}
+
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count)
 {
@@ -209,6 +239,7 @@ static const char *unit_of(const struct hs_profile_loss *loss)
     static const char *const units[][2] = {
         [HS_LOSS_UNIT_ANY] = { "", "" },
         [HS_LOSS_UNIT_SAMPLES] = { " sample", " samples" },
+        [HS_LOSS_UNIT_STACKS] = { " stack", " stacks" },
         [HS_LOSS_UNIT_WALKS] = { " walk", " walks" },
     };
     return loss->unit < HS_COUNT_OF(units) ? units[loss->unit][loss->count != 1] : "";

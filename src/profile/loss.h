@@ -58,6 +58,12 @@ struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss);
 /* Why processes were not profiled; `refusal` is an enum hs_refusal, not HS_REFUSAL_NONE. Unknown ones have a text. */
 struct hs_loss_text hs_loss_of_refusal(uint32_t refusal);
 
+/* Stacks that followed frame pointers through code without unwind information. The text of one module's is written by the
+ * other. */
+struct hs_buf;
+struct hs_loss_text hs_loss_of_guess(bool is_jit);
+void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf);
+
 /* Adds it to the profile; nothing when count is 0. */
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count);
@@ -70,6 +76,5 @@ void hs_loss_add_weighed(struct hs_builder *builder, uint32_t process, struct hs
  * "allocations not recorded: ...: about 558,000 allocations, 35.7 MiB (5,592 samples)": the text and how much. `alloc`:
  * everything that was allocated, to tell what share had its stack cut short; NULL: not said.
  */
-struct hs_buf;
 void hs_loss_describe(const struct hs_profile *profile, const struct hs_profile_loss *loss,
                       const struct hs_amount *alloc, struct hs_buf *buf);

@@ -171,6 +171,7 @@ struct hs_profile_change {
 enum hs_loss_unit {
     HS_LOSS_UNIT_ANY, /* as the text says */
     HS_LOSS_UNIT_SAMPLES,
+    HS_LOSS_UNIT_STACKS,
     HS_LOSS_UNIT_WALKS, /* of stacks; one that is met again is not walked again */
 };
 

@@ -41,6 +41,10 @@ struct hs_snap_module {
     uint64_t start_va, end_va, bias_va;
     uint64_t exec_off, exec_sva, exec_bytes; /* first executable segment */
     uint64_t unload_ns;                      /* 0: still loaded */
+    /* Stacks that followed frame pointers through code of this module without unwind information, and what was allocated
+     * through them since the start. */
+    uint32_t guessed_stack_count;
+    double guessed_bytes, guessed_allocs;
 };
 
 struct hs_snap_frame {
@@ -56,6 +60,7 @@ struct hs_snap_stack {
     uint8_t heap_id;
     uint8_t end; /* enum hs_stack_end */
     uint32_t type_id;
+    uint32_t guessed_frame;   /* id + 1, as in the region */
     struct hs_estimate alloc; /* since the start */
     struct hs_estimate live;  /* at the instant */
     struct hs_estimate peak;  /* live at the instant of the highest live total */

@@ -73,6 +73,7 @@ struct head {
     Hs__Pb__HsChange **change_pointers;
     uint64_t lost_bytes[HS_LOSS_N], lost_alloc_fx[HS_LOSS_N];
     uint64_t stack_end_bytes[HS_STACK_END_N], stack_end_alloc_fx[HS_STACK_END_N];
+    Hs__Pb__HsGuessed guessed[32], *guessed_pointers[32];
     char *heap_names[HS_REGION_HEAPS * 2];
 };
 
@@ -191,6 +192,30 @@ static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__
     out->stack_end_alloc_fx = head->stack_end_alloc_fx;
 }
 
+/* A program has few modules without unwind information. */
+static void fill_guesses(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < snap->module_count && count < HS_COUNT_OF(head->guessed); i++) {
+        const struct hs_snap_module *module = &snap->modules[i];
+        if (module->guessed_stack_count > 0) {
+            Hs__Pb__HsGuessed *guessed = &head->guessed[count];
+            hs__pb__hs_guessed__init(guessed);
+            guessed->module = module->path;
+            guessed->has_is_jit = true;
+            guessed->is_jit = module->kind == HS_MODULE_ANON;
+            guessed->has_stack_count = guessed->has_bytes = guessed->has_alloc_fx = true;
+            guessed->stack_count = module->guessed_stack_count;
+            guessed->bytes = hs_writer_round(module->guessed_bytes);
+            guessed->alloc_fx =
+                hs_writer_round(module->guessed_allocs * (double)(1U << HS_COUNT_SHIFT));
+            head->guessed_pointers[count++] = guessed;
+        }
+    }
+    out->n_guessed = count;
+    out->guessed = head->guessed_pointers;
+}
+
 static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
 #define SET(field, v)                                                                              \
@@ -221,6 +246,7 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     out->n_stack_end_count = HS_STACK_END_N;
     out->stack_end_count = (uint64_t *)(uintptr_t)snap->stack_end_count;
     fill_weights(head, snap, out);
+    fill_guesses(head, snap, out);
 }
 
 static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)

@@ -109,6 +109,15 @@ static bool step_frame_pointer(struct hs_walker *w)
     return true;
 }
 
+static bool step_guess(struct hs_walker *w, uint32_t user)
+{
+    bool has_caller = step_frame_pointer(w);
+    if (has_caller && w->walk->guessed_frame == 0) {
+        w->walk->guessed_frame = user + 1;
+    }
+    return has_caller;
+}
+
 /* What a frame pointer led to is no code, but the frame pointer itself may be good: V8 has stubs that
  * push a value where a return address would be, then `push %rbp; mov %rsp, %rbp`, and call C. So the
  * caller of that frame is tried, once. */
@@ -287,7 +296,7 @@ bool hs_walker_step(struct hs_walker *w)
         }
         return step_plain(w, w->bp + hs_rule_cfa_off(rule), hs_rule_bp_bytes(rule));
     case HS_RULE_FP:
-        return step_frame_pointer(w);
+        return step_guess(w, (uint32_t)word);
     case HS_RULE_DRAP:
         return step_drap(w, hs_rule_cfa_off(rule));
     case HS_RULE_SIGRETURN:

@@ -173,6 +173,7 @@ static void begin(struct hs_walker *w, const struct hs_unwinder *unwinder,
     w->is_guess = false;
     w->start = start;
     w->anchor_count = 0;
+    walk->guessed_frame = 0;
     walk->has_used_bp = false;
     walk->is_replayable = !is_exact;
     walk->word_count = 0;

@@ -88,6 +88,9 @@ struct hs_walk {
     uint32_t frame_count;
     uint32_t cut_idx;       /* frames[cut_idx] is the first one beyond the gap; 0: no gap */
     uint32_t skipped_count; /* frames in the gap */
+    /* The id + 1 of the innermost frame without unwind information whose caller was found by its frame pointer: if it
+     * has none, frames between are missing without a mark. 0: there was none. */
+    uint32_t guessed_frame;
     uint32_t frames[HS_FRAMES_MAX];
 
     /* What the walk depended on besides pc, sp and the modules: for replay.h. */

@@ -32,7 +32,7 @@ static struct hs_profile_loss *add_up(const struct hs_report *report, size_t *re
             continue;
         }
         size_t at = 0;
-        while (at < count && sums[at].name != loss->name) {
+        while (at < count && (sums[at].name != loss->name || sums[at].text != loss->text)) {
             at++;
         }
         if (at == count) {
@@ -221,6 +221,7 @@ static void add_counter(struct hs_report *report, struct hs_table *table, bool i
     for (size_t i = 0; i < count; i++) {
         const char *name = hs_profile_string(report->profile, sums[i].name);
         if (strcmp(name, text->name) == 0 && sums[i].count > 0) {
+            hs_buf_str(&meaning, total > 0 ? "; " : "");
             total += sums[i].count;
             hs_loss_describe(report->profile, &sums[i], &report->selection.alloc, &meaning);
         }
@@ -267,7 +268,7 @@ void hs_report_write_health(struct hs_report *report)
         { "", HS_TABLE_LEFT },
         { "meaning", HS_TABLE_TEXT },
     };
-    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N];
+    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N + 2];
     size_t known_count = 0;
     size_t count;
     struct hs_profile_loss *sums = add_up(report, &count);
@@ -281,6 +282,8 @@ void hs_report_write_health(struct hs_report *report)
             known[known_count++] = hs_loss_of_stack_end(i);
         }
     }
+    known[known_count++] = hs_loss_of_guess(false);
+    known[known_count++] = hs_loss_of_guess(true);
     for (uint32_t i = 0; i < HS_LOAD_LOSS_N; i++) {
         known[known_count++] = hs_loss_of_load((enum hs_load_loss)i);
     }

@@ -10,12 +10,17 @@
 
 static void *volatile sink;
 
-static NOINLINE void site_inner(void)
+void site_inner(void);
+
+NOINLINE void site_inner(void)
 {
     sink = malloc(100);
     __asm__ volatile("");
 }
 
+#ifdef MIDDLE_ELSEWHERE
+void middle(volatile long *count);
+#else
 /* It writes after the call, so that it is no tail call. */
 static NOINLINE void middle(volatile long *count)
 {
@@ -29,6 +34,7 @@ static NOINLINE void middle(volatile long *count)
 #endif
     *count += 1;
 }
+#endif
 
 static NOINLINE void outer(volatile long *count)
 {
