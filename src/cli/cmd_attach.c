@@ -409,6 +409,7 @@ static void take_head(struct attach *a)
     if (a->head && a->head->sources) {
         settings->sources = *a->head->sources;
     }
+    settings->dumps.is_max_in_samples = a->head && a->head->is_max_in_samples;
     for (size_t i = 0; a->head && a->head->skipped && i < a->head->skipped->count; i++) {
         hs_session_settings_add_skipped(settings, a->head->skipped->prefixes[i]);
     }

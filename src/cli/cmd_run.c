@@ -173,14 +173,16 @@ static int start_file(struct run *run, pid_t pid)
                    run->program[0]);
         return r;
     }
-    const struct hs_trace_writer_config config = { .sink = hs_run_file_write,
-                                                   .sink_ctx = &run->file,
-                                                   .is_compressing = run->settings.is_compressing,
-                                                   .skipped = skipped_of(run),
-                                                   .name_frames = run->settings.is_symbolizing
-                                                                      ? hs_frame_names_find
-                                                                      : NULL,
-                                                   .name_frames_ctx = &run->frame_names };
+    const struct hs_trace_writer_config config = {
+        .sink = hs_run_file_write,
+        .sink_ctx = &run->file,
+        .is_compressing = run->settings.is_compressing,
+        .is_at_max =
+            hs_dump_tells_max(&run->settings.dumps) || (run->head && run->head->is_max_in_samples),
+        .skipped = skipped_of(run),
+        .name_frames = run->settings.is_symbolizing ? hs_frame_names_find : NULL,
+        .name_frames_ctx = &run->frame_names
+    };
     if (run->head) {
         r = hs_run_file_write(&run->file, run->head->data, run->head->bytes);
     }

@@ -20,18 +20,51 @@
 /* Clocks of a trace are read one after the other: times of the same moment differ by so much. */
 #define TIME_TOLERANCE_NS UINT64_C(1000000)
 
-static bool is_near(uint64_t a, uint64_t b)
+static uint64_t distance(uint64_t a, uint64_t b)
 {
-    return (a > b ? a - b : b - a) <= TIME_TOLERANCE_NS;
+    return a > b ? a - b : b - a;
 }
 
-static bool is_wanted(const struct hs_profile *p, const struct hs_profile_dump *dump,
+/* Of a dump at the maximum, Perfetto's tables have the time of that. */
+static uint64_t distance_to_end(const struct hs_profile_dump *dump, uint64_t time_ns)
+{
+    uint64_t end = distance(dump->time_ns, time_ns);
+    uint64_t peak = dump->is_at_max && dump->is_final ? distance(dump->peak_time_ns, time_ns) : end;
+    return peak < end ? peak : end;
+}
+
+/*
+ * Is it the one dump of its process that is meant by this time? A time is that of a dump; that of the start of a
+ * window is the time of the dump before, so it counts only where no dump is near. Of several the nearest, then the first.
+ */
+static bool is_meant(const struct hs_profile *p, uint32_t dump_idx, uint64_t time_ns)
+{
+    uint32_t best = UINT32_MAX, best_by_start = UINT32_MAX;
+    uint64_t least = TIME_TOLERANCE_NS + 1, least_by_start = TIME_TOLERANCE_NS + 1;
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[i];
+        if (dump->process != p->dumps[dump_idx].process || !dump->has_samples) {
+            continue;
+        }
+        if (distance_to_end(dump, time_ns) < least) {
+            least = distance_to_end(dump, time_ns);
+            best = i;
+        }
+        if (distance(dump->start_ns, time_ns) < least_by_start) {
+            least_by_start = distance(dump->start_ns, time_ns);
+            best_by_start = i;
+        }
+    }
+    return dump_idx == (best != UINT32_MAX ? best : best_by_start);
+}
+
+static bool is_wanted(const struct hs_profile *p, uint32_t dump_idx,
                       const struct hs_profile_files *files)
 {
+    const struct hs_profile_dump *dump = &p->dumps[dump_idx];
     bool is_time = files->time_count == 0;
-    for (size_t i = 0; i < files->time_count; i++) {
-        is_time |= is_near(files->times_ns[i], dump->time_ns) ||
-                   is_near(files->times_ns[i], dump->start_ns);
+    for (size_t i = 0; i < files->time_count && !is_time; i++) {
+        is_time = is_meant(p, dump_idx, files->times_ns[i]);
     }
     return is_time && dump->has_samples &&
            (files->pid == 0 || p->processes[dump->process].pid == files->pid);
@@ -126,7 +159,7 @@ int hs_profile_files_write(const struct hs_profile *profile, const struct hs_pro
     }
     for (uint32_t i = 0; i < profile->dump_count && r == 0; i++) {
         bare_count += !profile->dumps[i].has_samples;
-        if (is_wanted(profile, &profile->dumps[i], files)) {
+        if (is_wanted(profile, i, files)) {
             r = write_heaps(profile, i, has_heap, files, &count);
         }
     }

@@ -141,7 +141,7 @@ static const struct hs_opt list[] = {
     HS_OPT_FLAG(0, "no-running", &given.has_no_running, "not those that run already"),
     HS_OPT_FLAG(0, "no-startup", &given.has_no_startup, "not those that start meanwhile"),
     HS_OPT_FLAG(0, "dump-at-max", &given.has_dump_at_max,
-                "no effect: the peak is always in the trace"),
+                "what lived at the peak, in place of what lives at the end"),
     HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
                 "no effect: forked children are recorded as processes of their own"),
     HS_OPT_STRING('o', "output", "PATH", &output,

@@ -71,6 +71,8 @@ static void fill_recording(const struct hs_session_settings *s, Hs__Ctl__Start *
     request->has_is_dumping_at_peak = request->has_dump_above_bytes = request->has_dump_every_ns =
         request->has_dump_phase_ns = request->has_duration_ns = true;
     request->is_dumping_at_peak = s->dumps.is_at_peak;
+    request->has_is_max_in_samples = true;
+    request->is_max_in_samples = s->dumps.is_max_in_samples;
     request->dump_above_bytes = s->dumps.above_bytes;
     request->dump_every_ns = s->dumps.every_ns;
     request->dump_phase_ns = s->dumps.phase_ns;

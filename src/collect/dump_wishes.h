@@ -27,6 +27,8 @@ struct hs_dump_wishes {
     uint64_t every_ns; /* 0: only at the end */
     uint64_t phase_ns; /* before the first of these; 0: every_ns */
     bool is_at_peak;
+    bool
+        is_max_in_samples; /* Perfetto's packets tell the peak, as at_peak's do; no dump because of it */
     uint64_t above_bytes; /* live; 0: at no limit */
 };
 
@@ -42,6 +44,11 @@ bool hs_dump_take_due(const struct hs_dump_wishes *wishes, uint64_t now_ns, uint
 static inline bool hs_dump_has_limits(const struct hs_dump_wishes *wishes)
 {
     return wishes->is_at_peak || wishes->above_bytes > 0;
+}
+
+static inline bool hs_dump_tells_max(const struct hs_dump_wishes *wishes)
+{
+    return wishes->is_at_peak || wishes->is_max_in_samples;
 }
 
 /* A dump because of what the target's live memory has come to? Says so once for each occasion. `rarity`: the peaks'

@@ -105,6 +105,7 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
         .dumps = { .every_ns = request->dump_every_ns,
                    .phase_ns = request->dump_phase_ns,
                    .is_at_peak = request->is_dumping_at_peak,
+                   .is_max_in_samples = request->is_max_in_samples,
                    .above_bytes = request->dump_above_bytes },
         .duration_ns = request->duration_ns,
         .limits = { .memory_bytes = request->max_memory_bytes,

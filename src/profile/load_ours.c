@@ -177,6 +177,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .rss_peak_bytes = dump->rss_peak_bytes,
         .rss_start_bytes = dump->rss_start_bytes,
         .has_peak = dump->peak_time_ns != 0,
+        .is_at_max = dump->is_at_max && dump->peak_time_ns != 0,
         .has_scaled_counts = true,
         .live = get_amount(dump->live, intervals.narrowest_bytes),
         .alloc = get_amount(dump->alloc, intervals.narrowest_bytes),

@@ -134,7 +134,7 @@ static void close_dump(struct hs_load *load, struct hs_load_heaps *heaps)
     }
     heaps->is_last_thinned = !hs_builder_has_room(load->builder, count);
     load->thinned_count += heaps->is_last_thinned;
-    heaps->head.has_peak = heaps->has_peak;
+    heaps->head.has_peak = heaps->head.is_at_max = heaps->has_peak;
     heaps->last_dump = hs_builder_dump(load->builder, &heaps->head,
                                        heaps->is_last_thinned ? NULL : samples, count);
     free(samples);

@@ -134,6 +134,7 @@ struct hs_profile_dump {
     uint64_t
         rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
     bool has_peak;       /* samples carry the peak */
+    bool is_at_max;      /* the peak was asked for in place of the state at the dump */
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
     struct hs_amount live, alloc,
         peak; /* totals; a process's own peak, not the sum of its stacks' */

@@ -70,6 +70,7 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
     const struct hs_trace_writer_config config = { .sink = count_out,
                                                    .sink_ctx = session,
                                                    .is_compressing = settings->is_compressing,
+                                                   .is_at_max = hs_dump_tells_max(&settings->dumps),
                                                    .continued = progress->place,
                                                    .skipped = skipped_of(settings),
                                                    .name_frames = settings->is_symbolizing

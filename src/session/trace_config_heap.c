@@ -119,10 +119,7 @@ static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
         wishes->dumps.phase_ns =
             phase_ns > 0 && phase_ns < HS_DUMP_EVERY_MIN_NS ? HS_DUMP_EVERY_MIN_NS : phase_ns;
     }
-    if (c->dump_at_max) {
-        note(notes, "dump_at_max: the trace always holds the peak beside the state at each dump; "
-                    "see 'heapscope report --view peak'");
-    }
+    wishes->dumps.is_max_in_samples = c->dump_at_max;
 }
 
 static int take_limits(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,

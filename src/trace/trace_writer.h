@@ -57,7 +57,9 @@ typedef void hs_trace_name_frames_fn(void *ctx, const struct hs_snapshot *snap,
 struct hs_trace_writer_config {
     hs_buf_sink_fn *sink; /* takes all bytes it is given, or returns -errno */
     void *sink_ctx;
-    bool is_compressing;  /* packets are written compressed, many in one */
+    bool is_compressing; /* packets are written compressed, many in one */
+    bool
+        is_at_max; /* Perfetto's packets tell what lived at the peak, with the last dump of each process */
     uint32_t sequence_id; /* 0: one is chosen that differs from file to file */
     /* Of a trace that another writer began and could not end: this one appends to it, and a process that is in
      * both parts is one for readers. */

@@ -162,6 +162,7 @@ static struct hs_written_process *process_start(struct hs_trace_writer *writer,
         .last_time_ns = snap->start_mono_ns,
     };
     leftover_release(writer, process);
+    process->first_time_ns = process->last_time_ns;
     return process;
 }
 

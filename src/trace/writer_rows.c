@@ -294,6 +294,9 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     SET(peak_time_ns, snap->peak_time_mono_ns);
     SET(peak_short_bytes, snap->peak_short_bytes);
     SET(is_final, snap->is_final);
+    if (writer->config.is_at_max) {
+        SET(is_at_max, true);
+    }
     SET(is_from_startup, snap->is_from_startup);
     SET(has_own_malloc, snap->has_own_malloc);
     if (snap->refusal == HS_REFUSAL_CONCURRENT) {

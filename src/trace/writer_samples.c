@@ -7,8 +7,10 @@
  * All packets of a dump form one chain (continued, continued, ..., last). The heaps of a process follow
  * each other in it, each under its own header, a nanosecond apart, because Perfetto's interval tables
  * join dumps by process and time alone. Counters of the process are in the first header only: readers
- * add them up over headers. self_max is never written: its presence would turn the dump into
- * a dump at the maximum.
+ * add them up over headers.
+ *
+ * With is_at_max a process has one such dump, with its last one: what lived at its peak, as self_max. Perfetto takes
+ * differences of these as of all totals, so two of them, of different peaks, would spoil each other.
  *
  * See       writer_state.h, docs/FORMAT.md "Rules kept"
  */
@@ -53,8 +55,7 @@ static void chain_flush(struct chain *chain, bool is_last)
     chain->heap.has_disconnected = false;
 }
 
-static void chain_add(struct chain *chain, uint32_t iid, uint64_t alloc_bytes, uint64_t alloc_count,
-                      uint64_t freed_bytes, uint64_t freed_count)
+static pb_sample *chain_next(struct chain *chain, uint32_t iid)
 {
     if (chain->count == HS_SAMPLES_PER_PACKET) {
         chain_flush(chain, false);
@@ -62,8 +63,16 @@ static void chain_add(struct chain *chain, uint32_t iid, uint64_t alloc_bytes, u
     pb_sample *sample = chain->pointers[chain->count] = &chain->samples[chain->count];
     chain->count++;
     hs__pb__profile_packet__heap_sample__init(sample);
-    sample->has_callstack_id = sample->has_self_allocated = sample->has_alloc_count = true;
+    sample->has_callstack_id = true;
     sample->callstack_id = iid;
+    return sample;
+}
+
+static void chain_add(struct chain *chain, uint32_t iid, uint64_t alloc_bytes, uint64_t alloc_count,
+                      uint64_t freed_bytes, uint64_t freed_count)
+{
+    pb_sample *sample = chain_next(chain, iid);
+    sample->has_self_allocated = sample->has_alloc_count = true;
     sample->self_allocated = alloc_bytes;
     sample->alloc_count = alloc_count;
     sample->has_self_freed = freed_bytes != 0;
@@ -130,9 +139,58 @@ static void start_header(struct chain *chain, const struct hs_snapshot *snap)
     heap->orig_sampling_interval_bytes = snap->orig_interval_bytes;
 }
 
+/* The peak is not known, or it is now. */
+static bool is_peak_now(const struct hs_snapshot *snap)
+{
+    return snap->peak_time_mono_ns == 0 || snap->live.bytes >= snap->peak.bytes;
+}
+
+static uint64_t max_time_ns(const struct hs_writer_dump *dump)
+{
+    uint64_t time_ns = dump->snap->peak_time_mono_ns;
+    bool is_inside = time_ns > dump->process->first_time_ns && time_ns < dump->time_ns;
+    return is_inside && !is_peak_now(dump->snap) ? time_ns : dump->time_ns;
+}
+
+/* A stack as it was at the peak. Also one that had nothing then: symbols of frames that no sample leads to are an error to
+ * Perfetto. */
+static void add_max(struct chain *chain, const struct hs_snapshot *snap, uint32_t iid,
+                    struct hs_written_stack *written, const struct hs_dump_row *row)
+{
+    const struct hs_estimate *peak = is_peak_now(snap) ? &row->live : &row->peak;
+    written->alloc_bytes = hs_writer_round(peak->bytes);
+    written->alloc_count = hs_writer_round(peak->count);
+    pb_sample *sample = chain_next(chain, iid);
+    sample->has_self_max = sample->has_self_max_count = true;
+    sample->self_max = written->alloc_bytes;
+    sample->self_max_count = written->alloc_count;
+}
+
+static void add_stacks(struct chain *chain, const struct hs_writer_dump *dump, uint32_t heap)
+{
+    struct hs_written_process *process = dump->process;
+    for (uint32_t k = 0; k < process->stacks.count; k++) {
+        struct hs_written_stack *written = &process->written[k];
+        uint32_t iid = (uint32_t)process->stacks.keys[k].lo;
+        if (written->heap != heap) {
+            continue;
+        }
+        if (chain->writer->config.is_at_max) {
+            add_max(chain, dump->snap, iid, written, &dump->rows[k]);
+        } else if (update(written, &dump->rows[k])) {
+            chain_add(chain, iid, written->alloc_bytes, written->alloc_count, written->freed_bytes,
+                      written->freed_count);
+        }
+    }
+}
+
 int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dump)
 {
     struct hs_written_process *process = dump->process;
+    bool is_at_max = writer->config.is_at_max;
+    if (is_at_max && !dump->snap->is_final) {
+        return 0;
+    }
     struct chain *chain = chain_new(writer, process->pid, dump->time_ns);
     if (!chain) {
         return -ENOMEM;
@@ -149,15 +207,9 @@ int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dum
         }
         has_header = true;
         chain->heap.heap_name = writer->heap_names[heap];
-        chain->heap.timestamp = dump->time_ns + i;
-        chain->heap.start_timestamp = dump->window_start_ns;
-        for (uint32_t k = 0; k < process->stacks.count; k++) {
-            struct hs_written_stack *written = &process->written[k];
-            if (written->heap == heap && update(written, &dump->rows[k])) {
-                chain_add(chain, (uint32_t)process->stacks.keys[k].lo, written->alloc_bytes,
-                          written->alloc_count, written->freed_bytes, written->freed_count);
-            }
-        }
+        chain->heap.timestamp = (is_at_max ? max_time_ns(dump) : dump->time_ns) + i;
+        chain->heap.start_timestamp = is_at_max ? process->first_time_ns : dump->window_start_ns;
+        add_stacks(chain, dump, heap);
     }
     if (has_header) {
         chain_flush(chain, true);

@@ -43,7 +43,8 @@ struct hs_written_process {
     uint32_t process_idx;
     uint32_t image; /* 0: the first of this pid */
     uint32_t dump_count;
-    uint64_t last_time_ns;   /* of its last dump; before it, when recording began */
+    uint64_t first_time_ns;  /* when recording began, and what an image before had left was freed */
+    uint64_t last_time_ns;   /* of its last dump; before it, as first_time_ns */
     struct hs_intern stacks; /* callstack iid -> index in written */
     struct hs_written_stack *written;
     size_t written_capacity;

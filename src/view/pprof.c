@@ -406,6 +406,9 @@ int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_
         *hs_pprof_layout_of_heap(hs_profile_string(profile, profile->heaps[dump->heap_idx]));
     layout.heap = dump->heap_idx;
     layout.is_annotated = dump->is_annotated;
+    if (profile->dumps[dump->dump_idx].is_at_max) {
+        hs_pprof_layout_at_max(&layout, profile->dumps[dump->dump_idx].alloc.bytes > 0);
+    }
     int err = hs_select_dump(profile, dump->dump_idx, &selection);
     if (err == 0) {
         err = write_profile(&selection, &layout, buf);

@@ -55,3 +55,17 @@ const struct hs_pprof_layout *hs_pprof_layout_of_heap(const char *heap)
            : strcmp(heap, "com.android.art") == 0 ? &art_layout
                                                   : &custom_layout;
 }
+
+void hs_pprof_layout_at_max(struct hs_pprof_layout *layout, bool has_total)
+{
+    for (size_t i = 0; i < layout->count; i++) {
+        uint8_t *value = &layout->values[i];
+        if (*value == HS_PPROF_VALUE_LIVE_COUNT ||
+            (*value == HS_PPROF_VALUE_ALLOC_COUNT && !has_total)) {
+            *value = HS_PPROF_VALUE_PEAK_COUNT;
+        } else if (*value == HS_PPROF_VALUE_LIVE_BYTES ||
+                   (*value == HS_PPROF_VALUE_ALLOC_BYTES && !has_total)) {
+            *value = HS_PPROF_VALUE_PEAK_BYTES;
+        }
+    }
+}

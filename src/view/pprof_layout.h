@@ -40,3 +40,6 @@ enum hs_pprof_value {
 extern const struct hs_pprof_layout hs_pprof_layout_go;
 
 const struct hs_pprof_layout *hs_pprof_layout_of_heap(const char *heap);
+
+/* For a dump at the maximum: what was not released is what lived then; so is the total, of a recorder that told no other. */
+void hs_pprof_layout_at_max(struct hs_pprof_layout *layout, bool has_total);
