@@ -16,6 +16,7 @@
 #include "client/exports.h"
 #include "client/lifecycle.h"
 #include "client/linkmap.h"
+#include "client/loader_lock.h"
 #include "client/patch.h"
 #include "client/real.h"
 #include "client/region.h"
@@ -62,7 +63,11 @@ static int detach(struct hs_detach_v1 *args)
     close_if_left();
     if (!hs_real.is_preloaded) {
         hs_exports_restore();
-        hs_patch_undo(&counts);
+        if (!hs_patch_undo(&counts)) {
+            args->slot_count = 0;
+            args->was_quiet = false; /* to be tried again */
+            return 0;
+        }
     }
     int err = hs_lifecycle_detach(&was_quiet);
     args->slot_count = counts.changed;
@@ -70,6 +75,7 @@ static int detach(struct hs_detach_v1 *args)
     return counts.changed > 0 ? 0 : err;
 }
 
+/* No child is forked with half of it done. -EAGAIN: forks are in progress. */
 static int attach(struct hs_attach_v1 *args)
 {
     const struct hs_env env = {
@@ -98,8 +104,11 @@ static int attach(struct hs_attach_v1 *args)
         args->collector_start_ticks = hs_load_relaxed(&control->collector_start_ticks);
         return err;
     }
-    if (!hs_real.is_preloaded) {
-        hs_patch_apply(&counts);
+    if (!hs_real.is_preloaded && !hs_patch_apply(&counts)) {
+        bool was_quiet;
+        hs_lifecycle_detach(&was_quiet);
+        hs_sys_close(fd);
+        return -EAGAIN;
     }
     if (!hs_sandbox_is_tight()) {
         hs_exports_redirect();
@@ -119,6 +128,32 @@ static int attach(struct hs_attach_v1 *args)
     return 0;
 }
 
+/* What is done under the loader's lock: the list of what is loaded is walked, and slots are changed. */
+struct locked_call {
+    struct hs_attach_v1 *args;
+    struct hs_detach_v1 *detach_args;
+    struct hs_patch_counts counts;
+    int err;
+};
+
+static void attach_locked(void *ctx)
+{
+    struct locked_call *locked = ctx;
+    locked->err = attach(locked->args);
+}
+
+static void detach_locked(void *ctx)
+{
+    struct locked_call *locked = ctx;
+    locked->err = detach(locked->detach_args);
+}
+
+static void refresh_locked(void *ctx)
+{
+    struct locked_call *locked = ctx;
+    hs_patch_apply(&locked->counts);
+}
+
 /* Ours is the program's errno, as everywhere. */
 HS_EXPORT int heapscope_attach_v1(void *arg)
 {
@@ -129,11 +164,12 @@ HS_EXPORT int heapscope_attach_v1(void *arg)
     }
     args->region_fd = -1;
     args->collector[sizeof(args->collector) - 1] = '\0';
+    struct locked_call locked = { .args = args };
     uint64_t old_mask = hs_sys_block_signals();
-    int err = attach(args);
+    hs_loader_lock_call(attach_locked, &locked);
     hs_sys_restore_signals(old_mask);
     errno = old_errno;
-    return err;
+    return locked.err;
 }
 
 HS_EXPORT int heapscope_detach_v1(void *arg)
@@ -143,18 +179,19 @@ HS_EXPORT int heapscope_detach_v1(void *arg)
     if (args->detach_bytes < sizeof(*args)) {
         return -EINVAL;
     }
+    struct locked_call locked = { .detach_args = args };
     uint64_t old_mask = hs_sys_block_signals();
-    int err = detach(args);
+    hs_loader_lock_call(detach_locked, &locked);
     hs_sys_restore_signals(old_mask);
     errno = old_errno;
-    return err;
+    return locked.err;
 }
 
 HS_EXPORT int heapscope_refresh_v1(void *arg)
 {
     struct hs_refresh_v1 *args = arg;
     int old_errno = errno;
-    struct hs_patch_counts counts = { 0, 0 };
+    struct locked_call locked = { .err = 0 };
     if (args->refresh_bytes < sizeof(*args)) {
         return -EINVAL;
     }
@@ -162,10 +199,12 @@ HS_EXPORT int heapscope_refresh_v1(void *arg)
         return -ENOENT;
     }
     if (!hs_real.is_preloaded) {
-        hs_patch_apply(&counts);
+        uint64_t old_mask = hs_sys_block_signals();
+        hs_loader_lock_call(refresh_locked, &locked);
+        hs_sys_restore_signals(old_mask);
     }
-    args->slot_count = counts.changed;
-    args->left_count = counts.left;
+    args->slot_count = locked.counts.changed;
+    args->left_count = locked.counts.left;
     errno = old_errno;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "client/fork_copy.h"
 #include "client/live.h"
@@ -21,6 +22,10 @@
 #define DEATHS_MIN (UINT64_C(1) << 14)
 #define DEATHS_MAX HS_FORK_RING_ENTRIES
 #define NOTES_MAX  256U
+/* For the forks in progress to be done, which other handlers may make long; and for whoever holds forks back, who is
+ * done within milliseconds unless it has no processor. */
+#define HOLD_MAX_NS UINT64_C(100000000)
+#define WAIT_MAX_NS UINT64_C(1000000000)
 
 static struct hs_fork_callbacks on_fork;
 static struct hs_fork_ring
@@ -31,6 +36,57 @@ static struct hs_fork_moment moment;
 static bool is_waiting; /* we are a child that has not begun */
 static uintptr_t notes[NOTES_MAX];
 static uint64_t note_count;
+
+static uint32_t forking_count; /* forks between our first handler and our last */
+static uint32_t is_held;       /* somebody wants none to be in progress */
+
+/* --- forks that wait ------------------------------------------------------------------------------- */
+
+bool hs_fork_hold(void)
+{
+    uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + HOLD_MAX_NS;
+    hs_store_relaxed(&is_held, 1);
+    hs_fence_seq_cst();
+    while (hs_load_relaxed(&forking_count) != 0) {
+        if (hs_sys_clock_ns(CLOCK_MONOTONIC) > end_ns) {
+            hs_fork_let_go();
+            return false;
+        }
+        hs_sys_yield();
+    }
+    return true;
+}
+
+void hs_fork_let_go(void)
+{
+    /* ORDER fork-hold: what was done meanwhile before the fork that waited for it. */
+    hs_store_release(&is_held, 0);
+}
+
+/* Counts this fork as one in progress, as soon as nobody holds forks back. Below a filter nobody does. */
+static void begin_forking(void)
+{
+    uint64_t end_ns = 0, now_ns = 0;
+    hs_add_relaxed(&forking_count, 1);
+    hs_fence_seq_cst();
+    /* ORDER fork-hold: as above. */
+    while (hs_load_acquire(&is_held) && !hs_sandbox_is_tight() && now_ns <= end_ns) {
+        hs_add_relaxed(&forking_count, -1);
+        now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
+        end_ns = end_ns ? end_ns : now_ns + WAIT_MAX_NS;
+        hs_sys_yield();
+        hs_add_relaxed(&forking_count, 1);
+        hs_fence_seq_cst();
+    }
+}
+
+static void end_forking(void)
+{
+    /* A fork that was under way when we came has not been counted. */
+    uint32_t count = hs_load_relaxed(&forking_count);
+    while (count > 0 && !hs_cas_relaxed(&forking_count, &count, count - 1)) {
+    }
+}
 
 /* --- in the parent --------------------------------------------------------------------------------- */
 
@@ -55,6 +111,7 @@ static uint64_t deaths_to_write_down(void)
 
 static void prepare(void)
 {
+    begin_forking();
     hs_sampler_expect_fork();
     if (is_waiting) {
         return; /* our child will inherit what we have inherited */
@@ -80,6 +137,7 @@ static void prepare(void)
 
 static void in_parent(void)
 {
+    end_forking();
     if (!is_waiting && moment.epoch != 0) {
         /* ORDER cut: births from now on are not the child's. */
         hs_add_acq_rel(&hs_control_page.control.epoch, 2);
@@ -123,6 +181,8 @@ void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 static void in_child(void)
 {
     hs_lifecycle.fork_epoch = 0;
+    forking_count = 0;
+    is_held = 0;
     if (hs_tls.guard_va != 0) {
         moment.epoch = 0;
         is_waiting = false;

@@ -43,6 +43,11 @@ struct hs_fork_callbacks {
         void); /* in one that will go on in the middle of our code, when a handler returns */
 };
 
+/* From here until hs_fork_let_go() no fork is in progress, where hs_fork_watch() was called: who wants to fork waits. For
+ * milliseconds, with signals blocked, by one thread at a time. False: one has lasted too long; nothing is held. */
+bool hs_fork_hold(void);
+void hs_fork_let_go(void);
+
 /* Has fork(2) tell us. Once. False: not to be had, and children go unprofiled. */
 bool hs_fork_watch(const struct hs_fork_callbacks *callbacks);
 

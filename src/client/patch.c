@@ -6,33 +6,25 @@
 #include <link.h>
 #include <sys/mman.h>
 
+#include "client/fork.h"
 #include "client/hook_table.h"
 #include "client/linkmap.h"
+#include "client/loader_lock.h"
 #include "client/object_slots.h"
-#include "client/pages.h"
 #include "client/sandbox.h"
 #include "rt/atomic.h"
 #include "rt/sys.h"
 
 #define HOOKS_MAX   64U
-#define SLOTS_MAX   65536U
 #define OBJECTS_MAX 4096U
-
-struct changed {
-    uint64_t *at;
-    uint64_t was;
-};
 
 struct known_object {
     uint64_t bias_va;
     const void *dynamic;
 };
 
-/* What we changed; in memory of its own, 1 MiB of which only the used part counts. */
+/* The objects whose slots were set. */
 static struct {
-    struct changed *slots;
-    uint32_t slot_count;
-    uint32_t cursor; /* where the last one was found: they come in the same order again */
     struct known_object objects[OBJECTS_MAX];
     uint32_t object_count;
     uint64_t unload_count; /* of the loader, when the objects were noted */
@@ -40,7 +32,8 @@ static struct {
 } patched;
 
 uint32_t hs_patch_is_due;
-static uint32_t is_busy; /* one thread at a time */
+static uint32_t
+    busy_pid; /* one thread at a time. A child has not inherited who was at it: its pid is another */
 
 /* What a slot of each hook may hold. */
 struct meaning {
@@ -164,31 +157,28 @@ static void lead_to_us(struct work *work, const struct hs_object_slot *slot)
     bool is_ours_to_change =
         is_real(slot->hook, value) ||
         (!work->is_foreign && meanings[slot->hook].real_va != 0 && is_unbound(work, slot, value));
-    if (!is_ours_to_change || patched.slot_count == SLOTS_MAX || !open_slot(work, slot->at)) {
+    if (!is_ours_to_change || !open_slot(work, slot->at)) {
         work->counts->left += value != 0;
         return;
     }
-    patched.slots[patched.slot_count++] = (struct changed){ slot->at, value };
     hs_store_relaxed(slot->at, hook_va);
     work->counts->changed++;
 }
 
-static uint64_t held_before(const uint64_t *at, uint32_t hook)
+/* What the loader would have put there. It is not noted for each slot when that is changed: another object may be at the
+ * same place by then, which was bound at once where the first one was not; what is not bound in one leads nowhere in the
+ * other. A call never leads to the executable's entry, which may call through this very slot. */
+static uint64_t real_of(const struct hs_object_slot *slot)
 {
-    for (uint32_t i = 0; i < patched.slot_count; i++) {
-        patched.cursor = patched.cursor + 1 < patched.slot_count ? patched.cursor + 1 : 0;
-        if (patched.slots[patched.cursor].at == at) {
-            return patched.slots[patched.cursor].was;
-        }
-    }
-    return meanings[hook].real_va;
+    const struct meaning *meaning = &meanings[slot->hook];
+    return slot->is_of_call || meaning->entry_va == 0 ? meaning->real_va : meaning->entry_va;
 }
 
 static void lead_back(struct work *work, const struct hs_object_slot *slot)
 {
-    if (hs_load_relaxed(slot->at) == (uint64_t)hs_hooks[slot->hook].va &&
+    if (hs_load_relaxed(slot->at) == (uint64_t)hs_hooks[slot->hook].va && real_of(slot) != 0 &&
         open_slot(work, slot->at)) {
-        hs_store_relaxed(slot->at, held_before(slot->at, slot->hook));
+        hs_store_relaxed(slot->at, real_of(slot));
         work->counts->changed++;
     }
 }
@@ -247,53 +237,66 @@ static int on_undo(struct dl_phdr_info *info, size_t bytes, void *ctx)
 
 static bool enter(void)
 {
-    uint32_t is_free = 0;
-    return hs_cas_relaxed(&is_busy, &is_free, 1);
+    uint32_t pid = hs_sys_getpid(), found = hs_load_relaxed(&busy_pid);
+    return found != pid && hs_cas_relaxed(&busy_pid, &found, pid);
 }
 
 static void leave(void)
 {
-    hs_store_relaxed(&is_busy, 0);
+    hs_store_relaxed(&busy_pid, 0);
 }
 
-void hs_patch_apply(struct hs_patch_counts *ret_counts)
+bool hs_patch_apply(struct hs_patch_counts *ret_counts)
 {
     *ret_counts = (struct hs_patch_counts){ 0, 0 };
     if (hs_hook_count > HOOKS_MAX || !enter()) {
-        return;
+        return false;
     }
-    if (!patched.slots) {
-        patched.slots = hs_pages_map_sparse(SLOTS_MAX * sizeof(struct changed));
-    }
-    if (patched.slots) {
+    bool is_ours = hs_fork_hold();
+    if (is_ours) {
         find_meanings();
         hs_store_relaxed(&hs_patch_is_due, 0);
         dl_iterate_phdr(on_apply, ret_counts);
         patched.is_applied = true;
+        hs_fork_let_go();
     }
     leave();
+    return is_ours;
 }
 
-void hs_patch_undo(struct hs_patch_counts *ret_counts)
+bool hs_patch_undo(struct hs_patch_counts *ret_counts)
 {
     *ret_counts = (struct hs_patch_counts){ 0, 0 };
     if (!enter()) {
-        return;
+        return false;
     }
-    if (patched.slots) {
+    bool is_ours = hs_fork_hold();
+    if (is_ours) {
         dl_iterate_phdr(on_undo, ret_counts);
-        patched.slot_count = patched.cursor = patched.object_count = 0;
+        patched.object_count = 0;
         patched.is_applied = false;
-        hs_sys_madvise(patched.slots, SLOTS_MAX * sizeof(struct changed), MADV_DONTNEED);
+        hs_fork_let_go();
     }
     leave();
+    return is_ours;
+}
+
+static void apply_locked(void *ctx)
+{
+    (void)ctx;
+    struct hs_patch_counts unused;
+    if (patched.is_applied) {
+        hs_patch_apply(&unused);
+    }
 }
 
 void hs_patch_new(void)
 {
-    struct hs_patch_counts unused;
     /* Below a filter whoever recorded us comes and does it, on a thread that may. */
     if (patched.is_applied && !hs_sandbox_is_tight()) {
-        hs_patch_apply(&unused);
+        /* A handler that forks would wait for the thread that it has interrupted. */
+        uint64_t old_mask = hs_sys_block_signals();
+        hs_loader_lock_call(apply_locked, NULL);
+        hs_sys_restore_signals(old_mask);
     }
 }

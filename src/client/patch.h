@@ -11,9 +11,11 @@
  * for it (programs that are not position independent), or, not yet bound, a way to the loader. A pointer that leads
  * elsewhere (an object that was loaded with an allocator of its own) is left alone and counted.
  *
- * Holds     a slot leads to a hook, or where it led before. What it held is known until it is set back; an object
- *           may be gone by then, so slots are only ever found through objects that are there.
- * Threads   one at a time, in a process whose loader is at rest; the program's threads go on.
+ * Holds     a slot leads to a hook, or to what the loader binds it to. Slots are only ever found through objects that are
+ *           there, and nothing is remembered of one by its address: another object may be there by then.
+ * Threads   one at a time, the program's threads go on. An object whose slots are changed must stay where it is, and
+ *           be done with being relocated and protected: otherwise our store, or the loader's, would fault, or the
+ *           protection of memory that is somebody else's by then would change. See hs_patch_apply(), hs_patch_undo().
  * Fails     a slot that cannot be written to is left, and counted.
  * See       hook_table.h
  */
@@ -29,11 +31,14 @@ struct hs_patch_counts {
     uint32_t left; /* that lead elsewhere */
 };
 
-/* Slots of all objects, or of those that are new since. */
-void hs_patch_apply(struct hs_patch_counts *ret_counts);
+/* Slots of all objects, or of those that are new since. Under the loader's lock (loader_lock.h), so that none of them is
+ * half loaded. False: another thread is at it, or is in a fork that lasts. No fork is made meanwhile: the child would
+ * find a lock of the loader's taken for good. */
+bool hs_patch_apply(struct hs_patch_counts *ret_counts);
 
-/* Sets all slots back. */
-void hs_patch_undo(struct hs_patch_counts *ret_counts);
+/* Sets all slots back, under the loader's lock as well: an object that is half loaded may have been bound to our hooks
+ * already (exports.h). False: as above; nothing has changed then. */
+bool hs_patch_undo(struct hs_patch_counts *ret_counts);
 
 /* Something may have been loaded: set by the hook of dlopen. */
 extern HS_HIDDEN uint32_t hs_patch_is_due;

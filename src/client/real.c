@@ -225,6 +225,7 @@ const struct link_map *hs_real_libc(void)
 static void resolve(void)
 {
     const struct link_map *self = hs_linkmap_self();
+    hs_real.self = self;
     hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
     bind(&hs_real.malloc, "malloc", NULL);
     bind(&hs_real.found_malloc, "malloc", NULL);

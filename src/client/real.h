@@ -45,7 +45,8 @@ struct hs_real {
     bool is_defined_in_program; /* the executable defines malloc, with or without a detour */
     bool is_foreign;            /* what serves malloc is not the C library */
     void *(*found_malloc)(
-        size_t); /* malloc as it was found, whatever stands in its place: hooks.c */
+        size_t);                 /* malloc as it was found, whatever stands in its place: hooks.c */
+    const struct link_map *self; /* the loader's entry for us, and its handle */
 };
 
 extern HS_HIDDEN struct hs_real hs_real;

@@ -67,6 +67,8 @@ static const char *words_of(int64_t value)
         return "it has no descriptor left: see its RLIMIT_NOFILE";
     case EFBIG:
         return "its RLIMIT_FSIZE leaves no room for our tables";
+    case EAGAIN:
+        return "each time it was tried, a thread of it was in the midst of a fork: try again";
     case EINVAL:
         return "the heapscope client in it is of another version: restart the program";
     default:
