@@ -15,6 +15,13 @@
 #include "util/buf.h"
 #include "view/figure.h"
 
+/* Not by the number of samples: most files of others, and collapsed stacks, do not have it. */
+static bool is_empty(const struct hs_selection *s)
+{
+    return s->sample_count == 0 && s->alloc.bytes + s->live.bytes + s->peak.bytes <= 0 &&
+           s->alloc.count + s->live.count + s->peak.count <= 0;
+}
+
 /* Losses that make figures wrong, and profiles that say nothing. */
 static int judge_whole(struct hs_check *check)
 {
@@ -30,7 +37,7 @@ static int judge_whole(struct hs_check *check)
             is_put = hs_check_put_unknown(check, "data", hs_buf_text(&text)) != NULL;
         }
     }
-    if (check->selection.sample_count == 0 && is_put) {
+    if (is_empty(&check->selection) && is_put) {
         is_put = hs_check_put_unknown(check, "data", "cannot be judged: nothing was recorded");
     }
     hs_buf_deinit(&text);

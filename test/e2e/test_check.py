@@ -342,3 +342,17 @@ def test_wrong_usage(heapscope, ten):
     ):
         done = heapscope("check", ten, *options)
         assert done.returncode == 2 and done.stderr.startswith("heapscope:"), options
+
+
+@pytest.mark.parametrize("form", ["pprof", "folded"])
+def test_files_without_a_number_of_samples(heapscope, ten, tmp_path, form):
+    """What is live there is judged; that nobody said how many samples it took does not make it empty."""
+    file = tmp_path / "x"
+    assert heapscope("export", "-f", form, "--view", "space", "-o", file, ten).returncode == 0
+    assert heapscope("check", "--max-live", "1GB", file).returncode == 0
+    failed = heapscope("check", "--max-live", "1", file)
+    assert failed.returncode == 1 and "nothing was recorded" not in failed.stdout
+    empty = tmp_path / "empty"
+    empty.write_text("main 0\n")
+    nothing = heapscope("check", "--max-live", "1GB", empty)
+    assert nothing.returncode == 1 and "nothing was recorded" in nothing.stdout
