@@ -71,6 +71,10 @@ struct hs_own_tables {
     int64_t *texts; /* by string of the profile: its number in the store */
     int64_t kinds[4];
     uint32_t *firsts; /* by dump, and one behind the last: its first row of samples */
+    /* A node of the profile has a row for its function, and one for each call that was inlined there, outside first. */
+    uint32_t *node_rows;   /* by node, and one behind the last: its first row */
+    uint32_t *node_depths; /* by node: depth of that row */
+    uint32_t node;         /* whose row was read last */
     /* The row that was read last. */
     uint32_t row, dump;
     struct six sixes[3];
@@ -88,6 +92,7 @@ enum node_cell {
     NODE_BUILD_ID,
     NODE_REL_PC,
     NODE_KIND,
+    NODE_IS_INLINED,
 };
 
 static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
@@ -95,22 +100,51 @@ static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
     return id == 0 || id >= own->profile->string_count ? HS_ROWS_NULL : own->texts[id];
 }
 
+/* Where `row` is, in `firsts` of `count` and one behind the last. */
+static uint32_t place_of(const uint32_t *firsts, uint32_t count, uint32_t row)
+{
+    uint32_t low = 0, high = count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (firsts[middle] <= row) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The row of a stack: its innermost function's. */
+static uint32_t row_of_node(const struct hs_own_tables *own, uint32_t node)
+{
+    return own->node_rows[node + 1] - 1;
+}
+
 static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
 {
-    const struct hs_own_tables *own = ctx;
+    struct hs_own_tables *own = ctx;
     const struct hs_profile *p = own->profile;
-    const struct hs_profile_node *node = &p->nodes[row];
+    if (row < own->node_rows[own->node] || row >= own->node_rows[own->node + 1]) {
+        own->node = place_of(own->node_rows, p->node_count, row);
+    }
+    const struct hs_profile_node *node = &p->nodes[own->node];
+    uint32_t inlined = row - own->node_rows[own->node]; /* 0: the function that the code is in */
     const struct hs_profile_frame *frame = &p->frames[node->frame];
     const struct hs_profile_module *module = &p->modules[frame->module];
     const struct hs_profile_line none = { .function = frame->name, .system_name = frame->name };
-    /* The function that the code is in, not one inlined there. */
     const struct hs_profile_line *line =
-        frame->line_count > 0 ? &p->lines[frame->line_first + frame->line_count - 1] : &none;
+        frame->line_count > 0 ? &p->lines[frame->line_first + frame->line_count - 1 - inlined]
+                              : &none;
     switch ((enum node_cell)cell) {
     case NODE_PARENT:
-        return node->parent == HS_NODE_NONE ? HS_ROWS_NULL : (int64_t)node->parent;
+        return inlined > 0                    ? (int64_t)row - 1
+               : node->parent == HS_NODE_NONE ? HS_ROWS_NULL
+                                              : (int64_t)row_of_node(own, node->parent);
     case NODE_DEPTH:
-        return node->depth;
+        return (int64_t)own->node_depths[own->node] + inlined;
+    case NODE_IS_INLINED:
+        return inlined > 0;
     case NODE_NAME:
         return text_at(own, line->function);
     case NODE_SYSTEM_NAME:
@@ -129,21 +163,6 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
         break;
     }
     return own->kinds[frame->kind & 3];
-}
-
-/* The dump whose samples have this row; the cells of a row are asked for one after the other. */
-static uint32_t dump_of(const struct hs_own_tables *own, uint32_t row)
-{
-    uint32_t low = 0, high = own->profile->dump_count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (own->firsts[middle] <= row) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
 }
 
 enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
@@ -169,7 +188,7 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     const struct hs_profile *p = own->profile;
     if (row != own->row) {
         if (row < own->firsts[own->dump] || row >= own->firsts[own->dump + 1]) {
-            own->dump = dump_of(own, row);
+            own->dump = place_of(own->firsts, p->dump_count, row);
         }
         own->row = row;
         memset(own->has_six, 0, sizeof(own->has_six));
@@ -180,12 +199,39 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     case SAMPLE_DUMP:
         return own->dump;
     case SAMPLE_NODE:
-        return s->node;
+        return row_of_node(own, s->node);
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
     default:
         return six_cell(own, d, s, cell - SAMPLE_AMOUNTS);
     }
+}
+
+/* Parents come before their children. -ENOMEM, -EOVERFLOW */
+static int place_nodes(struct hs_own_tables *own)
+{
+    const struct hs_profile *p = own->profile;
+    uint64_t row = 0;
+    own->node_rows = malloc(((size_t)p->node_count + 1) * sizeof(uint32_t));
+    own->node_depths = malloc(((size_t)p->node_count + 1) * sizeof(uint32_t));
+    if (!own->node_rows || !own->node_depths) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->node_count && row <= INT32_MAX; i++) {
+        uint32_t parent = p->nodes[i].parent;
+        uint32_t line_count = p->frames[p->nodes[i].frame].line_count;
+        own->node_depths[i] =
+            parent == HS_NODE_NONE
+                ? 0
+                : own->node_depths[parent] + own->node_rows[parent + 1] - own->node_rows[parent];
+        own->node_rows[i] = (uint32_t)row;
+        row += line_count > 0 ? line_count : 1;
+        own->node_rows[i + 1] = (uint32_t)row;
+    }
+    if (p->node_count == 0) {
+        own->node_rows[0] = 0;
+    }
+    return row > INT32_MAX ? -EOVERFLOW : 0;
 }
 
 static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
@@ -195,8 +241,9 @@ static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
     uint64_t count = 0;
     own->texts = malloc(((size_t)p->string_count + 1) * sizeof(int64_t));
     own->firsts = malloc(((size_t)p->dump_count + 1) * sizeof(uint32_t));
-    if (!own->texts || !own->firsts) {
-        store->err = -ENOMEM;
+    int err = own->texts && own->firsts ? place_nodes(own) : -ENOMEM;
+    if (err < 0) {
+        store->err = err;
         return;
     }
     for (uint32_t i = 0; i < p->string_count; i++) {
@@ -214,7 +261,7 @@ static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
         store->err = -EOVERFLOW;
         return;
     }
-    hs_rows_set(&store->tables[HS_SQL_OWN_NODES], p->node_count, node_cell, own);
+    hs_rows_set(&store->tables[HS_SQL_OWN_NODES], own->node_rows[p->node_count], node_cell, own);
     hs_rows_set(&store->tables[HS_SQL_OWN_SAMPLES], (uint32_t)count, sample_cell, own);
 }
 
@@ -256,7 +303,9 @@ static void add_the_rest(struct hs_sql_store *store, const struct hs_profile *p)
         HS_SQL_ADD(store, HS_SQL_OWN_LOSSES,
                    loss->process == HS_PROFILE_NO_PROCESS ? HS_ROWS_NULL : (int64_t)loss->process,
                    text_of(store, p, loss->name), text_of(store, p, loss->text),
-                   (int64_t)loss->count, loss->is_serious);
+                   (int64_t)loss->count, loss->is_serious,
+                   loss->alloc_count > 0 ? hs_rows_real(loss->alloc_count) : HS_ROWS_NULL,
+                   loss->alloc_count > 0 ? hs_rows_real(loss->bytes) : HS_ROWS_NULL);
     }
     for (uint32_t i = 0; i < p->change_count; i++) {
         const struct hs_profile_change *change = &p->changes[i];
@@ -288,6 +337,8 @@ void hs_own_tables_free(struct hs_own_tables *own)
         hs_profile_free(own->profile);
         free(own->texts);
         free(own->firsts);
+        free(own->node_rows);
+        free(own->node_depths);
         free(own);
     }
 }

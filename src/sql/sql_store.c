@@ -108,14 +108,16 @@ static const struct {
                                            "region_bytes int has_samples int is_incomplete int" },
     [HS_SQL_OWN_NODES] = { "heapscope_nodes", "id # parent_id int depth int name text system_name "
                                               "text source_file text line_number int "
-                                              "module text build_id text rel_pc int kind text" },
+                                              "module text build_id text rel_pc int kind text "
+                                              "is_inlined int" },
     [HS_SQL_OWN_SAMPLES] = { "heapscope_samples",
                              "id # dump_id int node_id int heap_name text" AMOUNT("alloc")
                                  AMOUNT("live") AMOUNT("peak") },
     [HS_SQL_OWN_THREADS] = { "heapscope_threads",
                              "id # process_id int tid int name text start_ns int" AMOUNT("live") },
-    [HS_SQL_OWN_LOSSES] = { "heapscope_losses", "id # process_id int name text description text "
-                                                "count int is_serious int" },
+    [HS_SQL_OWN_LOSSES] = { "heapscope_losses",
+                            "id # process_id int name text description text "
+                            "count int is_serious int allocations real bytes real" },
     [HS_SQL_OWN_PROCESSES] = { "heapscope_processes",
                                "id # pid int ppid int forked_from_pid int name text exe text "
                                "cmdline text malloc_path "

@@ -162,7 +162,9 @@ int hs_line_program_find(struct hs_line_program *program, uint64_t code_sva, con
         .rows = rows,
     };
     struct hs_cursor at = program->insns;
-    memset(rows, 0, pc_count * sizeof(*rows));
+    if (pc_count > 0) {
+        memset(rows, 0, pc_count * sizeof(*rows));
+    }
     prepare_specials(&m);
     begin_sequence(&m);
     while (hs_cursor_left(&at) > 0 && m.err == 0) {

@@ -166,7 +166,8 @@ static void put_mapping(struct writer *w, uint32_t idx)
     mapping.has_functions = (has & HAS_FUNCTIONS) != 0;
     mapping.has_filenames = (has & HAS_FILES) != 0;
     mapping.has_line_numbers = (has & HAS_LINES) != 0;
-    mapping.has_inline_frames = m->is_symbolized;
+    /* Debug information was there: what was inlined is told, too. */
+    mapping.has_inline_frames = m->is_symbolized && (has & HAS_LINES) != 0;
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_mapping = 1;
     part.mapping = mappings;
