@@ -25,7 +25,7 @@ VARIANTS = [
     ("plain", "now deep forks signals", 12),
     ("nested", "now lazy global comings", 12),
     ("tls", "now deep nodelete signals", 6),
-    ("handlers", "now deep forks", 12),
+    ("handlers", "now deep comings", 12),
 ]
 
 
@@ -87,6 +87,8 @@ def test_libraries_come_and_go_while_attaching(heapscope, target, libraries, tmp
 @pytest.mark.parametrize("also", ["", "signals", "forks", "signals forks comings"])
 @pytest.mark.parametrize("modes", ["now", "lazy deep", "global now deep nodelete"])
 def test_libraries_come_and_go_for_long(heapscope, target, libraries, tmp_path, kind, also, modes):
+    if kind == "handlers" and "forks" in also and "nodelete" not in modes:
+        pytest.skip("the C library calls a fork handler of a library that another thread unmaps: it dies alone, too")
     program = target("libraries", "-pthread", "-ldl")
     said, took = attach_often(heapscope, program, [*modes.split(), *also.split()], libraries(kind), 50, tmp_path)
     print(f"{kind} {modes} {also}: median {sorted(took)[25]:.2f} s, most {max(took):.2f} s; {said}")
