@@ -301,6 +301,7 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
         return builder->err;
     }
     apply_symbols(builder);
+    hs_builder_tidy_places(builder);
     builder->err = hs_profile_leave_out_recorder(builder->p);
     if (builder->err != 0) {
         return builder->err;

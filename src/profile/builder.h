@@ -81,6 +81,7 @@ void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
 void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread);
 void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change);
 /* Tracks with their counters, once; both arrays are the builder's then. */
+void hs_builder_place(struct hs_builder *builder, const struct hs_profile_place *place);
 void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *tracks,
                        uint32_t track_count, struct hs_profile_counter *counters,
                        uint32_t counter_count);

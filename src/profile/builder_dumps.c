@@ -157,6 +157,45 @@ void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_threa
     }
 }
 
+void hs_builder_place(struct hs_builder *builder, const struct hs_profile_place *place)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->places, &builder->place_capacity, (uint64_t)p->place_count + 1,
+                        sizeof(p->places[0]))) {
+        p->places[p->place_count] = *place;
+        p->places[p->place_count].order = p->place_count;
+        p->place_count++;
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hs_profile_place *x = a, *y = b;
+    if (x->process != y->process) {
+        return x->process < y->process ? -1 : 1;
+    }
+    if (x->module != y->module) {
+        return x->module < y->module ? -1 : 1;
+    }
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void hs_builder_tidy_places(struct hs_builder *builder)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t kept = 0;
+    if (p->place_count > 0) {
+        qsort(p->places, p->place_count, sizeof(p->places[0]), compare_places);
+    }
+    for (uint32_t i = 0; i < p->place_count; i++) {
+        bool is_same = kept > 0 && p->places[kept - 1].process == p->places[i].process &&
+                       p->places[kept - 1].module == p->places[i].module;
+        kept -= is_same;
+        p->places[kept++] = p->places[i];
+    }
+    p->place_count = kept;
+}
+
 void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change)
 {
     struct hs_profile *p = builder->p;

@@ -24,12 +24,15 @@ struct hs_builder {
     size_t symbol_capacity;
     size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
     size_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
-    size_t thread_capacity, loss_capacity, change_capacity;
+    size_t thread_capacity, loss_capacity, change_capacity, place_capacity;
 };
 
 /* Room for `count` elements, as hs_array_reserve(). False after a failure, which is kept. */
 bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
                      uint64_t count, size_t elem_bytes);
+
+/* Sorted, each (process, module) once. */
+void hs_builder_tidy_places(struct hs_builder *builder);
 
 /* Sorted, each (node, heap) once, nothing out of range. Returns how many are left. */
 size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sample *samples,

@@ -388,6 +388,9 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     hs_load_losses_set(load, &process->losses, dump, refusal_of(dump));
     set_changes(process, dump);
     set_threads(load, process, dump);
+    if (dump->modules) {
+        hs_load_places(load, &sequence->tables, process->process, dump->modules);
+    }
     for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
         process->heaps[process->heap_count++] = hs_builder_heap(load->builder, dump->heap_names[i]);
     }

@@ -187,6 +187,10 @@ struct hs_load_losses {
     uint32_t guess_count;
 };
 
+/* load_places.c */
+void hs_load_places(struct hs_load *load, struct hs_load_tables *tables, uint32_t process,
+                    const Hs__Pb__HsModules *from);
+
 void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
                         const Hs__Pb__HsDump *dump, uint8_t refusal);
 void hs_load_losses_add(struct hs_load *load, uint32_t process,

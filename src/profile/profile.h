@@ -35,6 +35,13 @@ struct hs_profile_module {
     bool is_symbolized;                 /* names were looked for */
 };
 
+/* Where a module was in one process, when it was seen last. */
+struct hs_profile_place {
+    uint32_t process, module; /* indices */
+    uint32_t order;           /* in the file: of one module the last one counts */
+    uint64_t bias_va;         /* as in hs_profile_module */
+};
+
 /* One source position of a frame; several when calls were inlined there. */
 struct hs_profile_line {
     uint32_t function;    /* string id: demangled name */
@@ -253,6 +260,8 @@ struct hs_profile {
     uint32_t loss_count;
     struct hs_profile_change *changes; /* by process, then by time */
     uint32_t change_count;
+    struct hs_profile_place *places; /* by process, then by module; of traces that say so */
+    uint32_t place_count;
     struct hs_profile_track *tracks; /* by pid, process and name */
     uint32_t track_count;
     struct hs_profile_counter *counters; /* by track, then by time */
@@ -261,6 +270,9 @@ struct hs_profile {
     const char *origin;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
+
+/* The bias_va of `module` in `process`; that in the first process, if the file does not tell. */
+uint64_t hs_profile_bias_of(const struct hs_profile *p, uint32_t process, uint32_t module);
 
 /* The widest interval at which anything in a dump was sampled. */
 static inline uint64_t hs_dump_widest_bytes(const struct hs_profile_dump *dump)

@@ -34,6 +34,7 @@ struct group {
 
 struct writer {
     const struct hs_profile *profile;
+    uint32_t process; /* whose addresses are shown */
     struct hs_buf *buf;
     double bytes_min;
     int err;
@@ -102,7 +103,8 @@ static void write_call(const struct writer *w, const struct walker *walker)
     const struct hs_profile_line *line =
         frame->line_count > 0 ? &p->lines[frame->line_first + walker->line] : NULL;
     const char *name = hs_profile_string(p, line ? line->function : frame->name);
-    hs_buf_printf(w->buf, "0x%" PRIX64 ": ", frame->rel_pc + (module ? module->bias_va : 0));
+    hs_buf_printf(w->buf, "0x%" PRIX64 ": ",
+                  frame->rel_pc + (module ? hs_profile_bias_of(p, w->process, frame->module) : 0));
     hs_massif_write_clean(w->buf, name[0] ? name : GROUP_NAME_NONE);
     if (line && line->file != 0) {
         hs_buf_str(w->buf, " (");
@@ -227,7 +229,12 @@ static struct walker *collect(const struct hs_selection *selection, enum hs_quan
 int hs_massif_tree_write(const struct hs_selection *selection, enum hs_quantity quantity,
                          struct hs_buf *buf)
 {
-    struct writer w = { .profile = selection->profile, .buf = buf };
+    const struct hs_profile *p = selection->profile;
+    struct writer w = {
+        .profile = p,
+        .process = selection->dump_count > 0 ? p->dumps[selection->dumps[0]].process : 0,
+        .buf = buf,
+    };
     size_t count;
     double bytes;
     struct walker *walkers = collect(selection, quantity, &count, &bytes);

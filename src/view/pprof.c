@@ -100,6 +100,12 @@ static uint64_t function_id(struct writer *w, const struct hs_profile_frame *fra
     return id + 1u;
 }
 
+/* Whose addresses they are: pprof has room for those of one process. */
+static uint32_t first_process(const struct writer *w)
+{
+    return w->selection->dump_count > 0 ? w->profile->dumps[w->selection->dumps[0]].process : 0;
+}
+
 static void put_location(struct writer *w, uint32_t frame_idx)
 {
     const struct hs_profile *p = w->profile;
@@ -134,7 +140,7 @@ static void put_location(struct writer *w, uint32_t frame_idx)
     if (frame->module < p->module_count && p->modules[frame->module].path != 0 &&
         frame->kind != HS_FRAME_KIND_MARKER) {
         location.mapping_id = frame->module + 1u;
-        location.address += p->modules[frame->module].bias_va;
+        location.address += hs_profile_bias_of(p, first_process(w), frame->module);
         w->module_has[frame->module] |= has;
     }
     location.n_line = line_count;
@@ -158,9 +164,12 @@ static void put_mapping(struct writer *w, uint32_t idx)
     Hs__Pprof__PprofMapping mapping = HS__PPROF__PPROF_MAPPING__INIT;
     Hs__Pprof__PprofMapping *mappings[1] = { &mapping };
     mapping.id = idx + 1u;
-    mapping.memory_start = m->start_va;
-    mapping.memory_limit = m->end_va;
-    mapping.file_offset = m->end_va ? m->exec_off : 0;
+    if (m->end_va != 0) {
+        uint64_t moved = hs_profile_bias_of(w->profile, first_process(w), idx) - m->bias_va;
+        mapping.memory_start = m->start_va + moved;
+        mapping.memory_limit = m->end_va + moved;
+        mapping.file_offset = m->exec_off;
+    }
     mapping.filename = string_id(w, m->path);
     mapping.build_id = string_id(w, m->build_id_hex);
     mapping.has_functions = (has & HAS_FUNCTIONS) != 0;
