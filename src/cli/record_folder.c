@@ -19,10 +19,9 @@
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/profile_files.h"
+#include "cli/symbol_append.h"
 #include "cli/symbol_env.h"
 #include "profile/load.h"
-#include "profile/symbol_packets.h"
-#include "profile/symbolize.h"
 #include "util/outfile.h"
 
 /* As Python's tempfile chooses. */
@@ -119,57 +118,18 @@ void hs_record_folder_drop(const struct hs_record_folder *folder)
 
 /* --- symbols ----------------------------------------------------------------------------------------- */
 
-static int write_packets(const char *path, const struct hs_symbol_request *requests,
-                         const struct hs_symbol_table *tables, size_t count)
+static int write_symbols(const char *raw, const char *symbols, const struct hs_symbol_env *env)
 {
     struct hs_outfile out;
-    struct hs_trace_writer *writer = NULL;
-    int r = hs_outfile_open(&out, path);
+    int r = hs_outfile_open(&out, symbols);
     if (r < 0) {
         return r;
     }
-    const struct hs_trace_writer_config config = { .sink = hs_outfile_write, .sink_ctx = &out };
-    r = hs_trace_writer_new(&config, &writer);
-    if (r == 0) {
-        r = hs_symbol_packets_write(writer, requests, tables, count);
-        int late = hs_trace_writer_finish(writer);
-        r = r ? r : late;
-    }
-    hs_trace_writer_free(writer);
+    r = hs_symbol_append_packets(raw, env, hs_outfile_write, &out);
     if (r == 0) {
         r = hs_outfile_commit(&out);
     }
     hs_outfile_abort(&out);
-    return r;
-}
-
-static int write_symbols(const char *raw, const char *symbols, const struct hs_symbol_env *env)
-{
-    struct hs_profile *profile = NULL;
-    struct hs_symbol_wanted wanted = { 0 };
-    const struct hs_symbol_request *requests;
-    struct hs_symbol_table *tables = NULL;
-    const struct hs_symbol_options options = { .search_paths = env->roots,
-                                               .search_path_count = env->root_count,
-                                               .is_indexing = env->is_indexing,
-                                               .is_hurried = hs_end_signals_is_hurried };
-    size_t count = 0;
-    int r = hs_profile_load(raw, &profile, NULL);
-    if (r == 0) {
-        r = hs_profile_wanted(profile, &wanted);
-    }
-    if (r == 0) {
-        r = hs_symbol_wanted_requests(&wanted, &requests, &count);
-    }
-    if (r == 0) {
-        r = hs_symbolizer_run(&options, requests, count, &tables);
-    }
-    if (r == 0) {
-        r = write_packets(symbols, requests, tables, count);
-    }
-    hs_symbol_tables_free(tables, count);
-    hs_symbol_wanted_deinit(&wanted);
-    hs_profile_free(profile);
     return r;
 }
 

@@ -3,13 +3,16 @@
  */
 #include "cli/tables_file.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/memory_bound.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
 #include "cli/progress.h"
+#include "cli/symbol_append.h"
 #include "sql/database.h"
 
 /* What could be read is there; that it is not all must be known. */
@@ -23,6 +26,27 @@ static void say_damage(const char *name, const struct hs_trace_damage *damage)
     }
 }
 
+/* With the names that the environment leads to, as for the other commands. */
+static int open_with_names(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
+{
+    char copy[32];
+    struct hs_symbol_env env;
+    hs_symbol_env_read(&env);
+    int fd = env.root_count > 0 ? hs_symbol_append_copy(path, &env) : -1;
+    bool is_wanted = env.root_count > 0;
+    hs_symbol_env_deinit(&env);
+    if (!is_wanted) {
+        return hs_sql_open(path, ret_db, ret_report);
+    }
+    if (fd < 0) {
+        return fd;
+    }
+    snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
+    int r = hs_sql_open(copy, ret_db, ret_report);
+    close(fd); /* it stays mapped */
+    return r;
+}
+
 int hs_tables_file_open(const char *path, sqlite3 **ret_db)
 {
     struct hs_load_report report = { 0 };
@@ -30,7 +54,7 @@ int hs_tables_file_open(const char *path, sqlite3 **ret_db)
     /* For good: tables that are read later are made of the file, too. */
     struct hs_memory_bound bound;
     hs_memory_bound_begin(&bound, path);
-    int r = hs_sql_open(path, ret_db, &report);
+    int r = open_with_names(path, ret_db, &report);
     hs_progress_over();
     if (r != 0) {
         return hs_profile_file_fail(path, r, &report);

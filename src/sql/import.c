@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sql/import_order.h"
+#include "trace/textproto.h"
 #include "trace/trace_scan.h"
 
 #define FLAG_STATE_CLEARED 1U
@@ -151,6 +152,29 @@ static bool has_part(const struct hs_trace_reader *reader, uint32_t field)
     return false;
 }
 
+static void add_text_metadata(struct hs_sql_store *store, const char *name, const char *text)
+{
+    HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, name),
+               hs_sql_store_str(store, "single"), HS_ROWS_NULL, hs_sql_store_str(store, text),
+               HS_ROWS_NULL);
+}
+
+/* How the trace was asked for, as text. */
+static void add_config(struct hs_import *import, const Hs__Pb__TraceConfig *config)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    hs_textproto_write(&config->base, &text);
+    if (text.err != 0) {
+        import->store->err = text.err;
+    } else {
+        add_text_metadata(import->store, "trace_config_pbtxt", hs_buf_text(&text));
+    }
+    if (config->unique_session_name) {
+        add_text_metadata(import->store, "unique_session_name", config->unique_session_name);
+    }
+    hs_buf_deinit(&text);
+}
+
 static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
                       const Hs__Pb__TracePacket *packet)
 {
@@ -177,6 +201,9 @@ static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
     if (packet->packages_list) {
         hs_import_packages(import, packet->packages_list);
     }
+    if (packet->trace_config) {
+        add_config(import, packet->trace_config);
+    }
     if (packet->heapscope) {
         import->report.has_our_packets = true;
     }
@@ -187,9 +214,7 @@ static void add_metadata(struct hs_import *import, size_t bytes)
     struct hs_sql_store *store = import->store;
     HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, "trace_size_bytes"),
                hs_sql_store_str(store, "single"), (int64_t)bytes, HS_ROWS_NULL, HS_ROWS_NULL);
-    HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, "trace_type"),
-               hs_sql_store_str(store, "single"), HS_ROWS_NULL, hs_sql_store_str(store, "proto"),
-               HS_ROWS_NULL);
+    add_text_metadata(store, "trace_type", "proto");
 }
 
 static int read_packets(struct hs_import *import, struct hs_trace_reader *reader)

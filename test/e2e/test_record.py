@@ -178,6 +178,32 @@ def test_symbols_of_a_stripped_program(dist, tmp_path):
         said = subprocess.run([dist / "bin" / "heapscope", "report", tmp_path / "out-find" / "raw-trace"], env=env,
                               capture_output=True, text=True, timeout=60, check=True).stdout
         assert ("hidden_one" in said) == is_named, said
+        raw = tmp_path / "out-find" / "raw-trace"
+        ask = "SELECT count(*) AS n FROM {} WHERE name = 'hidden_one'"
+        tables = ("stack_profile_frame", "heapscope_nodes")
+        for table in tables:
+            for file, options in ((raw, {}), ("-", {"input": raw.read_bytes()})):
+                found = subprocess.run([dist / "bin" / "heapscope", "query", "--format", "csv", file, ask.format(table)], env=env,
+                                       capture_output=True, timeout=60, check=True, **options).stdout
+                assert (found.split()[-1] != b"0") == is_named, (table, file, found)
+        database = tmp_path / f"{mode}.db"
+        subprocess.run([dist / "bin" / "heapscope", "export", "-q", "-f", "sqlite", "-o", database, raw], env=env, timeout=60, check=True)
+        found = subprocess.run(["sqlite3", database, ask.format("heapscope_nodes")], capture_output=True, text=True, check=True).stdout
+        assert (found != "0\n") == is_named
+
+
+def test_the_config_is_in_metadata(dist, tmp_path):
+    config = tmp_path / "config"
+    config.write_text('unique_session_name: "of mine"\nduration_ms: 300\n'
+                      'data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 4096 } } }\n')
+    done = record(dist, "-c", config, "--txt", "-o", tmp_path / "x", "--", PYTHON, "-c", ALLOCATES % 0)
+    assert done.returncode == 0, done.stderr
+    ask = "SELECT name, str_value FROM metadata WHERE name IN ('trace_config_pbtxt', 'unique_session_name') ORDER BY name"
+    rows = json.loads(subprocess.run([dist / "bin" / "heapscope", "query", "--format", "json", tmp_path / "x", ask],
+                                     capture_output=True, text=True, check=True).stdout)
+    assert [row["name"] for row in rows] == ["trace_config_pbtxt", "unique_session_name"]
+    assert rows[1]["str_value"] == "of mine"
+    assert "    heapprofd_config {\n      sampling_interval_bytes: 4096\n    }\n" in rows[0]["str_value"]
 
 
 def test_refused(dist, tmp_path):
