@@ -30,18 +30,28 @@ static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
     }
 }
 
-bool hs_attach_check(const struct hs_session_settings *settings)
+static bool check_one(pid_t pid)
 {
-    bool are_all = true;
+    struct hs_eligibility it;
+    struct hs_eligibility_words words;
+    look_when_started(pid, &it);
+    if (it.verdict <= HS_ELIGIBLE_FOR_DAEMON || it.verdict == HS_INELIGIBLE_RECORDING) {
+        return true;
+    }
+    hs_eligibility_words(&it, &words);
+    hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
+    return false;
+}
+
+bool hs_attach_check(struct hs_session_settings *settings)
+{
+    size_t kept_count = 0;
     for (size_t i = 0; i < settings->pid_count; i++) {
-        struct hs_eligibility it;
-        struct hs_eligibility_words words;
-        look_when_started(settings->pids[i], &it);
-        if (it.verdict > HS_ELIGIBLE_FOR_DAEMON && it.verdict != HS_INELIGIBLE_RECORDING) {
-            hs_eligibility_words(&it, &words);
-            hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
-            are_all = false;
+        if (check_one(settings->pids[i])) {
+            settings->pids[kept_count++] = settings->pids[i];
         }
     }
-    return are_all;
+    bool is_any = kept_count > 0 || settings->pid_count == 0 || settings->name_count > 0;
+    settings->pid_count = kept_count;
+    return is_any;
 }

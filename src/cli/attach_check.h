@@ -9,6 +9,6 @@
 
 #include "session/session.h"
 
-/* Whoever cannot be attached to is told, and why; false if there is one. Those named otherwise are told one by one,
- * later. */
-bool hs_attach_check(const struct hs_session_settings *settings);
+/* Says which processes cannot be attached to, and why, and takes them off the list of pids: the others are recorded.
+ * False: nothing is left. Processes that are meant by name are told one by one, later. */
+bool hs_attach_check(struct hs_session_settings *settings);

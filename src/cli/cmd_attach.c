@@ -29,7 +29,6 @@
 #include "session/admission.h"
 #include "session/desk.h"
 #include "session/hub.h"
-#include "session/newcomers.h"
 #include "trace/skipped_files.h"
 #include "util/human.h"
 #include "util/selfpath.h"
@@ -50,7 +49,6 @@ struct attach {
     struct hs_desk desk;
     struct hs_hub *hub;
     struct hs_session *session;
-    struct hs_newcomers *newcomers; /* NULL: who starts later is nobody's business */
     bool is_over;
     bool is_leaving; /* nobody is asked any more */
     size_t meant_count, attached_count, unsaid_count;
@@ -145,7 +143,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         } else {
             hs_message("cannot attach to %d: %s", (int)pid, it.words);
         }
-        hs_hub_refuse(a->hub, pid, it.words, now_ns());
+        hs_hub_refuse(a->hub, pid, it.is_held, it.words, now_ns());
         return -EPERM;
     }
     hs_attached_add(&a->attached, pid);
@@ -225,24 +223,12 @@ static void take_signals(struct attach *a)
     }
 }
 
-static void on_newcomer(void *ctx, pid_t pid)
-{
-    struct attach *a = ctx;
-    if (!a->is_over) {
-        hs_hub_take_newcomer(a->hub, a->session, pid, say_verdict, a, now_ns());
-    }
-}
-
 static void record(struct attach *a, int signal_fd)
 {
     while (!a->is_over) {
         uint64_t now = now_ns();
         hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
-        if (a->newcomers && !a->is_over) {
-            uint64_t look = hs_newcomers_look(a->newcomers, now, on_newcomer, a);
-            until = look < until ? look : until;
-        }
         if (a->desk.is_stop_asked && !a->is_over) {
             end_early(a);
         }
@@ -307,6 +293,7 @@ static int open_hub(struct attach *a)
                                           .attach = bring_in,
                                           .judge = judge,
                                           .refresh = refresh,
+                                          .say_newcomer = say_verdict,
                                           .ctx = a };
     return r < 0 ? r : hs_hub_new(&config, &a->hub);
 }
@@ -334,11 +321,9 @@ static int open_all(struct attach *a)
 
 static int start(struct attach *a)
 {
-    bool is_waiting = hs_session_waits(a->session) && a->head;
-    /* Before the others are attached to, which takes a while. */
-    a->newcomers = is_waiting ? hs_newcomers_new(now_ns()) : NULL;
-    int r = is_waiting && !a->newcomers ? -ENOMEM : 0;
-    r = r < 0 ? r : hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
+    a->session->settings.is_attaching_started = a->head != NULL;
+    int r = hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
+    bool is_waiting = a->hub->newcomers != NULL;
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
         return r;
@@ -346,7 +331,7 @@ static int start(struct attach *a)
     if (a->unsaid_count > 0) {
         hs_message_info("%zu more cannot be; the report says why", a->unsaid_count);
     }
-    if (a->attached_count == 0 && (a->is_leaving || !a->newcomers)) {
+    if (a->attached_count == 0 && (a->is_leaving || !is_waiting)) {
         if (a->is_leaving) {
             hs_message("interrupted: nothing was attached to");
         } else if (a->meant_count == 0) {
@@ -356,7 +341,7 @@ static int start(struct attach *a)
         return -ESRCH;
     }
     if (!a->is_over && a->session->settings.duration_ns == 0) {
-        hs_message_info("recording until Ctrl-C%s", a->newcomers ? ""
+        hs_message_info("recording until Ctrl-C%s", is_waiting ? ""
                                                     : a->attached_count == 1
                                                         ? ", or until it ends"
                                                         : ", or until they end");
@@ -392,13 +377,18 @@ static int profile(struct attach *a)
 {
     int signal_fd = hs_end_signals_open();
     int status = HS_EXIT_STATUS_FAILED;
-    if (open_all(a) == 0 && start(a) == 0) {
+    int r = open_all(a);
+    r = r < 0 ? r : start(a);
+    if (r == 0) {
         record(a, signal_fd);
         a->hub = hs_hub_free(a->hub); /* nobody is answered while names are looked up */
         hs_attached_let_go(&a->attached);
         status = finish(a);
     } else {
         hs_attached_let_go(&a->attached);
+        if (r == -ESRCH && a->head && a->session->rejected_count > 0) {
+            finish(a); /* a trace that says why */
+        }
     }
     return status;
 }
@@ -450,6 +440,5 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     hs_run_file_abort(&a.file);
     hs_session_settings_deinit(&a.options.settings);
     hs_attached_deinit(&a.attached);
-    hs_newcomers_free(a.newcomers);
     return status;
 }

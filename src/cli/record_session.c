@@ -89,7 +89,9 @@ static int begin(const struct hs_record_session *record, struct waiting *waiting
 {
     struct hs_session_settings settings;
     struct hs_ctl_message answer = { 0 };
-    struct hs_session_ask ask = { .settings = &settings, .file.fd = -1, .folder_fd = -1 };
+    struct hs_session_ask ask = {
+        .settings = &settings, .is_owned = true, .file.fd = -1, .folder_fd = -1
+    };
     int status = take_settings(record, &settings);
     snprintf(waiting->session, sizeof(waiting->session), "record.%d", (int)getpid());
     ask.name = waiting->session;

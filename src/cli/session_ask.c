@@ -123,6 +123,8 @@ static int send_request(struct hs_session_ask *ask, uint32_t *pids,
     request.temp_name = (char *)(uintptr_t)hs_text_base_name(ask->file.temp_path);
     request.final_name = (char *)(uintptr_t)hs_text_base_name(ask->file.path);
     request.path = path;
+    request.has_is_owned = true;
+    request.is_owned = ask->is_owned;
     const int fds[] = { ask->file.fd, ask->folder_fd };
     return hs_ask_daemon(HS_CTL_START, &request.base, fds, HS_COUNT_OF(fds), HS_ASK_SOON,
                          ret_answer);

@@ -22,6 +22,7 @@
 struct hs_session_ask {
     const struct hs_session_settings *settings;
     const char *name; /* of the session; NULL: a number */
+    bool is_owned;    /* it ends when nobody waits for its end any more */
     struct hs_outfile file;
     int folder_fd;
 };

@@ -49,6 +49,10 @@ static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
 
 void hs_loader_lock_call(hs_locked_fn *fn, void *ctx)
 {
+    if (hs_real.is_preloaded) {
+        fn(ctx);
+        return;
+    }
     job = (struct job){ fn, ctx };
     if (hs_real.dlsym && hs_real.self) {
         hs_real.dlsym((void *)hs_real.self, "heapscope_locked_v1");

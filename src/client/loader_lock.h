@@ -11,6 +11,8 @@
  * they may still be on their way in, half relocated, and a child that was forked meanwhile finds it held for ever.
  *
  * Threads   any; the lock is for one at a time, and a signal's handler must not interrupt the call: block signals.
+ *           Where we were preloaded no slot is ever changed, so the function is called without the lock; our entry in the
+ *           loader's list is no handle for dlsym() there, as nobody has opened us.
  * Fails     a C library before 2.34 that has not loaded libdl has no dlsym(): then hs_loader_lock_call() makes the
  *           call under dl_iterate_phdr()'s lock. Nobody there but the C library itself can load anything.
  */

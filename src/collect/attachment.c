@@ -91,13 +91,13 @@ static bool is_there(const struct hs_attach_v1 *args, pid_t own_pid)
 static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v1 *args)
 {
     char words[200];
+    attachment->is_held = true;
     if (args->collector_pid == 0) {
         return fail(attachment, "it is being profiled already", "");
     }
     snprintf(words, sizeof(words),
-             "it is being profiled already, by process %u: wait for that, stop it, or, if it is "
-             "heapscoped, "
-             "ask it with 'heapscope start'",
+             "it is being profiled already, by process %u; wait for that, stop it, or, if it is "
+             "heapscoped, ask it with 'heapscope start'",
              args->collector_pid);
     return fail(attachment, words, "");
 }

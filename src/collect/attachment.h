@@ -44,6 +44,7 @@ struct hs_attachment {
     uint32_t thread_count; /* so many, */
     uint64_t all_stopped_ns; /* stood still for so long */
     uint32_t try_count;      /* looks at threads that were at no safe point */
+    bool is_held;            /* of a failure: another collector records it */
     bool is_limited;         /* by a seccomp filter: nameless threads, no forked children */
     char words[384];         /* of a failure */
 };

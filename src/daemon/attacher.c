@@ -153,7 +153,7 @@ static void note_failure(struct hs_daemon *daemon, const struct hs_attacher *att
     if (attacher->job != JOB_BRING) {
         return;
     }
-    hs_hub_refuse(daemon->hub, attacher->pid, words, now_ns);
+    hs_hub_refuse(daemon->hub, attacher->pid, news->attachment.is_held, words, now_ns);
     struct hs_order *order = hs_order_find(daemon, attacher->order_no);
     if (order) {
         snprintf(order->note, sizeof(order->note), "process %d cannot be attached to: %s",

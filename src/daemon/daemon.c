@@ -286,6 +286,8 @@ int hs_daemon_run(struct hs_daemon *daemon)
         complain(daemon, now_ns);
         uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
+        uint64_t left_ns = hs_orders_end_left(daemon, now_ns);
+        until_ns = left_ns < until_ns ? left_ns : until_ns;
         if (daemon->is_stopping) {
             if ((hs_orders_finishing(daemon) == 0 && hs_attachers_busy(daemon) == 0) ||
                 now_ns >= daemon->stop_ns) {

@@ -20,6 +20,10 @@
 
 #define HS_ORDERS_OF_USER_MAX 128 /* not done */
 #define HS_ORDERS_DONE_MAX    16
+/* A command looks for a daemon that was started again for 10 seconds. */
+#define HS_OWNER_COMES_NS UINT64_C(15000000000)
+/* A command that asks for the end comes by a new connection before it closes the old one; they may be seen in any order. */
+#define HS_OWNER_MISSED_NS UINT64_C(1000000000)
 
 /* --- life -------------------------------------------------------------------------------------- */
 
@@ -199,6 +203,48 @@ bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer
     const struct hs_session *session = hs_hub_session_of(target);
     const struct hs_order *order = session ? session->owner : NULL;
     return hs_peer_may(daemon, peer, target->uid) || (order && order->uid == peer->uid);
+}
+
+/* --- the command that it belongs to -------------------------------------------------------------- */
+
+void hs_order_expect_owner(struct hs_order *order, uint64_t now_ns)
+{
+    order->is_owned = true;
+    order->alone_until_ns = now_ns + HS_OWNER_COMES_NS;
+}
+
+void hs_order_miss_owner(struct hs_order *order, uint64_t now_ns)
+{
+    order->alone_until_ns = now_ns + HS_OWNER_MISSED_NS;
+}
+
+static bool is_left(const struct hs_daemon *daemon, const struct hs_order *order)
+{
+    bool is_left = order->is_owned && order->state == HS_ORDER_RUNNING;
+    for (size_t i = 0; is_left && i < daemon->peer_count; i++) {
+        is_left = daemon->peers[i]->awaited != order;
+    }
+    return is_left;
+}
+
+uint64_t hs_orders_end_left(struct hs_daemon *daemon, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < daemon->order_count;) {
+        struct hs_order *order = daemon->orders[i];
+        i++;
+        if (!is_left(daemon, order)) {
+            continue;
+        }
+        if (now_ns < order->alone_until_ns) {
+            next_ns = order->alone_until_ns < next_ns ? order->alone_until_ns : next_ns;
+        } else {
+            hs_daemon_log("session %s ends: the command that asked for it is gone", order->name);
+            hs_hub_stop(daemon->hub, order->session, now_ns);
+            i = 0; /* the list may have changed; this one runs no longer */
+        }
+    }
+    return next_ns;
 }
 
 /* --- the end ----------------------------------------------------------------------------------- */

@@ -41,9 +41,11 @@ struct hs_order {
     gid_t *groups; /* one more than their count: the last is `gid` */
     size_t group_count;
     int file_fd, folder_fd;
-    int about_fd;      /* for a daemon after us, see heritage.h; -1: nobody keeps it */
-    uint32_t epoch;    /* times it was taken over */
-    bool is_inherited; /* its file has a part that a daemon before us wrote */
+    int about_fd;            /* for a daemon after us, see heritage.h; -1: nobody keeps it */
+    uint32_t epoch;          /* times it was taken over */
+    bool is_owned;           /* by a command: it ends when no peer waits for its end, */
+    uint64_t alone_until_ns; /* and it is later than this (CLOCK_MONOTONIC) */
+    bool is_inherited;       /* its file has a part that a daemon before us wrote */
     char *temp_name, *final_name, *path; /* in the folder; and for people */
     pid_t finisher_pid;
     int result_fd; /* -1: none */
@@ -80,6 +82,13 @@ bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer
 
 /* Tells a peer what became of one that is done. */
 int hs_order_tell(struct hs_peer *peer, const struct hs_order *order);
+
+/* The order belongs to the command that asked for it, which is to come, or to come again, within some seconds. */
+void hs_order_expect_owner(struct hs_order *order, uint64_t now_ns);
+/* A peer that waited for its end is gone: others have a moment to take its place. */
+void hs_order_miss_owner(struct hs_order *order, uint64_t now_ns);
+/* Ends sessions whose command is gone; returns when to come back. */
+uint64_t hs_orders_end_left(struct hs_daemon *daemon, uint64_t now_ns);
 
 size_t hs_orders_finishing(const struct hs_daemon *daemon);
 void hs_orders_free(struct hs_daemon *daemon);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
+#include "daemon/order.h"
 #include "daemon/requests.h"
 
 #define HS_PEERS_OF_USER_MAX 144 /* as many as may wait for sessions to end, and some */
@@ -147,6 +148,9 @@ void hs_peer_drop(struct hs_daemon *daemon, struct hs_peer *peer)
     for (size_t i = 0; peer && i < daemon->peer_count; i++) {
         if (daemon->peers[i] == peer) {
             daemon->peers[i] = daemon->peers[--daemon->peer_count];
+            if (peer->awaited) {
+                hs_order_miss_owner(peer->awaited, hs_daemon_mono_ns());
+            }
             hs_daemon_unwatch(daemon, peer->fd);
             free_peer(peer);
             return;

@@ -199,6 +199,9 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
     settings.sources.scan_all_on_start &= !daemon->is_system || settings.is_any_uid;
     struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
     why = order ? take_file(daemon, request, message, order) : "out of memory";
+    if (order && request->is_owned) {
+        hs_order_expect_owner(order, hs_daemon_mono_ns());
+    }
     if (why) {
         hs_order_free(order);
         hs_session_settings_deinit(&settings);

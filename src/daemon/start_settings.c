@@ -100,6 +100,7 @@ int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings 
         .is_taking_startup = !request->is_without_startup,
         .is_taking_running = !request->is_without_running,
         .is_taking_children = request->is_taking_children,
+        .is_attaching_started = true,
         .is_symbolizing = !request->is_without_names,
         .is_compressing = !request->is_uncompressed,
         .dumps = { .every_ns = request->dump_every_ns,

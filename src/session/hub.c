@@ -11,6 +11,7 @@
 
 #include "collect/target_budget.h"
 #include "session/hub_targets.h"
+#include "session/newcomers.h"
 #include "util/array.h"
 
 /* Sizes of recorded processes, and whether they reach a limit. */
@@ -126,6 +127,7 @@ struct hs_hub *hs_hub_free(struct hs_hub *hub)
 {
     if (hub) {
         hs_registry_close(&hub->registry);
+        hs_newcomers_free(hub->newcomers);
         free(hub->sessions);
         free(hub);
     }
@@ -198,6 +200,8 @@ int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint6
 {
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
                              sizeof(hub->sessions[0]));
+    /* Before those that run are attached to, which takes a while. */
+    r = r < 0 ? r : hs_hub_begin_newcomers(hub, session, now_ns);
     if (r < 0) {
         return r;
     }
@@ -426,5 +430,7 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
     bool is_again = hs_hub_take_children(hub, now_ns); /* and then perhaps theirs */
     uint64_t next_ns = keep_time(hub, now_ns);
     next_ns = is_again ? now_ns : next_ns;
+    uint64_t newcomers_ns = hs_hub_look_for_newcomers(hub, now_ns);
+    next_ns = newcomers_ns < next_ns ? newcomers_ns : next_ns;
     return hs_hub_is_deaf(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
 }

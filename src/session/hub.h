@@ -7,6 +7,7 @@
  *                      else: told to record nothing
  *     image ends ────► its last dump; when it was attached to and executed another program, that one is attached to
  *                      as if the session had just begun
+ *     program starts ► without a client, and meant by name: the owner is asked to bring one in
  *     session starts ► the running processes that it means: those with a client at once, for the others the
  *                      owner is asked to bring one in
  *     session ends ──► a last dump of each of its processes, which go on dormant
@@ -91,6 +92,7 @@ struct hs_hub_config {
     hs_hub_attach_fn *attach;              /* NULL: nobody can */
     hs_hub_release_fn *release;            /* NULL: nobody is let go of */
     hs_hub_refresh_fn *refresh;            /* NULL: such libraries are not seen */
+    hs_hub_say_fn *say_newcomer;           /* of processes that start later; NULL: nobody listens */
     hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
     hs_hub_judge_fn *judge;                /* NULL: a process's user decides alone */
@@ -99,6 +101,7 @@ struct hs_hub_config {
 };
 
 struct hs_hub_heir;
+struct hs_newcomers;
 
 struct hs_hub {
     struct hs_hub_config config;
@@ -106,6 +109,7 @@ struct hs_hub {
     struct hs_session **sessions; /* running, oldest first */
     size_t session_count, session_capacity;
     uint64_t look_ns;               /* when to look at recorded processes again */
+    struct hs_newcomers *newcomers; /* NULL: no session waits for such */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
     const struct hs_hub_heir *heir; /* being adopted just now; NULL: whoever comes is new */
 };
@@ -134,11 +138,6 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns);
 int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                  hs_hub_say_fn *say, void *say_ctx);
 
-/* A process that started a moment ago, without a client: if the session waits for such, the owner is asked to bring
- * one in. */
-void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid,
-                          hs_hub_say_fn *say, void *say_ctx, uint64_t now_ns);
-
 /* Ends it. config.on_over is called before this returns. */
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 
@@ -151,9 +150,9 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 /* When all targets are there: what was about to get a client when the hub before went is asked for again. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
-/* Sessions that wait for its client are told why there will be none: "what is in the way; what to do". Before
- * hs_hub_give_up(). */
-void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_ns);
+/* Sessions that wait for its client are told why there will be none: "what is in the way; what to do". `is_held`:
+ * another collector records it. Before hs_hub_give_up(). */
+void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns);
 
 /* The judge may have changed his mind: processes that are not their sessions' any more have their last dump. */
 void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);

@@ -44,8 +44,9 @@ bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
     return refusal == HS_REFUSAL_NONE;
 }
 
-void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_ns)
+void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns)
 {
+    enum hs_refusal refusal = is_held ? HS_REFUSAL_CONCURRENT : HS_REFUSAL_NO_CLIENT;
     struct hs_process_facts facts;
     struct hs_refusal_words words = { 0 };
     const char *remedy = strstr(why, "; ");
@@ -55,9 +56,13 @@ void hs_hub_refuse(struct hs_hub *hub, pid_t pid, const char *why, uint64_t now_
     if (hs_process_facts_read(pid, &facts) < 0) {
         facts = (struct hs_process_facts){ .facts.pid = pid };
     }
+    if (facts.facts.cmdline_bytes == 0) {
+        refusal = HS_REFUSAL_GONE; /* or it is about to go */
+        words = (struct hs_refusal_words){ .what = "it ended before recording began" };
+    }
     for (size_t i = 0; i < hub->session_count; i++) {
         if (hs_pid_list_has(&hub->sessions[i]->expected, pid)) {
-            hs_session_refuse(hub->sessions[i], &facts, HS_REFUSAL_NO_CLIENT, &words, now_ns);
+            hs_session_refuse(hub->sessions[i], &facts, refusal, &words, now_ns);
         }
     }
 }

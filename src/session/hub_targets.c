@@ -192,7 +192,7 @@ struct taking {
     uint64_t now_ns;
     hs_hub_say_fn *say;
     void *say_ctx;
-    bool is_newcomer; /* it has just started, and its client is to be brought in all the same */
+    bool is_newcomer; /* it has just started, or has a new name */
 };
 
 static void answer(const struct taking *taking, const struct hs_process_facts *process,
@@ -242,11 +242,31 @@ static void refuse_client(const struct taking *taking, const struct hs_process_f
     answer(taking, facts, HS_HUB_NO_CLIENT, NULL, &words);
 }
 
+/* The session that it is about to get a client for; NULL: none. */
+static struct hs_session *find_expecting(const struct hs_hub *hub, pid_t pid)
+{
+    for (size_t i = 0; i < hub->session_count; i++) {
+        if (hs_pid_list_has(&hub->sessions[i]->expected, pid)) {
+            return hub->sessions[i];
+        }
+    }
+    return NULL;
+}
+
 /* One that did not. */
 static void attach(const struct taking *taking, const struct hs_process_facts *facts)
 {
     struct hs_hub *hub = taking->hub;
+    struct hs_session *holder = find_expecting(hub, facts->facts.pid);
     int r = -ENOSYS;
+    if (holder == taking->session) {
+        return;
+    }
+    if (holder) {
+        reject(taking->session, holder, facts, taking->now_ns);
+        answer(taking, facts, HS_HUB_REJECTED, holder, NULL);
+        return;
+    }
     /* Before the call: it may adopt the process at once. */
     hs_pid_list_add(&taking->session->expected, facts->facts.pid);
     if (hub->config.attach) {
@@ -319,11 +339,16 @@ static bool is_forked_of_ours(const struct hs_hub *hub, pid_t pid)
            stat.stack_start_va == parent.stack_start_va;
 }
 
-void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid,
-                          hs_hub_say_fn *say, void *say_ctx, uint64_t now_ns)
+void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid)
 {
-    const struct taking taking = { hub, session, now_ns, say, say_ctx, .is_newcomer = true };
-    if (!hs_registry_find(&hub->registry, pid) && !is_forked_of_ours(hub, pid)) {
+    const struct taking taking = { .hub = hub,
+                                   .session = session,
+                                   .now_ns = clock_ns(),
+                                   .say = hub->config.say_newcomer,
+                                   .say_ctx = hub->config.ctx,
+                                   .is_newcomer = true };
+    const struct hs_target *target = hs_registry_find(&hub->registry, pid);
+    if (target ? target->owner != session : !is_forked_of_ours(hub, pid)) {
         take_pid(&taking, pid);
     }
 }

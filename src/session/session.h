@@ -48,8 +48,9 @@ struct hs_session_settings {
     uid_t uid;               /* whose processes it may have; */
     bool is_any_uid;         /* true: everybody's */
     uint64_t interval_bytes;
-    bool is_taking_startup; /* programs that start while it runs */
-    bool is_taking_running; /* processes that run when it starts */
+    bool is_taking_startup;    /* programs that start while it runs */
+    bool is_attaching_started; /* and those that come without a client, too, if it waits by name */
+    bool is_taking_running;    /* processes that run when it starts */
     bool
         is_taking_children; /* and children that a process had when recording of it began, and theirs */
     bool is_symbolizing;

@@ -411,7 +411,7 @@ static void test_no_client_can_be_brought_in(void **state)
     process_init(&p, "hs-bare", 0);
     struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
     assert_int_equal(world.attach_pid, p.pid);
-    hs_hub_refuse(world.hub, p.pid, "it is stopped; let it go on", now_ns());
+    hs_hub_refuse(world.hub, p.pid, false, "it is stopped; let it go on", now_ns());
     hs_hub_give_up(world.hub, p.pid);
     assert_int_equal(session->rejected_count, 1);
     hs_hub_stop(world.hub, session, now_ns());
