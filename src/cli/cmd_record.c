@@ -296,13 +296,13 @@ static int record_file(const struct hs_record_options *o, const struct hs_trace_
     }
     status = hs_profile_file_load(o->trace_path, &profile);
     if (status == 0) {
-        bool is_empty = profile->sample_count == 0;
         hs_profile_files_warn(profile);
-        hs_profile_free(profile);
-        if (is_empty) {
-            return hs_record_fail_empty(o->trace_path);
+        if (profile->sample_count == 0) {
+            status = hs_record_fail_empty(profile, o->trace_path);
+        } else {
+            hs_message_info("wrote the trace to %s", o->trace_path);
         }
-        hs_message_info("wrote the trace to %s", o->trace_path);
+        hs_profile_free(profile);
     }
     return status;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/empty_words.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
@@ -209,12 +210,10 @@ static bool link_latest(const struct hs_record_folder *folder, char *ret_link)
     return is_done;
 }
 
-int hs_record_fail_empty(const char *trace)
+int hs_record_fail_empty(const struct hs_profile *profile, const char *trace)
 {
-    hs_message("No profiles generated: no process of these names allocated anything that was "
-               "sampled.\nThe trace is %s. Other names: -n NAME; what stands in the way: "
-               "'heapscope doctor PROGRAM'.",
-               trace);
+    hs_message("No profiles generated; the trace is %s", trace);
+    hs_empty_words_say(profile, HS_EMPTY_ASKED);
     return HS_EXIT_STATUS_FAILED;
 }
 
@@ -232,12 +231,12 @@ int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annot
                                             .is_compressed = true };
     int count = hs_profile_files_write(profile, &files);
     hs_profile_files_warn(profile);
+    int status = count < 0    ? -count
+                 : count == 0 ? hs_record_fail_empty(profile, trace)
+                              : HS_EXIT_STATUS_DONE;
     hs_profile_free(profile);
-    if (count < 0) {
-        return -count;
-    }
-    if (count == 0) {
-        return hs_record_fail_empty(trace);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
     }
     printf("Wrote profiles to %s", folder->path);
     if (folder->is_ours && link_latest(folder, link)) {

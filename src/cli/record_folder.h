@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "profile/profile.h"
+
 struct hs_record_folder {
     char path[PATH_MAX / 2];
     bool is_ours; /* made here */
@@ -26,4 +28,4 @@ bool hs_record_folder_symbolize(const struct hs_record_folder *folder);
 int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annotated);
 void hs_record_folder_drop(const struct hs_record_folder *folder);
 /* Says that a trace, the folder's or one by itself, holds no heap. Exit status. */
-int hs_record_fail_empty(const char *trace);
+int hs_record_fail_empty(const struct hs_profile *profile, const char *trace);

@@ -9,6 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/empty_words.h"
 #include "cli/message.h"
 #include "cli/preflight_words.h"
 #include "profile/load.h"
@@ -102,6 +103,9 @@ void hs_run_words_summary(const char *trace_path, const char *file, uint32_t sta
         fflush(stderr);
     } else if (r < 0) {
         hs_message("no summary: %s", strerror(-r));
+    }
+    if (profile) {
+        hs_empty_words_say(profile, HS_EMPTY_ASKED);
     }
     hs_buf_deinit(&text);
     hs_profile_free(profile);

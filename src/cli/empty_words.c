@@ -1,0 +1,106 @@
+/*
+ * See empty_words.h.
+ */
+#include "cli/empty_words.h"
+
+#include "cli/message.h"
+#include "profile/loss.h"
+#include "profile/margin.h"
+#include "trace/refusal.h"
+#include "util/human.h"
+
+/* Of processes of one kind; the report lists all. */
+#define SAID_MAX 3U
+
+static bool has_allocations(const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        const struct hs_profile_dump *dump = &p->dumps[i];
+        if (dump->sample_count > 0 || dump->alloc.count > 0 || dump->alloc.bytes > 0 ||
+            dump->live.bytes > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say_refused(const struct hs_profile *p, const struct hs_profile_process *process)
+{
+    const char *why = hs_profile_string(p, process->refusal_text);
+    const char *remedy = hs_profile_string(p, process->refusal_remedy);
+    if (!why[0]) {
+        why = hs_loss_of_refusal(process->refusal).text;
+    }
+    if (!remedy[0] && process->refusal == HS_REFUSAL_CONCURRENT) {
+        remedy = "end that session, or wait for its end: 'heapscope list' shows it";
+    } else if (!remedy[0] && process->refusal == HS_REFUSAL_GONE) {
+        remedy = "start it with 'heapscope run' to record it from its first allocation on";
+    }
+    hs_message("process %u (%s) was not recorded: %s%s%s", process->pid,
+               hs_profile_string(p, process->name), why, remedy[0] ? "; " : "", remedy);
+}
+
+/* It was recorded, and no sample of it is there. */
+static void say_silent(const struct hs_profile *p, const struct hs_profile_process *process)
+{
+    const char *name = hs_profile_string(p, process->name);
+    uint64_t interval_bytes = process->last_dump < p->dump_count
+                                  ? hs_dump_widest_bytes(&p->dumps[process->last_dump])
+                                  : 0;
+    char most[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES];
+    if (process->has_own_malloc) {
+        hs_message("process %u (%s) carries a malloc of its own, whose calls cannot be seen: "
+                   "'heapscope doctor' on the program says more",
+                   process->pid, name);
+    } else if (interval_bytes > 1) {
+        hs_human_bytes(most, HS_MARGIN_UNSEEN_SAMPLES * (double)interval_bytes);
+        hs_human_bytes(interval, (double)interval_bytes);
+        hs_message(
+            "process %u (%s) was recorded, but none of its allocations was sampled%s: with one "
+            "sample for each %s they were hardly more than %s; -i 1 records each",
+            process->pid, name, process->is_from_startup ? "" : " since recording began", interval,
+            most);
+    } else if (process->is_from_startup) {
+        hs_message(
+            "process %u (%s) was recorded, and has called no function that allocates: it may map "
+            "its memory by itself (mmap), or have ended before",
+            process->pid, name);
+    } else {
+        hs_message(
+            "process %u (%s) was recorded, and has allocated nothing since recording began; what "
+            "it allocated before is not seen: record for longer, or start it with "
+            "'heapscope run'",
+            process->pid, name);
+    }
+}
+
+bool hs_empty_words_say(const struct hs_profile *profile, const char *asked)
+{
+    uint32_t said_count = 0, unsaid_count = 0;
+    if (has_allocations(profile)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        const struct hs_profile_process *process = &profile->processes[i];
+        if (said_count == SAID_MAX) {
+            unsaid_count++;
+        } else if (process->refusal != HS_REFUSAL_NONE) {
+            say_refused(profile, process);
+            said_count++;
+        } else {
+            say_silent(profile, process);
+            said_count++;
+        }
+    }
+    if (unsaid_count > 0) {
+        hs_message("and of %u more nothing was recorded; 'heapscope report' lists them",
+                   unsaid_count);
+    }
+    if (profile->process_count == 0) {
+        hs_message(
+            "no process %s was there while it recorded, or started then. Names are compared with "
+            "the program's, without its folder: 'ps -eo pid,args' shows them",
+            asked);
+    }
+    return true;
+}

@@ -1,0 +1,70 @@
+"""Where nothing was recorded, the command says why, and what to do."""
+
+import subprocess
+
+import pytest
+from conftest import clean_env
+from test_record_processes import PYTHON, without_daemon
+
+QUIET = "int main(void) { return 0; }"
+SMALL = "#include <stdlib.h>\nint main(void) { return !malloc(10); }"
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    def call(name, source, *flags):
+        program = tmp_path_factory.mktemp("programs") / name
+        subprocess.run(["gcc", "-x", "c", "-", "-o", program, *flags], input=source, text=True, check=True)
+        return program
+
+    return call
+
+
+def words(done):
+    return " ".join(done.stderr.replace("heapscope: ", "").split())
+
+
+def commands(tmp_path, program, *options):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    yield ["run", "-o", tmp_path / "x", *options, "--", program], 0
+    yield ["record", "-o", folder, *options, "--", program], 1
+    yield ["record", "-c", "-", "--txt", "-o", tmp_path / "y", "--", program], 1
+
+
+def test_nothing_was_sampled(heapscope, compiled, tmp_path):
+    for command, status in commands(tmp_path, compiled("small", SMALL)):
+        config = 'data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 4096 } } }'
+        done = heapscope(*command, env=without_daemon(tmp_path), input=config)
+        assert done.returncode == status, done
+        assert "none of its allocations was sampled: with one sample for each 4.00 KiB" in words(done), done
+        assert "-i 1 records each" in words(done)
+
+
+def test_nothing_was_allocated(heapscope, compiled, tmp_path):
+    done = heapscope("run", "-i", 1, "-o", tmp_path / "x", "--", compiled("quiet", QUIET))
+    assert done.returncode == 0 and "has called no function that allocates" in words(done), done
+
+
+def test_static(heapscope, compiled, tmp_path):
+    done = heapscope("run", "-o", tmp_path / "x", "--", compiled("static", SMALL, "-static"))
+    assert "is statically linked" in words(done) and "link it dynamically" in words(done)
+
+
+def test_nobody_of_that_name(heapscope, compiled, tmp_path):
+    done = heapscope("run", "--only", "nobody", "-o", tmp_path / "x", "--", compiled("small", SMALL))
+    assert "no process that was asked for was there" in words(done) and "ps -eo pid,args" in words(done), done
+    folder = tmp_path / "out"
+    folder.mkdir()
+    done = heapscope("record", "-n", "nobody-is-called-so", "-d", 300, "-o", folder, env=without_daemon(tmp_path))
+    assert done.returncode == 1 and "no process that was asked for was there" in words(done), done
+
+
+def test_nothing_since_it_was_attached_to(heapscope, tmp_path):
+    with subprocess.Popen([PYTHON, "-c", "x = [bytes(100) for i in range(9999)]; print(flush=True); input()"], env=clean_env(),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        done = heapscope("attach", process.pid, "-i", 1, "-d", "200ms", "-o", tmp_path / "x")
+        process.communicate("\n")
+    assert done.returncode == 0 and "allocated nothing since recording began" in words(done), done
+    assert "start it with 'heapscope run'" in words(done)
