@@ -46,6 +46,7 @@ bool hs_fork_hold(void)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + HOLD_MAX_NS;
     hs_store_relaxed(&is_held, 1);
+    /* ORDER fork-count: one of us sees the other: who counts a fork sees that they are held, or its count is seen here. */
     hs_fence_seq_cst();
     while (hs_load_relaxed(&forking_count) != 0) {
         if (hs_sys_clock_ns(CLOCK_MONOTONIC) > end_ns) {
@@ -68,6 +69,7 @@ static void begin_forking(void)
 {
     uint64_t end_ns = 0, now_ns = 0;
     hs_add_relaxed(&forking_count, 1);
+    /* ORDER fork-count: as above. */
     hs_fence_seq_cst();
     /* ORDER fork-hold: as above. */
     while (hs_load_acquire(&is_held) && !hs_sandbox_is_tight() && now_ns <= end_ns) {
@@ -76,6 +78,7 @@ static void begin_forking(void)
         end_ns = end_ns ? end_ns : now_ns + WAIT_MAX_NS;
         hs_sys_yield();
         hs_add_relaxed(&forking_count, 1);
+        /* ORDER fork-count: as above. */
         hs_fence_seq_cst();
     }
 }

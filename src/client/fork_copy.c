@@ -284,6 +284,7 @@ static void settle(struct copy *c)
     struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
     if (block) {
         block->sample_count = c->kept_count;
+        block->inherited_count = c->kept_count;
         block->alloc_bytes = c->live_bytes;
         block->lost_count[HS_LOSS_INHERITED] = c->lost_count;
     }

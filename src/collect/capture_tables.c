@@ -302,6 +302,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
     int r = copy_section(region, HS_SECTION_BLOCKS, count, sizeof(*blocks), (void **)&blocks);
     for (uint64_t i = 0; r == 0 && i < count; i++) {
         snap->sample_count += blocks[i].sample_count;
+        snap->inherited_sample_count += blocks[i].inherited_count;
         snap->free_count += blocks[i].free_count;
         snap->replay_count += blocks[i].replay_count;
         snap->walk_count += blocks[i].walk_count;

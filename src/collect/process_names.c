@@ -20,7 +20,9 @@ void hs_process_names_read(pid_t pid, struct hs_process_names *names)
     char *cmdline = malloc(HS_CMDLINE_BYTES_MAX);
     if (cmdline && hs_proc_read(pid, "cmdline", cmdline, HS_CMDLINE_BYTES_MAX, &bytes) == 0 &&
         bytes > 0) {
-        names->cmdline = realloc(cmdline, bytes);
+        char *shorter = realloc(cmdline, bytes);
+        free(names->cmdline);
+        names->cmdline = shorter ? shorter : cmdline;
         names->cmdline_bytes = (uint32_t)bytes;
     } else {
         free(cmdline);

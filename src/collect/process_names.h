@@ -1,6 +1,6 @@
 /*
  * What a process is called, from /proc: for one that ran before its client, which finds itself on any thread, and
- * its arguments perhaps overwritten.
+ * its arguments perhaps overwritten; and for forked children, which take another name or title for what they do.
  *
  * Threads   none.
  * Fails     names that cannot be had stay as they are.
@@ -18,6 +18,7 @@ struct hs_process_names {
     uint32_t cmdline_bytes;
 };
 
+/* May be called again: a process that is ending has no arguments any more, and keeps those of before. */
 void hs_process_names_read(pid_t pid, struct hs_process_names *names);
 void hs_process_names_deinit(struct hs_process_names *names);
 

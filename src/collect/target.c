@@ -165,6 +165,9 @@ void hs_target_look(struct hs_target *target, uint64_t now_ns)
             target->rss_peak_bytes = status.vm_hwm_bytes;
         }
     }
+    if (target->pid > 0 && target->region.header.forked_from_pid != 0) {
+        hs_process_names_read(target->pid, &target->names);
+    }
     if ((target->hello_flags & HS_HELLO_LATE) != 0) {
         look_for_exec(target);
         look_for_libraries(target, now_ns);

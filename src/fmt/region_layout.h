@@ -197,8 +197,9 @@ struct hs_thread_block_v1 {
     uint64_t timed_ns;     /* and how long they took, each HS_TIMED_MAX_NS at most */
     /* What the samples stand for that lost_count counts as not recorded; 0 of an older client: unknown. */
     uint64_t lost_bytes;
-    uint64_t lost_alloc_fx; /* allocations; HS_COUNT_SHIFT */
-    uint64_t reserved[5];
+    uint64_t lost_alloc_fx;   /* allocations; HS_COUNT_SHIFT */
+    uint64_t inherited_count; /* of sample_count: a forked child began with them */
+    uint64_t reserved[4];
     uint64_t lost_count[16];      /* by enum hs_loss */
     uint64_t stack_end_count[16]; /* by enum hs_stack_end */
 };

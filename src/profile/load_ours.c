@@ -95,6 +95,9 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
         return;
     }
     out->name = name ? name : out->name;
+    /* Forked children take titles of their own. */
+    const struct hs_load_pid *pid = dump->forked_from_pid ? hs_load_pid(load, dump->pid) : NULL;
+    out->cmdline = pid && pid->cmdline && !pid->is_comm ? pid->cmdline : out->cmdline;
     out->exe = exe ? exe : out->exe;
     out->malloc_path = malloc_path ? malloc_path : out->malloc_path;
     out->has_own_malloc = dump->has_own_malloc;
@@ -182,6 +185,9 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .live = get_amount(dump->live, intervals.narrowest_bytes),
         .alloc = get_amount(dump->alloc, intervals.narrowest_bytes),
         .peak = get_amount(dump->peak, intervals.narrowest_bytes),
+        /* Files of before do not say how many. */
+        .has_inherited = dump->forked_from_pid != 0 &&
+                         (!dump->has_inherited_sample_count || dump->inherited_sample_count > 0),
         .inherited = { (float)hs_load_number(dump->inherited_bytes_var),
                        (float)hs_load_number(dump->inherited_count_var) },
         .sample_count = dump->sample_count,

@@ -146,6 +146,7 @@ struct hs_profile_dump {
     struct hs_amount live, alloc,
         peak; /* totals; a process's own peak, not the sum of its stacks' */
     struct hs_inherited_var inherited; /* of all samples; 0 of a forked process: not known */
+    bool has_inherited;                /* a forked process: it began with blocks of another one */
     uint64_t sample_count;
     uint64_t free_count;   /* recorded allocations that were freed */
     uint64_t replay_count; /* stacks found by replay, and */

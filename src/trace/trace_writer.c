@@ -314,9 +314,11 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
         hs_writer_fail(writer, -ENOMEM);
     } else if (state) {
         memcpy(cmdline, bytes ? process->cmdline : "", bytes);
+        state->cmdline_hash = hs_intern_hash(cmdline, bytes).lo; /* before it is split */
         write_process(writer, process, state->tree_ppid ? state->tree_ppid : process->ppid, cmdline,
                       bytes);
         state->is_announced = true;
+        state->uid = process->uid;
     }
     free(cmdline);
     return writer->err;

@@ -111,12 +111,12 @@ static void leftover_release(struct hs_trace_writer *writer, struct hs_written_p
 
 /* --- processes and heaps --- */
 
-static void announce(struct hs_trace_writer *writer, const struct hs_snapshot *snap)
+static void announce(struct hs_trace_writer *writer, const struct hs_snapshot *snap, int64_t uid)
 {
     struct hs_trace_process process = {
         .pid = snap->pid,
         .ppid = snap->ppid,
-        .uid = -1,
+        .uid = uid,
         .cmdline = snap->cmdline_bytes ? snap->cmdline : snap->exe,
         .cmdline_bytes =
             snap->cmdline_bytes ? snap->cmdline_bytes : (snap->exe ? strlen(snap->exe) : 0),
@@ -132,6 +132,21 @@ static void process_remove(struct hs_trace_writer *writer, struct hs_written_pro
     *process = writer->running[--writer->running_count];
 }
 
+/* A process that has another title since it was announced, as servers' workers take, is announced again. */
+static void announce_title(struct hs_trace_writer *writer, const struct hs_snapshot *snap)
+{
+    struct hs_pid_state *state = hs_writer_pid(writer, snap->pid);
+    if (state && snap->cmdline_bytes > 0 &&
+        hs_intern_hash(snap->cmdline, snap->cmdline_bytes).lo != state->cmdline_hash) {
+        bool is_announced = state->is_announced;
+        announce(writer, snap, state->uid);
+        state = hs_writer_pid(writer, snap->pid);
+        if (state) {
+            state->is_announced = is_announced;
+        }
+    }
+}
+
 static struct hs_written_process *process_start(struct hs_trace_writer *writer,
                                                 const struct hs_snapshot *snap)
 {
@@ -140,7 +155,7 @@ static struct hs_written_process *process_start(struct hs_trace_writer *writer,
         return NULL;
     }
     if (!state->is_announced) {
-        announce(writer, snap);
+        announce(writer, snap, -1);
         state = hs_writer_pid(writer, snap->pid);
     }
     if (!state || writer->err != 0) {
@@ -274,6 +289,7 @@ int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapsho
     if (!dump.process) {
         return writer->err;
     }
+    announce_title(writer, snap);
     /* Perfetto tells dumps of a process apart by their time, and takes the heaps of a dump one
      * nanosecond apart (writer_samples.c). */
     dump.window_start_ns = dump.process->last_time_ns;

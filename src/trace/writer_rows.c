@@ -240,6 +240,9 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
         SET(inherited_bytes_var, snap->inherited.bytes_var);
         SET(inherited_count_var, snap->inherited.count_var);
     }
+    if (snap->forked_from_pid != 0) {
+        SET(inherited_sample_count, snap->inherited_sample_count);
+    }
     SET(orig_interval_bytes, snap->orig_interval_bytes);
     out->n_lost_count = HS_LOSS_N;
     out->lost_count = (uint64_t *)(uintptr_t)snap->lost_count;

@@ -72,6 +72,9 @@ struct hs_pid_state {
     /* As a tree of trace_counters.h had it; 0: there was none. Of a pid whose parent changes, Perfetto makes another
      * process, and parents do change: when they end. */
     uint32_t tree_ppid;
+    /* As it was announced last. */
+    uint64_t cmdline_hash;
+    int64_t uid;
 };
 
 struct hs_writer_batch;

@@ -363,7 +363,7 @@ static void write_forks(struct hs_report *report)
     const struct hs_selection *s = &report->selection;
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->dump_count; i++) {
-        count += p->processes[p->dumps[s->dumps[i]].process].forked_from_pid != 0;
+        count += p->dumps[s->dumps[i]].has_inherited;
     }
     if (count == 0 || s->dump_count == 1) {
         return;

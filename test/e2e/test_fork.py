@@ -3,6 +3,8 @@
 Each process of test/target/forked.c tells its own truth, and each is held against its own report.
 """
 
+import subprocess
+
 import pytest
 from truth import Amounts, Measured, measure, read_truth, truths_of_children
 
@@ -117,3 +119,67 @@ def test_report_says_who_was_forked(run, target, heapscope):
     assert "1 of the processes was forked" in text and f"forked from {parent['pid']}\n" in text
     alone = heapscope("report", "--pid", child["pid"], done.file).stdout
     assert f", forked from {parent['pid']}\n" in alone.splitlines(keepends=True)[0]
+
+
+RENAMES = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *volatile block;
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        block = malloc(100000);
+    }
+    if (fork() == 0) {
+        char *start = argv[0], *end = argv[argc - 1] + strlen(argv[argc - 1]);
+        prctl(PR_SET_NAME, "second");
+        memset(start, 0, end - start);
+        strncpy(start, "w: job", end - start);
+        block = malloc(500000);
+        usleep(400000);
+        _exit(0);
+    }
+    wait(NULL);
+    block = malloc(1000);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def renames(tmp_path_factory):
+    program = tmp_path_factory.mktemp("renames") / "first-name-of-all"
+    subprocess.run(["gcc", "-x", "c", "-", "-o", program], input=RENAMES, text=True, check=True)
+    return program
+
+
+@pytest.mark.parametrize("name", ["second", "w: job"])
+def test_only_a_child_by_its_new_name(run, renames, name):
+    found = run([renames], "-i", 1, "--only", name).report()
+    assert [p["name"] for p in found["processes"]] == ["second"]
+    assert found["totals"]["alloc"]["bytes"] == 500000
+
+
+def test_a_child_is_shown_by_its_new_title(run, renames, heapscope):
+    done = run([renames, "before"], "-i", 1)
+    text = heapscope("report", done.file).stdout
+    assert "w: job  forked from" in text and f"{renames} before" in text
+    assert "1 of the processes was forked, and began with the blocks of another one" in " ".join(text.split())
+
+
+def test_children_that_began_with_nothing(run, renames, heapscope):
+    done = run([renames], "-i", 1)
+    assert "began with the blocks" not in " ".join(heapscope("report", done.file).stdout.split())
+
+
+def test_a_title_of_later(dist, heapscope, report, renames, tmp_path):
+    """A dump is made before the child has its title, and another one afterwards."""
+    done = heapscope("record", "-c", "-", "--txt", "-o", tmp_path / "x", "--", renames, "before", env={"HEAPSCOPE_SOCKET": tmp_path / "no"},
+                     input='data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 1 '
+                           "continuous_dump_config { dump_interval_ms: 100 } } } }")
+    assert done.returncode == 0, done.stderr
+    assert "w: job" in [p.get("cmdline") for p in report(tmp_path / "x")["processes"]]
