@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check/check_view.h"
+#include "profile/heap_sums.h"
 
 #define FORMAT 1
 
@@ -107,6 +108,11 @@ void hs_check_json_file(struct hs_json *json, const struct hs_check *check)
     hs_json_kv_string(json, "file", check->path);
     hs_json_kv_bool(json, "is_kept", check->is_kept);
     hs_json_kv_bool(json, "is_readable", check->is_readable);
+    struct hs_buf heaps = HS_BUF_INIT;
+    if (check->is_readable && hs_heap_sums_describe(&check->selection, &heaps) > 1) {
+        hs_json_kv_string(json, "note", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     hs_json_key(json, "limits");
     hs_json_open(json, '[');
     for (size_t i = 0; i < check->row_count; i++) {

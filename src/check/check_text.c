@@ -12,6 +12,7 @@
 #include "check/check_view.h"
 #include "profile/describe.h"
 #include "profile/frame_class.h"
+#include "profile/heap_sums.h"
 #include "util/utf8.h"
 #include "view/figure.h"
 
@@ -98,6 +99,13 @@ void hs_check_write_text(const struct hs_check *check, struct hs_buf *buf)
         hs_buf_char(buf, '\n');
         hs_check_write_stacks(check, row, STACK_INDENT, buf);
     }
+    struct hs_buf heaps = HS_BUF_INIT;
+    if (check->is_readable && hs_heap_sums_describe(&check->selection, &heaps) > 1) {
+        hs_buf_str(buf, "note    ");
+        hs_utf8_write(buf, check->path, strlen(check->path));
+        hs_buf_printf(buf, ": %s\n", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
 }
 
 static bool is_used(const struct hs_suppression *suppression)

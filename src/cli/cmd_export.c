@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/tables_file.h"
 #include "rt/base.h"
+#include "profile/heap_sums.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/shell_word.h"
@@ -180,6 +181,23 @@ static struct hs_select_spec select_of(const struct export_args *args)
     };
 }
 
+/* Formats that keep the heaps apart, or have room for words, say it themselves. */
+static void say_heaps(const struct export_args *args, const struct hs_profile *profile,
+                      const struct hs_select_spec *select)
+{
+    struct hs_selection selection;
+    struct hs_buf text = HS_BUF_INIT;
+    bool is_silent =
+        args->format == FORMAT_PPROF || args->format == FORMAT_JSON || args->format == FORMAT_SVG;
+    if (!is_silent && hs_select_dumps(profile, select, &selection) == 0) {
+        if (hs_heap_sums_describe(&selection, &text) > 1 && text.err == 0) {
+            hs_message_info("%s", hs_buf_text(&text));
+        }
+        hs_selection_deinit(&selection);
+    }
+    hs_buf_deinit(&text);
+}
+
 static int run_export(const char *path, const struct export_args *args)
 {
     const struct hs_select_spec select = select_of(args);
@@ -198,6 +216,7 @@ static int run_export(const char *path, const struct export_args *args)
                        "missing: heapscope report %s",
                        path, hs_shell_word(path, word, sizeof(word)));
         }
+        say_heaps(args, profile, &select);
         status = write_output(args, profile, &select, view, reason);
     }
     hs_profile_free(profile);

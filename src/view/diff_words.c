@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/heap_sums.h"
 #include "util/human.h"
 #include "util/table.h"
 #include "util/utf8.h"
@@ -81,6 +82,12 @@ static void write_side(const struct hs_diff *diff, const struct hs_diff_options 
     } else {
         hs_buf_printf(buf, "%u processes added up", s->dump_count);
     }
+    struct hs_buf heaps = HS_BUF_INIT;
+    uint32_t heap_count = hs_heap_sums_describe(s, &heaps);
+    if (heap_count > 1) {
+        hs_buf_printf(buf, ", %s", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     hs_buf_printf(
         buf, ", %s after the start, interval %s\n",
         hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/describe.h"
+#include "profile/heap_sums.h"
 #include "profile/peak_overlap.h"
 #include "rt/base.h"
 #include "util/utf8.h"
@@ -220,6 +221,17 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
+/* Their memory is of one process, so the sum is true; but it is no figure of any one of them. */
+static void write_heaps(struct hs_report *report)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    if (hs_heap_sums_describe(&report->selection, &text) > 1) {
+        hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
+    }
+    report->buf->err = report->buf->err ? report->buf->err : text.err;
+    hs_buf_deinit(&text);
+}
+
 static void add_rss(struct hs_report *report, struct hs_table *table)
 {
     const struct hs_profile_dump *dump = first_dump(report);
@@ -408,6 +420,7 @@ void hs_report_write_head(struct hs_report *report)
                                              .give_way = "5 43 2" });
     hs_table_deinit(&table);
     write_overlap(report);
+    write_heaps(report);
     write_before(report);
     hs_report_write_counters(report);
     write_sampling(report);

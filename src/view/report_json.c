@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "profile/describe.h"
+#include "profile/heap_sums.h"
 #include "profile/peak_overlap.h"
 #include "util/json.h"
 #include "view/report_parts.h"
@@ -216,6 +217,32 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
     return 0;
 }
 
+/* All else has them added up. */
+static int write_heaps(struct hs_report *report, struct hs_json *json)
+{
+    struct hs_heap_sum *sums;
+    uint32_t count;
+    int err = hs_heap_sums_of(&report->selection, &sums, &count);
+    if (err < 0) {
+        return err;
+    }
+    hs_json_key(json, "heaps");
+    hs_json_open(json, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        hs_json_open(json, '{');
+        hs_json_kv_string(json, "name", hs_profile_string(report->profile, sums[i].name));
+        hs_report_json_amount(json, "live", &sums[i].live);
+        hs_report_json_amount(json, "alloc", &sums[i].alloc);
+        if (report->selection.has_peak) {
+            hs_report_json_amount(json, "peak", &sums[i].peak);
+        }
+        hs_json_close(json, '}');
+    }
+    hs_json_close(json, ']');
+    free(sums);
+    return 0;
+}
+
 /* "peak" is the sum of the processes' peaks; this is what they held together. */
 static int write_overlap(struct hs_json *json, const struct hs_selection *s)
 {
@@ -273,6 +300,7 @@ int hs_report_write_json(struct hs_report *report)
         hs_json_close(&json, '}');
     }
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
+    err = err ? err : write_heaps(report, &json);
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');
     for (uint32_t i = 0; i < s->dump_count; i++) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/heap_sums.h"
 #include "profile/describe.h"
 #include "profile/frame_class.h"
 #include "util/buf.h"
@@ -222,6 +223,11 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
     if (s->is_sampled) {
         hs_buf_str(text, s->is_lossy ? "" : "; margins hold with 95 % confidence");
     }
+    struct hs_buf heaps = HS_BUF_INIT;
+    if (hs_heap_sums_describe(s, &heaps) > 1) {
+        hs_buf_printf(text, "; %s", hs_buf_text(&heaps));
+    }
+    hs_buf_deinit(&heaps);
     if (lost > 0) {
         hs_buf_printf(text, "; DATA IS MISSING in %s cases, see heapscope report --health",
                       hs_human_exact(number, lost));
