@@ -1,5 +1,5 @@
 /*
- * Unpacking debug sections with libdeflate. See debug_image.h.
+ * Unpacking debug sections with libdeflate and zstd. See debug_image.h.
  */
 #include "symbol/debug_image.h"
 
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zstd.h>
 
 #include "rt/base.h"
 
@@ -19,13 +20,20 @@
 #define IMAGE_MAX_BYTES (UINT64_C(1) << 30)
 /* What deflate can do at best: a section that claims more is broken. */
 #define DEFLATE_RATIO_MAX 1040U
-#define NAMES_MAX_BYTES   2048U
-#define ALIGN_BYTES       8U
+/* A block of 128 KiB of one byte takes four. */
+#define ZSTD_RATIO_MAX 32768U
+/* elf.h of before 2022 does not have it. */
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+#define NAMES_MAX_BYTES 2048U
+#define ALIGN_BYTES     8U
 
 struct section {
     Elf64_Shdr shdr; /* as it will be in the image */
     const uint8_t *bytes;
     size_t packed_bytes; /* 0: not packed */
+    bool is_zstd;        /* else deflate */
 };
 
 struct making {
@@ -70,14 +78,17 @@ static bool is_unusual(const char *name)
 static int read_packed(Elf_Scn *scn, struct section *section)
 {
     GElf_Chdr chdr;
-    if (!gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB ||
+    if (!gelf_getchdr(scn, &chdr) ||
+        (chdr.ch_type != ELFCOMPRESS_ZLIB && chdr.ch_type != ELFCOMPRESS_ZSTD) ||
         section->shdr.sh_size <= sizeof(Elf64_Chdr)) {
         return -ENOTSUP;
     }
+    section->is_zstd = chdr.ch_type == ELFCOMPRESS_ZSTD;
+    uint64_t ratio_max = section->is_zstd ? ZSTD_RATIO_MAX : DEFLATE_RATIO_MAX;
     section->packed_bytes = section->shdr.sh_size - sizeof(Elf64_Chdr);
     section->bytes += sizeof(Elf64_Chdr);
     if (chdr.ch_size == 0 || chdr.ch_size > IMAGE_MAX_BYTES ||
-        chdr.ch_size / DEFLATE_RATIO_MAX > section->packed_bytes) {
+        chdr.ch_size / ratio_max > section->packed_bytes) {
         return -ENOTSUP;
     }
     section->shdr.sh_size = chdr.ch_size;
@@ -156,6 +167,18 @@ static int lay_out(struct making *making)
     return 0;
 }
 
+static bool unpack_one(const struct section *section, struct libdeflate_decompressor *decompressor,
+                       uint8_t *out)
+{
+    if (section->is_zstd) {
+        size_t bytes =
+            ZSTD_decompress(out, section->shdr.sh_size, section->bytes, section->packed_bytes);
+        return !ZSTD_isError(bytes) && bytes == section->shdr.sh_size;
+    }
+    return libdeflate_zlib_decompress(decompressor, section->bytes, section->packed_bytes, out,
+                                      section->shdr.sh_size, NULL) == LIBDEFLATE_SUCCESS;
+}
+
 static int unpack_all(const struct making *making, uint8_t *image)
 {
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
@@ -165,9 +188,7 @@ static int unpack_all(const struct making *making, uint8_t *image)
         uint8_t *out = image + section->shdr.sh_offset;
         if (section->packed_bytes == 0) {
             memcpy(out, section->bytes, section->shdr.sh_size);
-        } else if (libdeflate_zlib_decompress(decompressor, section->bytes, section->packed_bytes,
-                                              out, section->shdr.sh_size,
-                                              NULL) != LIBDEFLATE_SUCCESS) {
+        } else if (!unpack_one(section, decompressor, out)) {
             err = -ENOTSUP;
         }
     }

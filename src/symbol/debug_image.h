@@ -7,7 +7,8 @@
  * is one run of bytes, debug_cache.h can keep it for the next time.
  *
  * The sections hold the same bytes as libdw would have made, so nothing that is found with an image is
- * found differently without one. What is not as usual (old ways of packing, split units, another byte order,
+ * found differently without one; except that sections packed with zstd are not found without, by a libelf that cannot
+ * unpack them (elfutils before 0.189, and where it was built without). What is not as usual (old ways of packing, split units, another byte order,
  * anything broken) is left to libdw as it is.
  *
  * Holds     the image is a whole ELF file without packed sections; it is at map + HS_DEBUG_IMAGE_OFF.
