@@ -67,12 +67,15 @@ HS_COLD void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes)
     unfilter(addr, size_bytes);
 }
 
-/* Either a neighbour within 16 bytes, or a free that did not come through us. */
+/* Either a neighbour within 16 bytes, or a free that did not come through us, or the first block of a pool that lies in
+ * a block of another allocator: one address has one record. */
 HS_COLD void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr)
 {
     bool unused;
-    if (hs_live_remove(thread, addr, NULL)) {
+    struct hs_live_block gone;
+    if (hs_live_remove(thread, addr, &gone)) {
         thread->block->lost_count[HS_LOSS_DUPLICATE]++;
+        thread->block->duplicate_bytes += gone.weight_bytes;
         hs_filter_add(addr, &unused);
     }
 }

@@ -251,7 +251,9 @@ static int copy_heaps(const struct hs_region_header_v1 *header, struct hs_snapsh
  * nothing is known but its number. */
 static bool is_weighed(unsigned loss)
 {
-    return loss != HS_LOSS_STACK_EMPTY && loss != HS_LOSS_DUPLICATE && loss != HS_LOSS_INHERITED;
+    return loss != HS_LOSS_STACK_EMPTY && loss != HS_LOSS_DUPLICATE && loss != HS_LOSS_INHERITED &&
+           loss != HS_LOSS_UNSEEN_SYMBOLS && loss != HS_LOSS_UNSEEN_ALLOCATOR &&
+           loss != HS_LOSS_UNSEEN_NAMESPACE;
 }
 
 /* A thread has one sum for all reasons, of which there is seldom more than one: it is divided in proportion to the
@@ -259,6 +261,10 @@ static bool is_weighed(unsigned loss)
 static void divide_weight(const struct hs_thread_block_v1 *block, struct hs_snapshot *snap)
 {
     double all = 0;
+    if (block->duplicate_bytes > 0) {
+        snap->lost_bytes[HS_LOSS_DUPLICATE] += (double)block->duplicate_bytes;
+        snap->lost_allocs[HS_LOSS_DUPLICATE] += (double)block->lost_count[HS_LOSS_DUPLICATE];
+    }
     for (unsigned k = 0; k < HS_LOSS_N; k++) {
         all += is_weighed(k) ? (double)block->lost_count[k] : 0;
     }

@@ -49,8 +49,9 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                                    "dlmopen, whose allocator is their own",
                                    true },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
-                            "blocks taken as freed: their address was allocated again, and no "
-                            "free had been seen",
+                            "blocks taken as freed: a pool inside of one gave its address, or no "
+                            "free "
+                            "was seen",
                             false },
 };
 

@@ -3,7 +3,10 @@
 The program is test/target/unwindless.c: main, outer, middle, site_inner, and blocks of 100 bytes.
 """
 
+import signal
 import subprocess
+
+from daemon import wait_until
 
 NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-O1"]
 
@@ -58,3 +61,61 @@ def test_frames_found_by_a_guess(run, target):
 def test_no_guess_with_unwind_information(run, target):
     found = run([target("unwindless", "-fomit-frame-pointer"), 20000], "-i", 1).report()
     assert found["losses"] == []
+
+
+POOL = """
+#include <stdlib.h>
+#include <unistd.h>
+static char *slab;
+static size_t used;
+__attribute__((noipa)) void *my_malloc(size_t bytes)
+{
+    void *block = slab + used; /* the first one is where the slab is */
+    used += (bytes + 15) / 16 * 16;
+    return block;
+}
+/* Shorter ones cannot be changed. */
+__attribute__((noipa)) void my_free(void *block) { ((volatile char *)block)[0] = 1; ((volatile char *)block)[1] = 2; }
+__attribute__((noinline)) void site_slab(void) { slab = malloc(1000000); }
+__attribute__((noinline)) void site_pool(void) { __asm__ volatile("" ::"r"(my_malloc(100)) : "memory"); }
+int main(void)
+{
+    char c;
+    write(1, "up", 2);
+    read(0, &c, 1);
+    site_slab();
+    for (int i = 0; i < 50; i++) {
+        site_pool();
+    }
+    write(1, "ok", 2);
+    return read(0, &c, 1) < 0;
+}
+"""
+
+
+def test_a_pool_inside_of_a_block(heapscope, report, tmp_path):
+    """One address has one record: that of the slab goes, which is told with its size."""
+    program = tmp_path / "pool"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=POOL, text=True, check=True)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process, \
+         subprocess.Popen([heapscope("--version").args[0], "attach", str(process.pid), "--allocator", "my_", "-i", "1", "-q",
+                           "-o", tmp_path / "x"], stderr=subprocess.PIPE, text=True) as attached:
+        try:
+            assert process.stdout.read(2) == b"up"
+            wait_until(lambda: str(process.pid) in heapscope("list", "--json").stdout or attached.poll() is not None)
+            assert attached.poll() is None, attached.stderr.read()
+            process.stdin.write(b"x")
+            process.stdin.flush()
+            assert process.stdout.read(2) == b"ok"
+            attached.send_signal(signal.SIGINT)
+            assert attached.wait(30) == 0, attached.stderr.read()
+        finally:
+            process.kill()
+            attached.kill()
+    found = report(tmp_path / "x", "--top", "all")
+    loss = losses_of(found)["duplicate_address"]
+    assert (loss["count"], loss["allocations"], loss["bytes"]) == (1, 1, 1000000)
+    assert "a pool inside of one gave its address" in loss["text"]
+    live = {s["frames"][0]["function"]: s["live"]["bytes"] for s in found["stacks"] if s["frames"]}
+    assert live.get("site_slab", 0) == 0 and live["site_pool"] == 5000
+    assert "a pool inside of one gave its address" in " ".join(heapscope("report", tmp_path / "x").stdout.split())
