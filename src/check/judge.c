@@ -74,7 +74,7 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
         .low = overlap.low_bytes,
         .high = overlap.high_bytes,
         .limit = limit,
-        .doubt = "which is not known, as each process has its peak at a moment of its own",
+        .doubt = "uncertain: how much was live at one moment is not known more closely",
     };
     struct hs_check_row *row = what.err || figure.err ? NULL : hs_check_put(check, name, &measured);
     hs_buf_deinit(&what);

@@ -4,15 +4,25 @@
 #include "profile/peak_overlap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "profile/margin.h"
+
+#define Z_95       1.96
+#define LOW_CHANCE 0.025
+#define BISECTIONS 60
+/* Beyond, the tail of a normal distribution has nothing in it. */
+#define SIGMAS_MAX 40.0
 
 /* One process, from start to end, with the most that its peak can have been. */
 struct life {
     uint32_t pid;
     uint64_t start_ns, end_ns;
     double bytes;
+    double shown_bytes;
+    double sampled_bytes; /* of them, at most */
+    double below_bytes;   /* the lower margin of this process alone */
 };
 
 struct change {
@@ -39,28 +49,66 @@ static int compare_changes(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static uint32_t list_lives(const struct hs_selection *s, struct life *lives, double *ret_low)
+/* A peak of 0 also has an upper end, where blocks may exist that no sample hit. */
+static uint32_t list_lives(const struct hs_selection *s, struct life *lives)
 {
     uint32_t count = 0;
-    *ret_low = 0;
     for (uint32_t i = 0; i < s->dump_count; i++) {
         const struct hs_profile_dump *dump = &s->profile->dumps[s->dumps[i]];
         const struct hs_profile_process *process = &s->profile->processes[dump->process];
-        struct hs_figure figure = hs_figure_of(&dump->peak, false);
+        struct hs_amount peak = dump->peak;
+        hs_amount_widen(&peak, (float)hs_dump_widest_bytes(dump));
+        struct hs_figure figure = hs_figure_of(&peak, false);
         struct hs_margin margin = hs_margin_of(&figure);
-        if (!(figure.value > 0)) {
+        if (!(figure.value + margin.above > 0)) {
             continue;
         }
-        double low = figure.value - margin.below;
-        *ret_low = low > *ret_low ? low : *ret_low;
         lives[count++] = (struct life){
             .pid = process->pid,
             .start_ns = process->start_ns,
             .end_ns = process->end_ns > process->start_ns ? process->end_ns : UINT64_MAX,
             .bytes = figure.value + margin.above,
+            .shown_bytes = figure.value,
+            .sampled_bytes = figure.sampled > 0 ? figure.sampled : figure.value,
+            .below_bytes = margin.below,
         };
     }
     return count;
+}
+
+/* How much wider a lower margin must be so that all of `count` hold together with the confidence of one. */
+static double widening_of(uint32_t count)
+{
+    if (count <= 1) {
+        return 1;
+    }
+    double low = Z_95, high = SIGMAS_MAX;
+    for (unsigned i = 0; i < BISECTIONS; i++) {
+        double z = (low + high) / 2;
+        bool is_likely = erfc(z / M_SQRT2) / 2 > LOW_CHANCE / count;
+        low = is_likely ? z : low;
+        high = is_likely ? high : z;
+    }
+    return high / Z_95;
+}
+
+/* The largest of many estimates is often one that came out too high: all lower ends have to hold at once. */
+static double largest_low(const struct life *lives, uint32_t count)
+{
+    uint32_t estimate_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        estimate_count += lives[i].below_bytes > 0;
+    }
+    double widening = widening_of(estimate_count);
+    double largest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct life *life = &lives[i];
+        double below =
+            fmin(life->below_bytes * widening, fmax(life->sampled_bytes, life->below_bytes));
+        double low = life->shown_bytes - below;
+        largest = low > largest ? low : largest;
+    }
+    return largest;
 }
 
 /* A pid has one image at a time: that the first one had executed another program may have been seen late. */
@@ -97,8 +145,8 @@ int hs_peak_overlap_of(const struct hs_selection *selection, struct hs_peak_over
     struct change *changes = calloc(2 * (size_t)selection->dump_count + 1, sizeof(*changes));
     int err = lives && changes ? 0 : -ENOMEM;
     if (err == 0) {
-        double low;
-        uint32_t count = list_lives(selection, lives, &low);
+        uint32_t count = list_lives(selection, lives);
+        double low = largest_low(lives, count);
         end_images(lives, count);
         double high = highest_sum(lives, count, changes);
         *ret_overlap = (struct hs_peak_overlap){

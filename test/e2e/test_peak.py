@@ -98,6 +98,25 @@ def test_processes_one_after_the_other_are_not_added_up(run, target, heapscope):
     assert failed.returncode == 1 and "processes together" in failed.stdout
 
 
+def test_sampled_peaks_of_many_processes(run, target):
+    """Thirty alike: the largest of their estimates is not what one of them held."""
+    program = target("summits", "-pthread")
+    script = f"i=0; while [ $i -lt 30 ]; do '{program}' twins 1; i=$((i+1)); done; exit 0"
+    hits = 0
+    for seed in range(1, 13):
+        done = run(["/bin/sh", "-c", script], "-i", 16384, env={"HEAPSCOPE_SEED": seed})
+        at_once = done.report()["totals"]["peak_at_one_moment"]
+        hits += at_once["bytes_low"] <= 4_000_001 <= at_once["bytes_high"]
+    assert hits >= 11
+
+
+def test_check_says_what_is_not_known_of_processes_at_the_same_time(run, target, heapscope):
+    done = run([target("summits", "-pthread"), "hold", "1000000"], "-i", 1)
+    told = heapscope("check", "--max-peak", "1500000", done.file).stdout
+    assert "uncertain: how much was live at one moment is not known more closely" in told
+    assert heapscope("check", "--max-peak", "1500000", "--strict", done.file).returncode == 1
+
+
 def test_processes_at_the_same_time(run, target):
     done = run([target("summits", "-pthread"), "hold", "1000000"], "-i", 1)
     at_once = done.report()["totals"]["peak_at_one_moment"]

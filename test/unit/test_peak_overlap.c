@@ -1,6 +1,7 @@
 /*
  * peak_overlap.h on processes whose times and peaks are known.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
+#include "profile/margin.h"
 #include "profile/peak_overlap.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -103,12 +105,100 @@ static void only_one_with_a_heap(void **state)
     assert_true(overlap.low_bytes == 700 && overlap.high_bytes == 700);
 }
 
+#define INTERVAL      4096.0
+#define SAMPLES       256
+#define PROCESS_COUNT 30
+#define RUN_COUNT     2000
+
+static uint64_t seed = 88172645463325252u;
+
+static double uniform(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return ((double)(seed >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
+}
+
+static unsigned poisson(double mean)
+{
+    unsigned count = 0;
+    for (double at = -log(uniform()); at < mean; at -= log(uniform())) {
+        count++;
+    }
+    return count;
+}
+
+/* One after the other, each with SAMPLES samples on average. */
+static void draw_peaks(struct fixture *fx)
+{
+    for (uint32_t i = 0; i < fx->p.dump_count; i++) {
+        unsigned k = poisson(SAMPLES);
+        fx->p.dumps[i].peak = fixture_sampled(k * INTERVAL, k, k * INTERVAL * INTERVAL, 0);
+    }
+}
+
+static void the_largest_of_many_estimates(void **state)
+{
+    (void)state;
+    struct fixture fx = { 0 };
+    struct hs_selection selection;
+    const struct hs_select_spec spec = { .snapshot = HS_SELECT_LAST };
+    const double truth = SAMPLES * INTERVAL;
+    unsigned below = 0, above = 0;
+    fx = fixture_new();
+    for (unsigned i = 0; i < PROCESS_COUNT; i++) {
+        const struct life life = { i + 1, 10 * i + 1, 10 * i + 11, 0 };
+        add_life(&fx, &life);
+        fx.p.dumps[i].interval_bytes = fx.p.dumps[i].orig_interval_bytes = (uint64_t)INTERVAL;
+    }
+    for (unsigned run = 0; run < RUN_COUNT; run++) {
+        struct hs_peak_overlap overlap;
+        draw_peaks(&fx);
+        assert_int_equal(hs_select_dumps(&fx.p, &spec, &selection), 0);
+        assert_int_equal(hs_peak_overlap_of(&selection, &overlap), 0);
+        hs_selection_deinit(&selection);
+        assert_int_equal(overlap.process_count, PROCESS_COUNT);
+        below += truth < overlap.low_bytes;
+        above += truth > overlap.high_bytes;
+    }
+    print_message("truth below the interval in %u, above in %u of %u runs\n", below, above,
+                  (unsigned)RUN_COUNT);
+    assert_true(below <= RUN_COUNT * 0.03);
+    assert_int_equal(above, 0);
+    fixture_deinit(&fx);
+}
+
+/* Three processes at the same time that no sample hit: what may have gone unseen in each. */
+static void nothing_was_hit(void **state)
+{
+    (void)state;
+    struct fixture fx = { 0 };
+    struct hs_selection selection;
+    struct hs_peak_overlap overlap;
+    const struct hs_select_spec spec = { .snapshot = HS_SELECT_LAST };
+    fx = fixture_new();
+    for (unsigned i = 0; i < 3; i++) {
+        const struct life life = { i + 1, 10, 20, 0 };
+        add_life(&fx, &life);
+        fx.p.dumps[i].interval_bytes = fx.p.dumps[i].orig_interval_bytes = (uint64_t)INTERVAL;
+    }
+    assert_int_equal(hs_select_dumps(&fx.p, &spec, &selection), 0);
+    assert_int_equal(hs_peak_overlap_of(&selection, &overlap), 0);
+    assert_int_equal(overlap.process_count, 3);
+    assert_true(overlap.low_bytes == 0);
+    assert_true(overlap.high_bytes >= 3 * HS_MARGIN_UNSEEN_SAMPLES * INTERVAL * 0.999);
+    hs_selection_deinit(&selection);
+    fixture_deinit(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other), cmocka_unit_test(some_together),
         cmocka_unit_test(without_an_end),      cmocka_unit_test(images_of_one_pid),
         cmocka_unit_test(with_margins),        cmocka_unit_test(only_one_with_a_heap),
+        cmocka_unit_test(nothing_was_hit),     cmocka_unit_test(the_largest_of_many_estimates),
     };
     return cmocka_run_group_tests_name("peak_overlap", tests, NULL, NULL);
 }
