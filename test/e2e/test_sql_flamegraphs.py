@@ -204,6 +204,22 @@ def test_samples_of_stacks(ask):
     assert got == [("f()", 1, 1), ("g", 2, 0)]
 
 
+def test_nameless_frames_of_stacks(ask):
+    """A frame without a name, one with an empty one, and one that has a symbol: the first two are unknown."""
+    trace = CLOCKS + """packet { trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {
+      build_ids { iid: 1 str: "\\001" } mapping_paths { iid: 1 str: "lib.so" } function_names { iid: 9 str: "" }
+      mappings { iid: 1 build_id: 1 path_string_ids: 1 start: 1 end: 100 }
+      frames { iid: 1 mapping_id: 1 rel_pc: 10 } frames { iid: 2 mapping_id: 1 rel_pc: 20 function_name_id: 9 }
+      frames { iid: 3 mapping_id: 1 rel_pc: 30 }
+      callstacks { iid: 1 frame_ids: 1 frame_ids: 2 frame_ids: 3 } } }
+      packet { trusted_packet_sequence_id: 1 module_symbols { path: "/lib.so" build_id: "\\001"
+        address_symbols { address: 30 lines { function_name: "known" } } } }
+    """ + profile(0, sample(1, 1, 1))
+    got = ask("INCLUDE PERFETTO MODULE callstacks.stack_profile; SELECT name FROM "
+              "_callstacks_for_stack_profile_samples!((SELECT callsite_id FROM heap_profile_allocation)) ORDER BY id", trace)
+    assert got == [("unknown",), ("unknown",), ("known",)]
+
+
 def test_ancestors_and_annotations(ask):
     trace = HEAPS.replace('"liba.so"', '"base.odex"')
     assert ask("SELECT id, depth, parent_id, frame_id FROM experimental_ancestor_stack_profile_callsite(1)", trace) == [
