@@ -278,6 +278,21 @@ static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__P
     return 0;
 }
 
+/* Why nothing is in the dump. */
+static void fill_refusal(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
+{
+    if (snap->refusal == HS_REFUSAL_NONE) {
+        return;
+    }
+    out->has_refusal = true;
+    out->refusal = (uint32_t)snap->refusal;
+    out->has_is_rejected = out->is_rejected = snap->refusal == HS_REFUSAL_CONCURRENT;
+    if (snap->words) {
+        out->refusal_text = (char *)(uintptr_t)snap->words->what;
+        out->refusal_remedy = (char *)(uintptr_t)snap->words->remedy;
+    }
+}
+
 static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dump *dump)
 {
     const struct hs_snapshot *snap = dump->snap;
@@ -302,16 +317,6 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     }
     SET(is_from_startup, snap->is_from_startup);
     SET(has_own_malloc, snap->has_own_malloc);
-    if (snap->refusal == HS_REFUSAL_CONCURRENT) {
-        SET(is_rejected, true);
-    }
-    if (snap->refusal != HS_REFUSAL_NONE) {
-        SET(refusal, (uint32_t)snap->refusal);
-    }
-    if (snap->refusal != HS_REFUSAL_NONE && snap->words) {
-        out->refusal_text = (char *)(uintptr_t)snap->words->what;
-        out->refusal_remedy = (char *)(uintptr_t)snap->words->remedy;
-    }
     SET(exit_kind, (uint32_t)snap->exit_kind);
     SET(exit_value, snap->exit_value);
 #undef SET
@@ -320,6 +325,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     out->peak = amount(&head->peak, &snap->peak);
     fill_counters(head, snap, out);
     fill_info(dump, out);
+    fill_refusal(snap, out);
     /* All heaps of the file so far: rows name them by that index. */
     out->n_heap_names = writer->heap_count < HS_COUNT_OF(head->heap_names)
                             ? writer->heap_count
