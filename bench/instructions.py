@@ -61,7 +61,11 @@ def run(program, work, interval, depth, function, count):
         path = os.path.join(work, "sock")
         listener.bind("\0" + name if interval else path)
         listener.listen(8)
-        env = dict(os.environ, LD_PRELOAD=str(CLIENT), HEAPSCOPE_SEED="1")
+        # The loader takes a blank in the path for the end of a name.
+        link = os.path.join(work, CLIENT.name)
+        if not os.path.lexists(link):
+            os.symlink(CLIENT, link)
+        env = dict(os.environ, LD_PRELOAD=link, HEAPSCOPE_SEED="1")
         if interval:
             env.update(HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1")
         else:

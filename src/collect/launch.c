@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,12 @@ static int name_library(const char *path, char **ret_link)
     }
     if (!mkdtemp(folder)) {
         return -errno;
+    }
+    /* A program that gives up root still has to find it, and so have the programs that it starts. */
+    if (chmod(folder, 0711) != 0) {
+        int r = -errno;
+        rmdir(folder);
+        return r;
     }
     const char *base = strrchr(path, '/');
     if (!base || strpbrk(base, " :") || asprintf(ret_link, "%s%s", folder, base) < 0) {

@@ -127,7 +127,7 @@ def build_tool(root, folder, cc="cc"):
     sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
     sources += sorted(p for p in (root / "src/util").glob("*.c") if p.stem != "selfpath")
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
-    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-l:libdeflate.a", "-liberty", "-lm"]
+    libs = ["-ldw", "-lelf", "-llzma", "-lz", "-lzstd", "-l:libdeflate.a", "-liberty", "-lm"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)
 
     def call(module, addresses, *options):

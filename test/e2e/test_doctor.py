@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -99,7 +100,7 @@ def test_missing_library(doctor, tmp_path):
 
 
 def test_small_limits(dist):
-    script = f"ulimit -f 8; ulimit -v 4000000; exec {dist}/bin/heapscope doctor"
+    script = f"ulimit -f 8; ulimit -v 4000000; exec {shlex.quote(str(dist / 'bin' / 'heapscope'))} doctor"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.search(r"^problem +limits +files may not be larger than 4.00 KiB", done.stdout, re.M)

@@ -4,6 +4,7 @@ The programs are test/target/prefork.c: PARENT_BYTES, WORKERS, WORKER_BYTES in b
 """
 
 import math
+import shlex
 
 from truth import read_sites
 
@@ -29,7 +30,7 @@ def test_first_samples_of_children(run, target):
 def test_processes_with_a_seed(run, target):
     """They do not draw alike: neither 25 that one program starts nor 25 that it forks."""
     program = target("prefork")
-    script = f"for i in $(seq 25); do {program} 200000; done"
+    script = f"for i in $(seq 25); do {shlex.quote(program)} 200000; done"
     started = alloc_of_processes(run(["bash", "-c", script], env={"HEAPSCOPE_SEED": 3}))
     forked = alloc_of_processes(run([program, 0, 25, 200000], env={"HEAPSCOPE_SEED": 3}))
     for found in (started, forked):

@@ -7,6 +7,7 @@ only generous bounds are asserted.
 import contextlib
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -399,7 +400,7 @@ def unshared(command):
 
 def test_other_mount_namespace(inject, sleepers, tmp_path):
     # Our library is hidden from it.
-    command = unshared(["sh", "-c", f"mount -t tmpfs none {tmp_path.parent.parent} && exec {sleepers} nanosleep 2000"])
+    command = unshared(["sh", "-c", f"mount -t tmpfs none {tmp_path.parent.parent} && exec {shlex.quote(sleepers)} nanosleep 2000"])
     if not command:
         pytest.skip("no mount namespaces here")
     with running(command) as program:
@@ -432,7 +433,7 @@ def test_chroot_without_proc(inject, sleepers, chroot):
 
 
 def test_chroot_with_proc(inject, sleepers, chroot):
-    command = unshared(["sh", "-c", f"mount -t proc none {chroot}/proc && exec chroot {chroot} {sleepers} nanosleep 2000"])
+    command = unshared(["sh", "-c", f"mount -t proc none {chroot}/proc && exec chroot {chroot} {shlex.quote(sleepers)} nanosleep 2000"])
     if not command:
         pytest.skip("no mount namespaces here")
     with running(command) as program:
@@ -446,7 +447,7 @@ def test_other_pid_namespace(inject, sleepers):
     probe = subprocess.run(["unshare", "-pf", "--mount-proc", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
         pytest.skip("no pid namespaces here")
-    command = f"echo 2 > /proc/sys/vm/memfd_noexec; {sleepers} nanosleep 3000 & wait"
+    command = f"echo 2 > /proc/sys/vm/memfd_noexec; {shlex.quote(sleepers)} nanosleep 3000 & wait"
     with running(["unshare", "-pf", "--kill-child", "--mount-proc", "sh", "-c", command]) as outer:
         inner = subprocess.run(["pgrep", "-f", f"^{sleepers} nanosleep 3000"], capture_output=True, text=True,
                                check=True).stdout.split()

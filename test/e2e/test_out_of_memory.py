@@ -1,6 +1,7 @@
 """A program that the kernel kills for want of memory: its last profile is whole, and says so."""
 
 import pathlib
+import shlex
 import signal
 import subprocess
 import time
@@ -54,7 +55,7 @@ def assert_last_profile(data, truth_path):
 
 def test_run(cgroup, dist, report, target, tmp_path):
     truth, file = new_truth(tmp_path), tmp_path / "x.pftrace"
-    script = f'echo $$ > {cgroup}/cgroup.procs; exec {target("hungry")}'
+    script = f'echo $$ > {cgroup}/cgroup.procs; exec {shlex.quote(target("hungry"))}'
     done = subprocess.run(
         [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "-o", file, "--", "/bin/sh", "-c", script],
         env=clean_env(TRUTH_FILE=truth), input="go\n", capture_output=True, text=True, check=False, timeout=60,

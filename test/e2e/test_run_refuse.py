@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 
@@ -299,7 +300,7 @@ def test_full_disk_leaves_nothing(heapscope, tmp_path):
 
 
 def test_file_size_limit(dist, tmp_path):
-    script = f"ulimit -f 8; exec {dist}/bin/heapscope run -q -i 64 -o {tmp_path}/x -- /usr/bin/python3 -c 'raise SystemExit(2)'"
+    script = f"ulimit -f 8; exec {shlex.quote(str(dist / 'bin' / 'heapscope'))} run -q -i 64 -o {tmp_path}/x -- /usr/bin/python3 -c 'raise SystemExit(2)'"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
     # The limit also keeps the recorder from making its region: then there is nothing to write.
     assert done.returncode == 2
@@ -309,7 +310,7 @@ def test_file_size_limit(dist, tmp_path):
 
 def test_pipe_and_standard_output(dist, tmp_path, report):
     for target in ("-", "/dev/stdout"):
-        command = f"{dist}/bin/heapscope run -q -o {target} -- {TRUE} | cat > {tmp_path}/x"
+        command = f"{shlex.quote(str(dist / 'bin' / 'heapscope'))} run -q -o {target} -- {TRUE} | cat > {tmp_path}/x"
         subprocess.run(["/bin/sh", "-c", command], check=True)
         assert report(tmp_path / "x")["processes"]
 

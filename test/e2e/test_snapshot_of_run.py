@@ -419,7 +419,7 @@ def test_dump_at_max(dist, heapscope, report, target, tmp_path, command):
     """One for each new peak, with what lived then, to the byte."""
     if command == "attach":
         need_ptrace()
-    program = [target("summits")]
+    program = [target("climbs")]
     file = tmp_path / "peaks.pftrace"
     options = ["-q", "-i", "1", "--dump-at-max", "-o", file]
     steps = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": clean_env()}

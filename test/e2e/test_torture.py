@@ -167,6 +167,8 @@ def test_surroundings(as_root, same, target, tmp_path, shell, interval):
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_root_without_proc(as_root, same, target, dist, tmp_path, interval):
     """A root of its own, from the start, in which there is nothing but the program and its libraries."""
+    if " " in str(dist):
+        pytest.skip("heapscope lies under a path with a blank: the link to its library in /tmp is not in another root")
     root = tmp_path / "root"
     for path in (*libraries_of("/bin/true"), dist / "lib" / "libheapscope_preload.so"):
         copy = root / str(path).lstrip("/")

@@ -98,7 +98,8 @@ class Measured:
         assert self.run.status == 0, self.run.stderr
         assert self.truth, "a program without sites shows nothing"
         assert not self.differences, self.differences
-        assert set(self.losses) <= set(losses), self.losses
+        # _init and _fini of each object have no unwind information: what they call is found by frame pointers.
+        assert set(self.losses) - {"stack_guessed"} <= set(losses), self.losses
 
 
 def new_truth(folder):
