@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include "profile/load.h"
 #include "profile/symbol_packets.h"
 #include "profile/symbolize.h"
+#include "symbol/cache_folder.h"
 
 static int write_packets(const struct hs_trace_writer_config *config,
                          const struct hs_symbol_request *requests,
@@ -37,10 +39,14 @@ static int name_all(const struct hs_profile *profile, const struct hs_symbol_env
     struct hs_symbol_wanted wanted = { 0 };
     const struct hs_symbol_request *requests;
     struct hs_symbol_table *tables = NULL;
-    const struct hs_symbol_options options = { .search_paths = env->roots,
-                                               .search_path_count = env->root_count,
-                                               .is_indexing = env->is_indexing,
-                                               .is_hurried = hs_end_signals_is_hurried };
+    char cache[PATH_MAX];
+    const struct hs_symbol_options options = {
+        .search_paths = env->roots,
+        .search_path_count = env->root_count,
+        .is_indexing = env->is_indexing,
+        .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
+        .is_hurried = hs_end_signals_is_hurried,
+    };
     size_t count = 0;
     int r = hs_profile_wanted(profile, &wanted);
     if (r == 0) {

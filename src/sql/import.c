@@ -159,20 +159,18 @@ static void add_text_metadata(struct hs_sql_store *store, const char *name, cons
                HS_ROWS_NULL);
 }
 
-/* How the trace was asked for, as text. */
-static void add_config(struct hs_import *import, const Hs__Pb__TraceConfig *config)
+/* How the trace was asked for, as text. A name of metadata has one value, as trace_processor has it: of traces that were put
+ * together it is the last one's. */
+static void take_config(struct hs_import *import, const Hs__Pb__TraceConfig *config)
 {
-    struct hs_buf text = HS_BUF_INIT;
-    hs_textproto_write(&config->base, &text);
-    if (text.err != 0) {
-        import->store->err = text.err;
-    } else {
-        add_text_metadata(import->store, "trace_config_pbtxt", hs_buf_text(&text));
-    }
+    hs_buf_clear(&import->config_text);
+    hs_textproto_write(&config->base, &import->config_text);
     if (config->unique_session_name) {
-        add_text_metadata(import->store, "unique_session_name", config->unique_session_name);
+        hs_buf_clear(&import->session_name);
+        hs_buf_str(&import->session_name, config->unique_session_name);
     }
-    hs_buf_deinit(&text);
+    int err = import->config_text.err ? import->config_text.err : import->session_name.err;
+    import->store->err = import->store->err ? import->store->err : err;
 }
 
 static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
@@ -202,7 +200,7 @@ static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
         hs_import_packages(import, packet->packages_list);
     }
     if (packet->trace_config) {
-        add_config(import, packet->trace_config);
+        take_config(import, packet->trace_config);
     }
     if (packet->heapscope) {
         import->report.has_our_packets = true;
@@ -215,6 +213,12 @@ static void add_metadata(struct hs_import *import, size_t bytes)
     HS_SQL_ADD(store, HS_SQL_METADATA, hs_sql_store_str(store, "trace_size_bytes"),
                hs_sql_store_str(store, "single"), (int64_t)bytes, HS_ROWS_NULL, HS_ROWS_NULL);
     add_text_metadata(store, "trace_type", "proto");
+    if (import->config_text.bytes > 0) {
+        add_text_metadata(store, "trace_config_pbtxt", hs_buf_text(&import->config_text));
+    }
+    if (import->session_name.bytes > 0) {
+        add_text_metadata(store, "unique_session_name", hs_buf_text(&import->session_name));
+    }
 }
 
 static int read_packets(struct hs_import *import, struct hs_trace_reader *reader)
@@ -276,6 +280,8 @@ static void import_deinit(struct hs_import *import)
     free(import->lines);
     free(import->tracks);
     hs_import_stats_deinit(&import->stats);
+    hs_buf_deinit(&import->config_text);
+    hs_buf_deinit(&import->session_name);
     hs_import_clocks_free(import->clocks);
     hs_import_names_free(import->names);
     hs_import_classes_free(import->classes);

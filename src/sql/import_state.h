@@ -26,6 +26,7 @@
 #include "sql/import_stats.h"
 #include "sql/sql_store.h"
 #include "trace/trace_reader.h"
+#include "util/buf.h"
 #include "util/intern.h"
 
 /* Numbers for things, each with an element in an array of the owner. */
@@ -142,6 +143,7 @@ struct hs_import {
     struct hs_import_names *names;     /* symbols, until the end */
     struct hs_import_classes *classes; /* names before obfuscation, until the end */
     struct hs_import_stats stats;
+    struct hs_buf config_text, session_name; /* of the last config; empty: none */
 
     struct hs_import_ids pid_ids, tid_ids; /* -> upid, utid */
     struct hs_intern content_ids;          /* mappings known by content -> index in content_rows */

@@ -204,6 +204,15 @@ def test_the_config_is_in_metadata(dist, tmp_path):
     assert [row["name"] for row in rows] == ["trace_config_pbtxt", "unique_session_name"]
     assert rows[1]["str_value"] == "of mine"
     assert "    heapprofd_config {\n      sampling_interval_bytes: 4096\n    }\n" in rows[0]["str_value"]
+    # Each has one value: of two traces, the second one's.
+    config.write_text(config.read_text().replace("of mine", "another"))
+    assert record(dist, "-c", config, "--txt", "-o", tmp_path / "y", "--", PYTHON, "-c", ALLOCATES % 0).returncode == 0
+    both = tmp_path / "both"
+    both.write_bytes((tmp_path / "x").read_bytes() + (tmp_path / "y").read_bytes())
+    rows = json.loads(subprocess.run([dist / "bin" / "heapscope", "query", "--format", "json", both, ask],
+                                     capture_output=True, text=True, check=True).stdout)
+    assert [row["name"] for row in rows] == ["trace_config_pbtxt", "unique_session_name"]
+    assert rows[1]["str_value"] == "another" and '"another"' in rows[0]["str_value"]
 
 
 def test_refused(dist, tmp_path):
