@@ -110,8 +110,13 @@ static bool has_exported_names(const struct hs_module_health *health)
 
 static bool has_no_lines(const struct hs_module_health *health)
 {
-    return own_code_bytes(health) > 0 &&
+    return own_code_bytes(health) > 0 && !health->is_debug_unreadable &&
            (health->names == HS_MODULE_NAMES_MINI || health->names == HS_MODULE_NAMES_SYMTAB);
+}
+
+static bool has_unreadable_lines(const struct hs_module_health *health)
+{
+    return health->is_debug_unreadable;
 }
 
 #define UNWIND_TABLES "unwind tables"
@@ -145,6 +150,10 @@ static const struct rule {
       DEBUG_FILES },
     { NAMES, HS_FINDING_NOTE, has_no_lines, "no inlined functions and lines in %s",
       "build with -g, or " DEBUG_FILES },
+    { NAMES, HS_FINDING_NOTE, has_unreadable_lines,
+      "no inlined functions and lines in %s: the debug information is compressed with zstd, and "
+      "cannot be unpacked",
+      "unpack it with objcopy --decompress-debug-sections FILE" },
 };
 
 /* --- words ------------------------------------------------------------------------------------- */

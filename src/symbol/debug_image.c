@@ -1,5 +1,5 @@
 /*
- * Unpacking debug sections with libdeflate and zstd. See debug_image.h.
+ * Unpacking debug sections with libdeflate and libzstd. See debug_image.h.
  */
 #include "symbol/debug_image.h"
 
@@ -20,14 +20,15 @@
 #define IMAGE_MAX_BYTES (UINT64_C(1) << 30)
 /* What deflate can do at best: a section that claims more is broken. */
 #define DEFLATE_RATIO_MAX 1040U
-/* A block of 128 KiB of one byte takes four. */
-#define ZSTD_RATIO_MAX 32768U
-/* elf.h of before 2022 does not have it. */
+/* What zstd can: 128 KiB of the same byte take 4. */
+#define ZSTD_RATIO_MAX  32768U
+#define NAMES_MAX_BYTES 2048U
+#define ALIGN_BYTES     8U
+
+/* Younger than the headers of some systems. */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
-#define NAMES_MAX_BYTES 2048U
-#define ALIGN_BYTES     8U
 
 struct section {
     Elf64_Shdr shdr; /* as it will be in the image */
@@ -41,6 +42,7 @@ struct making {
     struct section sections[SECTIONS_MAX];
     size_t count;
     size_t packed_count;
+    bool has_zstd; /* the file: then nobody else may be able to read it */
     char names[NAMES_MAX_BYTES];
     size_t name_bytes;
     uint64_t end_off; /* in the image */
@@ -64,23 +66,36 @@ static bool is_wanted(const char *name)
 }
 
 /*
- * Sections of which libdw would do more than read them. .debug_addr comes with split units: there the
- * folder of the module matters, which an image does not have.
+ * Sections of which libdw would do more than read them.
  */
 static bool is_unusual(const char *name)
 {
     size_t bytes = strlen(name);
     return strncmp(name, ".zdebug", 7) == 0 || strncmp(name, ".gnu.debuglto_", 14) == 0 ||
-           strcmp(name, ".debug_addr") == 0 || (bytes > 4 && strcmp(name + bytes - 4, ".dwo") == 0);
+           (bytes > 4 && strcmp(name + bytes - 4, ".dwo") == 0);
+}
+
+/* Is any section packed that way, whether it is for us or not? */
+static bool has_zstd(const struct hs_elf_file *file)
+{
+    Elf_Scn *scn = NULL;
+    for (unsigned i = 0; i < LOOKED_MAX && (scn = elf_nextscn(file->elf, scn)); i++) {
+        GElf_Shdr shdr;
+        GElf_Chdr chdr;
+        if (gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_COMPRESSED) != 0 &&
+            gelf_getchdr(scn, &chdr) && chdr.ch_type == ELFCOMPRESS_ZSTD) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the section's own head says; its bytes are behind it. */
 static int read_packed(Elf_Scn *scn, struct section *section)
 {
     GElf_Chdr chdr;
-    if (!gelf_getchdr(scn, &chdr) ||
-        (chdr.ch_type != ELFCOMPRESS_ZLIB && chdr.ch_type != ELFCOMPRESS_ZSTD) ||
-        section->shdr.sh_size <= sizeof(Elf64_Chdr)) {
+    if (!gelf_getchdr(scn, &chdr) || section->shdr.sh_size <= sizeof(Elf64_Chdr) ||
+        (chdr.ch_type != ELFCOMPRESS_ZLIB && chdr.ch_type != ELFCOMPRESS_ZSTD)) {
         return -ENOTSUP;
     }
     section->is_zstd = chdr.ch_type == ELFCOMPRESS_ZSTD;
@@ -122,6 +137,15 @@ static int add_section(struct making *making, Elf_Scn *scn, const GElf_Shdr *shd
     return 0;
 }
 
+/*
+ * .debug_addr comes with split units, where the folder of the module matters, which an image does not have: libdw shall
+ * read the file itself, if it can. clang writes one for each unit.
+ */
+static bool is_taken(const struct making *making, const char *name)
+{
+    return is_wanted(name) || (making->has_zstd && strcmp(name, ".debug_addr") == 0);
+}
+
 static int look_through(struct making *making)
 {
     Elf *elf = making->file->elf;
@@ -129,6 +153,10 @@ static int look_through(struct making *making)
     size_t strings_idx;
     if (!ident || ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB ||
         elf_getshdrstrndx(elf, &strings_idx) != 0) {
+        return -ENOTSUP;
+    }
+    making->has_zstd = has_zstd(making->file);
+    if (!making->has_zstd && hs_elf_file_section(making->file, ".debug_addr")) {
         return -ENOTSUP;
     }
     Elf_Scn *scn = NULL;
@@ -139,7 +167,7 @@ static int look_through(struct making *making)
         if (!name || is_unusual(name)) {
             return -ENOTSUP;
         }
-        if (is_wanted(name) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0) {
+        if (is_taken(making, name) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0) {
             /* libelf reads other types in other ways. */
             int err =
                 shdr.sh_type == SHT_PROGBITS ? add_section(making, scn, &shdr, name) : -ENOTSUP;
@@ -167,16 +195,15 @@ static int lay_out(struct making *making)
     return 0;
 }
 
-static bool unpack_one(const struct section *section, struct libdeflate_decompressor *decompressor,
-                       uint8_t *out)
+static bool unpack(const struct section *section, struct libdeflate_decompressor *decompressor,
+                   uint8_t *out)
 {
+    uint64_t bytes = section->shdr.sh_size;
     if (section->is_zstd) {
-        size_t bytes =
-            ZSTD_decompress(out, section->shdr.sh_size, section->bytes, section->packed_bytes);
-        return !ZSTD_isError(bytes) && bytes == section->shdr.sh_size;
+        return ZSTD_decompress(out, bytes, section->bytes, section->packed_bytes) == bytes;
     }
     return libdeflate_zlib_decompress(decompressor, section->bytes, section->packed_bytes, out,
-                                      section->shdr.sh_size, NULL) == LIBDEFLATE_SUCCESS;
+                                      bytes, NULL) == LIBDEFLATE_SUCCESS;
 }
 
 static int unpack_all(const struct making *making, uint8_t *image)
@@ -188,7 +215,7 @@ static int unpack_all(const struct making *making, uint8_t *image)
         uint8_t *out = image + section->shdr.sh_offset;
         if (section->packed_bytes == 0) {
             memcpy(out, section->bytes, section->shdr.sh_size);
-        } else if (!unpack_one(section, decompressor, out)) {
+        } else if (!unpack(section, decompressor, out)) {
             err = -ENOTSUP;
         }
     }
@@ -257,6 +284,15 @@ int hs_debug_image_make(const struct hs_elf_file *file, struct hs_debug_image *r
         err = lay_out(&making);
     }
     return err == 0 ? write_image(&making, ret_image) : err;
+}
+
+bool hs_debug_image_is_unreadable(const struct hs_elf_file *file)
+{
+    struct hs_debug_image image = { 0 };
+    bool is_unreadable =
+        file->has_packed_dwarf && has_zstd(file) && hs_debug_image_make(file, &image) != 0;
+    hs_debug_image_close(&image);
+    return is_unreadable;
 }
 
 int hs_debug_image_take(void *map, size_t map_bytes, size_t tail_bytes,

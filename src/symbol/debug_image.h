@@ -6,9 +6,11 @@
  * unpacked, three times as fast, into one small ELF image, which libdw then reads in place; and as the image
  * is one run of bytes, debug_cache.h can keep it for the next time.
  *
+ * Sections may be packed with zstd, too. libdw reads these from version 0.189 on, and only where it was built for it: of
+ * files with them every kind is taken that can be.
+ *
  * The sections hold the same bytes as libdw would have made, so nothing that is found with an image is
- * found differently without one; except that sections packed with zstd are not found without, by a libelf that cannot
- * unpack them (elfutils before 0.189, and where it was built without). What is not as usual (old ways of packing, split units, another byte order,
+ * found differently without one. What is not as usual (old ways of packing, split units, another byte order,
  * anything broken) is left to libdw as it is.
  *
  * Holds     the image is a whole ELF file without packed sections; it is at map + HS_DEBUG_IMAGE_OFF.
@@ -18,6 +20,7 @@
 #pragma once
 
 #include <libelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +38,9 @@ struct hs_debug_image {
 };
 
 int hs_debug_image_make(const struct hs_elf_file *file, struct hs_debug_image *ret_image);
+
+/* Has it sections packed with zstd, and cannot be unpacked? Then debug information is there that nobody can read. */
+bool hs_debug_image_is_unreadable(const struct hs_elf_file *file);
 
 /* Takes over a mapping that ends in an image and its tail, also when it fails: -ENOEXEC. */
 int hs_debug_image_take(void *map, size_t map_bytes, size_t tail_bytes,

@@ -50,10 +50,17 @@ static bool has_bytes(Elf_Scn *scn)
     return scn && gelf_getshdr(scn, &shdr) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0;
 }
 
-static bool is_packed(Elf_Scn *scn)
+/* Small sections stay as they are where others are packed. */
+static bool has_packed_sections(const struct hs_elf_file *file)
 {
-    GElf_Shdr shdr;
-    return gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_COMPRESSED) != 0;
+    Elf_Scn *scn = NULL;
+    for (unsigned i = 0; i < SECTIONS_MAX && (scn = elf_nextscn(file->elf, scn)); i++) {
+        GElf_Shdr shdr;
+        if (gelf_getshdr(scn, &shdr) && (shdr.sh_flags & SHF_COMPRESSED) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int look_inside(struct hs_elf_file *file)
@@ -71,7 +78,7 @@ static int look_inside(struct hs_elf_file *file)
         file->build_id_bytes = (size_t)id_bytes;
     }
     Elf_Scn *info = hs_elf_file_section(file, ".debug_info");
-    file->has_packed_dwarf = has_bytes(info) && is_packed(info);
+    file->has_packed_dwarf = has_bytes(info) && has_packed_sections(file);
     file->has_dwarf = has_bytes(info) || has_bytes(hs_elf_file_section(file, ".zdebug_info"));
     file->has_symtab = has_bytes(hs_elf_file_section(file, ".symtab"));
     return 0;

@@ -25,7 +25,7 @@ struct hs_elf_file {
     bool
         is_loadable; /* an executable or a shared object; else only good for what dwz moved there */
     bool has_dwarf;  /* .debug_info, compressed or not */
-    bool has_packed_dwarf; /* compressed, in today's way */
+    bool has_packed_dwarf; /* some of it is compressed, in today's way */
     bool has_symtab;       /* .symtab */
 };
 

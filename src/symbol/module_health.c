@@ -11,6 +11,7 @@
 #include "rt/base.h"
 #include "rt/text.h"
 #include "symbol/debug_files.h"
+#include "symbol/debug_image.h"
 #include "symbol/elf_file.h"
 
 #define SECTIONS_MAX 65536U
@@ -198,7 +199,8 @@ static void look_at_names(const struct hs_debug_files *files, struct hs_module_h
 {
     const struct hs_elf_file *module = &files->module;
     const struct hs_elf_file *dwarf = hs_debug_files_dwarf(files);
-    if (dwarf) {
+    health->is_debug_unreadable = dwarf && hs_debug_image_is_unreadable(dwarf);
+    if (dwarf && !health->is_debug_unreadable) {
         health->names = HS_MODULE_NAMES_DEBUG;
     } else if (module->has_symtab || files->debug.has_symtab) {
         health->names = HS_MODULE_NAMES_SYMTAB;

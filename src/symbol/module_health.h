@@ -42,6 +42,8 @@ struct hs_module_health {
     uint64_t code_bytes;    /* machine code without the linker's stubs, as section headers tell */
     uint64_t covered_bytes; /* of it, by rules of .eh_frame */
     enum hs_module_names names;
+    bool
+        is_debug_unreadable; /* it has debug information, packed so that nobody here can unpack it */
     char debug_path[PATH_MAX]; /* the separate file that has them; "" none */
 };
 

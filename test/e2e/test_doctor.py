@@ -169,6 +169,18 @@ def test_debug_information_and_the_lack_of_it(doctor, build, tmp_path):
     assert re.search(r"only exported functions have names in plain\b.*-dbgsym", text)
 
 
+def test_debug_information_that_cannot_be_unpacked(doctor, build):
+    program = build("app", "-g")
+    subprocess.run(["objcopy", "--compress-debug-sections=zstd", program], check=True)
+    assert not named(of(doctor(program)[1], "names")[1], "app")
+    # The magic number of the first frame, in one of the packed sections.
+    whole = program.read_bytes()
+    assert b"\x28\xb5\x2f\xfd" in whole
+    program.write_bytes(whole.replace(b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\x00"))
+    _, text = of(doctor(program)[1], "names")
+    assert re.search(r"no inlined functions and lines in app: .* zstd, .*objcopy --decompress", text)
+
+
 def test_debug_file_is_found(doctor, build, tmp_path):
     program = build("app", "-g")
     subprocess.run(["objcopy", "--only-keep-debug", program, tmp_path / "app.debug"], check=True)

@@ -72,6 +72,22 @@ def test_inlined_calls(symbols, tmp_path, cache, flags):
     assert any(len(chain) > 2 for chain in found.chains.values())
 
 
+@pytest.mark.parametrize("compiler", ["g++ -gdwarf-5", "g++ -gdwarf-4", "g++ -gsplit-dwarf", "clang++ -gdwarf-5"])
+def test_zstd(symbols, tmp_path, cache, compiler):
+    """Debian's elfutils cannot unpack it; the names, lines and inlined calls are those of the file that is not packed."""
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    source = ROOT / "test" / "target" / "symbols.cc"
+    # Compiled in its folder, because split units are found from there.
+    subprocess.run([*compiler.split(), "-O2", "-g", str(source), "-o", plain], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--compress-debug-sections=zstd", plain, packed], check=True)
+    time.sleep(SETTLED_S)
+    addresses = reference.call_sites(plain)
+    found = assert_same(symbols, packed, addresses, cache)
+    assert found.source == "dwarf"
+    assert found.chains == symbols(plain, addresses).chains
+    assert any(len(chain) > 2 for chain in found.chains.values())
+
+
 def test_unpacked_or_unusual_is_not_kept(symbols, tmp_path, cache):
     programs = []
     for kind in (["-gz=none"], ["-gz=zlib-gnu"], ["-gz=zlib", "-gsplit-dwarf"], ["-gz=zlib", "-Wl,--build-id=none"]):

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #define PACKED_ELF_MAX_BYTES 65536U
 
@@ -48,6 +49,18 @@ static inline Elf64_Shdr *packed_elf_add(struct packed_elf *elf, const char *nam
     return shdr;
 }
 
+static inline Elf64_Chdr *packed_elf_add_packed(struct packed_elf *elf, const char *name,
+                                                uint32_t type, uint8_t *packed, size_t bytes,
+                                                size_t claimed_bytes)
+{
+    const Elf64_Chdr chdr = { .ch_type = type, .ch_size = claimed_bytes, .ch_addralign = 1 };
+    memcpy(packed, &chdr, sizeof(chdr));
+    Elf64_Shdr *shdr = packed_elf_add(elf, name, packed, sizeof(chdr) + bytes);
+    shdr->sh_flags = SHF_COMPRESSED;
+    shdr->sh_addralign = 8;
+    return (Elf64_Chdr *)(void *)(elf->bytes + shdr->sh_offset);
+}
+
 /* Appends a packed section that claims to be `claimed_bytes` long. Returns its head, for changing. */
 static inline Elf64_Chdr *packed_elf_pack(struct packed_elf *elf, const char *name,
                                           const void *data, size_t bytes, size_t claimed_bytes)
@@ -59,14 +72,18 @@ static inline Elf64_Chdr *packed_elf_pack(struct packed_elf *elf, const char *na
         libdeflate_zlib_compress(compressor, data, bytes, packed + head, sizeof(packed) - head);
     libdeflate_free_compressor(compressor);
     assert(got > 0);
-    const Elf64_Chdr chdr = { .ch_type = ELFCOMPRESS_ZLIB,
-                              .ch_size = claimed_bytes,
-                              .ch_addralign = 1 };
-    memcpy(packed, &chdr, sizeof(chdr));
-    Elf64_Shdr *shdr = packed_elf_add(elf, name, packed, head + got);
-    shdr->sh_flags = SHF_COMPRESSED;
-    shdr->sh_addralign = 8;
-    return (Elf64_Chdr *)(void *)(elf->bytes + shdr->sh_offset);
+    return packed_elf_add_packed(elf, name, ELFCOMPRESS_ZLIB, packed, got, claimed_bytes);
+}
+
+/* The same with zstd. */
+static inline Elf64_Chdr *packed_elf_pack_zstd(struct packed_elf *elf, const char *name,
+                                               const void *data, size_t bytes, size_t claimed_bytes)
+{
+    static _Alignas(8) uint8_t packed[16384];
+    size_t head = sizeof(Elf64_Chdr);
+    size_t got = ZSTD_compress(packed + head, sizeof(packed) - head, data, bytes, 3);
+    assert(!ZSTD_isError(got));
+    return packed_elf_add_packed(elf, name, 2, packed, got, claimed_bytes); /* ELFCOMPRESS_ZSTD */
 }
 
 /* Writes what ends the file. */

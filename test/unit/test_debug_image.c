@@ -146,6 +146,62 @@ static void wrong_sizes(void **state)
     }
 }
 
+/* Nobody else may be able to read these: what comes with them is taken, too. */
+static void zstd(void **state)
+{
+    (void)state;
+    struct packed_elf elf;
+    struct hs_debug_image image;
+    packed_elf_begin(&elf);
+    packed_elf_add(&elf, ".debug_info", info, 9);
+    packed_elf_pack_zstd(&elf, ".debug_line", lines, sizeof(lines), sizeof(lines));
+    packed_elf_pack_zstd(&elf, ".debug_str", info, sizeof(info), sizeof(info));
+    packed_elf_pack(&elf, ".debug_abbrev", info, sizeof(info), sizeof(info));
+    packed_elf_pack_zstd(&elf, ".debug_addr", "r", 1, 1);
+    assert_int_equal(make(&elf, &image), 0);
+    assert_section(&image, ".debug_info", info, 9);
+    assert_section(&image, ".debug_line", lines, sizeof(lines));
+    assert_section(&image, ".debug_str", info, sizeof(info));
+    assert_section(&image, ".debug_abbrev", info, sizeof(info));
+    assert_section(&image, ".debug_addr", "r", 1);
+    hs_debug_image_close(&image);
+
+    static const uint64_t sizes[] = {
+        0, 1, sizeof(info) - 1, sizeof(info) + 1, UINT64_C(1) << 28, UINT64_C(1) << 40, UINT64_MAX,
+    };
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        packed_elf_begin(&elf);
+        packed_elf_pack_zstd(&elf, ".debug_info", info, sizeof(info), sizes[i]);
+        assert_int_equal(make(&elf, &image), -ENOTSUP);
+    }
+    for (size_t at = 0; at < 300; at += 7) {
+        packed_elf_begin(&elf);
+        uint8_t *head =
+            (uint8_t *)packed_elf_pack_zstd(&elf, ".debug_info", info, sizeof(info), sizeof(info));
+        head[sizeof(Elf64_Chdr) + at] ^= 0x5a;
+        int err = make(&elf, &image);
+        assert_true(err == 0 || err == -ENOTSUP);
+        if (err == 0) { /* no checksum: other bytes, as many */
+            hs_debug_image_close(&image);
+        }
+    }
+}
+
+static void said_to_be_unreadable(void **state)
+{
+    (void)state;
+    for (unsigned is_broken = 0; is_broken < 2; is_broken++) {
+        struct packed_elf elf;
+        struct hs_elf_file file;
+        packed_elf_begin(&elf);
+        packed_elf_pack_zstd(&elf, ".debug_info", info, sizeof(info), sizeof(info) + is_broken);
+        packed_elf_end(&elf);
+        assert_int_equal(hs_elf_file_open_image(elf.bytes, elf.count, "test", &file), 0);
+        assert_true(hs_debug_image_is_unreadable(&file) == (is_broken != 0));
+        hs_elf_file_close(&file);
+    }
+}
+
 static void broken_bytes(void **state)
 {
     (void)state;
@@ -173,8 +229,12 @@ static void broken_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wanted_sections_only), cmocka_unit_test(nothing_packed),
-        cmocka_unit_test(unusual_files),        cmocka_unit_test(wrong_sizes),
+        cmocka_unit_test(wanted_sections_only),
+        cmocka_unit_test(nothing_packed),
+        cmocka_unit_test(unusual_files),
+        cmocka_unit_test(wrong_sizes),
+        cmocka_unit_test(zstd),
+        cmocka_unit_test(said_to_be_unreadable),
         cmocka_unit_test(broken_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
