@@ -19,8 +19,8 @@
 #include "cli/profile_file.h"
 #include "cli/progress.h"
 #include "cli/tables_file.h"
-#include "rt/base.h"
 #include "profile/heap_sums.h"
+#include "rt/base.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/shell_word.h"
@@ -181,15 +181,13 @@ static struct hs_select_spec select_of(const struct export_args *args)
     };
 }
 
-/* Formats that keep the heaps apart, or have room for words, say it themselves. */
+/* All other formats have room for words, or for the heap's name. */
 static void say_heaps(const struct export_args *args, const struct hs_profile *profile,
                       const struct hs_select_spec *select)
 {
     struct hs_selection selection;
     struct hs_buf text = HS_BUF_INIT;
-    bool is_silent =
-        args->format == FORMAT_PPROF || args->format == FORMAT_JSON || args->format == FORMAT_SVG;
-    if (!is_silent && hs_select_dumps(profile, select, &selection) == 0) {
+    if (args->format == FORMAT_FOLDED && hs_select_dumps(profile, select, &selection) == 0) {
         if (hs_heap_sums_describe(&selection, &text) > 1 && text.err == 0) {
             hs_message_info("%s", hs_buf_text(&text));
         }

@@ -12,6 +12,7 @@
 
 #include "profile/describe.h"
 #include "profile/frame_class.h"
+#include "profile/heap_sums.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"
@@ -41,7 +42,15 @@ struct folder {
     bool is_by_line;
     struct hs_intern function_ids, node_ids;
     size_t function_capacity, node_capacity;
+    /* Each heap is folded by itself. */
     uint32_t *node_of; /* the tree's node of each of the profile's; HS_NODE_NONE: not reached */
+    uint32_t *node_of_sample; /* by its place among the samples of the selected dumps */
+};
+
+/* Those whose stacks stand together in the tree. */
+struct heap_group {
+    uint32_t number; /* in the array of the heaps' groups */
+    uint32_t root;   /* what is outermost; HS_NODE_NONE: the program's own frame */
 };
 
 static int put_function(struct folder *folder, const struct hs_profile_frame *frame, uint32_t name,
@@ -106,13 +115,38 @@ static int put_node(struct folder *folder, uint32_t parent, uint32_t function, u
     return 0;
 }
 
+static int put_heap(struct folder *folder, uint32_t name, uint32_t *ret_node)
+{
+    struct hs_agg *agg = folder->agg;
+    struct hs_intern_key key = { .hi = (uint64_t)NO_MODULE << 32 | name, .lo = UINT64_MAX };
+    uint32_t function;
+    bool is_new;
+    int err = hs_intern_put(&folder->function_ids, key, &function, &is_new);
+    if (err == 0 && is_new) {
+        err = hs_array_reserve(&agg->functions, &folder->function_capacity,
+                               (size_t)agg->function_count + 1, sizeof(*agg->functions));
+    }
+    if (err < 0) {
+        return err;
+    }
+    if (is_new) {
+        agg->functions[agg->function_count++] =
+            (struct hs_agg_function){ .name = name,
+                                      .module = NO_MODULE,
+                                      .kind = HS_FRAME_KIND_MARKER,
+                                      .class_ = HS_FRAME_CLASS_MARKER,
+                                      .is_heap = true };
+    }
+    return put_node(folder, HS_NODE_NONE, function, NO_LINE, ret_node);
+}
+
 /* One node of the profile: a node for each of its lines, the outermost first. */
-static int fold_node(struct folder *folder, uint32_t idx)
+static int fold_node(struct folder *folder, uint32_t idx, uint32_t root)
 {
     const struct hs_profile *p = folder->profile;
     const struct hs_profile_node *node = &p->nodes[idx];
     const struct hs_profile_frame *frame = &p->frames[node->frame];
-    uint32_t at = node->parent == HS_NODE_NONE ? HS_NODE_NONE : folder->node_of[node->parent];
+    uint32_t at = node->parent == HS_NODE_NONE ? root : folder->node_of[node->parent];
     uint32_t function;
     int err = 0;
     if (frame->line_count == 0) {
@@ -128,16 +162,18 @@ static int fold_node(struct folder *folder, uint32_t idx)
     return err;
 }
 
-static int fold_nodes(struct folder *folder, const struct hs_selection *selection)
+/* The stacks of one group. */
+static int fold_group(struct folder *folder, const struct hs_selection *selection,
+                      const uint32_t *group_of, const struct heap_group *group)
 {
     const struct hs_profile *p = folder->profile;
     bool *is_used = calloc(p->node_count + 1u, sizeof(*is_used));
-    folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
-    int err = is_used && folder->node_of ? 0 : -ENOMEM;
+    int err = is_used ? 0 : -ENOMEM;
     for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
-            is_used[p->samples[dump->sample_first + i].node] = true;
+            const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+            is_used[sample->node] |= group_of[sample->heap] == group->number;
         }
     }
     for (uint32_t i = p->node_count; i > 0 && err == 0; i--) {
@@ -148,11 +184,52 @@ static int fold_nodes(struct folder *folder, const struct hs_selection *selectio
     for (uint32_t i = 0; i < p->node_count && err == 0; i++) {
         folder->node_of[i] = HS_NODE_NONE;
         if (is_used[i]) {
-            err = fold_node(folder, i);
+            err = fold_node(folder, i, group->root);
+        }
+    }
+    size_t at = 0;
+    for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n; i++, at++) {
+            const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+            if (group_of[sample->heap] == group->number) {
+                folder->node_of_sample[at] = folder->node_of[sample->node];
+            }
         }
     }
     free(is_used);
     return err;
+}
+
+static int fold_groups(struct folder *folder, const struct hs_selection *selection)
+{
+    const struct hs_profile *p = folder->profile;
+    uint32_t *group_of = calloc(p->heap_count + 1u, sizeof(*group_of));
+    uint32_t names[HS_HEAPS_APART_MAX + 1] = { 0 }; /* by group */
+    uint32_t group_count = 1;
+    int err = group_of ? 0 : -ENOMEM;
+    if (err == 0 && selection->is_by_heap) {
+        hs_heap_sums_group(selection, group_of, names, &group_count);
+    }
+    for (uint32_t i = 0; i < group_count && err == 0; i++) {
+        struct heap_group group = { .number = i, .root = HS_NODE_NONE };
+        err = i > 0 ? put_heap(folder, names[i], &group.root) : 0;
+        err = err ? err : fold_group(folder, selection, group_of, &group);
+    }
+    free(group_of);
+    return err;
+}
+
+static int fold_nodes(struct folder *folder, const struct hs_selection *selection)
+{
+    const struct hs_profile *p = folder->profile;
+    size_t sample_count = 0;
+    for (uint32_t d = 0; d < selection->dump_count; d++) {
+        sample_count += p->dumps[selection->dumps[d]].samples_n;
+    }
+    folder->node_of = calloc(p->node_count + 1u, sizeof(*folder->node_of));
+    folder->node_of_sample = calloc(sample_count + 1, sizeof(*folder->node_of_sample));
+    return folder->node_of && folder->node_of_sample ? fold_groups(folder, selection) : -ENOMEM;
 }
 
 /* Samples into selves: one for each node that has any, in the order of nodes. */
@@ -162,12 +239,14 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
     struct hs_agg *agg = folder->agg;
     uint32_t *self_of = calloc(agg->node_count + 1u, sizeof(*self_of)); /* index + 1 */
     int err = self_of ? 0 : -ENOMEM;
+    size_t at = 0;
     for (uint32_t d = 0; d < selection->dump_count && err == 0; d++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
-            self_of[folder->node_of[p->samples[dump->sample_first + i].node]] = 1;
+            self_of[folder->node_of_sample[at++]] = 1;
         }
     }
+    at = 0;
     for (uint32_t i = 0; i < agg->node_count && err == 0; i++) {
         if (self_of[i] != 0) {
             self_of[i] = ++agg->self_count;
@@ -179,7 +258,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
             const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
-            uint32_t node = folder->node_of[sample->node];
+            uint32_t node = folder->node_of_sample[at++];
             struct hs_agg_self *self = &agg->selves[self_of[node] - 1];
             self->node = node;
             const struct hs_amount parts[HS_QUANTITY_N] = {
@@ -215,6 +294,7 @@ int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct h
     hs_intern_deinit(&folder.function_ids);
     hs_intern_deinit(&folder.node_ids);
     free(folder.node_of);
+    free(folder.node_of_sample);
     if (err < 0) {
         hs_agg_deinit(&agg);
         return err;
@@ -234,6 +314,10 @@ void hs_agg_deinit(struct hs_agg *agg)
 void hs_agg_write_function(const struct hs_agg *agg, uint32_t function, struct hs_buf *buf)
 {
     const struct hs_agg_function *f = &agg->functions[function];
+    if (f->is_heap) {
+        hs_heap_sums_write_frame(agg->profile, f->name, buf);
+        return;
+    }
     if (f->name != 0) {
         hs_buf_str(buf, hs_profile_string(agg->profile, f->name));
         return;

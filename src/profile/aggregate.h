@@ -15,6 +15,9 @@
  * In the table of functions, a function's total counts each stack once, however often the function is
  * in it (recursion), and its self includes what plumbing (frame_class.h) allocated on its behalf.
  *
+ * Where the selection has more than one heap, the stacks of each one but libc.malloc hang below a node "[heap NAME]", so that
+ * no stack adds up the memory of two.
+ *
  * Holds     parent < own id; depth of a child is its parent's + 1; selves are ordered by node.
  *           The sum of all selves is the sum of the selected dumps' samples.
  * Threads   immutable once built.
@@ -76,6 +79,7 @@ struct hs_agg_function {
     uint8_t kind;    /* enum hs_frame_kind */
     uint8_t class_;  /* enum hs_frame_class */
     bool is_wrapper; /* found by wrappers.h: it allocates what its callers ask for */
+    bool is_heap;    /* no function: the heap whose name it has, outermost in its stacks */
 };
 
 struct hs_agg_node {

@@ -70,7 +70,8 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
 static uint32_t responsible(const struct hs_agg *agg, uint32_t node)
 {
     for (uint32_t n = node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
-        if (agg->functions[agg->nodes[n].function].class_ != HS_FRAME_CLASS_ALLOCATOR) {
+        const struct hs_agg_function *function = &agg->functions[agg->nodes[n].function];
+        if (function->class_ != HS_FRAME_CLASS_ALLOCATOR && !function->is_heap) {
             return n;
         }
     }

@@ -21,6 +21,8 @@ struct folder {
     const struct hs_selection *selection;
     struct hs_agg agg;
     enum hs_diff_side side;
+    bool
+        is_by_heap; /* as of struct hs_selection, of one side or both: what is apart in one is so in both */
     uint32_t *function_of, *node_of;
 };
 
@@ -30,6 +32,11 @@ static void write_key(const struct folder *folder, uint32_t function, const char
 {
     const struct hs_profile *p = folder->selection->profile;
     const struct hs_agg_function *f = &folder->agg.functions[function];
+    if (f->is_heap) {
+        hs_buf_char(key, 'h');
+        hs_agg_write_function(&folder->agg, function, key);
+        return;
+    }
     if (f->name != 0) {
         const char *name = hs_profile_string(p, f->name);
         hs_buf_printf(key, "n%s%c", module, '\0');
@@ -144,7 +151,9 @@ static void add_self(struct folder *folder, const struct hs_agg_self *self, uint
 
 static int fold_side(struct folder *folder)
 {
-    int err = hs_agg_build(folder->selection, false, &folder->agg);
+    struct hs_selection selection = *folder->selection;
+    selection.is_by_heap = folder->is_by_heap;
+    int err = hs_agg_build(&selection, false, &folder->agg);
     if (err < 0) {
         return err;
     }
@@ -221,7 +230,7 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
                                 before->is_peak_of_several || after->is_peak_of_several,
                             .scale = 1,
                             .is_cumulative = is_cumulative(before, after, view) };
-    struct folder folder = { .diff = &diff };
+    struct folder folder = { .diff = &diff, .is_by_heap = before->is_by_heap || after->is_by_heap };
     int err = 0;
     for (int side = 0; side < HS_DIFF_SIDE_N && err == 0; side++) {
         folder.selection = sides[side];

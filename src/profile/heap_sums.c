@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/buf.h"
 #include "util/human.h"
+
+#define HEAP_OF_MALLOC "libc.malloc"
 
 static void add_dump(const struct hs_selection *s, uint32_t i, struct hs_heap_sum *sums)
 {
@@ -40,7 +43,13 @@ int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **r
     for (uint32_t i = 0; i < p->heap_count; i++) {
         sums[i].name = p->heaps[i];
         if (sums[i].alloc.bytes + sums[i].live.bytes + sums[i].peak.bytes > 0) {
-            sums[count++] = sums[i];
+            struct hs_heap_sum *sum = &sums[count];
+            *sum = sums[i];
+            /* A figure of 0 may be of blocks that no sample hit. */
+            hs_amount_widen(&sum->live, (float)selection->interval_max_bytes);
+            hs_amount_widen(&sum->alloc, (float)selection->interval_max_bytes);
+            hs_amount_widen(&sum->peak, (float)selection->interval_max_bytes);
+            count++;
         }
     }
     *ret_sums = sums;
@@ -68,4 +77,43 @@ uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_b
     }
     free(sums);
     return count;
+}
+
+void hs_heap_sums_group(const struct hs_selection *selection, uint32_t *group_of,
+                        uint32_t names[HS_HEAPS_APART_MAX + 1], uint32_t *ret_group_count)
+{
+    const struct hs_profile *p = selection->profile;
+    uint32_t count = 1;
+    memset(group_of, 0, p->heap_count * sizeof(*group_of));
+    names[0] = 0;
+    for (uint32_t d = 0; d < selection->dump_count; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
+        for (uint32_t i = 0; i < dump->samples_n; i++) {
+            group_of[p->samples[dump->sample_first + i].heap] = UINT32_MAX; /* has samples */
+        }
+    }
+    for (uint32_t i = 0; i < p->heap_count; i++) {
+        bool is_apart =
+            group_of[i] != 0 && strcmp(hs_profile_string(p, p->heaps[i]), HEAP_OF_MALLOC) != 0;
+        if (!is_apart) {
+            group_of[i] = 0;
+        } else if (count < HS_HEAPS_APART_MAX) {
+            group_of[i] = count;
+            names[count++] = p->heaps[i];
+        } else {
+            group_of[i] = HS_HEAPS_APART_MAX;
+            names[HS_HEAPS_APART_MAX] = HS_HEAP_NAME_OTHERS;
+            count = HS_HEAPS_APART_MAX + 1;
+        }
+    }
+    *ret_group_count = count;
+}
+
+void hs_heap_sums_write_frame(const struct hs_profile *profile, uint32_t name, struct hs_buf *buf)
+{
+    if (name == HS_HEAP_NAME_OTHERS) {
+        hs_buf_str(buf, "[other heaps]");
+    } else {
+        hs_buf_printf(buf, "[heap %s]", hs_profile_string(profile, name));
+    }
 }

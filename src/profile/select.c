@@ -187,7 +187,7 @@ static int is_named(const struct hs_profile *profile, uint32_t process,
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,
                     struct hs_selection *ret_selection)
 {
-    struct hs_selection selection = { .profile = profile };
+    struct hs_selection selection = { .profile = profile, .is_by_heap = profile->heap_count > 1 };
     bool has_pid = false;
     bool has_dump = false;
     int err = 0;
@@ -243,7 +243,7 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
 int hs_select_dump(const struct hs_profile *profile, uint32_t dump_idx,
                    struct hs_selection *ret_selection)
 {
-    struct hs_selection selection = { .profile = profile };
+    struct hs_selection selection = { .profile = profile, .is_by_heap = profile->heap_count > 1 };
     selection.dumps = calloc(1, sizeof(*selection.dumps));
     selection.has_process = calloc(profile->process_count + 1u, sizeof(*selection.has_process));
     if (!selection.dumps || !selection.has_process) {

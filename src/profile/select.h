@@ -40,8 +40,9 @@ struct hs_selection {
     bool *has_process;         /* by process: is a dump of it selected? */
     bool has_peak;             /* every dump has its peak */
     bool is_peak_of_several;   /* more than one process had a heap */
-    bool is_sampled;           /* something in it was sampled: its figures are estimates */
-    bool is_lossy; /* data is missing: figures are at least so much, and no margin holds */
+    bool is_by_heap; /* the stacks of each heap stand by themselves: the file has more than one */
+    bool is_sampled; /* something in it was sampled: its figures are estimates */
+    bool is_lossy;   /* data is missing: figures are at least so much, and no margin holds */
     double missing_bytes, missing_alloc_count; /* as far as it is known */
     struct hs_amount live, alloc, peak;
     uint64_t sample_count;

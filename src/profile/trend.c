@@ -82,7 +82,7 @@ static int put_function(struct folder *folder, const struct hs_agg *agg, uint32_
 {
     const struct hs_agg_function *f = &agg->functions[function];
     struct hs_buf *text = &folder->trend->text;
-    const uint64_t facts[] = { f->name, f->module, f->name ? 0 : f->rel_pc };
+    const uint64_t facts[] = { f->name, f->module, f->name ? 0 : f->rel_pc, f->is_heap };
     struct hs_trend_row row = { .name_off = text->bytes };
     uint32_t known = folder->functions.count;
     int err = put_row(&folder->functions, hs_intern_hash(facts, sizeof(facts)), &row,

@@ -322,7 +322,8 @@ int hs_wrappers_find(struct hs_agg *agg)
     f.shapes = calloc(count, sizeof(*f.shapes));
     int r = stamps && f.names && f.shapes ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < agg->function_count && r == 0; i++) {
-        f.names[i] = (uint8_t)name_kind_of(hs_profile_string(agg->profile, agg->functions[i].name));
+        uint32_t name = agg->functions[i].is_heap ? 0 : agg->functions[i].name;
+        f.names[i] = (uint8_t)name_kind_of(hs_profile_string(agg->profile, name));
     }
     for (unsigned round = 0; round < ROUNDS_MAX && r == 0; round++) {
         r = measure(&f, stamps);

@@ -5,6 +5,7 @@
 
 #include "util/json.h"
 #include "view/diff_view.h"
+#include "view/report_parts.h"
 
 #define FORMAT 1
 
@@ -20,8 +21,8 @@ static void write_change(const struct hs_diff *diff, struct hs_json *json,
     hs_json_kv_string(json, "verdict", hs_diff_verdict_names[change.verdict]);
 }
 
-static void write_side(const struct hs_diff_options *options, int side, const char *key,
-                       struct hs_json *json)
+static int write_side(const struct hs_diff_options *options, int side, const char *key,
+                      struct hs_json *json)
 {
     const struct hs_selection *s = options->selections[side];
     const struct hs_profile *p = s->profile;
@@ -42,7 +43,9 @@ static void write_side(const struct hs_diff_options *options, int side, const ch
         hs_json_close(json, '}');
     }
     hs_json_close(json, ']');
+    int err = hs_report_json_heaps(s, json);
     hs_json_close(json, '}');
+    return err;
 }
 
 static void write_processes(const struct hs_diff *diff, struct hs_json *json)
@@ -121,15 +124,15 @@ int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options 
     hs_json_kv_uint(&json, "format", FORMAT);
     hs_json_kv_string(&json, "view", hs_views[diff->view].name);
     hs_json_kv_string(&json, "unit", hs_views[diff->view].is_count ? "objects" : "bytes");
-    write_side(options, HS_DIFF_BEFORE, "before", &json);
-    write_side(options, HS_DIFF_AFTER, "after", &json);
+    int err = write_side(options, HS_DIFF_BEFORE, "before", &json);
+    err = err ? err : write_side(options, HS_DIFF_AFTER, "after", &json);
     hs_json_key(&json, "total");
     hs_json_open_inline(&json, '{');
     write_change(diff, &json, &diff->total);
     hs_json_close(&json, '}');
     hs_json_kv_double(&json, "scale", diff->scale);
     write_processes(diff, &json);
-    int err = write_functions(diff, &json);
+    err = err ? err : write_functions(diff, &json);
     if (err == 0) {
         err = write_stacks(diff, &json);
     }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/heap_sums.h"
 #include "rt/base.h"
 #include "util/cxx_name.h"
 #include "util/human.h"
@@ -230,6 +231,15 @@ static void write_words(const struct graph *g, const struct hs_diff_options *opt
     hs_buf_printf(details, "%s in %s, before; %s in %s, after",
                   hs_figure_value(before, is_count, change.before), options->names[HS_DIFF_BEFORE],
                   hs_figure_value(after, is_count, change.after), options->names[HS_DIFF_AFTER]);
+    for (int side = 0; side < HS_DIFF_SIDE_N; side++) {
+        struct hs_buf heaps = HS_BUF_INIT;
+        if (hs_heap_sums_describe(options->selections[side], &heaps) > 1) {
+            hs_buf_printf(details, "; %s: %s", side == HS_DIFF_BEFORE ? "before" : "after",
+                          hs_buf_text(&heaps));
+        }
+        details->err = details->err ? details->err : heaps.err;
+        hs_buf_deinit(&heaps);
+    }
     if (diff->is_normalized) {
         hs_buf_printf(details, "; before is multiplied by %.4g", diff->scale);
     }

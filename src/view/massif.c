@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/heap_sums.h"
 #include "util/buf.h"
 #include "view/massif_tree.h"
 
@@ -178,7 +179,15 @@ static void write_head(const struct writer *w)
         &p->processes[p->dumps[w->selection->dumps[0]].process];
     const char *command = hs_profile_string(p, process->cmdline);
     command = command[0] ? command : hs_profile_string(p, process->name);
-    hs_buf_str(w->buf, "desc: heapscope " HS_VERSION "\ncmd: ");
+    struct hs_buf heaps = HS_BUF_INIT;
+    hs_buf_str(w->buf, "desc: heapscope " HS_VERSION);
+    if (hs_heap_sums_describe(w->selection, &heaps) > 1) {
+        hs_buf_str(w->buf, "; ");
+        hs_massif_write_clean(w->buf, hs_buf_text(&heaps));
+    }
+    w->buf->err = w->buf->err ? w->buf->err : heaps.err;
+    hs_buf_deinit(&heaps);
+    hs_buf_str(w->buf, "\ncmd: ");
     hs_massif_write_clean(w->buf, command[0] ? command : "?");
     hs_buf_printf(w->buf, "\ntime_unit: %s\n", w->is_time_bytes ? "B" : "ms");
 }

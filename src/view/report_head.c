@@ -221,11 +221,12 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* Their memory is of one process, so the sum is true; but it is no figure of any one of them. */
+/* A heap may have its memory out of another one, as a pool has that malloc gave: the sum is no figure of any one of them. */
 static void write_heaps(struct hs_report *report)
 {
     struct hs_buf text = HS_BUF_INIT;
     if (hs_heap_sums_describe(&report->selection, &text) > 1) {
+        hs_buf_str(&text, "; memory that one of them got from another one counts in both");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     report->buf->err = report->buf->err ? report->buf->err : text.err;

@@ -217,12 +217,11 @@ static int write_stacks(struct hs_report *report, struct hs_json *json)
     return 0;
 }
 
-/* All else has them added up. */
-static int write_heaps(struct hs_report *report, struct hs_json *json)
+int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json)
 {
     struct hs_heap_sum *sums;
     uint32_t count;
-    int err = hs_heap_sums_of(&report->selection, &sums, &count);
+    int err = hs_heap_sums_of(selection, &sums, &count);
     if (err < 0) {
         return err;
     }
@@ -230,10 +229,10 @@ static int write_heaps(struct hs_report *report, struct hs_json *json)
     hs_json_open(json, '[');
     for (uint32_t i = 0; i < count; i++) {
         hs_json_open(json, '{');
-        hs_json_kv_string(json, "name", hs_profile_string(report->profile, sums[i].name));
+        hs_json_kv_string(json, "name", hs_profile_string(selection->profile, sums[i].name));
         hs_report_json_amount(json, "live", &sums[i].live);
         hs_report_json_amount(json, "alloc", &sums[i].alloc);
-        if (report->selection.has_peak) {
+        if (selection->has_peak) {
             hs_report_json_amount(json, "peak", &sums[i].peak);
         }
         hs_json_close(json, '}');
@@ -300,7 +299,7 @@ int hs_report_write_json(struct hs_report *report)
         hs_json_close(&json, '}');
     }
     hs_json_kv_double(&json, "duration_seconds", seconds(s->start_ns, s->end_ns));
-    err = err ? err : write_heaps(report, &json);
+    err = err ? err : hs_report_json_heaps(s, &json);
     hs_json_key(&json, "processes");
     hs_json_open(&json, '[');
     for (uint32_t i = 0; i < s->dump_count; i++) {

@@ -76,6 +76,8 @@ int hs_report_write_tree(struct hs_report *report);
 /* report_json.c */
 int hs_report_write_json(struct hs_report *report);
 void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
+/* The field "heaps" of the open object, for all who add them up: what each has by itself. */
+int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
 /* Its name and module, as fields of the open object. */
 void hs_report_json_function(struct hs_report *report, struct hs_json *json,
                              const struct hs_agg *agg, uint32_t function);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "profile/describe.h"
+#include "profile/heap_sums.h"
 #include "util/buf.h"
 #include "util/json.h"
 #include "view/figure.h"
@@ -113,19 +114,21 @@ static int write_profile(struct writer *w, enum hs_view view)
                                     : info->quantity == HS_QUANTITY_ALLOC ? &s->alloc
                                                                           : &s->peak;
     char figure[HS_FIGURE_BYTES];
-    char name[HS_FIGURE_BYTES + 64];
     struct hs_figure of_total = hs_view_figure(view, total);
     hs_figure_both(figure, info->is_count, &of_total);
-    snprintf(name, sizeof(name), "%s: %s, %s", info->name,
-             hs_view_title(view, s->is_peak_of_several), figure);
-    int err = order_stacks(w, view);
+    struct hs_buf heaps = HS_BUF_INIT, name = HS_BUF_INIT;
+    bool is_of_several = hs_heap_sums_describe(s, &heaps) > 1;
+    hs_buf_printf(&name, "%s: %s, %s%s%s", info->name, hs_view_title(view, s->is_peak_of_several),
+                  figure, is_of_several ? "; " : "", hs_buf_text(&heaps));
+    int err = heaps.err ? heaps.err : name.err;
+    err = err ? err : order_stacks(w, view);
     double sum = 0;
     for (uint32_t i = 0; i < w->order_count && err == 0; i++) {
         sum += hs_view_value(view, &w->agg->selves[w->order[i]].by[info->quantity]);
     }
     hs_json_open(&w->json, '{');
     hs_json_kv_string(&w->json, "type", "sampled");
-    hs_json_kv_string(&w->json, "name", name);
+    hs_json_kv_string(&w->json, "name", hs_buf_text(&name));
     hs_json_kv_string(&w->json, "unit", info->is_count ? "none" : "bytes");
     hs_json_kv_uint(&w->json, "startValue", 0);
     hs_json_kv_double(&w->json, "endValue", sum);
@@ -143,6 +146,8 @@ static int write_profile(struct writer *w, enum hs_view view)
     }
     hs_json_close(&w->json, ']');
     hs_json_close(&w->json, '}');
+    hs_buf_deinit(&heaps);
+    hs_buf_deinit(&name);
     return err;
 }
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -403,6 +404,50 @@ static void errors_of_families(void **state)
     fixture_deinit(&fx);
 }
 
+/* One stack in many heaps: each has its own, those beyond the 64 that stand apart have one together, and nothing is lost. */
+static void heaps_stand_apart(void **state)
+{
+    enum { HEAPS = 80 };
+    (void)state;
+    struct fixture fx = fixture_new(); /* its heap 0 is libc.malloc */
+    uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
+    fixture_process(&fx, 100, "prog");
+    fixture_dump(&fx, 1);
+    for (uint32_t i = 0; i < HEAPS; i++) {
+        char name[24];
+        snprintf(name, sizeof(name), "heap %u", i);
+        if (i > 0) {
+            fx.p.heaps = fixture_grow(fx.p.heaps, fx.p.heap_count, sizeof(*fx.p.heaps));
+            fx.p.heaps[fx.p.heap_count++] = fixture_string(&fx, name);
+        }
+        struct hs_amount size = fixture_exact(i + 1, 1);
+        fixture_sample(&fx, node, size, size, size);
+        fx.p.samples[i].heap = i;
+    }
+    struct hs_selection selection = select_all(&fx.p);
+    struct hs_agg agg;
+    assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
+    assert_int_equal(agg.self_count, 1 + 63 + 1);
+    double sum = 0;
+    for (uint32_t i = 0; i < agg.self_count; i++) {
+        struct hs_buf name = HS_BUF_INIT;
+        uint32_t root = agg.nodes[agg.selves[i].node].parent;
+        assert_true((root == HS_NODE_NONE) == (i == 0));
+        if (i > 0) {
+            char want[32];
+            snprintf(want, sizeof(want), "[heap heap %u]", i);
+            hs_agg_write_function(&agg, agg.nodes[root].function, &name);
+            assert_string_equal(hs_buf_text(&name), i < 64 ? want : "[other heaps]");
+        }
+        sum += agg.selves[i].by[HS_QUANTITY_LIVE].bytes;
+        hs_buf_deinit(&name);
+    }
+    assert_true(fabs(sum - HEAPS * (HEAPS + 1) / 2.0) < 1e-6);
+    hs_agg_deinit(&agg);
+    hs_selection_deinit(&selection);
+    fixture_deinit(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +459,7 @@ int main(void)
         cmocka_unit_test(view_fits_the_profile),
         cmocka_unit_test(classes),
         cmocka_unit_test(errors_of_families),
+        cmocka_unit_test(heaps_stand_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
