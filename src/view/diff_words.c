@@ -91,7 +91,8 @@ static void write_side(const struct hs_diff *diff, const struct hs_diff_options 
     hs_buf_printf(
         buf, ", %s after the start, interval %s\n",
         hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0),
-        hs_human_bytes(interval, (double)s->interval_max_bytes));
+        s->interval_min_bytes == 0 ? "not known"
+                                   : hs_human_bytes(interval, (double)s->interval_max_bytes));
 }
 
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,

@@ -316,8 +316,10 @@ static void write_sampling(struct hs_report *report)
     char count[HS_HUMAN_BYTES];
     hs_human_exact(count, s->sample_count);
     hs_human_bytes(interval, (double)s->interval_min_bytes);
-    if (s->interval_min_bytes == 0 && s->interval_max_bytes <= 1) {
-        hs_buf_str(&text, "how it was sampled is not known");
+    if (s->interval_min_bytes == 0) {
+        hs_buf_str(&text, s->interval_max_bytes <= 1
+                              ? "how it was sampled is not known"
+                              : "how some of it was sampled is not known: no margin holds");
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {

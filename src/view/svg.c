@@ -221,7 +221,9 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
     if (s->is_sampled) {
-        hs_buf_str(text, s->is_lossy ? "" : "; margins hold with 95 % confidence");
+        hs_buf_str(text, s->is_lossy || s->interval_min_bytes == 0
+                             ? ""
+                             : "; margins hold with 95 % confidence");
     }
     struct hs_buf heaps = HS_BUF_INIT;
     if (hs_heap_sums_describe(s, &heaps) > 1) {

@@ -1,8 +1,10 @@
 """Traces made by other hands: what heapprofd writes, encoded from text, read by our loader."""
 
 import gzip
+import json
 import re
 
+import pytest
 from trace_text import load, protoc
 
 HEAPPROFD = r"""
@@ -213,3 +215,31 @@ def test_count_of_a_peak(tmp_path):
     text = text.replace("orig_sampling_interval_bytes: 4096", "")
     (dump,) = load(encode(tmp_path / "raw", text))["dumps"]
     assert dump["has_peak"] == 1 and dump["peak"][:2] == [12288, 0]
+
+
+PROCESS = """
+packet { trusted_packet_sequence_id: 999 profile_packet { index: %d
+  process_dumps { pid: %d heap_name: "libc.malloc" timestamp: %d %s samples { callstack_id: 2 self_allocated: 8192 alloc_count: 2 } } } }
+"""
+
+
+@pytest.mark.parametrize("intervals, words", [
+    ((0,), "how it was sampled is not known"),
+    ((0, 1), "how it was sampled is not known"),
+    ((0, 4096), "how some of it was sampled is not known: no margin holds"),
+    ((1, 1), None),
+])
+def test_no_interval_is_stated(heapscope, tmp_path, intervals, words):
+    """What does not say how it was sampled is neither exact nor has margins that hold."""
+    head = HEAPPROFD[:HEAPPROFD.index("packet {\n  trusted_packet_sequence_id: 999  timestamp: 700")]
+    tables = HEAPPROFD[HEAPPROFD.index("packet {\n  trusted_packet_sequence_id: 999\n  interned_data"):]
+    dumps = [PROCESS % (i, 40 + i, 600 + i, f"sampling_interval_bytes: {interval}" if interval else "")
+             for i, interval in enumerate(intervals)]
+    file = encode(tmp_path / "trace", head, tables, *dumps)
+    said = " ".join(heapscope("report", file).stdout.split("Where did")[0].split())
+    is_exact = json.loads(heapscope("report", "--json", file).stdout)["is_exact"]
+    if words:
+        assert words in said and "exact" not in said and "confidence" not in said and not is_exact
+        assert "interval not known" in heapscope("diff", file, file).stdout
+    else:
+        assert "not known" not in said
