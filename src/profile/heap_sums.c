@@ -9,6 +9,7 @@
 
 #include "util/buf.h"
 #include "util/human.h"
+#include "util/utf8.h"
 
 #define HEAP_OF_MALLOC "libc.malloc"
 
@@ -72,8 +73,11 @@ uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_b
         if (i == 0) {
             hs_buf_printf(buf, "%u heaps are added up: ", count);
         }
-        hs_buf_printf(buf, "%s%s (%s%s)", i > 0 ? ", " : "", name[0] ? name : "unknown",
-                      hs_human_bytes(size, sums[i].alloc.bytes), i == 0 ? " allocated" : "");
+        hs_buf_str(buf, i > 0 ? ", " : "");
+        name = name[0] ? name : "unknown";
+        hs_utf8_write(buf, name, strlen(name));
+        hs_buf_printf(buf, " (%s%s)", hs_human_bytes(size, sums[i].alloc.bytes),
+                      i == 0 ? " allocated" : "");
     }
     free(sums);
     return count;

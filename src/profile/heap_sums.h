@@ -29,7 +29,7 @@ int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **r
                     uint32_t *ret_count);
 
 /* "2 heaps are added up: libc.malloc (10.0 MiB allocated), pool (2.00 MiB)"; nothing when there are fewer. An error is
- * kept in `buf`. How many heaps there are. */
+ * kept in `buf`. How many heaps there are. Names cannot steer a terminal. */
 uint32_t hs_heap_sums_describe(const struct hs_selection *selection, struct hs_buf *buf);
 
 /*

@@ -88,3 +88,11 @@ def test_diff(heapscope, root, two, tmp_path):
     assert sorted((s["frames"][-1], s["before"], s["after"]) for s in said["stacks"]) == \
         [("[heap pool]", 2000, 2000), ("main", 0, 4000)]
     assert SAID in output(heapscope, "diff", "-f", "svg", one, two)
+
+
+def test_names_cannot_steer_a_terminal(heapscope, root, tmp_path):
+    file = write(root, tmp_path / "x", ("libc.malloc", 4000), (r"po\033[2Jol", 2000))
+    for command in (["report"], ["report", "--tree"], ["diff", file], ["check", "--max-live", "1M"],
+                    ["export", "-f", "folded"], ["export", "-f", "massif"]):
+        done = heapscope(*command, file)
+        assert "[2Jol" in done.stdout + done.stderr and "\033" not in done.stdout + done.stderr, command
