@@ -73,7 +73,7 @@ static void begin_forking(void)
     hs_fence_seq_cst();
     /* ORDER fork-hold: as above. */
     while (hs_load_acquire(&is_held) && !hs_sandbox_is_tight() && now_ns <= end_ns) {
-        hs_add_relaxed(&forking_count, -1);
+        hs_sub_relaxed(&forking_count, 1);
         now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
         end_ns = end_ns ? end_ns : now_ns + WAIT_MAX_NS;
         hs_sys_yield();
