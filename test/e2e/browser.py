@@ -5,6 +5,7 @@ The protocol is JSON, a NUL after each message, on descriptors 3 (to the browser
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import time
@@ -86,8 +87,8 @@ class Browser:
             time.sleep(0.05)
 
     def open(self, path, fragment=""):
-        self._call("Page.navigate", url=f"file://{path}{fragment}")
-        self.wait(f"location.pathname === {json.dumps(str(path))} && document.readyState === 'complete'")
+        self._call("Page.navigate", url=pathlib.Path(path).absolute().as_uri() + fragment)
+        self.wait(f"decodeURIComponent(location.pathname) === {json.dumps(str(path))} && document.readyState === 'complete'")
 
     def _mouse(self, kind, x, y, **more):
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

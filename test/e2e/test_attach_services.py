@@ -195,10 +195,9 @@ def test_postgres(attacher, folder, rounds):
             ["pgbench", "-c", "3", "-T", str(5 + rounds), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         time.sleep(1)
-        backends = [
-            int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*")
-            if b"postgres: me" in (p / "cmdline").read_bytes() and b"local" in (p / "cmdline").read_bytes()
-        ]
+        children = pathlib.Path(f"/proc/{postgres.pid}/task/{postgres.pid}/children").read_text().split()
+        titles = {int(pid): pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+        backends = [pid for pid, title in titles.items() if b"postgres: me" in title and b"local" in title]
         assert len(backends) == 3
         attacher.many(backends[0], rounds)
         attacher.once(backends[1])

@@ -1,6 +1,7 @@
 """heapscope run and processes: killed ones, thousands of short ones, exec, those that stay, hostile ones."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -129,7 +130,8 @@ for i in range({count}):
 for p in running:
     p.wait()
 """
-    script = f'ulimit -n 64; exec {dist}/bin/heapscope run -q -i 1 -o {tmp_path}/x -- "$@"'
+    recorder = shlex.quote(str(dist / "bin" / "heapscope"))
+    script = f'ulimit -n 64; exec {recorder} run -q -i 1 -o {tmp_path}/x -- "$@"'
     subprocess.run(["/bin/sh", "-c", script, "sh", *python(code)], env=clean_env(), check=True)
     shells = [p for p in report(tmp_path / "x")["processes"] if p["name"] == "sh"]
     assert len(shells) == count
