@@ -100,6 +100,12 @@ int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, con
         hs_message("%s does not answer; its log may say why", who);
         return HS_EXIT_STATUS_FAILED;
     }
+    if (r == -EHOSTDOWN) {
+        hs_message("%s was killed before it answered; what it records is kept\n"
+                   "Start it again; 'heapscope list' then shows what it records.",
+                   who);
+        return HS_EXIT_STATUS_FAILED;
+    }
     if (r < 0) {
         hs_message("%s %s: %s", who, r == -ECONNRESET ? "hung up" : "does not answer as it should",
                    strerror(-r));

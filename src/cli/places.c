@@ -8,11 +8,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_socket.h"
+#include "rt/base.h"
 #include "util/proc.h"
 
 #define HS_RETRIES  50
@@ -96,9 +98,24 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static int wait_for_answer(int sock, int patience_ms, struct hs_ctl_message *ret_answer)
+/* A descriptor of the process that listens at the other end. -1: it is gone, or not visible from here. */
+static int open_listener(int sock)
 {
-    struct pollfd fd = { .fd = sock, .events = POLLIN };
+    pid_t pid = 0;
+    uid_t uid;
+    gid_t gid;
+    return hs_ctl_socket_peer(sock, &pid, &uid, &gid) == 0 && pid > 0
+               ? (int)syscall(SYS_pidfd_open, pid, 0)
+               : -1;
+}
+
+/* A request that a killed daemon had not accepted waits in its socket, which is kept for the next one: without a look at
+ * the process, so would we. */
+static int wait_for_answer(int sock, int listener_fd, int patience_ms,
+                           struct hs_ctl_message *ret_answer)
+{
+    struct pollfd fds[] = { { .fd = sock, .events = POLLIN },
+                            { .fd = listener_fd, .events = POLLIN } };
     int64_t until_ms = now_ms() + patience_ms;
     int r = 0;
     do {
@@ -106,8 +123,11 @@ static int wait_for_answer(int sock, int patience_ms, struct hs_ctl_message *ret
         if (patience_ms >= 0 && left_ms <= 0) {
             return -ETIMEDOUT;
         }
-        int ready = poll(&fd, 1, (int)left_ms);
+        int ready = poll(fds, HS_COUNT_OF(fds), (int)left_ms);
         r = ready <= 0 ? -EAGAIN : hs_ctl_receive(sock, false, ret_answer);
+        if (r == -EAGAIN && ready > 0 && fds[1].revents != 0) {
+            return -EHOSTDOWN;
+        }
     } while (r == -EAGAIN);
     return r;
 }
@@ -117,7 +137,11 @@ int hs_place_talk(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *reque
 {
     int r = hs_ctl_send(sock, kind, request, fds, fd_count);
     if (r == 0) {
-        r = wait_for_answer(sock, patience_ms, ret_answer);
+        int listener_fd = open_listener(sock);
+        r = wait_for_answer(sock, listener_fd, patience_ms, ret_answer);
+        if (listener_fd >= 0) {
+            close(listener_fd);
+        }
     }
     close(sock);
     return r;

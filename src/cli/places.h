@@ -47,7 +47,8 @@ int hs_places_find(bool is_with_collectors, struct hs_places *ret_places);
  * -EHOSTDOWN: a daemon that was killed, whose socket is kept for the next one. */
 int hs_place_connect(struct hs_place *place);
 
-/* Sends one request, waits for its answer, which may be an error in words, and hangs up. -ETIMEDOUT. */
+/* Sends one request, waits for its answer, which may be an error in words, and hangs up. -ETIMEDOUT;
+ * -EHOSTDOWN: the process that listens ended and has not accepted the connection. */
 int hs_place_talk(int sock, enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
                   size_t fd_count, int patience_ms, struct hs_ctl_message *ret_answer);
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +131,7 @@ static int finish(struct hs_order *order)
 static void __attribute__((noreturn)) run(struct hs_order *order, int result_fd)
 {
     const int kept[] = { order->file_fd, order->folder_fd, order->about_fd, result_fd, turns_fd };
+    prctl(PR_SET_NAME, "heapscope-final");
     /* Before it is unblocked: until then one that was sent waits. Not restarted, so that waiting for a turn ends. */
     sigaction(HS_HURRY_SIGNAL, &(struct sigaction){ .sa_handler = on_hurry }, NULL);
     hs_worker_settle(kept, HS_COUNT_OF(kept));

@@ -106,6 +106,7 @@ int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, in
     }
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_NAME, "heapscope-names");
         reset_signals();
         int fd = getppid() == parent ? keep_only(fds[1]) : -EPIPE;
         set_limits(work->options);
