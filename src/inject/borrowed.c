@@ -76,6 +76,16 @@ static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes
     return HS_INJECT_DONE;
 }
 
+/* From the moment that the thread enters the call, its way back no longer closes the descriptor. */
+static int close_remote(struct hs_inject_session *s, int remote_fd)
+{
+    uint64_t unused;
+    hs_way_back_hand_over_fd(&s->tracee.way);
+    int r = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
+    hs_way_back_set_fd(&s->tracee.way, -1);
+    return r;
+}
+
 /* --- loading ----------------------------------------------------------------------------------- */
 
 static int make_memfd(struct hs_inject_session *s, int *ret_fd)
@@ -86,7 +96,7 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     char text[PATH_BYTES];
     snprintf(text, sizeof(text), "%.200s", name);
     int r = put(s, text, strlen(text) + 1, &name_va);
-    hs_way_back_await_fd(&s->tracee.way);
+    hs_way_back_await_fd(&s->tracee.way, 0);
     if (r == HS_INJECT_DONE) {
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
     }
@@ -175,7 +185,7 @@ static int find_function(struct hs_inject_session *s, uint64_t map_va)
 static int load(struct hs_inject_session *s)
 {
     int remote_fd = -1;
-    uint64_t map_va = 0, unused;
+    uint64_t map_va = 0;
     int r = make_memfd(s, &remote_fd);
     if (r != HS_INJECT_DONE) {
         return r;
@@ -185,8 +195,7 @@ static int load(struct hs_inject_session *s)
     if (r == HS_INJECT_CRASHED || r == HS_INJECT_HUNG || r == HS_INJECT_DIED) {
         return r;
     }
-    hs_way_back_set_fd(&s->tracee.way, -1);
-    int r2 = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
+    int r2 = close_remote(s, remote_fd);
     r = r == HS_INJECT_DONE ? r2 : r;
     return r == HS_INJECT_DONE ? find_function(s, map_va) : r;
 }
@@ -208,19 +217,17 @@ static int open_remote(const struct hs_inject_session *s, int remote_fd)
 static int fetch(struct hs_inject_session *s, const uint8_t *arg)
 {
     int32_t remote_fd;
-    uint64_t unused;
     size_t off = (size_t)s->request->fetch_fd_off;
     memcpy(&remote_fd, arg + off, sizeof(remote_fd));
+    hs_way_back_set_fd(&s->tracee.way, remote_fd);
     if (remote_fd < 0) {
         return HS_INJECT_DONE;
     }
-    hs_way_back_set_fd(&s->tracee.way, remote_fd);
     int fd = open_remote(s, remote_fd);
     if (fd < 0) {
         hs_inject_session_say(s, "descriptor %d: %s", (int)remote_fd, strerror(errno));
     }
-    hs_way_back_set_fd(&s->tracee.way, -1);
-    int r = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
+    int r = close_remote(s, remote_fd);
     if (fd >= 0 && r != HS_INJECT_DONE) {
         close(fd);
         fd = -1;
@@ -236,6 +243,9 @@ static int call_function(struct hs_inject_session *s)
     int r = HS_INJECT_DONE;
     if (request->arg_bytes > 0) {
         r = put(s, request->arg, request->arg_bytes, &arg_va);
+    }
+    if (r == HS_INJECT_DONE && request->fetch_fd_off >= 0) {
+        hs_way_back_await_fd(&s->tracee.way, arg_va + (uint64_t)request->fetch_fd_off);
     }
     if (r == HS_INJECT_DONE) {
         r = call(s, request->symbol, s->function_va, arg_va, 0, 0, &value);

@@ -210,22 +210,36 @@ int hs_way_back_expect(struct hs_way_back *way, uint64_t free_va, struct hs_remo
     *ret_return_va = starter_slot_va - sizeof(steps[0]);
     int r = 0;
     if (way->is_awaiting_fd && way->copy_va != 0) {
+        static const uint64_t no_result = UINT64_MAX;
         uint64_t to_va = LINK_VA(way, close) + HS_RETURN_SECOND_OFF;
-        r = write_link(way, LINK_VA(way, copy),
-                       make_call(way, way->copy_va, to_va, way->kept_va, 1, LINK_VA(way, close)));
+        uint64_t from_va = way->awaited_va != 0 ? way->awaited_va : way->kept_va;
+        /* The link below may be the next that the thread comes to, without a call. */
+        r = hs_remote_memory_write(way->memory, way->kept_va, &no_result, sizeof(no_result));
+        r = r < 0
+                ? r
+                : write_link(way, LINK_VA(way, copy),
+                             make_call(way, way->copy_va, to_va, from_va, 1, LINK_VA(way, close)));
     }
     return r < 0 ? r : hs_remote_memory_write(way->memory, *ret_return_va, steps, sizeof(steps));
 }
 
 bool hs_way_back_is_at_bell(const struct hs_way_back *way, const struct hs_remote_regs *regs)
 {
-    return hs_remote_sp(regs) == LINK_VA(way, copy) &&
+    uint64_t sp = hs_remote_sp(regs);
+    return (sp == LINK_VA(way, copy) || sp == LINK_VA(way, put)) &&
            hs_remote_pc(regs) - way->syscall_va < SYSCALL_CODE_BYTES;
 }
 
 int hs_way_back_result(const struct hs_way_back *way, uint64_t *ret_value)
 {
     return hs_remote_memory_read(way->memory, way->kept_va, ret_value, sizeof(*ret_value));
+}
+
+/* Where the thread goes from the bell: the two links of a descriptor are passed through, or left out. */
+static int lead_bell_to(const struct hs_way_back *way, uint64_t link_va)
+{
+    return hs_remote_memory_write(way->memory, LINK_VA(way, bell.frame.rsp), &link_va,
+                                  sizeof(link_va));
 }
 
 int hs_way_back_set_fd(struct hs_way_back *way, int fd)
@@ -239,12 +253,18 @@ int hs_way_back_set_fd(struct hs_way_back *way, int fd)
         way->is_awaiting_fd = false;
         r = write_link(way, LINK_VA(way, copy), make_idle(way, LINK_VA(way, close)));
     }
-    return r;
+    return r < 0 ? r : lead_bell_to(way, LINK_VA(way, copy));
 }
 
-int hs_way_back_await_fd(struct hs_way_back *way)
+int hs_way_back_hand_over_fd(const struct hs_way_back *way)
+{
+    return lead_bell_to(way, LINK_VA(way, put));
+}
+
+int hs_way_back_await_fd(struct hs_way_back *way, uint64_t fd_va)
 {
     way->is_awaiting_fd = true;
+    way->awaited_va = fd_va;
     return write_link(way, LINK_VA(way, close),
                       make_call(way, way->syscall_va, SYS_close, UINT32_MAX, 0, LINK_VA(way, put)));
 }

@@ -42,7 +42,8 @@ struct hs_way_back {
     uint64_t chain_va;   /* on its stack */
     uint64_t kept_va;    /* the result of the current call */
     uint64_t call_mask;  /* signals that are blocked in a call, and until the last frame */
-    bool is_awaiting_fd; /* the next call's result */
+    bool is_awaiting_fd; /* from the next call */
+    uint64_t awaited_va; /* where that call leaves it; 0: it is its result */
     struct hs_remote_regs start;
 };
 
@@ -76,8 +77,11 @@ int hs_way_back_result(const struct hs_way_back *way, uint64_t *ret_value);
 
 /* A descriptor to be closed on the way; -1: none. */
 int hs_way_back_set_fd(struct hs_way_back *way, int fd);
-/* The next call's result is one. */
-int hs_way_back_await_fd(struct hs_way_back *way);
+/* The next call leaves a descriptor at `fd_va`, where -1 is now; 0: its result is one. */
+int hs_way_back_await_fd(struct hs_way_back *way, uint64_t fd_va);
+/* The next call closes the descriptor: the thread closes it on its way until it has entered that call, and not from then
+ * on. To be followed by the call, and by hs_way_back_set_fd(way, -1). */
+int hs_way_back_hand_over_fd(const struct hs_way_back *way);
 
 /* Its scheduling attributes are to be these again. */
 int hs_way_back_set_attributes(const struct hs_way_back *way, const struct hs_sched_attr *attr);

@@ -1,6 +1,7 @@
 """heapscope killed with SIGKILL while it has a thread of another process: that process goes on as if nothing had been."""
 
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -67,7 +68,61 @@ def test_waits_go_on(built, sleepers, kind):
         before = descriptors(program.pid)
         kill_in_its_midst(built, program, KILLS // 2)
         assert_usable(built, program)
-        assert descriptors(program.pid) == before
+        assert_none_left_open(program, before)
+
+
+def killed_at(number, folder, *command):
+    """Runs a command that is killed before its so-many-th system call that changes another process; False: it has fewer."""
+    calls = "ptrace,pwrite64"
+    done = subprocess.run(["strace", "-f", "-qq", "-o", folder / "calls", "-e", f"trace={calls}",
+                           "-e", f"inject={calls}:signal=KILL:when={number}", *map(str, command)],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=60)
+    return "killed by SIGKILL" in (folder / "calls").read_text(errors="replace") or done.returncode < 0
+
+
+def assert_none_left_open(program, before):
+    """The thread may still be on its way back."""
+    end = time.monotonic() + 10
+    while descriptors(program.pid) != before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert descriptors(program.pid) == before
+
+
+def test_at_each_step_of_loading(built, sleepers, tmp_path):
+    """A descriptor that the program was made to open is closed once, wherever it is killed; so are no others."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    tool, library = built
+    number = 1
+    while True:
+        with running([sleepers, "nanosleep", "60000"]) as program:
+            wait_for_call(program.pid)
+            before = descriptors(program.pid)
+            if not killed_at(number, tmp_path, tool, program.pid, library, "injected", "-w", "1"):
+                break
+            assert_none_left_open(program, before)
+            assert program.poll() is None, f"dead, killed at {number}"
+            assert_usable(built, program)
+            assert_none_left_open(program, before)
+        number += 1
+    assert number > 20
+
+
+def test_at_each_step_of_attaching(dist, sleepers, tmp_path):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    number = 1
+    while True:
+        with running([sleepers, "nanosleep", "60000"]) as program:
+            wait_for_call(program.pid)
+            before = descriptors(program.pid)
+            if not killed_at(number, tmp_path, dist / "bin/heapscope", "attach", program.pid, "-q", "-d", "1ms",
+                             "-o", tmp_path / "x.pftrace"):
+                break
+            assert_none_left_open(program, before)
+            assert program.poll() is None, f"dead, killed at {number}"
+        number += 1
+    assert number > 20
 
 
 def test_always_in_malloc(built, sleepers):
