@@ -4,7 +4,7 @@
  *
  * Threads   pure functions.
  * Fails     -ENOMEM
- * See       aggregate.h, docs/FORMAT.md "Several heaps", docs/adr/0028-heaps-stand-apart.md
+ * See       aggregate.h, docs/FORMAT.md "Several heaps", docs/adr/0026-heaps-stand-apart.md
  */
 #pragma once
 
