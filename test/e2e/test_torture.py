@@ -200,6 +200,8 @@ def test_under_gdb(same, target, interval):
     command = [gdb, "-nx", "-q", "-batch", *(w for c in commands for w in ("-ex", c)), "--args", program, "1", "50"]
     profiled = same(command, interval, edit=of_any_process)
     assert "50 caught" in profiled.stdout and "exited normally" in profiled.stdout
+    if "Couldn't write extended state" in profiled.stderr:
+        pytest.skip("this gdb cannot write the registers of this processor, so it cannot call functions; the rest was compared")
     assert "called" in profiled.stdout
 
 
