@@ -240,18 +240,13 @@ static int grow(struct growth *g)
         }
     }
     err = err ? err : make_nodes(g, HS_FLAMEGRAPH_NONE, is_bottom_up ? -1 : 1);
-    uint32_t root_count = g->graph->node_count;
     if (err == 0 && input->view == HS_FLAMEGRAPH_PIVOT) {
         err = make_nodes(g, HS_FLAMEGRAPH_NONE, -1);
     }
     for (size_t v = 0; v < g->width && err == 0; v++) {
-        int64_t total = g->rest.loose[v];
-        for (uint32_t i = 0; i < root_count; i++) {
-            if (__builtin_add_overflow(total, g->graph->cumulative[i * g->width + v], &total)) {
-                return HS_FLAMEGRAPH_E_OVERFLOW;
-            }
+        for (uint32_t n = 0; n < input->node_count; n++) {
+            g->graph->total[v] += (double)input->values[v][n];
         }
-        g->graph->total[v] = total;
     }
     for (uint32_t i = 0; i < g->graph->node_count && err == 0; i++) {
         const struct hs_flamegraph_node node = g->graph->nodes[i];
@@ -261,6 +256,61 @@ static int grow(struct growth *g)
             err = make_nodes(g, i, node.depth + (node.depth > 0 ? 1 : -1));
         }
     }
+    return err;
+}
+
+/* Hidden nodes by who has their values: those of n are ret_nodes[ret_first[n] .. ret_first[n + 1]). */
+static uint32_t list_folded(const struct growth *g, uint32_t *ret_first, uint32_t *ret_nodes)
+{
+    uint32_t count = g->input->node_count;
+    for (uint32_t n = 0; n < count; n++) {
+        if (g->rest.is_folded[n]) {
+            ret_first[g->rest.callers[n]]++;
+        }
+    }
+    for (uint32_t n = 0, sum = 0; n <= count; n++) {
+        sum += ret_first[n];
+        ret_first[n] = sum; /* the end of the list, which filling from the back makes its start */
+    }
+    for (uint32_t n = count; n-- > 0;) {
+        if (g->rest.is_folded[n]) {
+            ret_nodes[--ret_first[g->rest.callers[n]]] = n;
+        }
+    }
+    return ret_first[count];
+}
+
+/* All input rows of each node: what aggregates go by. */
+static int make_rows(struct growth *g)
+{
+    struct hs_flamegraph *graph = g->graph;
+    uint32_t count = g->input->node_count;
+    uint32_t *first = calloc(count + (size_t)1, sizeof(uint32_t));
+    uint32_t *folded = calloc(count + (size_t)1, sizeof(uint32_t));
+    size_t row_count = 0, capacity = 0;
+    int err = first && folded ? 0 : -ENOMEM;
+    bool is_any = err == 0 && list_folded(g, first, folded) > 0;
+    for (uint32_t i = 0; i < graph->node_count && err == 0; i++) {
+        struct hs_flamegraph_node *node = &graph->nodes[i];
+        node->first_row = is_any ? (uint32_t)row_count : node->first_entry;
+        node->row_count = node->entry_count;
+        for (uint32_t e = 0; is_any && e < node->entry_count && err == 0; e++) {
+            uint32_t entry = graph->entries[node->first_entry + e];
+            size_t add = first[entry + 1] - first[entry];
+            err = row_count + add >= HS_FLAMEGRAPH_ENTRIES_MAX
+                      ? -E2BIG
+                      : hs_array_reserve(&graph->rows, &capacity, row_count + add + 1,
+                                         sizeof(uint32_t));
+            if (err == 0) {
+                graph->rows[row_count++] = entry;
+                memcpy(&graph->rows[row_count], &folded[first[entry]], add * sizeof(uint32_t));
+                row_count += add;
+            }
+        }
+        node->row_count = is_any ? (uint32_t)row_count - node->first_row : node->row_count;
+    }
+    free(first);
+    free(folded);
     return err;
 }
 
@@ -278,6 +328,7 @@ int hs_flamegraph_make(const struct hs_flamegraph_input *input, struct hs_flameg
         err = hs_flamegraph_filter(input, &g.rest, ret_bad_node);
     }
     err = err ? err : grow(&g);
+    err = err ? err : make_rows(&g);
     hs_flamegraph_rest_deinit(&g.rest);
     free(g.group_of_key);
     free(g.step_of_node);
@@ -298,6 +349,7 @@ struct hs_flamegraph *hs_flamegraph_free(struct hs_flamegraph *graph)
     if (graph) {
         free(graph->nodes);
         free(graph->entries);
+        free(graph->rows);
         free(graph->self);
         free(graph->cumulative);
         free(graph);

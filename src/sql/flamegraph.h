@@ -63,6 +63,7 @@ struct hs_flamegraph_node {
     uint32_t key;
     int32_t depth;
     uint32_t first_entry, entry_count; /* the input nodes that it stands for */
+    uint32_t first_row, row_count;     /* these and the hidden ones that were folded into them */
     int64_t x_start, x_end;
 };
 
@@ -70,9 +71,10 @@ struct hs_flamegraph {
     struct hs_flamegraph_node *nodes;
     uint32_t node_count;
     uint32_t *entries; /* input nodes */
+    uint32_t *rows;    /* input nodes; NULL: nothing was folded, rows are entries */
     size_t value_count;
-    int64_t *self, *cumulative; /* [node * value_count + value] */
-    int64_t total[HS_FLAMEGRAPH_VALUES_MAX];
+    int64_t *self, *cumulative;             /* [node * value_count + value] */
+    double total[HS_FLAMEGRAPH_VALUES_MAX]; /* of the input, whatever the filters leave */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * What the filters leave of a tree. Filters look at the stacks as they were recorded: a frame that is hidden,
- * or above the view's frame, counts as a match all the same.
+ * What the filters leave of a tree. A frame above the view's frame counts as a match of a stack's filter. A frame that
+ * is hidden counts only for the filters before the one that hides it: the match of its key has no others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,11 +32,11 @@ static int allocate(const struct hs_flamegraph_input *input, struct hs_flamegrap
     rest->sums = calloc(cells, sizeof(int64_t));
     rest->is_shown = calloc(count, sizeof(bool));
     rest->is_root = calloc(count, sizeof(bool));
-    rest->loose = calloc(input->value_count, sizeof(int64_t));
+    rest->is_folded = calloc(count, sizeof(bool));
     rest->first_child = calloc(count + 1, sizeof(uint32_t));
     rest->children = calloc(count, sizeof(uint32_t));
     return rest->callers && rest->self && rest->sums && rest->is_shown && rest->is_root &&
-                   rest->loose && rest->first_child && rest->children
+                   rest->is_folded && rest->first_child && rest->children
                ? 0
                : -ENOMEM;
 }
@@ -48,7 +48,7 @@ void hs_flamegraph_rest_deinit(struct hs_flamegraph_rest *rest)
     free(rest->sums);
     free(rest->is_shown);
     free(rest->is_root);
-    free(rest->loose);
+    free(rest->is_folded);
     free(rest->first_child);
     free(rest->children);
 }
@@ -61,9 +61,11 @@ static int place_values(const struct hs_flamegraph_input *input, struct hs_flame
     int err = 0;
     for (size_t v = 0; v < input->value_count && err == 0; v++) {
         int64_t value = input->values[v][node];
-        int64_t *cell = owner == HS_FLAMEGRAPH_NONE ? &rest->loose[v]
-                                                    : &rest->self[owner * input->value_count + v];
-        err = v == 0 && value < 0 ? HS_FLAMEGRAPH_E_NEGATIVE : add(cell, value);
+        err = v == 0 && value < 0 ? HS_FLAMEGRAPH_E_NEGATIVE : 0;
+        /* Of a hidden frame that has nobody above, nobody has the values. */
+        if (err == 0 && owner != HS_FLAMEGRAPH_NONE) {
+            err = add(&rest->self[owner * input->value_count + v], value);
+        }
     }
     return err;
 }
@@ -91,6 +93,8 @@ static int visit(const struct hs_flamegraph_input *input, struct hs_flamegraph_r
     rest->callers[node] = caller;
     rest->is_root[node] = rest->is_shown[node] && way.is_inside &&
                           (has_view_frame(input) ? !was_inside : caller == HS_FLAMEGRAPH_NONE);
+    rest->is_folded[node] =
+        match->is_hiding_frame && caller != HS_FLAMEGRAPH_NONE && !way.is_hidden;
     bool is_kept =
         way.is_inside && !way.is_hidden && (way.show & input->show_all) == input->show_all;
     return is_kept ? place_values(input, rest, node) : 0;

@@ -52,7 +52,11 @@ static void add_cell(const struct hs_flamegraph_source *source,
     if (column->types[node] == SQLITE_INTEGER) {
         hs_buf_printf(buf, "%lld", (long long)column->words[node]);
     } else if (column->types[node] == SQLITE_FLOAT) {
+        size_t before = buf->bytes;
         hs_buf_printf(buf, "%.15g", as_double(column, node));
+        bool is_whole =
+            buf->err == 0 && strcspn(hs_buf_text(buf) + before, ".eEnN") == buf->bytes - before;
+        hs_buf_str(buf, is_whole ? ".0" : "");
     } else if (column->types[node] == SQLITE_TEXT) {
         const char *text = hs_flamegraph_source_text(source, column->words[node], &bytes);
         hs_buf_add(buf, text, bytes);
@@ -85,6 +89,11 @@ static void result_sum(const struct hs_flamegraph_column *column, const uint32_t
     }
 }
 
+static bool is_minus_zero(const struct hs_flamegraph_column *column, uint32_t node)
+{
+    return column->types[node] == SQLITE_FLOAT && column->words[node] == INT64_MIN;
+}
+
 static int compare_words(const void *a_, const void *b_)
 {
     const uint64_t *a = a_, *b = b_;
@@ -100,7 +109,8 @@ static uint32_t count_distinct(const struct hs_flamegraph_column *column, const 
     for (uint32_t i = 0; cells && i < count; i++) {
         if (column->types[nodes[i]] != SQLITE_NULL) {
             cells[used][0] = column->types[nodes[i]];
-            cells[used++][1] = (uint64_t)column->words[nodes[i]];
+            cells[used++][1] =
+                is_minus_zero(column, nodes[i]) ? 0 : (uint64_t)column->words[nodes[i]];
         }
     }
     if (used > 0) {
@@ -113,7 +123,7 @@ static uint32_t count_distinct(const struct hs_flamegraph_column *column, const 
     return distinct;
 }
 
-/* "a.c:3", or "a.c:3 and 4 others". */
+/* "a.c:3", or "a.c:3 and 4 others": of 4 different ones in all, as trace_processor counts them. */
 static void result_summary(const struct hs_flamegraph_source *source,
                            const struct hs_flamegraph_column *column, const uint32_t *nodes,
                            uint32_t count, sqlite3_context *context)
@@ -131,7 +141,7 @@ static void result_summary(const struct hs_flamegraph_source *source,
     }
     struct hs_buf buf = { 0 };
     add_cell(source, column, nodes[first], &buf);
-    hs_buf_printf(&buf, " and %u other%s", distinct - 1, distinct == 2 ? "" : "s");
+    hs_buf_printf(&buf, " and %u others", distinct);
     sqlite3_result_text64(context, hs_buf_text(&buf), buf.bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
     hs_buf_deinit(&buf);
 }
@@ -186,7 +196,9 @@ void hs_flamegraph_property(const struct hs_flamegraph_source *source,
                             sqlite3_context *context)
 {
     const struct hs_flamegraph_node *made = &result->graph->nodes[node];
-    const uint32_t *nodes = result->graph->entries + made->first_entry;
+    const uint32_t *entries = result->graph->entries + made->first_entry;
+    const uint32_t *rows = result->graph->rows ? result->graph->rows : result->graph->entries;
+    const uint32_t *nodes = rows + made->first_row;
     for (size_t i = 0; i < result->config->aggregate_count; i++) {
         if (!hs_flamegraph_word_is(result->config->aggregates[i].out,
                                    source->columns[column].name)) {
@@ -196,17 +208,17 @@ void hs_flamegraph_property(const struct hs_flamegraph_source *source,
             input_of(source, result->config->aggregates[i].in, column);
         switch ((enum hs_flamegraph_aggregate_kind)result->config->aggregates[i].kind) {
         case HS_FLAMEGRAPH_SUM:
-            result_sum(in, nodes, made->entry_count, context);
+            result_sum(in, nodes, made->row_count, context);
             return;
         case HS_FLAMEGRAPH_ONE_OR_SUMMARY:
-            result_summary(source, in, nodes, made->entry_count, context);
+            result_summary(source, in, nodes, made->row_count, context);
             return;
         case HS_FLAMEGRAPH_CONCAT_WITH_COMMA:
-            result_concat(source, in, nodes, made->entry_count, context);
+            result_concat(source, in, nodes, made->row_count, context);
             return;
         case HS_FLAMEGRAPH_AGGREGATE_N:
             break;
         }
     }
-    result_one(source, &source->columns[column], nodes, made->entry_count, context);
+    result_one(source, &source->columns[column], entries, made->entry_count, context);
 }

@@ -16,6 +16,7 @@ struct query {
     struct hs_flamegraph_result *result;
     struct hs_flamegraph_input input;
     struct hs_intern keys;
+    size_t key_columns[HS_FLAMEGRAPH_LIST_MAX + 1]; /* the name, then the grouping's */
     uint32_t *node_keys;
     struct hs_flamegraph_match *matches; /* by key */
     size_t match_capacity;
@@ -134,26 +135,56 @@ static int search(struct query *query, size_t pattern, const char *name, size_t 
                       : fail(query, "a regular expression takes too many steps: make it simpler");
 }
 
-/* What all patterns say of a node's name. */
-static int match_name(struct query *query, uint32_t node, struct hs_flamegraph_match *match)
+/* The name, or one of the columns of the grouping, as text. NULL matches nothing. */
+static int search_column(struct query *query, size_t pattern, size_t column_idx, uint32_t node,
+                         bool *ret_is_found)
+{
+    const struct hs_flamegraph_column *column = &query->source->columns[column_idx];
+    size_t bytes = 0;
+    char number[32] = "";
+    const char *text = number;
+    double real;
+    switch (column->types[node]) {
+    case SQLITE_TEXT:
+        text = hs_flamegraph_source_text(query->source, column->words[node], &bytes);
+        break;
+    case SQLITE_INTEGER:
+        bytes = (size_t)snprintf(number, sizeof(number), "%lld", (long long)column->words[node]);
+        break;
+    case SQLITE_FLOAT:
+        memcpy(&real, &column->words[node], sizeof(real));
+        bytes = (size_t)snprintf(number, sizeof(number), "%.15g", real);
+        break;
+    default:
+        return SQLITE_OK;
+    }
+    return search(query, pattern, text, bytes, ret_is_found);
+}
+
+/* Whether a pattern matches what tells a node from others. */
+static int search_node(struct query *query, size_t pattern, uint32_t node, bool *ret_is_found)
+{
+    int code = SQLITE_OK;
+    *ret_is_found = false;
+    for (size_t i = 0; i <= query->result->config->grouping_count && code == SQLITE_OK; i++) {
+        code = *ret_is_found
+                   ? SQLITE_OK
+                   : search_column(query, pattern, query->key_columns[i], node, ret_is_found);
+    }
+    return code;
+}
+
+/* What the patterns say of a node, in their order: those behind one that hides the frame do not see it. */
+static int match_node(struct query *query, uint32_t node, struct hs_flamegraph_match *match)
 {
     const struct hs_flamegraph_config *config = query->result->config;
-    const struct hs_flamegraph_column *names = &query->source->columns[query->source->name_column];
-    size_t bytes = 0;
-    const char *name = "";
-    char number[32];
-    if (names->types[node] == SQLITE_TEXT) {
-        name = hs_flamegraph_source_text(query->source, names->words[node], &bytes);
-    } else if (names->types[node] == SQLITE_INTEGER) {
-        bytes = (size_t)snprintf(number, sizeof(number), "%lld", (long long)names->words[node]);
-        name = number;
-    }
     memset(match, 0, sizeof(*match));
     int code = SQLITE_OK;
     unsigned show = 0;
-    for (size_t i = 0; i < config->filter_count && code == SQLITE_OK; i++) {
+    for (size_t i = 0; i < config->filter_count && code == SQLITE_OK && !match->is_hiding_frame;
+         i++) {
         bool is_found = false;
-        code = search(query, i, name, bytes, &is_found);
+        code = search_node(query, i, node, &is_found);
         switch ((enum hs_flamegraph_filter_kind)config->filters[i].kind) {
         case HS_FLAMEGRAPH_SHOW_STACK:
             match->show |= (uint64_t)is_found << show++;
@@ -162,14 +193,14 @@ static int match_name(struct query *query, uint32_t node, struct hs_flamegraph_m
             match->is_hiding_stack = match->is_hiding_stack || is_found;
             break;
         case HS_FLAMEGRAPH_HIDE_FRAME:
-            match->is_hiding_frame = match->is_hiding_frame || is_found;
+            match->is_hiding_frame = is_found;
             break;
         case HS_FLAMEGRAPH_FILTER_N:
             break;
         }
     }
     if (code == SQLITE_OK && config->has_view_pattern) {
-        code = search(query, HS_FLAMEGRAPH_LIST_MAX, name, bytes, &match->is_view);
+        code = search_node(query, HS_FLAMEGRAPH_LIST_MAX, node, &match->is_view);
     }
     return code;
 }
@@ -179,7 +210,8 @@ static int make_keys(struct query *query)
 {
     const struct hs_flamegraph_source *source = query->source;
     const struct hs_flamegraph_config *config = query->result->config;
-    size_t columns[HS_FLAMEGRAPH_LIST_MAX + 1] = { source->name_column };
+    size_t *columns = query->key_columns;
+    columns[0] = source->name_column;
     int code = SQLITE_OK;
     for (size_t i = 0; i < config->grouping_count && code == SQLITE_OK; i++) {
         code = find_column(query, config->groupings[i], &columns[i + 1]);
@@ -199,7 +231,7 @@ static int make_keys(struct query *query)
                              sizeof(query->matches[0])) < 0) {
             return SQLITE_NOMEM;
         }
-        code = is_new ? match_name(query, n, &query->matches[query->node_keys[n]]) : SQLITE_OK;
+        code = is_new ? match_node(query, n, &query->matches[query->node_keys[n]]) : SQLITE_OK;
     }
     return code;
 }

@@ -13,7 +13,7 @@ struct hs_flamegraph_rest {
     int64_t *sums;         /* the same with all below; of shown nodes */
     bool *is_shown;        /* not folded into its caller, and below the view's frame */
     bool *is_root;         /* the downward half begins here */
-    int64_t *loose;        /* [value]: of frames that are hidden and have nobody above */
+    bool *is_folded;       /* hidden, and its caller has its values */
     uint32_t *first_child; /* children[first_child[n + 1] .. first_child[n + 2]) */
     uint32_t *children;    /* shown nodes by caller */
 };

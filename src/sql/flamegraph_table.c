@@ -319,13 +319,10 @@ static void super_root_result(const struct cursor *cursor, int column, sqlite3_c
         sqlite3_result_int(context, SUPER_ROOT_ID);
         break;
     case COLUMN_DEPTH:
-    case COLUMN_SELF:
-    case COLUMN_X_START:
         sqlite3_result_int(context, 0);
         break;
     case COLUMN_CUMULATIVE:
-    case COLUMN_X_END:
-        sqlite3_result_int64(context, cursor->result.graph->total[0]);
+        sqlite3_result_double(context, cursor->result.graph->total[0]);
         break;
     default:
         break;
@@ -342,9 +339,9 @@ static void value_result(const struct cursor *cursor, size_t property, bool is_c
             continue;
         }
         size_t cell = cursor->node * graph->value_count + v;
-        if (cursor->is_super_root) {
-            sqlite3_result_int64(context, is_cumulative ? graph->total[v] : 0);
-        } else {
+        if (cursor->is_super_root && is_cumulative) {
+            sqlite3_result_double(context, graph->total[v]);
+        } else if (!cursor->is_super_root) {
             sqlite3_result_int64(context,
                                  is_cumulative ? graph->cumulative[cell] : graph->self[cell]);
         }

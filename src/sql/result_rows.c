@@ -142,7 +142,7 @@ static void add_csv_row(struct hs_sql_writer *writer, sqlite3_stmt *stmt)
             hs_buf_printf(buf, "%lld", (long long)sqlite3_column_int64(stmt, i));
             break;
         case SQLITE_FLOAT:
-            add_double(buf, sqlite3_column_double(stmt, i));
+            hs_buf_printf(buf, "%f", sqlite3_column_double(stmt, i)); /* as trace_processor */
             break;
         case SQLITE_NULL:
             hs_buf_str(buf, "\"[NULL]\"");

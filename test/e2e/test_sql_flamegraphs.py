@@ -69,7 +69,11 @@ def test_rows_point_to_their_parents(ask):
 def test_the_root_of_all(ask):
     got = operator(ask, TWO_WAYS, "cumulative_value", "view", "BOTTOM_UP",
                    where="WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT')")
-    assert got == [(10,)]
+    assert got == [(10,)] and isinstance(got[0][0], float)
+    # Of all that there is, whatever the filters leave; the rest is not known.
+    got = operator(ask, TWO_WAYS, "_tree_id, _tree_parent_id, depth, name, self_value, cumulative_value, x_end", "filter", "HIDE_STACK",
+                   "a", "", where="WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT')")
+    assert got == [(0, None, 0, None, None, 10, None)]
 
 
 # --- filters ---
@@ -100,6 +104,52 @@ def test_filters_together(ask):
         ("c", 8, 8), ("c", 8, 8), ("a", 0, 8), ("main", 0, 8)]
 
 
+SKIPPED = MANY + ("(1, NULL, 'root', 1, 2, 'r'), (2, 1, 'skip', 3, 5, 's'), (3, 2, 'leaf', 7, 11, 'l'), (4, 1, 'blocked', 13, 17, 'b'),"
+                  "(5, 3, 'skip', 19, 23, NULL), (6, 5, 'skip', 29, 31, 'l');")
+
+
+def test_a_hidden_frame_gives_all_to_its_caller(ask):
+    """Its value and its aggregated columns; in the middle of a stack, at its end, two in a row, and at the root, where nobody has them."""
+    columns = "name, self_value, cumulative_value, other, place"
+    aggregates = ("aggregate", "SUM", "other", "other", "aggregate", "CONCAT_WITH_COMMA", "place", "place")
+    assert operator(ask, SKIPPED, columns, "filter", "HIDE_FRAME", "^skip$", "", *aggregates) == [
+        ("root", 4, 72, 7, "r,s"), ("leaf", 55, 55, 65, "l,l"), ("blocked", 13, 13, 17, "b")]
+    assert operator(ask, SKIPPED, columns, "filter", "HIDE_FRAME", "root|blocked", "", *aggregates) == [
+        ("skip", 3, 58, 5, "s"), ("leaf", 7, 55, 11, "l"), ("skip", 19, 48, 23, None), ("skip", 29, 29, 31, "l")]
+    up = ("view", "BOTTOM_UP", "filter", "HIDE_FRAME", "^skip$", "", "filter", "HIDE_STACK", "blocked", "", *aggregates)
+    assert operator(ask, SKIPPED, columns, *up) == [
+        ("leaf", 55, 55, 65, "l,l"), ("root", 4, 4, 7, "r,s"), ("root", 0, 55, 7, "r,s")]
+
+
+def test_filters_run_in_their_order(ask):
+    """What one took away the next does not see."""
+    columns = "name, self_value, cumulative_value, other"
+    hide, block = ("filter", "HIDE_FRAME", "^skip$", ""), ("filter", "HIDE_STACK", "^(skip|blocked)$", "")
+    aggregate = ("aggregate", "SUM", "other", "other")
+    assert operator(ask, SKIPPED, columns, *hide, *block, *aggregate) == [("root", 4, 59, 7), ("leaf", 55, 55, 65)]
+    # A stack that is hidden gives nobody its figures.
+    assert operator(ask, SKIPPED, columns, *block, *hide, *aggregate) == [("root", 1, 1, 2)]
+    show = ("filter", "SHOW_STACK", "^skip$", "")
+    assert operator(ask, SKIPPED, columns, *hide, *show, *aggregate) == []
+    assert [r[:3] for r in operator(ask, SKIPPED, columns, *show, *hide, *aggregate)] == [("root", 3, 58), ("leaf", 55, 55)]
+    assert operator(ask, SKIPPED, columns, *hide, "view", "FROM_FRAME", "view_pattern", "^skip$", "") == []
+
+
+@pytest.mark.parametrize("group, pattern, is_found", [
+    ("'needle'", "^needle$", True), ("'x'", "^needle$", False), ("-9223372036854775807 - 1", "^-9223372036854775808$", True),
+    ("7", "^7$", True), ("2.5", "^2[.]5$", True), ("3.0", "^3$", True), ("NULL", "^$", False), ("''", "^$", True)])
+def test_filters_match_the_columns_of_the_grouping(ask, group, pattern, is_found):
+    tree = MANY + f"(1, NULL, 'root', 1, 0, 'other'), (2, 1, 'child', 4, 0, {group});"
+    columns = "name, self_value, cumulative_value"
+    shown = [("root", 0, 4), ("child", 4, 4)] if is_found else []
+    assert operator(ask, tree, columns, "grouping", "place", "filter", "SHOW_STACK", pattern, "") == shown
+    assert operator(ask, tree, columns, "grouping", "place", "filter", "HIDE_STACK", pattern, "") == (
+        [("root", 1, 1)] if is_found else [("root", 1, 5), ("child", 4, 4)])
+    assert operator(ask, tree, columns, "grouping", "place", "view", "FROM_FRAME", "view_pattern", pattern, "") == shown[1:]
+    # A column that is no group is not looked at.
+    assert operator(ask, tree, columns, "filter", "SHOW_STACK", pattern, "") == []
+
+
 def test_many_filters(ask):
     """As many as SQLite lets a function have arguments."""
     assert len(operator(ask, TWO_WAYS, "name", *["filter", "SHOW_STACK", "main", ""] * 31)) == 3
@@ -126,11 +176,23 @@ def test_a_group_keeps_frames_of_a_name_apart(ask):
 
 
 @pytest.mark.parametrize("kind, column, shown, want", [
-    ("SUM", "other", "other", 60), ("SUM", "other", "place", 60), ("ONE_OR_SUMMARY", "place", "place", "p and 1 other"),
+    ("SUM", "other", "other", 60), ("SUM", "other", "place", 60), ("ONE_OR_SUMMARY", "place", "place", "p and 2 others"),
     ("CONCAT_WITH_COMMA", "place", "place", "p,q,p")])
 def test_aggregates(ask, kind, column, shown, want):
     tree = MANY + "(1, NULL, 'a', 1, 10, 'p'), (2, NULL, 'a', 2, 20, 'q'), (3, NULL, 'a', 3, 30, 'p');"
     assert operator(ask, tree, shown, "aggregate", kind, column, shown) == [(want,)]
+
+
+@pytest.mark.parametrize("places, summary, concat", [
+    ((None, "'p'", None), "p", "p"), ((None, "'q'", "'p'"), "q and 2 others", "q,p"), ((None, None, None), None, None),
+    ((1, "'1'", 2.0), "1 and 3 others", "1,1,2.0"), ((0.0, -0.0, 0.0), "0.0", "0.0,-0.0,0.0"),
+    ((1.5, 2.5, 1.5), "1.5 and 2 others", "1.5,2.5,1.5"), (("''", "''", "''"), "", ",,")])
+def test_aggregates_of_any_values(ask, places, summary, concat):
+    values = ["NULL" if p is None else p for p in places]
+    tree = MANY + ", ".join(f"({i}, NULL, 'a', 1, 0, {v})" for i, v in enumerate(values)) + ";"
+    for kind, want in (("ONE_OR_SUMMARY", summary), ("CONCAT_WITH_COMMA", concat)):
+        got = operator(ask, tree, "place", "aggregate", kind, "place", "place")
+        assert [("" if g is None else str(g)) for (g,) in got] == ["" if want is None else want]
 
 
 @pytest.mark.parametrize("tree, words", [
