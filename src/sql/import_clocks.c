@@ -97,11 +97,10 @@ static uint32_t clock_at(struct hs_import *import, uint32_t sequence, uint32_t i
 
 static void add_point(struct hs_import *import, struct edge *edge, int64_t from_ns, int64_t to_ns)
 {
-    /* One that goes back in time would make the order of all the others wrong. */
-    if (edge->count > 0 && edge->points[edge->count - 1].from_ns >= from_ns) {
-        if (edge->points[edge->count - 1].from_ns > from_ns) {
-            hs_stat_count(import, HS_STAT_CLOCK_SYNC);
-        }
+    /* One that goes back in time would make the order of all the others wrong. A coarse clock shows one time in several
+     * snapshots: all are kept, and the last counts, as in trace_processor. */
+    if (edge->count > 0 && edge->points[edge->count - 1].from_ns > from_ns) {
+        hs_stat_count(import, HS_STAT_CLOCK_SYNC);
         return;
     }
     int err =

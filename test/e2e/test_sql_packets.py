@@ -183,6 +183,20 @@ def test_clocks_of_packets(database, packet, ts):
     assert rows(db, "SELECT ts, value FROM counter") == [(ts, 1024.0)]
 
 
+SAME_TICK = "".join(f"""packet {{ clock_snapshot {{ clocks {{ clock_id: 6 timestamp: {boot} }} clocks {{ clock_id: 4 timestamp: {coarse} }}
+  clocks {{ clock_id: 3 timestamp: {boot - 500} }} }} }}
+""" for boot, coarse in ((1000, 900), (1002, 900), (1005, 900), (5000, 4900), (5007, 4900)))
+
+
+@pytest.mark.parametrize("coarse, ts", [(899, 999), (900, 1005), (950, 1055), (4899, 5004), (4900, 5007), (6000, 6107)])
+def test_a_coarse_clock_stands_still(database, coarse, ts):
+    """Of snapshots in which it shows the same, the last one counts; before all of them, the first."""
+    db = database(SAME_TICK + INTERNED + profile(0, sample(1, 1, 1), time=coarse))
+    assert rows(db, "SELECT ts FROM heap_profile_allocation") == [(ts,)]
+    assert rows(db, "SELECT ts FROM clock_snapshot WHERE clock_id = 4") == [(1000,), (1002,), (1005,), (5000,), (5007,)]
+    assert stat(db, "clock_sync_failure") == [(None, 0)]
+
+
 def test_incremental_clock(database):
     packet = "packet { trusted_packet_sequence_id: 1 timestamp: %d timestamp_clock_id: 65 " + RSS + " }\n"
     db = database(CLOCK_3 + packet % (1, 1) + packet % (3, 2))
