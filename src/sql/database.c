@@ -49,6 +49,17 @@ static const struct {
     "min(ts), max(ts_end) FROM heap_profile UNION ALL SELECT min(ts), max(ts) FROM "               \
     "profiler_smaps UNION ALL SELECT min(ts), max(ts) FROM stack_sample)"
 
+/* Samples of the CPU. */
+#define PERF_VIEWS                                                                                 \
+    "CREATE VIEW perf_sample AS SELECT s.id, s.ts, t.utid, e.cpu, CASE e.mode WHEN 1 THEN "        \
+    "'kernel' WHEN 2 THEN 'user' WHEN 3 THEN 'hypervisor' WHEN 4 THEN 'guest_kernel' WHEN 5 THEN " \
+    "'guest_user' ELSE 'unknown' END AS cpu_mode, s.callsite_id, s.unwind_error, s.session_id AS " \
+    "perf_session_id FROM stack_sample s LEFT JOIN heapscope_stack_tasks t ON t.id = "             \
+    "s.task_context_id LEFT JOIN heapscope_stack_executions e ON e.id = s.execution_context_id "   \
+    "WHERE s.source = 'linux.perf';"                                                               \
+    "CREATE VIEW perf_session AS SELECT DISTINCT session_id AS id, NULL AS cmdline FROM "          \
+    "stack_sample WHERE source = 'linux.perf' ORDER BY 1"
+
 /* Where the bytes of the file are, for the tables that are filled later. */
 struct source {
     struct hs_trace_input input;
@@ -117,6 +128,7 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
                                       store->tables[views[i].table].name));
     }
     err = err ? err : run(db, sqlite3_mprintf(BOUNDS_VIEW));
+    err = err ? err : run(db, sqlite3_mprintf(PERF_VIEWS));
     err = err ? err : run(db, sqlite3_mprintf("COMMIT"));
     if (err < 0) {
         sqlite3_close(db);

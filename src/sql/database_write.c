@@ -66,13 +66,13 @@ static int copy_tables(sqlite3 *db)
                                "replace(name, '__intrinsic_', '')) "
                                "FROM main.sqlite_schema WHERE type = 'table' AND name LIKE "
                                "'\\_\\_intrinsic\\_%' ESCAPE '\\'";
-    static const char bounds[] =
-        "SELECT printf('CREATE VIEW whole.trace_bounds%s', substr(sql, instr(sql, ' AS '))) FROM "
-        "main.sqlite_schema WHERE name = 'trace_bounds'";
+    static const char made[] =
+        "SELECT printf('CREATE VIEW whole.%s%s', name, substr(sql, instr(sql, ' AS '))) FROM "
+        "main.sqlite_schema WHERE name IN ('trace_bounds', 'perf_sample', 'perf_session')";
     int err = run_each(db, create);
     err = err ? err : run_each(db, insert);
     err = err ? err : run_each(db, name);
-    err = err ? err : run_each(db, bounds);
+    err = err ? err : run_each(db, made);
     return err ? err
                : run(db, sqlite3_mprintf("CREATE VIEW whole.process_memory_mappings AS SELECT * "
                                          "FROM profiler_smaps;"

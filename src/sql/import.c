@@ -35,10 +35,14 @@ static struct hs_import_sequence *sequence_of(struct hs_import *import, uint32_t
     bool is_new;
     const uint32_t *epoch = hs_import_at(import, &import->epoch_ids, &import->epochs,
                                          sizeof(*epoch), HS_IMPORT_KEY(id), &is_new);
-    return epoch
-               ? hs_import_at(import, &import->sequence_ids, &import->sequences,
-                              sizeof(struct hs_import_sequence), sequence_key(id, *epoch), &is_new)
-               : NULL;
+    struct hs_import_sequence *sequence =
+        epoch ? hs_import_at(import, &import->sequence_ids, &import->sequences, sizeof(*sequence),
+                             sequence_key(id, *epoch), &is_new)
+              : NULL;
+    if (sequence) {
+        sequence->id = id;
+    }
+    return sequence;
 }
 
 /* The sequence with no state. What waits keeps the state that it was said with. */
@@ -101,16 +105,16 @@ static bool note_time(struct hs_import *import, const struct hs_import_sequence 
 
 /* Sequences: their state is cleared, lost, or gets more. NULL: the packet belongs to none that matters. */
 static struct hs_import_sequence *note_sequence(struct hs_import *import,
-                                                const Hs__Pb__TracePacket *packet, bool has_profile)
+                                                const Hs__Pb__TracePacket *packet, bool has_samples)
 {
     bool is_cleared =
         (packet->sequence_flags & FLAG_STATE_CLEARED) != 0 || packet->incremental_state_cleared;
-    if (!is_cleared && !packet->interned_data && !has_profile && !packet->trace_packet_defaults &&
+    if (!is_cleared && !packet->interned_data && !has_samples && !packet->trace_packet_defaults &&
         packet->previous_packet_dropped == 0 && (packet->sequence_flags & FLAG_NEEDS_STATE) == 0) {
         return find_sequence(import, packet->trusted_packet_sequence_id);
     }
     bool has_id = packet->trusted_packet_sequence_id != 0;
-    if (!has_id && !has_profile) {
+    if (!has_id && !has_samples) {
         if (packet->interned_data) {
             hs_stat_count(import, HS_STAT_INTERNED_TOKENIZER);
         }
@@ -181,7 +185,9 @@ static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
                                  packet->clock_snapshot);
     }
     struct hs_import_sequence *sequence =
-        note_sequence(import, packet, has_part(reader, HS_TRACE_FIELD_PROFILE_PACKET));
+        note_sequence(import, packet,
+                      has_part(reader, HS_TRACE_FIELD_PROFILE_PACKET) ||
+                          has_part(reader, HS_TRACE_FIELD_PERF_SAMPLE));
     if ((packet->sequence_flags & FLAG_NEEDS_STATE) != 0 && sequence && !sequence->is_valid) {
         hs_stat_count(import, HS_STAT_PACKET_SKIPPED);
         return;
@@ -272,6 +278,7 @@ static void import_deinit(struct hs_import *import)
     hs_intern_deinit(&import->dump_ids);
     hs_intern_deinit(&import->stack_task_ids);
     hs_intern_deinit(&import->stack_execution_ids);
+    hs_intern_deinit(&import->perf_session_ids);
     free(import->epochs);
     free(import->sequences);
     free(import->waiting);

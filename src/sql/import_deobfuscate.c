@@ -266,6 +266,23 @@ static void note_stacks(struct hs_import *import, bool *is_seen, enum hs_sql_tab
     }
 }
 
+/* The stacks of samples, whose processes are those of their tasks. */
+static void note_samples(struct hs_import *import, bool *is_seen)
+{
+    enum { SAMPLE_TASK = 2, SAMPLE_SITE = 4, TASK_UPID = 0 };
+    const struct hs_rows *rows = &import->store->tables[HS_SQL_STACK_SAMPLE];
+    const struct hs_rows *tasks = &import->store->tables[HS_SQL_STACK_TASK];
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const int64_t *cells = hs_rows_at(rows, i);
+        if (cells[SAMPLE_TASK] != HS_ROWS_NULL && cells[SAMPLE_SITE] != HS_ROWS_NULL) {
+            int64_t upid = hs_rows_at(tasks, (uint32_t)cells[SAMPLE_TASK])[TASK_UPID];
+            if (upid != HS_ROWS_NULL && has_package(import, (uint32_t)upid)) {
+                note_stack(import, is_seen, cells[SAMPLE_SITE], (uint32_t)upid);
+            }
+        }
+    }
+}
+
 static void find_processes(struct hs_import *import)
 {
     enum { ALLOCATION_UPID = 1, ALLOCATION_SITE = 3 };
@@ -277,6 +294,7 @@ static void find_processes(struct hs_import *import)
     if (is_seen && upids) {
         memset(upids, 0xff, (frame_count + 1) * sizeof(*upids));
         note_stacks(import, is_seen, HS_SQL_ALLOCATION, ALLOCATION_UPID, ALLOCATION_SITE);
+        note_samples(import, is_seen);
     } else {
         store->err = -ENOMEM;
     }

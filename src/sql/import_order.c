@@ -103,6 +103,8 @@ void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *
         import->now_ns = waiting->ns;
         if (waiting->part.field == HS_TRACE_FIELD_STACK_SAMPLE) {
             hs_import_stack_sample(import, sequence, waiting->default_count, &waiting->part);
+        } else if (waiting->part.field == HS_TRACE_FIELD_PERF_SAMPLE) {
+            hs_import_perf_sample(import, sequence, &waiting->part);
         } else {
             take(import, sequence, hs_trace_reader_decode(reader, &waiting->part));
         }

@@ -201,7 +201,7 @@ static void follow(const struct hs_import_stack_state *state, struct hs_stack_sa
     }
 }
 
-static int64_t add_task(struct hs_import *import, const struct hs_stack_task *task)
+int64_t hs_import_stack_task(struct hs_import *import, const struct hs_stack_task *task)
 {
     bool is_new = false;
     struct hs_intern_key key =
@@ -223,7 +223,8 @@ static int64_t add_task(struct hs_import *import, const struct hs_stack_task *ta
     return id;
 }
 
-static int64_t add_execution(struct hs_import *import, const struct hs_stack_execution *execution)
+int64_t hs_import_stack_execution(struct hs_import *import,
+                                  const struct hs_stack_execution *execution)
 {
     bool is_new = false;
     uint32_t id = 0;
@@ -287,9 +288,9 @@ void hs_import_stack_sample(struct hs_import *import, struct hs_import_sequence 
     }
     hs_stack_sample_read(import->store, hs_stack_within(&field), &sample);
     follow(state, &sample);
-    int64_t task = sample.has_task ? add_task(import, &sample.task) : HS_ROWS_NULL;
+    int64_t task = sample.has_task ? hs_import_stack_task(import, &sample.task) : HS_ROWS_NULL;
     int64_t execution =
-        sample.has_execution ? add_execution(import, &sample.execution) : HS_ROWS_NULL;
+        sample.has_execution ? hs_import_stack_execution(import, &sample.execution) : HS_ROWS_NULL;
     uint32_t pid =
         sample.has_task && sample.task.pid != HS_ROWS_NULL ? (uint32_t)sample.task.pid : 0;
     uint32_t site = HS_IMPORT_NONE;

@@ -14,6 +14,7 @@
  *   import_counters.c     memory of processes and of the machine over time
  *   import_smaps.c        smaps
  *   import_stack_samples.c StackSamples
+ *   import_perf_samples.c PerfSamples
  *   import_stats.c        the statistics of what went wrong
  *
  * Holds     every id that comes from the file is looked up in a table, never used as an index. A few bytes cannot
@@ -95,6 +96,7 @@ struct hs_import_part;
 
 /* A packet sequence from one time that its state was cleared until the next. */
 struct hs_import_sequence {
+    uint32_t id;
     bool is_valid;          /* its state was cleared, and no packet was lost since */
     uint32_t clock_id;      /* of packets that do not say; 0: none */
     bool is_over;           /* the state was cleared once more, into a new one of these */
@@ -160,6 +162,7 @@ struct hs_import {
     uint32_t snapshot_count;
 
     struct hs_intern stack_task_ids, stack_execution_ids; /* by content */
+    struct hs_intern perf_session_ids;                    /* by sequence */
     int64_t stack_set_count;
 };
 
@@ -251,3 +254,12 @@ uint32_t hs_import_stack_default_count(const struct hs_import_sequence *sequence
 void hs_import_stack_sample(struct hs_import *import, struct hs_import_sequence *sequence,
                             uint32_t default_count, const struct hs_trace_part *part);
 void hs_import_stack_deinit(struct hs_import_sequence *sequence);
+/* Rows of the tables that samples of both kinds refer to. */
+struct hs_stack_task;
+struct hs_stack_execution;
+int64_t hs_import_stack_task(struct hs_import *import, const struct hs_stack_task *task);
+int64_t hs_import_stack_execution(struct hs_import *import,
+                                  const struct hs_stack_execution *execution);
+/* sequence: NULL when it is of none that matters. */
+void hs_import_perf_sample(struct hs_import *import, struct hs_import_sequence *sequence,
+                           const struct hs_trace_part *part);

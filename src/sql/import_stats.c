@@ -80,6 +80,14 @@ static const struct {
     [HS_STAT_PACKET_SKIPPED] = { "packet_skipped_seq_needs_incremental_state_invalid", false,
                                  "error", "analysis",
                                  "Packets left out, because what they refer to was lost." },
+    [HS_STAT_PERF_LOST] = { "perf_cpu_lost_records", true, "data_loss", "trace",
+                            "Records of a CPU that the kernel had no room for." },
+    [HS_STAT_PERF_SKIPPED] = { "perf_samples_skipped", false, "info", "trace",
+                               "Samples of the CPU without a stack, which could not be read or "
+                               "unwound." },
+    [HS_STAT_PERF_SKIPPED_LOSS] = { "perf_samples_skipped_dataloss", false, "data_loss", "trace",
+                                    "Samples of the CPU without a stack, for want of room in the "
+                                    "recorder." },
 };
 
 void hs_stat_count(struct hs_import *import, enum hs_stat stat)

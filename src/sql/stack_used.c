@@ -8,8 +8,12 @@
 #include "sql/made_table.h"
 #include "util/array.h"
 
-static const char used_query[] =
+static const char allocation_query[] =
     "SELECT upid, callsite_id FROM heap_profile_allocation ORDER BY upid";
+/* Databases of earlier versions, and those that somebody made, have no samples. */
+static const char all_query[] =
+    "SELECT upid, callsite_id FROM heap_profile_allocation UNION ALL SELECT t.upid, s.callsite_id "
+    "FROM stack_sample s JOIN heapscope_stack_tasks t ON t.id = s.task_context_id ORDER BY 1";
 
 enum column { COLUMN_UPID, COLUMN_FRAME_ID };
 
@@ -90,7 +94,8 @@ static int add_row(struct used *used, sqlite3_stmt *stmt)
 static int read_rows(sqlite3 *db, struct used *used, char **ret_error)
 {
     sqlite3_stmt *stmt = NULL;
-    int code = sqlite3_prepare_v2(db, used_query, -1, &stmt, NULL);
+    int code = sqlite3_prepare_v2(db, all_query, -1, &stmt, NULL);
+    code = code == SQLITE_ERROR ? sqlite3_prepare_v2(db, allocation_query, -1, &stmt, NULL) : code;
     while (code == SQLITE_OK) {
         code = sqlite3_step(stmt);
         code = code == SQLITE_ROW ? add_row(used, stmt) : code;
@@ -143,7 +148,7 @@ int hs_stack_used_register(sqlite3 *db, struct hs_stack_forest *forest)
     static const struct hs_made_table table = {
         .name = "__heapscope_used_frames",
         .schema = "CREATE TABLE x(upid INTEGER, frame_id INTEGER)",
-        .needs = used_query,
+        .needs = allocation_query,
         .make = used_make,
         .free = used_free,
         .count = used_count,

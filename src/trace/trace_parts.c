@@ -40,6 +40,7 @@ static bool is_part(const struct hs_trace_field *field)
     case HS_TRACE_FIELD_PROCESS_STATS:
     case HS_TRACE_FIELD_PROFILE_PACKET:
     case HS_TRACE_FIELD_SMAPS_PACKET:
+    case HS_TRACE_FIELD_PERF_SAMPLE:
     case HS_TRACE_FIELD_STACK_SAMPLE:
     case HS_TRACE_FIELD_OUR_COUNTERS:
         return true;

@@ -127,6 +127,7 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
     case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like module_symbols */
         scan->is_packet = scan->is_extra = true;
         break;
+    case HS_TRACE_FIELD_PERF_SAMPLE:
     case HS_TRACE_FIELD_STACK_SAMPLE:
     case HS_TRACE_FIELD_TRACE_CONFIG:
     case HS_TRACE_FIELD_PACKAGES_LIST:
