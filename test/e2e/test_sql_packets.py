@@ -343,6 +343,16 @@ def test_the_package_before_the_one_for_all(database):
     assert rows(db, NAMES)[0] == ("x.A.b", "org.Real.right")
 
 
+def test_a_mapping_for_all_beside_one_with_a_package(database):
+    """It names what the other one does not: frames of no known package, and of a known one those that its own mapping leaves out."""
+    other = obfuscated("org.pkg", method("right")).replace('"x.A"', '"x.B"')
+    for frame in (java("jit"), at("/data/app/org.pkg-1/x")):
+        db = database(frame + other + obfuscated("", method("load")).replace('package_name: "" ', ""))
+        assert rows(db, NAMES)[0] == ("x.A.b", "org.Real.load")
+    db = database(java("jit") + obfuscated("org.pkg", method("wrong")))
+    assert rows(db, NAMES)[0] == ("x.A.b", None)
+
+
 def test_fields_are_no_functions(database):
     field = 'obfuscated_members { obfuscated_name: "b" deobfuscated_name: "field" }'
     db = database(java("jit") + obfuscated("", field))
