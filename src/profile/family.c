@@ -43,6 +43,14 @@ static uint32_t *at_pid(struct kin *kin, uint32_t pid, uint32_t family)
     return &kin->family_of_pid[id];
 }
 
+/* It began with no sample of its parent: then it has none in common with any relative but those that it forks. */
+static bool is_unrelated(const struct hs_profile *p, uint32_t process)
+{
+    uint32_t last = p->processes[process].last_dump;
+    const struct hs_profile_dump *dump = last < p->dump_count ? &p->dumps[last] : NULL;
+    return dump && dump->is_inherited_told && !(dump->inherited.bytes > 0);
+}
+
 static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
 {
     const struct hs_profile *p = kin->profile;
@@ -54,7 +62,7 @@ static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
             return -ENOMEM;
         }
         /* Children of a process that is not in the profile are a family too. */
-        families[process] = parent ? *parent : process;
+        families[process] = parent && !is_unrelated(p, process) ? *parent : process;
         uint32_t *own = at_pid(kin, p->processes[process].pid, process);
         if (!own) {
             return -ENOMEM;

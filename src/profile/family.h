@@ -3,7 +3,8 @@
  *
  * A forked child begins with its parent's blocks, so the same samples count in both. The error of these is one and the
  * same: in a sum over n processes it grows n times, its variance n * n times. What two processes share lies within what
- * the one that began later has inherited, or, of two children, each of them.
+ * the one that began later has inherited, or, of two children, each of them. So one that has inherited no sample begins
+ * a family of its own.
  *
  * Threads   pure.
  * See       docs/SAMPLING.md, "Forked processes"; select.h adds up.

@@ -145,7 +145,8 @@ struct hs_profile_dump {
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
     struct hs_amount live, alloc,
         peak; /* totals; a process's own peak, not the sum of its stacks' */
-    struct hs_inherited_var inherited; /* of all samples; 0 of a forked process: not known */
+    struct hs_inherited_var inherited; /* of all samples */
+    bool is_inherited_told;            /* false: of a forked process that is not known */
     bool has_inherited;                /* a forked process: it began with blocks of another one */
     uint64_t sample_count;
     uint64_t free_count;   /* recorded allocations that were freed */

@@ -110,6 +110,7 @@ struct hs_snapshot {
     uint32_t ppid;
     uint32_t forked_from_pid;        /* whose live blocks it began with; 0: none, after exec */
     uint64_t inherited_sample_count; /* of sample_count, those that it began with */
+    bool is_inherited_told;          /* that is known, and so is `inherited` */
     char comm[16];
     char *exe;     /* path of the executable, "" unknown */
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */

@@ -236,11 +236,10 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     }
     SET(region_bytes, snap->region_bytes);
     SET(interval_bytes, snap->interval_bytes);
-    if (snap->inherited.bytes_var > 0) {
+    if (snap->forked_from_pid != 0 && snap->is_inherited_told) {
+        /* Also where they are 0: nothing is in common with a relative. */
         SET(inherited_bytes_var, snap->inherited.bytes_var);
         SET(inherited_count_var, snap->inherited.count_var);
-    }
-    if (snap->forked_from_pid != 0) {
         SET(inherited_sample_count, snap->inherited_sample_count);
     }
     SET(orig_interval_bytes, snap->orig_interval_bytes);

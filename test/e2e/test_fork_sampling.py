@@ -49,6 +49,14 @@ def test_a_seed_repeats(run, target):
     assert len(runs[0]) == 6
 
 
+def test_children_that_inherit_nothing(run, target):
+    """They have no sample in common: a sum over 100 of them is as sure as that of one process that allocates as much."""
+    done = run([target("prefork"), 0, 100, 20000], env={"HEAPSCOPE_SEED": 1})
+    total = done.report("--view", "alloc_space")["totals"]["alloc"]
+    assert abs(total["bytes"] - 2000000) < 4 * math.sqrt(INTERVAL * 2000000)
+    assert total["bytes_high"] - total["bytes_low"] < 1.15 * 2 * 1.96 * math.sqrt(INTERVAL * total["bytes"])
+
+
 def test_margins_over_a_family(run, target):
     """Of 9 processes with the same 5 MB sampled once: the truth lies within the margins in 95 % of the runs.
 

@@ -358,13 +358,17 @@ static void view_fits_the_profile(void **state)
 }
 
 static void add_relative(struct fixture *fx, uint32_t node, uint32_t pid, uint32_t parent_pid,
-                         double var, float inherited_var)
+                         double var, double inherited_var)
 {
     struct hs_profile *p = &fx->p;
     fixture_process(fx, pid, "server");
     p->processes[p->process_count - 1].forked_from_pid = parent_pid;
     p->processes[p->process_count - 1].start_ns += pid;
-    fixture_dump(fx, 1)->inherited = (struct hs_inherited_var){ inherited_var, inherited_var };
+    struct hs_profile_dump *dump = fixture_dump(fx, 1);
+    dump->is_inherited_told = inherited_var >= 0;
+    if (dump->is_inherited_told) {
+        dump->inherited = (struct hs_inherited_var){ (float)inherited_var, (float)inherited_var };
+    }
     struct hs_amount amount = fixture_sampled(10000, 10, var, var);
     fixture_sample(fx, node, amount, amount, amount);
     p->samples[p->sample_count - 1].inherited = p->dumps[p->dump_count - 1].inherited;
@@ -379,11 +383,14 @@ static void errors_of_families(void **state)
     add_relative(&fx, node, 100, 0, 100, 0);
     add_relative(&fx, node, 101, 100, 90, 60);
     add_relative(&fx, node, 102, 101, 50, 70); /* of 70 that it began with 50 live */
-    add_relative(&fx, node, 103, 100, 30, 0);  /* of an older file: perhaps all of it */
+    add_relative(&fx, node, 103, 100, 30, -1); /* of an older file: perhaps all of it */
+    add_relative(&fx, node, 104, 100, 500, 0); /* it began with nothing that was sampled */
+    add_relative(&fx, node, 105, 104, 40, 20); /* in common with 104 only */
     add_relative(&fx, node, 200, 0, 1000, 0);  /* a stranger */
     add_relative(&fx, node, 300, 299, 7, 5);   /* two children of a process that is not there */
     add_relative(&fx, node, 301, 299, 8, 6);
-    const double want = 100 + 90 + 50 + 30 + 1000 + 7 + 8 + 2 * 60 + 4 * 50 + 6 * 30 + 2 * 6;
+    const double alone = 100 + 90 + 50 + 30 + 500 + 40 + 1000 + 7 + 8;
+    const double want = alone + 2 * 60 + 4 * 50 + 6 * 30 + 2 * 20 + 2 * 6;
     struct hs_selection selection = select_all(&fx.p);
     struct hs_agg agg;
     assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
@@ -392,7 +399,7 @@ static void errors_of_families(void **state)
     for (size_t i = 0; i < HS_COUNT_OF(sums); i++) {
         assert_true(fabs(sums[i]->bytes_var - want) < 1e-6);
         assert_true(fabs(sums[i]->count_var - want) < 1e-6);
-        assert_true(fabs(sums[i]->bytes - 70000) < 1e-6);
+        assert_true(fabs(sums[i]->bytes - 90000) < 1e-6);
     }
     hs_agg_deinit(&agg);
     hs_selection_deinit(&selection);
