@@ -126,7 +126,7 @@ struct hs_check_row *hs_check_put_unknown(struct hs_check *check, const char *na
 struct hs_figure hs_check_nothing(const struct hs_check *check, bool is_count)
 {
     const struct hs_amount nothing = { .interval_bytes =
-                                           (float)check->selection.interval_max_bytes };
+                                           (float)check->selection.sample_most_bytes };
     return hs_figure_of(&nothing, is_count);
 }
 

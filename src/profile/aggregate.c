@@ -285,7 +285,7 @@ static int add_samples(struct folder *folder, const struct hs_selection *selecti
 int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg)
 {
     struct hs_agg agg = { .profile = selection->profile,
-                          .interval_bytes = (float)selection->interval_max_bytes };
+                          .interval_bytes = (float)selection->sample_most_bytes };
     struct folder folder = { .agg = &agg, .profile = agg.profile, .is_by_line = is_by_line };
     int err = fold_nodes(&folder, selection);
     if (err == 0) {

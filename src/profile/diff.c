@@ -235,7 +235,7 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
     for (int side = 0; side < HS_DIFF_SIDE_N && err == 0; side++) {
         folder.selection = sides[side];
         folder.side = (enum hs_diff_side)side;
-        diff.interval_bytes[side] = (double)sides[side]->interval_max_bytes;
+        diff.interval_bytes[side] = (double)sides[side]->sample_most_bytes;
         err = fold_side(&folder);
         if (err == 0) {
             err = hs_diff_add_processes(&diff, folder.side, folder.selection,

@@ -79,7 +79,7 @@ struct hs_diff_process {
 struct hs_diff {
     enum hs_view view;
     bool is_peak_of_several;               /* on one side at least, as of struct hs_selection */
-    double interval_bytes[HS_DIFF_SIDE_N]; /* the widest of each side */
+    double interval_bytes[HS_DIFF_SIDE_N]; /* of each side: sample_most_bytes of select.h */
     bool is_cumulative; /* both are of one process's allocations: after holds all of before */
     struct hs_buf text; /* names, each ended by NUL */
     struct hs_diff_function *functions;

@@ -51,7 +51,7 @@ static bool is_unrelated(const struct hs_profile *p, uint32_t process)
     return dump && dump->is_inherited_told && !(dump->inherited.bytes > 0);
 }
 
-static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
+static int find(struct kin *kin, enum hs_kinship kinship, const uint32_t *order, uint32_t *families)
 {
     const struct hs_profile *p = kin->profile;
     for (uint32_t i = 0; i < p->process_count; i++) {
@@ -62,7 +62,8 @@ static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
             return -ENOMEM;
         }
         /* Children of a process that is not in the profile are a family too. */
-        families[process] = parent && !is_unrelated(p, process) ? *parent : process;
+        bool is_kin = parent && (kinship == HS_KINSHIP_DESCENT || !is_unrelated(p, process));
+        families[process] = is_kin ? *parent : process;
         uint32_t *own = at_pid(kin, p->processes[process].pid, process);
         if (!own) {
             return -ENOMEM;
@@ -72,7 +73,8 @@ static int find(struct kin *kin, const uint32_t *order, uint32_t *families)
     return 0;
 }
 
-int hs_family_find(const struct hs_profile *profile, uint32_t **ret_families)
+int hs_family_find(const struct hs_profile *profile, enum hs_kinship kinship,
+                   uint32_t **ret_families)
 {
     struct kin kin = { .profile = profile };
     uint32_t *order = calloc(profile->process_count + 1u, sizeof(*order));
@@ -84,7 +86,7 @@ int hs_family_find(const struct hs_profile *profile, uint32_t **ret_families)
     if (err == 0) {
         qsort_r(order, profile->process_count, sizeof(*order), compare_starts,
                 (void *)(uintptr_t)profile);
-        err = find(&kin, order, families);
+        err = find(&kin, kinship, order, families);
     }
     hs_intern_deinit(&kin.pids);
     free(kin.family_of_pid);

@@ -47,9 +47,9 @@ int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **r
             struct hs_heap_sum *sum = &sums[count];
             *sum = sums[i];
             /* A figure of 0 may be of blocks that no sample hit. */
-            hs_amount_widen(&sum->live, (float)selection->interval_max_bytes);
-            hs_amount_widen(&sum->alloc, (float)selection->interval_max_bytes);
-            hs_amount_widen(&sum->peak, (float)selection->interval_max_bytes);
+            hs_amount_widen(&sum->live, (float)selection->sample_most_bytes);
+            hs_amount_widen(&sum->alloc, (float)selection->sample_most_bytes);
+            hs_amount_widen(&sum->peak, (float)selection->sample_most_bytes);
             count++;
         }
     }

@@ -81,7 +81,8 @@ struct hs_amount {
     double sampled_bytes; /* the part that rests on samples, see margin.h */
     double sampled_count;
     float
-        interval_bytes; /* the widest at which any of it may have been sampled; 0, 1: it was not */
+        interval_bytes; /* the widest at which any of it may have been sampled, once for each process of a family
+                         * that is added up; 0, 1: it was not */
     bool has_sample_counts; /* count is the number of samples, not an estimate of objects */
     /* Of a peak only: see peak_margin.h. All add up. */
     float peak_excess_bytes, peak_lean_bytes, peak_common_bytes;

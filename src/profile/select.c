@@ -65,7 +65,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     }
     uint64_t widest_bytes = hs_dump_widest_bytes(dump);
     if (widest_bytes > selection->interval_max_bytes) {
-        selection->interval_max_bytes = widest_bytes;
+        selection->interval_max_bytes = selection->sample_most_bytes = widest_bytes;
     }
     widen_amounts(selection, widest_bytes);
 }
@@ -125,13 +125,40 @@ struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_
     return part;
 }
 
+/* A block that no sample hit counts in each process that has inherited it. */
+static int find_sample_most(struct hs_selection *selection)
+{
+    const struct hs_profile *p = selection->profile;
+    uint32_t *families;
+    uint32_t *counts = calloc(p->process_count + 1u, sizeof(*counts));
+    uint64_t most = 1;
+    int err = counts ? hs_family_find(p, HS_KINSHIP_DESCENT, &families) : -ENOMEM;
+    if (err < 0) {
+        free(counts);
+        return err;
+    }
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        uint32_t process = p->dumps[selection->dumps[i]].process;
+        if (p->processes[process].refusal == 0) {
+            uint32_t count = ++counts[families[process]];
+            most = count > most ? count : most;
+        }
+    }
+    uint64_t interval = selection->interval_max_bytes;
+    selection->sample_most_bytes =
+        interval > 1 && interval < UINT64_MAX / most ? interval * most : interval;
+    free(families);
+    free(counts);
+    return 0;
+}
+
 /* When all dumps are selected and in order: totals of families vary more than by themselves. */
 static int add_families(struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
     uint32_t *families;
     uint32_t *counts = calloc(p->process_count + 1u, sizeof(*counts));
-    int err = counts ? hs_family_find(p, &families) : -ENOMEM;
+    int err = counts ? hs_family_find(p, HS_KINSHIP_SAMPLES, &families) : -ENOMEM;
     if (err < 0) {
         free(counts);
         return err;
@@ -147,10 +174,11 @@ static int add_families(struct hs_selection *selection)
         hs_amount_add(&selection->alloc, &alloc);
         hs_amount_add(&selection->peak, &peak);
     }
-    widen_amounts(selection, selection->interval_max_bytes);
     free(families);
     free(counts);
-    return 0;
+    err = find_sample_most(selection);
+    widen_amounts(selection, selection->sample_most_bytes);
+    return err;
 }
 
 static void add_losses(struct hs_selection *selection)

@@ -49,6 +49,8 @@ struct hs_selection {
     uint64_t start_ns, end_ns;   /* from the first start to the last dump */
     uint64_t interval_min_bytes; /* in force at its dumps */
     uint64_t interval_max_bytes; /* the widest that anything in it was sampled at */
+    /* The most that one sample can stand for in its sums: the same, once for each process of a family. */
+    uint64_t sample_most_bytes;
 };
 
 int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spec *spec,

@@ -163,6 +163,7 @@ static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
         program->peak_bytes =
             dump->peak.bytes > program->peak_bytes ? dump->peak.bytes : program->peak_bytes;
         struct hs_amount part = hs_selection_part(s, i, &dump->live, &dump->inherited);
+        hs_amount_widen(&part, (float)s->sample_most_bytes);
         struct hs_figure live = hs_figure_of(&part, false);
         hs_figure_add(&program->live, &live);
         program->alloc_bytes += dump->alloc.bytes;

@@ -394,6 +394,10 @@ static void errors_of_families(void **state)
     struct hs_selection selection = select_all(&fx.p);
     struct hs_agg agg;
     assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
+    /* 100 to 105 may all have blocks that no sample hit. */
+    assert_int_equal(selection.sample_most_bytes, 6 * 4096);
+    assert_true(selection.live.interval_bytes == 6 * 4096);
+    assert_true(agg.selves[0].by[HS_QUANTITY_LIVE].interval_bytes == 6 * 4096);
     const struct hs_amount *sums[] = { &selection.live, &selection.alloc, &selection.peak,
                                        &agg.selves[0].by[HS_QUANTITY_LIVE] };
     for (size_t i = 0; i < HS_COUNT_OF(sums); i++) {
@@ -407,6 +411,7 @@ static void errors_of_families(void **state)
     const struct hs_select_spec one = { .pid = 102, .snapshot = HS_SELECT_LAST };
     assert_int_equal(hs_select_dumps(&fx.p, &one, &selection), 0);
     assert_true(fabs(selection.live.bytes_var - 50) < 1e-6);
+    assert_int_equal(selection.sample_most_bytes, 4096);
     hs_selection_deinit(&selection);
     fixture_deinit(&fx);
 }

@@ -469,9 +469,9 @@ static void processes_of_one_program_are_summed_up(void **state)
     assert_true(has_text(&fx, &plain, "make (pid 119) and 19 more processes in 1.00 s\n"));
     assert_true(has_text(&fx, &plain,
                          "Programs   all their processes added up\n"
-                         "  runs   largest peak   live at ends   allocated   program\n"
-                         "    19       28.0 KiB       19.0 KiB    76.0 KiB   cc\n"
-                         "     1       29.0 KiB       1.00 KiB    4.00 KiB   make\n"));
+                         "  runs   largest peak   live at ends               allocated   program\n"
+                         "    19       28.0 KiB       19.0 KiB   +15.4 KiB    76.0 KiB   cc\n"
+                         "     1       29.0 KiB       1.00 KiB   +15.4 KiB    4.00 KiB   make\n"));
     assert_true(has_text(&fx, &plain, "  and 10 smaller ones: --top N lists more\n"));
     fixture_deinit(&fx);
 }
