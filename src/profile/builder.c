@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profile/builder_state.h"
+#include "profile/cut_stacks.h"
 #include "profile/recorder_frames.h"
 #include "util/array.h"
 
@@ -303,6 +304,8 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     apply_symbols(builder);
     hs_builder_tidy_places(builder);
     builder->err = hs_profile_leave_out_recorder(builder->p);
+    int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;
+    builder->err = builder->err == 0 ? err : builder->err;
     if (builder->err != 0) {
         return builder->err;
     }

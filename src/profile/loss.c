@@ -227,6 +227,14 @@ void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf)
     }
 }
 
+struct hs_loss_text hs_loss_of_cut_stacks(void)
+{
+    return (struct hs_loss_text){ "stack_cut_middle",
+                                  "stacks without their middle: deeper than 255 frames, of which "
+                                  "the outermost and the innermost are kept",
+                                  false, false };
+}
+
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count)
 {

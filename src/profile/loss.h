@@ -64,6 +64,9 @@ struct hs_buf;
 struct hs_loss_text hs_loss_of_guess(bool is_jit);
 void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf);
 
+/* Stacks whose middle is left out: see cut_stacks.h. */
+struct hs_loss_text hs_loss_of_cut_stacks(void);
+
 /* Adds it to the profile; nothing when count is 0. */
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
                  uint64_t count);

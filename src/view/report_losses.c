@@ -135,7 +135,8 @@ static void write_small_losses(struct hs_report *report, const struct hs_profile
     struct hs_buf line = HS_BUF_INIT;
     hs_loss_describe(report->profile, most, &report->selection.alloc, &line);
     if (kinds > 1) {
-        hs_buf_printf(&line, ", and %zu more kinds of small losses: --health", kinds - 1);
+        hs_buf_printf(&line, ", and %zu more kind%s of small losses: --health", kinds - 1,
+                      kinds == 2 ? "" : "s");
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&line));
@@ -268,7 +269,7 @@ void hs_report_write_health(struct hs_report *report)
         { "", HS_TABLE_LEFT },
         { "meaning", HS_TABLE_TEXT },
     };
-    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N + 2];
+    struct hs_loss_text known[HS_LOSS_N + HS_STACK_END_N + HS_LOAD_LOSS_N + HS_REFUSAL_N + 3];
     size_t known_count = 0;
     size_t count;
     struct hs_profile_loss *sums = add_up(report, &count);
@@ -282,6 +283,7 @@ void hs_report_write_health(struct hs_report *report)
             known[known_count++] = hs_loss_of_stack_end(i);
         }
     }
+    known[known_count++] = hs_loss_of_cut_stacks();
     known[known_count++] = hs_loss_of_guess(false);
     known[known_count++] = hs_loss_of_guess(true);
     for (uint32_t i = 0; i < HS_LOAD_LOSS_N; i++) {

@@ -63,6 +63,36 @@ def test_no_guess_with_unwind_information(run, target):
     assert found["losses"] == []
 
 
+DEEP = """
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void descend(volatile int n) { if (n > 0) descend(n - 1); else kept = malloc(5000); n++; }
+int main(void)
+{
+    for (int i = 0; i < 100; i++) {
+        descend(i * 10);
+    }
+    return 0;
+}
+"""
+
+
+def test_stacks_without_their_middle(run, heapscope, tmp_path):
+    """Those of more than 255 frames are one; how much that concerns is said."""
+    program = tmp_path / "deep"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=DEEP, text=True, check=True)
+    done = run([program], "-i", 1)
+    found = done.report("--top", "all")
+    cut = [s for s in found["stacks"] if any(f["function"] == "[stack cut]" for f in s["frames"])]
+    loss = losses_of(found)["stack_cut_middle"]
+    assert loss["count"] == len(cut) == 1 and not loss["is_serious"]
+    assert loss["allocations"] == sum(s["alloc"]["count"] for s in cut) in range(70, 80)
+    assert loss["bytes"] == sum(s["alloc"]["bytes"] for s in cut)
+    text = " ".join(heapscope("report", done.file).stdout.split())
+    assert "stacks without their middle: deeper than 255 frames" in text
+    assert f"{loss['allocations']:.0f} of 100 allocations" in text
+
+
 POOL = """
 #include <stdlib.h>
 #include <unistd.h>

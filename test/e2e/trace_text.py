@@ -23,7 +23,7 @@ def trace_tool():
     """Path of trace_tool.c, built with the sources it needs: once for each state of these."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
-    for names in ("builder*.c", "frame_class.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "peak_margin.c", "pprof*.c",
+    for names in ("builder*.c", "cut_stacks.c", "frame_class.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "peak_margin.c", "pprof*.c",
                   "profile.c", "recorder_frames.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").glob(names))
     sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
