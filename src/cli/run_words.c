@@ -45,6 +45,13 @@ void hs_run_words_gaps(const char *program, const struct hs_collector_result *re
     } else if (!result->has_root_image) {
         hs_message("%s itself was not recorded, only programs that it started", program);
     }
+    if (result->image_count > 0 && result->has_silent_children) {
+        hs_message_info("%s started other processes, and nothing was recorded of them: they "
+                        "allocated nothing, or are "
+                        "statically linked, 32-bit or set-user-id programs, or had no LD_PRELOAD "
+                        "in their environment",
+                        program);
+    }
     if (result->own_malloc_count > is_one_told) {
         hs_message(
             "%llu of %llu programs carry a malloc of their own: what they allocate with it is "

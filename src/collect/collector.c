@@ -42,6 +42,8 @@ struct hs_collector {
     struct hs_target
         *root_last; /* the program's newest image that has ended; the last one, perhaps */
     bool has_root_image;
+    bool has_others;   /* processes that are not the program itself */
+    bool had_children; /* the program, and it waited for one */
     int sink_error;
     uint64_t next_dump_ns; /* UINT64_MAX: none is scheduled */
     uint64_t over_ns;      /* when recording is over; UINT64_MAX: with the program */
@@ -132,6 +134,7 @@ static void end_counters(struct hs_collector *c, struct hs_target *target)
 
 static void finish_target(struct hs_collector *c, struct hs_target *target)
 {
+    c->has_others |= target->pid != c->pid;
     end_counters(c, target);
     dump(c, target, true);
     c->ended_sample_count += hs_target_sample_count(target);
@@ -276,6 +279,8 @@ static void wait_for_program(struct hs_collector *c)
             c->has_ended = true;
             c->exit_kind = info.si_code == CLD_EXITED ? HS_EXIT_CODE : HS_EXIT_SIGNAL;
             c->exit_value = info.si_status;
+            struct hs_proc_stat stat;
+            c->had_children = hs_proc_read_stat(c->pid, &stat) == 0 && stat.child_fault_count > 0;
         } else {
             /* Only the stop is taken off: it may have ended meanwhile. */
             info.si_pid = 0;
@@ -469,6 +474,7 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
         .exit_value = c->exit_value,
         .sink_error = c->sink_error,
         .has_root_image = c->has_root_image,
+        .has_silent_children = c->had_children && !c->has_others && c->config.is_following,
         .image_count = c->registry.image_count,
         .running_count = running_count,
         .unseen_count = c->registry.unseen_count,

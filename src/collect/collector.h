@@ -68,6 +68,7 @@ struct hs_collector_result {
     int exit_value;
     int sink_error;            /* 0, or the -errno the sink returned */
     bool has_root_image;       /* the program itself announced itself at least once */
+    bool has_silent_children;  /* it started processes, and not one announced itself */
     uint64_t image_count;      /* process images that announced themselves */
     uint64_t running_count;    /* of which still ran when the program had ended */
     uint64_t stranger_count;   /* connections of other users, refused */

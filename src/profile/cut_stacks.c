@@ -41,9 +41,8 @@ int hs_profile_count_cut_stacks(struct hs_builder *builder)
     for (uint32_t i = 0; is_cut && i < p->process_count; i++) {
         uint64_t stack_count = 0;
         double bytes = 0, allocs = 0;
-        const struct hs_profile_dump *dump = p->processes[i].last_dump < p->dump_count
-                                                 ? &p->dumps[p->processes[i].last_dump]
-                                                 : NULL;
+        const struct hs_profile_dump *dump =
+            p->processes[i].last_dump < p->dump_count ? &p->dumps[p->processes[i].last_dump] : NULL;
         for (uint32_t k = 0; dump && k < dump->samples_n; k++) {
             const struct hs_profile_sample *sample = &p->samples[dump->sample_first + k];
             if (is_cut[sample->node]) {

@@ -279,6 +279,7 @@ static void write_before(struct hs_report *report)
 static void describe_exact(const struct hs_report *report, const char *count, struct hs_buf *text)
 {
     const char *verb = report->selection.sample_count == 1 ? "allocation was" : "allocations were";
+    const char *whose = report->selection.dump_count == 1 ? "this process" : "these processes";
     if (hs_report_is_incomplete(report)) {
         hs_buf_printf(text,
                       "%s %s recorded with the exact size; others are missing: see \"!\" below",
@@ -291,7 +292,8 @@ static void describe_exact(const struct hs_report *report, const char *count, st
                       "pointers to malloc that it took before is not seen",
                       count, verb);
     } else {
-        hs_buf_printf(text, "exact: all %s allocations were recorded", count);
+        /* Children that are statically linked, say, are not among them, and nobody may know of them. */
+        hs_buf_printf(text, "exact: all %s allocations of %s were recorded", count, whose);
     }
 }
 

@@ -68,3 +68,17 @@ def test_nothing_since_it_was_attached_to(heapscope, tmp_path):
         process.communicate("\n")
     assert done.returncode == 0 and "allocated nothing since recording began" in words(done), done
     assert "start it with 'heapscope run'" in words(done)
+
+
+def test_a_child_that_cannot_be_recorded(heapscope, compiled, tmp_path):
+    """The figures are those of the program alone, and "exact" is said of no more than that."""
+    static = compiled("static", SMALL, "-static")
+    done = heapscope("run", "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", f"{static}; true")
+    assert "exact: all" in words(done) and "allocations of this process were recorded" in words(done), done
+    assert "sh started other processes, and nothing was recorded of them" in words(done), done
+    assert "statically linked" in words(done)
+    seen = heapscope("run", "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", f"{compiled('small', SMALL)}; true")
+    assert "allocations of these processes were recorded" in words(seen), seen
+    for options, script in (([], f"{compiled('small', SMALL)}; true"), (["--no-follow"], f"{static}; true"), ([], "true")):
+        done = heapscope("run", *options, "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", script)
+        assert "nothing was recorded of them" not in words(done), done
