@@ -249,6 +249,9 @@ static const char *const recorder_names[] = {
     "(anonymous namespace)::HeapTrack::*",
 };
 
+/* Allocators whose libraries often have no names but those of their exported functions. */
+static const char *const recording_allocators[] = { "libjemalloc.so", "libtcmalloc" };
+
 /* All of their code. Ours was in stacks of early versions. */
 static const char *const recorder_modules[] = {
     "libheapscope", "heapprofd_client", "libheapprofd", "libheaptrack_", "libprofiler.so",
@@ -336,4 +339,10 @@ bool hs_frame_is_recorder(const char *name, const char *module_path)
     return has_prefix(hs_text_base_name(module_path), recorder_modules,
                       HS_COUNT_OF(recorder_modules)) ||
            is_in(path, strlen(path), recorder_names, HS_COUNT_OF(recorder_names));
+}
+
+bool hs_frame_is_of_recording_allocator(const char *module_path)
+{
+    return has_prefix(hs_text_base_name(module_path), recording_allocators,
+                      HS_COUNT_OF(recording_allocators));
 }

@@ -26,3 +26,6 @@ enum hs_frame_class hs_frame_class_of(const char *name, const char *module_path)
 
 /* Is that a function of a heap profiler, in which it takes the stacks of others? Both may be "". */
 bool hs_frame_is_recorder(const char *name, const char *module_path);
+
+/* Is that the library of an allocator that records allocations by itself? */
+bool hs_frame_is_of_recording_allocator(const char *module_path);

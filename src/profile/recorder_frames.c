@@ -9,32 +9,51 @@
 #include "profile/builder_state.h"
 #include "profile/frame_class.h"
 
+enum origin {
+    ORIGIN_OTHER,
+    ORIGIN_RECORDER,
+    ORIGIN_NAMELESS, /* code of an allocator that records, without a name: its malloc, or its recorder */
+};
+
 /* With functions inlined into it, a frame is the recorder's if all of them are. */
-static bool is_recorder(const struct hs_profile *p, const struct hs_profile_frame *frame)
+static enum origin origin_of(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
     const char *path =
         frame->module < p->module_count ? hs_profile_string(p, p->modules[frame->module].path) : "";
     if (frame->kind == HS_FRAME_KIND_MARKER) {
-        return false;
+        return ORIGIN_OTHER;
     }
     if (frame->line_count == 0) {
-        return hs_frame_is_recorder(hs_profile_string(p, frame->name), path);
+        const char *name = hs_profile_string(p, frame->name);
+        return hs_frame_is_recorder(name, path)                              ? ORIGIN_RECORDER
+               : name[0] == '\0' && hs_frame_is_of_recording_allocator(path) ? ORIGIN_NAMELESS
+                                                                             : ORIGIN_OTHER;
     }
     for (uint32_t i = 0; i < frame->line_count; i++) {
         const struct hs_profile_line *line = &p->lines[frame->line_first + i];
         if (!hs_frame_is_recorder(hs_profile_string(p, line->function), path)) {
-            return false;
+            return ORIGIN_OTHER;
         }
     }
-    return true;
+    return ORIGIN_RECORDER;
+}
+
+/* Of nameless code of an allocator the outermost is what the program called. */
+static bool is_left_out(const struct hs_profile *p, const struct hs_profile_node *node,
+                        const enum origin *origins)
+{
+    if (origins[node->frame] != ORIGIN_NAMELESS || node->parent == HS_NODE_NONE) {
+        return origins[node->frame] == ORIGIN_RECORDER;
+    }
+    return p->frames[p->nodes[node->parent].frame].module == p->frames[node->frame].module;
 }
 
 /* For each node the stack that it stands for: the nearest one outwards that does not end in the recorder. */
-static void find_targets(const struct hs_profile *p, const bool *is_own, uint32_t *targets)
+static void find_targets(const struct hs_profile *p, const enum origin *origins, uint32_t *targets)
 {
     for (uint32_t i = 0; i < p->node_count; i++) {
         const struct hs_profile_node *node = &p->nodes[i];
-        if (!is_own[node->frame]) {
+        if (!is_left_out(p, node, origins)) {
             targets[i] = i;
         } else {
             targets[i] = node->parent == HS_NODE_NONE ? HS_NODE_NONE : targets[node->parent];
@@ -56,20 +75,20 @@ static void move_samples(struct hs_profile *p, struct hs_profile_dump *dump,
 int hs_profile_leave_out_recorder(struct hs_profile *profile)
 {
     bool has_any = false;
-    bool *is_own = calloc(profile->frame_count + 1u, sizeof(*is_own));
+    enum origin *origins = calloc(profile->frame_count + 1u, sizeof(*origins));
     uint32_t *targets = calloc(profile->node_count + 1u, sizeof(*targets));
-    int err = is_own && targets ? 0 : -ENOMEM;
+    int err = origins && targets ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < profile->frame_count && err == 0; i++) {
-        is_own[i] = is_recorder(profile, &profile->frames[i]);
-        has_any |= is_own[i];
+        origins[i] = origin_of(profile, &profile->frames[i]);
+        has_any |= origins[i] != ORIGIN_OTHER;
     }
     if (err == 0 && has_any) {
-        find_targets(profile, is_own, targets);
+        find_targets(profile, origins, targets);
         for (uint32_t i = 0; i < profile->dump_count; i++) {
             move_samples(profile, &profile->dumps[i], targets);
         }
     }
     free(targets);
-    free(is_own);
+    free(origins);
     return err;
 }

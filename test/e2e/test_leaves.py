@@ -100,3 +100,17 @@ def test_a_trace_of_heapprofd(heapscope, tmp_path, is_symbolized):
     assert "main 8192\n" in (tmp_path / "out").read_text()
     report = heapscope("report", "--view", "alloc_space", file).stdout
     assert "RecordMalloc" not in report and "AHeapProfile" not in report
+
+
+def test_a_stripped_allocator_that_records(heapscope, tmp_path):
+    """Only the function that was called is left of it: the outermost frame. Two stacks that are one then are added up."""
+    file, out = tmp_path / "je.heap", tmp_path / "out"
+    file.write_text("heap_v2/1\n  t*: 2: 300 [0: 0]\n"
+                    "@ 0x70001000 0x70002000 0x70003000 0x10001000\n  t*: 1: 100 [0: 0]\n"
+                    "@ 0x70001500 0x70003000 0x10001000\n  t*: 1: 200 [0: 0]\n"
+                    "\nMAPPED_LIBRARIES:\n"
+                    "10000000-10010000 r-xp 00000000 fe:00 1 /gone/program\n"
+                    "70000000-70010000 r-xp 00000000 fe:00 2 /gone/libjemalloc.so.2\n")
+    made = heapscope("export", "--format", "folded", file, "-o", out)
+    assert made.returncode == 0, made.stderr
+    assert out.read_text() == "program+0xfff;libjemalloc.so.2+0x2fff 300\n"
