@@ -144,38 +144,59 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     }
 }
 
-/* The share of the resident memory that the figures explain; 1 where most of it, or where nothing is known. */
-static double explained_share(const struct hs_report *report, double *ret_resident_bytes)
+struct explained {
+    uint32_t process_count; /* that count */
+    double bytes, resident_bytes;
+};
+
+/* Adds a process, if it is known how large it was, and if it is more than code. */
+static void add_explained(const struct hs_profile_dump *dump, struct explained *sum)
 {
-    const struct hs_selection *s = &report->selection;
-    const struct hs_profile_dump *dump = &report->profile->dumps[s->dumps[0]];
     bool is_now = dump->rss_bytes != 0;
     double resident = (double)(is_now ? dump->rss_bytes : dump->rss_peak_bytes);
-    double explained = is_now ? s->live.bytes : s->peak.bytes;
-    *ret_resident_bytes = resident;
-    if (s->dump_count > 1 || resident < RESIDENT_BYTES_MIN || (!is_now && !s->has_peak) ||
-        explained > resident * EXPLAINED_SHARE_MIN) {
-        return 1;
+    if (resident >= RESIDENT_BYTES_MIN && (is_now || dump->has_peak)) {
+        sum->bytes += is_now ? dump->live.bytes : dump->peak.bytes;
+        sum->resident_bytes += resident;
+        sum->process_count++;
     }
-    return explained / resident;
+}
+
+/* "Only 12.0 % of it to allocated blocks: ...", where that is so. What several processes share counts in each of them,
+ * as the blocks that a forked one began with do. */
+static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
+{
+    const struct hs_selection *s = &report->selection;
+    struct explained sum = { 0 };
+    char size[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
+    for (uint32_t i = 0; i < s->dump_count; i++) {
+        add_explained(&report->profile->dumps[s->dumps[i]], &sum);
+    }
+    if (sum.process_count == 0 || sum.bytes > sum.resident_bytes * EXPLAINED_SHARE_MIN) {
+        return false;
+    }
+    hs_buf_printf(text, "Only %s of it to allocated blocks: ",
+                  hs_human_share(part, sum.bytes, sum.resident_bytes));
+    hs_human_bytes(size, sum.resident_bytes);
+    if (sum.process_count == 1 && s->dump_count == 1) {
+        hs_buf_printf(text, "%s were resident", size);
+    } else if (sum.process_count == 1) {
+        hs_buf_printf(text, "%s were resident in the one large process", size);
+    } else {
+        hs_buf_printf(text, "%s were resident in the %u large processes, added up", size,
+                      sum.process_count);
+    }
+    hs_buf_str(text, ", and most of that is not in this profile. ");
+    return true;
 }
 
 /* The answer, in sentences. */
 static void add_answer(struct hs_report *report, struct hs_buf *text)
 {
-    double resident;
-    double share = explained_share(report, &resident);
-    if (share < 1) {
-        char size[HS_HUMAN_BYTES], part[HS_HUMAN_BYTES];
-        hs_buf_printf(text,
-                      "Only %s of it to allocated blocks: %s were resident, and most of that is "
-                      "not in this profile. ",
-                      hs_human_share(part, share, 1), hs_human_bytes(size, resident));
-    }
+    bool is_little = add_unexplained(report, text);
     add_what(report, text);
     uint32_t named = add_allocators(report, text);
     add_under(report, named, text);
-    if (share < 1) {
+    if (is_little) {
         hs_buf_str(text, " The rest of the resident memory is code, stacks, what the allocator "
                          "keeps, and memory that the program maps by itself, as the runtimes of "
                          "Python, Java and JavaScript do for their objects.");

@@ -68,3 +68,15 @@ def test_little_of_it_is_in_blocks(dist, tmp_path):
     assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident", said), said
     said, _ = answer(dist, tmp_path, compiled(tmp_path), "level")
     assert not said.startswith("Only"), said
+
+
+def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
+    """A script around the program is no reason to leave that out. Small processes, which are mostly code, do not count."""
+    code = "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]"
+    said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"/usr/bin/python3 -c \"{code}\"; true")
+    assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident in the one large process", said), text
+    two = f"/usr/bin/python3 -c \"{code}\"; /usr/bin/python3 -c \"{code}\""
+    said, text = answer(dist, tmp_path, "/bin/sh", "-c", two)
+    assert re.match(r"Only .* 2\d\d MiB were resident in the 2 large processes, added up, and", said), text
+    said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"{compiled(tmp_path)} level; true")
+    assert not said.startswith("Only"), text
