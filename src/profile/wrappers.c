@@ -31,11 +31,16 @@
 #define SHAPE_CALLERS_MIN      5U
 #define SHAPE_CALLER_SHARE_MAX 0.5
 #define SHAPE_SIZE_DEVIATION   1.0
+/* Of stripped code, where a "function" is one call of an allocating function: sizes that its callers decide are shape enough,
+ * whoever has most of it. */
+#define NAMELESS_CALLERS_MIN    3U
+#define NAMELESS_SIZE_DEVIATION 1.5
 /* With a name that says it less clearly. */
 #define NAMED_CALLERS_MIN    2U
 #define NAMED_SIZE_DEVIATION 0.15
 
 enum name_kind {
+    NAME_NONE,
     NAME_OTHER,
     NAME_WEAK,   /* alloc, allocate: may be a constructor's */
     NAME_STRONG, /* has one of C's own words: malloc, realloc ... */
@@ -54,13 +59,18 @@ struct pairs {
     size_t capacity;
 };
 
+/* Callers, and of the binary logarithms of the mean sizes that they got the sums. */
+struct spread {
+    uint32_t count;
+    double sum, squares;
+};
+
 /* A function as the innermost one of the program. */
 struct shape {
     double self_bytes, total_bytes, called_bytes, inside_bytes;
     double largest_allocator_bytes; /* of one function that it calls */
     double largest_caller_bytes;
-    uint32_t caller_count;         /* that count */
-    double size_sum, size_squares; /* of binary logarithms of their mean sizes */
+    struct spread callers, all_callers; /* those that count; all */
 };
 
 struct finder {
@@ -80,6 +90,9 @@ static enum name_kind name_kind_of(const char *name)
     char lower[128];
     size_t bytes;
     const char *last = hs_cxx_last_component(name, &bytes);
+    if (name[0] == '\0') {
+        return NAME_NONE;
+    }
     bytes = bytes < sizeof(lower) - 1 ? bytes : sizeof(lower) - 1;
     for (size_t i = 0; i < bytes; i++) {
         lower[i] = (char)tolower((unsigned char)last[i]);
@@ -215,6 +228,13 @@ static int add_stack(struct finder *f, const struct hs_agg_self *self)
     return r;
 }
 
+static void spread_add(struct spread *spread, double size)
+{
+    spread->count++;
+    spread->sum += size;
+    spread->squares += size * size;
+}
+
 static void sum_pairs(struct finder *f)
 {
     for (uint32_t i = 0; i < f->allocators.ids.count; i++) {
@@ -230,11 +250,12 @@ static void sum_pairs(struct finder *f)
         if (pair->bytes > shape->largest_caller_bytes) {
             shape->largest_caller_bytes = pair->bytes;
         }
-        if (pair->bytes >= CALLER_SHARE_MIN * shape->self_bytes && pair->count > 0) {
+        if (pair->bytes > 0 && pair->count > 0) {
             double size = log2(pair->bytes / pair->count);
-            shape->caller_count++;
-            shape->size_sum += size;
-            shape->size_squares += size * size;
+            spread_add(&shape->all_callers, size);
+            if (pair->bytes >= CALLER_SHARE_MIN * shape->self_bytes) {
+                spread_add(&shape->callers, size);
+            }
         }
     }
 }
@@ -259,11 +280,12 @@ static int measure(struct finder *f, uint32_t *stamps)
 
 /* --- verdicts ----------------------------------------------------------------------------------- */
 
-static double size_deviation(const struct shape *shape)
+/* So many callers, and sizes so far apart. */
+static bool is_spread(const struct spread *spread, uint32_t count_min, double deviation_min)
 {
-    double mean = shape->size_sum / shape->caller_count;
-    double variance = shape->size_squares / shape->caller_count - mean * mean;
-    return variance > 0 ? sqrt(variance) : 0;
+    double mean = spread->sum / spread->count;
+    double variance = spread->squares / spread->count - mean * mean;
+    return spread->count >= count_min && variance >= deviation_min * deviation_min;
 }
 
 static bool is_wrapper(const struct finder *f, uint32_t function)
@@ -281,12 +303,18 @@ static bool is_wrapper(const struct finder *f, uint32_t function)
     if (shape->largest_allocator_bytes < ONE_ALLOCATOR_SHARE_MIN * self) {
         return false;
     }
-    bool has_shape = shape->caller_count >= SHAPE_CALLERS_MIN &&
-                     shape->largest_caller_bytes <= SHAPE_CALLER_SHARE_MAX * self &&
-                     size_deviation(shape) >= SHAPE_SIZE_DEVIATION;
-    return has_shape ||
-           (f->names[function] == NAME_WEAK && shape->caller_count >= NAMED_CALLERS_MIN &&
-            size_deviation(shape) >= NAMED_SIZE_DEVIATION);
+    if (shape->largest_caller_bytes <= SHAPE_CALLER_SHARE_MAX * self &&
+        is_spread(&shape->callers, SHAPE_CALLERS_MIN, SHAPE_SIZE_DEVIATION)) {
+        return true;
+    }
+    switch (f->names[function]) {
+    case NAME_NONE:
+        return is_spread(&shape->all_callers, NAMELESS_CALLERS_MIN, NAMELESS_SIZE_DEVIATION);
+    case NAME_WEAK:
+        return is_spread(&shape->callers, NAMED_CALLERS_MIN, NAMED_SIZE_DEVIATION);
+    default:
+        return false;
+    }
 }
 
 static bool mark_wrappers(struct finder *f)
@@ -322,8 +350,8 @@ int hs_wrappers_find(struct hs_agg *agg)
     f.shapes = calloc(count, sizeof(*f.shapes));
     int r = stamps && f.names && f.shapes ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < agg->function_count && r == 0; i++) {
-        uint32_t name = agg->functions[i].is_heap ? 0 : agg->functions[i].name;
-        f.names[i] = (uint8_t)name_kind_of(hs_profile_string(agg->profile, name));
+        const char *name = hs_profile_string(agg->profile, agg->functions[i].name);
+        f.names[i] = (uint8_t)(agg->functions[i].is_heap ? NAME_OTHER : name_kind_of(name));
     }
     for (unsigned round = 0; round < ROUNDS_MAX && r == 0; round++) {
         r = measure(&f, stamps);

@@ -8,12 +8,13 @@
  *   - its name says that it allocates (stgMallocBytes, __zend_realloc), and it has a caller in the program; or
  *   - its name says so less clearly (l_alloc, pool_allocate), and callers get blocks of different sizes from it; or
  *   - it is called inside a function whose name says nothing else than that it allocates (luaM_realloc_); or
+ *   - it has no name, as in a stripped program, and some callers, who get blocks of very different sizes; or
  *   - it has many callers, none of which is responsible for most of it, and they get blocks of very different sizes.
  *
  * A wrapper gets the class HS_FRAME_CLASS_ALLOCATOR, so that its callers are named instead of it. Wrappers are
  * looked for again until there are no more, since wrappers call each other.
  *
- * The last two rules look at one profile's figures. So two profiles of one program may have different wrappers, and what compares
+ * The last rules look at one profile's figures. So two profiles of one program may have different wrappers, and what compares
  * profiles (diff, trend) must not use them.
  *
  * Threads   one at a time for a tree.

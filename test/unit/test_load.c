@@ -222,7 +222,8 @@ static void test_everything_arrives(void **state)
     assert_string_equal(hs_profile_string(p, p->threads[1].name), "worker");
     assert_true(p->threads[1].tid == 43 && p->threads[1].start_ns == 7000000);
     assert_true(p->threads[1].live.bytes == 100 && p->threads[1].live.count_var == 4);
-    assert_int_equal(p->loss_count, 3);
+    assert_int_equal(p->loss_count, 4);
+    assert_true(find_loss(p, "stack_cut_middle")->count == 1); /* its marker is in one stack of the fixture */
     assert_int_equal(find_loss(p, "stack_cut_unreadable")->count, 12);
     assert_false(find_loss(p, "stack_cut_unreadable")->is_serious);
     assert_int_equal(find_loss(p, "no_memory")->count, 3);
@@ -389,7 +390,7 @@ static void test_concatenated(void **state)
         dump_and_free(writer, full(5000000));
         finish_writer(writer);
         struct hs_profile *p = load(&buf, NULL);
-        assert_true(p->process_count == 3 && p->dump_count == 3 && p->loss_count == 6);
+        assert_true(p->process_count == 3 && p->dump_count == 3 && p->loss_count == 8);
         const char *path = "prog+2100;libx.so+2200";
         assert_true(find_sample(p, 0, "mmap", path)->live.bytes == 1048576);
         assert_true(find_sample(p, 2, "mmap", path)->live.bytes == 1048576);

@@ -48,6 +48,9 @@ static void build(struct fixture *fx, const struct stack *stacks, size_t count,
         uint32_t at = fixture_call(fx, HS_NODE_NONE, "main");
         for (size_t c = 0; c < CALLS_MAX && stacks[i].calls[c]; c++) {
             at = fixture_call(fx, at, stacks[i].calls[c]);
+            if (stacks[i].calls[c][0] == '\0') {
+                fx->p.frames[fx->p.frame_count - 1].rel_pc = 0x900; /* one place */
+            }
         }
         leaves[i] = at;
     }
@@ -174,6 +177,26 @@ static void shapes_without_a_name(void **state)
     check(stacks, 7, "give", false); /* a function that it calls allocates, too */
 }
 
+/* Code of a stripped program: one call of malloc, whose size the callers decide, though one of them has nearly all. */
+static void nameless_code(void **state)
+{
+    (void)state;
+    struct stack stacks[] = { { { "a", "", "malloc" }, 900000, 9000 },
+                              { { "b", "", "malloc" }, 16, 1 },
+                              { { "c", "", "malloc" }, 4096, 1 } };
+    check(stacks, 3, "", true);
+    check(stacks, 2, "", false); /* too few callers */
+    for (size_t i = 0; i < 3; i++) {
+        stacks[i].calls[1] = "give";
+    }
+    check(stacks, 3, "give", false);
+    for (size_t i = 0; i < 3; i++) {
+        stacks[i].calls[1] = "";
+        stacks[i].count = stacks[i].bytes / 100;
+    }
+    check(stacks, 3, "", false); /* it decides what is made */
+}
+
 static void callers_are_blamed(void **state)
 {
     (void)state;
@@ -209,7 +232,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_say_it),     cmocka_unit_test(names_that_do_more),
         cmocka_unit_test(inside_an_allocator),   cmocka_unit_test(weak_names_want_different_sizes),
-        cmocka_unit_test(shapes_without_a_name), cmocka_unit_test(callers_are_blamed),
+        cmocka_unit_test(shapes_without_a_name), cmocka_unit_test(nameless_code),
+        cmocka_unit_test(callers_are_blamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
