@@ -223,7 +223,8 @@ static void test_everything_arrives(void **state)
     assert_true(p->threads[1].tid == 43 && p->threads[1].start_ns == 7000000);
     assert_true(p->threads[1].live.bytes == 100 && p->threads[1].live.count_var == 4);
     assert_int_equal(p->loss_count, 4);
-    assert_true(find_loss(p, "stack_cut_middle")->count == 1); /* its marker is in one stack of the fixture */
+    assert_true(find_loss(p, "stack_cut_middle")->count ==
+                1); /* its marker is in one stack of the fixture */
     assert_int_equal(find_loss(p, "stack_cut_unreadable")->count, 12);
     assert_false(find_loss(p, "stack_cut_unreadable")->is_serious);
     assert_int_equal(find_loss(p, "no_memory")->count, 3);

@@ -239,7 +239,8 @@ static void exact_only_if_nothing_is_missing(void **state)
                          "  2 allocations were recorded with the exact size; others are missing: "
                          "see \"!\" below\n" LOSS));
     fx.p.losses[0].count = 0;
-    assert_true(has_text(&fx, &options, "  exact: all 2 allocations of this process were recorded\n"));
+    assert_true(
+        has_text(&fx, &options, "  exact: all 2 allocations of this process were recorded\n"));
     fx.p.processes[0].has_own_malloc = true;
     assert_true(has_text(&fx, &options, "others are missing"));
     fx.p.processes[0].has_own_malloc = false;
