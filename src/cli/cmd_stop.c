@@ -10,17 +10,33 @@
 #include "cli/args.h"
 #include "cli/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/empty_words.h"
 #include "cli/message.h"
 #include "cli/places.h"
 #include "cli/progress.h"
 #include "ctl/ctl.pb-c.h"
+#include "profile/load.h"
 #include "util/human.h"
 #include "util/shell_word.h"
+
+/* A file of this size is read in no time; a larger one has something in it. */
+#define EMPTY_FILE_BYTES_MAX (UINT64_C(256) * 1024)
+
+/* Processes that were recorded, and not one sample of them. */
+static void say_if_empty(const Hs__Ctl__Stopped *stopped, const char *path)
+{
+    struct hs_profile *profile = NULL;
+    if (stopped->process_count > 0 && stopped->file_bytes <= EMPTY_FILE_BYTES_MAX &&
+        hs_profile_load(path, &profile, NULL) == 0) {
+        hs_empty_words_say(profile, HS_EMPTY_ASKED);
+    }
+    hs_profile_free(profile);
+}
 
 static int say_stopped(void *ctx, const ProtobufCMessage *body)
 {
     const Hs__Ctl__Stopped *stopped = (const Hs__Ctl__Stopped *)(const void *)body;
-    (void)ctx;
+    const bool *is_quiet = ctx;
     char size[HS_HUMAN_BYTES], word[HS_SHELL_WORD_BYTES];
     const char *path = stopped->path ? stopped->path : "?";
     const char *session = stopped->session ? stopped->session : "?";
@@ -37,6 +53,9 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
     } else if (stopped->rejected_count > 0) {
         hs_message("%" PRIu64 " process%s could not be profiled; the report says why",
                    stopped->rejected_count, stopped->rejected_count == 1 ? "" : "es");
+    }
+    if (!*is_quiet) {
+        say_if_empty(stopped, path);
     }
     hs_message_info("session %s: %" PRIu64 " process%s, %" PRIu64 " dump%s, %s\n"
                     "Next: heapscope report %s",
@@ -123,5 +142,5 @@ int hs_cmd_stop(int argc, char **argv)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, NULL);
+    return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, &is_quiet);
 }

@@ -249,11 +249,15 @@ uint64_t hs_orders_end_left(struct hs_daemon *daemon, uint64_t now_ns)
 
 /* --- the end ----------------------------------------------------------------------------------- */
 
+#define NOTHING_RECORDED                                                                           \
+    "no process was recorded: none that the session means was there long enough to be noticed. "   \
+    "Names are compared with the program's, without its folder: 'ps -eo pid,args' shows them"
+
 const char *hs_order_why(const struct hs_order *order)
 {
     int error = order->result.error;
     if (error == -ENODATA) {
-        return order->note[0] ? order->note : "no process was recorded";
+        return order->note[0] ? order->note : NOTHING_RECORDED;
     }
     return error ? strerror(-error) : NULL;
 }

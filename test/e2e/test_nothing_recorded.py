@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from conftest import clean_env
+from daemon import wait_until
 from test_record_processes import PYTHON, without_daemon
 
 QUIET = "int main(void) { return 0; }"
@@ -82,3 +83,21 @@ def test_a_child_that_cannot_be_recorded(heapscope, compiled, tmp_path):
     for options, script in (([], f"{compiled('small', SMALL)}; true"), (["--no-follow"], f"{static}; true"), ([], "true")):
         done = heapscope("run", *options, "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", script)
         assert "nothing was recorded of them" not in words(done), done
+
+
+def test_stop_of_a_session(daemon, compiled):
+    small = compiled("little", SMALL)
+    name = daemon.begin("-n", "little", "-i", "1G")
+    subprocess.run([small], env=daemon.preloaded(), check=True)
+    wait_until(lambda: daemon.session(name)["dump_count"] == 1)
+    done = daemon.ask("stop", name)
+    assert done.returncode == 0 and "none of its allocations was sampled: with one sample for each 1.00 GiB" in words(done), done
+    name = daemon.begin("-n", "little", "-i", 1)
+    subprocess.run([small], env=daemon.preloaded(), check=True)
+    wait_until(lambda: daemon.session(name)["dump_count"] == 1)
+    done = daemon.ask("stop", name)
+    assert done.returncode == 0 and "none of" not in words(done), done
+    name = daemon.begin("-n", "nobody-is-called-so")
+    done = daemon.ask("stop", name)
+    assert done.returncode == 1 and "no process was recorded: none that the session means was there" in words(done)
+    assert "ps -eo pid,args" in words(done)
