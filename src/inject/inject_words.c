@@ -7,11 +7,13 @@ static const char *const words[HS_INJECT_ERROR_N] = {
     [HS_INJECT_DONE] = "it was called",
     [HS_INJECT_NO_PROCESS] = "there is no such process",
     [HS_INJECT_KERNEL_THREAD] = "it is a thread of the kernel, which loads no libraries",
-    [HS_INJECT_32BIT] = "it is a 32-bit program; only 64-bit ones can be attached to",
-    [HS_INJECT_OTHER_MACHINE] = "it is a program for another processor",
+    [HS_INJECT_32BIT] = "it is a 32-bit program; only 64-bit ones can be attached to, so build "
+                        "it for 64 bits",
+    [HS_INJECT_OTHER_MACHINE] = "it is a program for another processor; build it for this machine",
     [HS_INJECT_STATIC] =
         "it is statically linked, so it cannot load a library; link it dynamically",
-    [HS_INJECT_OTHER_LIBC] = "its C library is not glibc, which our library is made for",
+    [HS_INJECT_OTHER_LIBC] =
+        "its C library is not glibc, which our library is made for; build it for glibc",
     [HS_INJECT_SECCOMP] =
         "it runs in seccomp's strict mode, in which a program may only read, write and exit",
     [HS_INJECT_SECCOMP_UNREAD] =
@@ -53,7 +55,8 @@ static const char *const words[HS_INJECT_ERROR_N] = {
         "that first",
     [HS_INJECT_STOPPED] = "it is stopped; let it go on (kill -CONT) and try again",
     [HS_INJECT_FROZEN] = "its control group is frozen; thaw it and try again",
-    [HS_INJECT_DYING] = "it is ending",
+    [HS_INJECT_DYING] =
+        "it is ending; start it with 'heapscope run' to record it from its first allocation on",
     [HS_INJECT_STARTING] = "it has only just started, and its loader is not done; try again",
     [HS_INJECT_NO_SAFE_POINT] =
         "no thread was found at a point where it can be interrupted safely; "

@@ -1,10 +1,13 @@
 """Where nothing was recorded, the command says why, and what to do."""
 
+import shutil
 import subprocess
+import time
 
 import pytest
 from conftest import clean_env
 from daemon import wait_until
+from resident import need_ptrace
 from test_record_processes import PYTHON, without_daemon
 
 QUIET = "int main(void) { return 0; }"
@@ -101,3 +104,34 @@ def test_stop_of_a_session(daemon, compiled):
     done = daemon.ask("stop", name)
     assert done.returncode == 1 and "no process was recorded: none that the session means was there" in words(done)
     assert "ps -eo pid,args" in words(done)
+
+
+SLEEPER = "#include <unistd.h>\nint main(void) { return sleep(60); }"
+
+
+@pytest.mark.parametrize("flag, compiler, why, remedy", [
+    ("-m32", "gcc", "it is a 32-bit program", "build it for 64 bits"),
+    ("-static", "gcc", "it is statically linked", "link it dynamically"),
+    ("-O1", "musl-gcc", "its C library is not glibc", "build it for glibc"),
+])
+@pytest.mark.parametrize("way", ["attach", "record"])
+def test_a_name_that_cannot_be_attached_to(heapscope, tmp_path, flag, compiler, why, remedy, way):
+    """By name the words are those of attaching, by pid of a look beforehand: both say what to do."""
+    need_ptrace()
+    program = tmp_path / "cannot-be-had"
+    made = shutil.which(compiler) and subprocess.run([compiler, "-x", "c", "-", flag, "-o", program], input=SLEEPER, text=True,
+                                                     capture_output=True, check=False)
+    if not made or made.returncode != 0:
+        pytest.skip(f"{compiler} {flag} makes no programs here")
+    out = tmp_path / "out"
+    if way == "record":
+        out.mkdir()
+    for by in (["-p"] if way == "record" else [], ["-n"]):
+        with subprocess.Popen([program]) as process:
+            time.sleep(0.1)
+            who = program.name if by == ["-n"] else process.pid
+            duration = ["-d", 200 if way == "record" else "200ms"]
+            done = heapscope(way, *by, who, *duration, "-o", out, env=without_daemon(tmp_path))
+            process.kill()
+        assert done.returncode == 1 and remedy in words(done), done
+        assert by != ["-n"] or why in words(done), done
