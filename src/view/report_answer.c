@@ -130,7 +130,13 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     };
     char value[HS_FIGURE_BYTES];
     struct hs_figure total = hs_view_figure(report->view, &report->total);
-    hs_figure_both(value, hs_views[report->view].is_count, &total);
+    bool is_count = hs_views[report->view].is_count;
+    if (report->selection.is_lossy) {
+        hs_figure_value(value, is_count, total.value);
+        hs_buf_str(text, "At least ");
+    } else {
+        hs_figure_both(value, is_count, &total);
+    }
     const struct hs_selection *s = &report->selection;
     bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
     if (report->view == HS_VIEW_PEAK && s->is_peak_of_several) {
@@ -196,7 +202,10 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
     add_what(report, text);
     uint32_t named = add_allocators(report, text);
     add_under(report, named, text);
-    if (is_little) {
+    if (is_little && hs_report_is_incomplete(report)) {
+        hs_buf_str(text,
+                   " Much of the rest may be the allocations that are missing: see \"!\" above.");
+    } else if (is_little) {
         hs_buf_str(text, " The rest of the resident memory is code, stacks, what the allocator "
                          "keeps, and memory that the program maps by itself, as the runtimes of "
                          "Python, Java and JavaScript do for their objects.");

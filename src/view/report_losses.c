@@ -67,6 +67,13 @@ void hs_report_warn(struct hs_report *report, const char *text, uint64_t count)
     hs_buf_deinit(&line);
 }
 
+char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
+                       const struct hs_figure *figure)
+{
+    out[0] = '\0';
+    return report->selection.is_lossy ? out : hs_figure_margin(out, is_count, figure);
+}
+
 bool hs_report_is_incomplete(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;

@@ -39,6 +39,9 @@ void hs_report_write_processes(struct hs_report *report);
 
 /* report_losses.c */
 void hs_report_write_losses(struct hs_report *report);
+/* A figure's margin, as hs_figure_margin writes it; "" where data is missing: then none holds. Returns `out`. */
+char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
+                       const struct hs_figure *figure);
 /* Is data known to be missing: will there be a line that begins with "!"? */
 bool hs_report_is_incomplete(const struct hs_report *report);
 /* Was every process of the selection recorded from its first allocation on? */

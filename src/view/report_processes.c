@@ -197,7 +197,7 @@ static void write_programs(struct hs_report *report)
             hs_figure_value(text, false, program->peak_bytes);
             hs_table_cell(&table, "%s", report->selection.has_peak ? text : "");
             hs_table_cell(&table, "%s", hs_figure_value(text, false, program->live.value));
-            hs_table_cell(&table, "%s", hs_figure_margin(text, false, &program->live));
+            hs_table_cell(&table, "%s", hs_report_margin(report, text, false, &program->live));
             hs_table_cell(&table, "%s", hs_figure_value(text, false, program->alloc_bytes));
             hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
         }

@@ -36,7 +36,7 @@ static void add_function_row(struct hs_report *report, struct hs_table *table,
     double all = hs_report_value(report, &row->total);
     hs_table_cell(table, "%s", self > 0 ? hs_figure_value(text, view->is_count, self) : "");
     struct hs_figure figure = hs_view_figure(report->view, &row->self);
-    hs_figure_margin(text, view->is_count, &figure);
+    hs_report_margin(report, text, view->is_count, &figure);
     hs_table_cell(table, "%s", self > 0 ? text : "");
     hs_table_cell(table, "%s", self > 0 ? hs_human_share(text, self, total) : "");
     hs_table_cell(table, "%s", hs_figure_value(text, view->is_count, all));
@@ -203,7 +203,7 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
     size_t used = STACK_INDENT + strlen(text);
     hs_text_style(buf, report->options->has_colour, HS_TEXT_PLAIN);
     struct hs_figure figure = hs_view_figure(report->view, amount);
-    hs_figure_margin(text, view->is_count, &figure);
+    hs_report_margin(report, text, view->is_count, &figure);
     hs_human_share(share, hs_report_value(report, amount), hs_report_value(report, &report->total));
     hs_buf_printf(buf, "%s%s", text[0] ? " " : "", text);
     used += (text[0] ? 1 : 0) + hs_utf8_columns(text, strlen(text));

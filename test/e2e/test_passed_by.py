@@ -146,8 +146,17 @@ def test_a_namespace_is_said(run, target, heapscope, report, tmp_path):
     assert losses["unseen_namespaces"]["count"] == 1 and losses["unseen_namespaces"]["is_serious"]
     words = words_of(heapscope, done.file)
     assert "exact: all" not in words and "! allocations not recorded: those of libraries opened with dlmopen" in words
+    assert "At least " in words and " were live at the end" in words
     rows = heapscope("query", done.file, "SELECT count FROM heapscope_losses WHERE name = 'unseen_namespaces'").stdout
     assert re.search(r"^\s*1\s*$", rows, re.M), rows
+
+
+def test_no_margin_holds_where_data_is_missing(run, target, heapscope, tmp_path):
+    program = [target("namespaces", "-ldl"), target("plugin", *SHARED)]
+    done = run(program, "-i", 64, env={"TRUTH_FILE": new_truth(tmp_path)})
+    text = heapscope("report", "--top", "all", done.file).stdout
+    assert "At least " in text and "Functions by what they allocate" in text
+    assert not re.search(r"±|B \+|−\d", text), text
 
 
 def test_a_library_that_brings_an_allocator_is_said(run, target, heapscope, tmp_path):
