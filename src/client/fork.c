@@ -200,10 +200,21 @@ static void in_child(void)
     }
 }
 
+/* What glibc's pthread_atfork() calls. Weak, because a program with another C library (musl) gets us from the
+ * environment too: with a symbol that is not there it would not start. */
+extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
+                             void *dso) __attribute__((weak));
+extern void *__dso_handle;
+
+bool hs_fork_can_watch(void)
+{
+    return __register_atfork != NULL;
+}
+
 bool hs_fork_watch(const struct hs_fork_callbacks *callbacks)
 {
     on_fork = *callbacks;
-    return pthread_atfork(prepare, in_parent, in_child) == 0;
+    return __register_atfork(prepare, in_parent, in_child, __dso_handle) == 0;
 }
 
 bool hs_fork_note_free(uintptr_t addr)

@@ -48,6 +48,9 @@ struct hs_fork_callbacks {
 bool hs_fork_hold(void);
 void hs_fork_let_go(void);
 
+/* False: the C library is another one than glibc, and forks cannot be followed. */
+bool hs_fork_can_watch(void);
+
 /* Has fork(2) tell us. Once. False: not to be had, and children go unprofiled. */
 bool hs_fork_watch(const struct hs_fork_callbacks *callbacks);
 

@@ -158,7 +158,7 @@ static void set_settings(const struct hs_env *env, const struct hs_caller *calle
 static int start(const struct hs_env *env, const struct hs_caller *caller, bool is_patient,
                  int *ret_fd)
 {
-    if (has_checker() || !can_ask_kernel()) {
+    if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
         return -ENOTSUP;
     }
     alive_page = alive_page ? alive_page : make_alive_page();

@@ -345,3 +345,16 @@ def test_program_that_gives_up_root_is_still_seen(run):
     done = run(["setpriv", "--reuid=65534", "--clear-groups", "/bin/sh", "-c", "exit 3"])
     assert done.status == 3
     assert [p["name"] for p in done.report()["processes"]] == ["setpriv", "sh"]
+
+
+def test_a_child_with_another_c_library(heapscope, report, tmp_path):
+    """musl's loader is handed our library, too: the child starts, ends as it would, and is not recorded."""
+    compiler = shutil.which("musl-gcc")
+    if not compiler:
+        pytest.skip("musl-gcc is not installed")
+    source = tmp_path / "child.c"
+    source.write_text("#include <stdlib.h>\nint main(void) { for (int i = 0; i < 9999; i++) free(malloc(i)); return 3; }\n")
+    subprocess.run([compiler, "-O1", source, "-o", tmp_path / "child"], check=True)
+    done = heapscope("run", "-q", "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", f"{tmp_path}/child; exit $?")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert [process["name"] for process in report(tmp_path / "x")["processes"]] == ["sh"]
