@@ -27,6 +27,7 @@
 #include "cli/present.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
+#include "cli/run_meant.h"
 #include "cli/run_words.h"
 #include "cli/source_opts.h"
 #include "collect/collector.h"
@@ -52,6 +53,7 @@ struct run {
     const char *output;
     uint64_t duration_ns;
     struct hs_opt_list only; /* names of processes that are recorded; none: all */
+    struct hs_run_meant meant;
     const struct hs_run_head *head;
     bool is_quiet;
     bool is_following;
@@ -202,23 +204,10 @@ static int start_file(struct run *run, pid_t pid)
     return r;
 }
 
-static bool is_meant(const struct run *run, const struct hs_snapshot *snap)
-{
-    const struct hs_match_facts facts = { .pid = (pid_t)snap->pid,
-                                          .cmdline = snap->cmdline,
-                                          .cmdline_bytes = snap->cmdline_bytes,
-                                          .comm = snap->comm };
-    bool is_meant = run->only.count == 0;
-    for (size_t i = 0; i < run->only.count && !is_meant; i++) {
-        is_meant = hs_match_name(run->only.items[i], &facts);
-    }
-    return is_meant;
-}
-
 static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
 {
     struct run *run = ctx;
-    if (!is_meant(run, snap)) {
+    if (!hs_run_meant_has(&run->meant, snap)) {
         return 0;
     }
     uint64_t names_ns = run->frame_names.cpu_ns;
@@ -376,6 +365,10 @@ static int record(struct run *run)
         hs_message("cannot start %s: %s", run->program[0], strerror(-r));
         return status;
     }
+    run->meant = (struct hs_run_meant){ .names = &run->only,
+                                        .has_forks = run->head && run->head->has_forks,
+                                        .program_pid = hs_collector_pid(run->collector),
+                                        .registry = hs_collector_registry(run->collector) };
     if (start_file(run, hs_collector_pid(run->collector)) == 0) {
         open_desk(run);
         hs_collector_set_sources(run->collector, run->sources);
@@ -403,6 +396,7 @@ static int record(struct run *run)
         }
     }
     hs_collector_free(run->collector);
+    hs_run_meant_deinit(&run->meant);
     return status;
 }
 

@@ -106,6 +106,7 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
                                   "--duration may stand beside it");
     }
     o->is_annotated = is_annotated;
+    o->has_forks = !f->config && !f->names;
     if (output && f->config && !is_folder(output)) {
         o->trace_path = output;
     } else {

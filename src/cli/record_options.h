@@ -20,6 +20,7 @@ struct hs_record_options {
     const char *trace_path; /* the trace alone, no folder; "-": standard output; NULL: a folder */
     bool is_annotated;
     char **program; /* NULL: none, running processes */
+    bool has_forks; /* nobody named processes: the program's forked children are meant, too */
 };
 
 /* HS_ARGS_GO_ON, or the exit status. To be deinitialised in any case. */

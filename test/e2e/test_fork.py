@@ -136,6 +136,10 @@ int main(int argc, char **argv)
     }
     if (fork() == 0) {
         char *start = argv[0], *end = argv[argc - 1] + strlen(argv[argc - 1]);
+        if (argc > 2) {
+            block = malloc(200000);
+            usleep(400000);
+        }
         prctl(PR_SET_NAME, "second");
         memset(start, 0, end - start);
         strncpy(start, "w: job", end - start);
@@ -183,3 +187,31 @@ def test_a_title_of_later(dist, heapscope, report, renames, tmp_path):
                            "continuous_dump_config { dump_interval_ms: 100 } } } }")
     assert done.returncode == 0, done.stderr
     assert "w: job" in [p.get("cmdline") for p in report(tmp_path / "x")["processes"]]
+
+
+def test_record_has_what_its_program_forks(heapscope, report, renames, tmp_path):
+    """Without names the program is meant, and its forked children are the same program, however they call themselves."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = heapscope("record", "-i", 1, "-o", folder, "--", renames, "before")
+    assert done.returncode == 0, done.stderr
+    assert len(list(folder.glob("heap_dump.*.pb.gz"))) == 2
+    found = report(folder / "raw-trace")
+    assert [p["name"] for p in found["processes"]] == [renames.name[:15], "second"]
+    assert found["totals"]["alloc"]["bytes"] == 100000 + 1000 + 100000 + 500000
+
+
+def test_record_has_not_what_another_program_forks(heapscope, report, renames, tmp_path):
+    """The program executes another one, under the same pid."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = heapscope("record", "-i", 1, "-o", folder, "--", "sh", "-c", f"exec {renames}")
+    assert done.returncode == 0, done.stderr
+    assert [p["name"] for p in report(folder / "raw-trace")["processes"]] == ["sh"]
+
+
+def test_a_name_that_was_left_counts(run, renames):
+    """Dumps of the child are made while it has the name; what comes afterwards belongs to them."""
+    found = run([renames, "before", "late"], "-i", 1, "--dump-every", "50ms", "--only", renames.name).report()
+    assert [p["name"] for p in found["processes"]] == [renames.name[:15], "second"]
+    assert found["totals"]["alloc"]["bytes"] == 100000 + 1000 + 100000 + 200000 + 500000

@@ -1,0 +1,40 @@
+/*
+ * Which processes of a program that `run` started go into its file: those that have one of the names, at one of their
+ * dumps at least. `record` without names means the program itself, and then those too that were only forked from a meant
+ * process: a server's workers often take another name.
+ *
+ *     struct hs_run_meant meant = { .names = &only, .registry = registry, .program_pid = pid };
+ *     ... at each dump: if (hs_run_meant_has(&meant, snap)) ...
+ *     hs_run_meant_deinit(&meant);
+ *
+ * Holds     an image that was meant once is meant until its last dump, whatever it calls itself then.
+ * Threads   none.
+ * Fails     without memory an image is forgotten, and its name decides at its next dump.
+ * See       session/match.h
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collect/registry.h"
+#include "trace/snapshot.h"
+#include "util/opts.h"
+
+struct hs_run_image {
+    pid_t pid;
+    bool is_meant;
+    bool has_ended; /* its last dump was made: of the same pid another image may follow */
+};
+
+struct hs_run_meant {
+    const struct hs_opt_list *names; /* none: all are meant */
+    bool has_forks;
+    pid_t program_pid;                  /* the program's own last image, which is dumped last */
+    const struct hs_registry *registry; /* the running processes */
+    struct hs_run_image *images;        /* that were dumped, in the order of their first dump */
+    size_t image_count, image_capacity;
+};
+
+bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap);
+void hs_run_meant_deinit(struct hs_run_meant *meant);
