@@ -113,7 +113,7 @@ static int begin_again(struct hs_daemon *daemon, struct hs_order *order,
     }
     order->session->owner = order;
     if (kept->start->is_owned) {
-        hs_order_expect_owner(order, now_ns);
+        hs_order_expect_owner(order, 0, now_ns);
     }
     r = hs_hub_inherit_session(daemon->hub, order->session, now_ns);
     if (r == 0) {

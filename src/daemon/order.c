@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,8 @@
 #define HS_ORDERS_DONE_MAX    16
 /* A command looks for a daemon that was started again for 10 seconds. */
 #define HS_OWNER_COMES_NS UINT64_C(15000000000)
+/* A command that was killed between two connections is not waited for. */
+#define HS_OWNER_LOOK_NS UINT64_C(100000000)
 /* A command that asks for the end comes by a new connection before it closes the old one; they may be seen in any order. */
 #define HS_OWNER_MISSED_NS UINT64_C(1000000000)
 
@@ -33,7 +37,7 @@ struct hs_order *hs_order_new(uid_t uid, gid_t gid, const gid_t *groups, size_t 
     if (!order) {
         return NULL;
     }
-    order->file_fd = order->folder_fd = order->result_fd = order->about_fd = -1;
+    order->file_fd = order->folder_fd = order->result_fd = order->about_fd = order->owner_fd = -1;
     order->uid = uid;
     order->gid = gid;
     order->groups = malloc((group_count + 1) * sizeof(gid_t));
@@ -49,7 +53,8 @@ struct hs_order *hs_order_new(uid_t uid, gid_t gid, const gid_t *groups, size_t 
 
 static void close_files(struct hs_order *order)
 {
-    int *const fds[] = { &order->file_fd, &order->folder_fd, &order->result_fd, &order->about_fd };
+    int *const fds[] = { &order->file_fd, &order->folder_fd, &order->result_fd, &order->about_fd,
+                         &order->owner_fd };
     for (size_t i = 0; i < HS_COUNT_OF(fds); i++) {
         if (*fds[i] >= 0) {
             close(*fds[i]);
@@ -207,10 +212,16 @@ bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer
 
 /* --- the command that it belongs to -------------------------------------------------------------- */
 
-void hs_order_expect_owner(struct hs_order *order, uint64_t now_ns)
+void hs_order_expect_owner(struct hs_order *order, pid_t pid, uint64_t now_ns)
 {
     order->is_owned = true;
     order->alone_until_ns = now_ns + HS_OWNER_COMES_NS;
+    if (pid > 0) {
+        order->owner_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */
+        bool is_gone = order->owner_fd < 0 && (errno == ESRCH || errno == EINVAL);
+        order->alone_until_ns = is_gone ? now_ns : order->alone_until_ns;
+    }
 }
 
 void hs_order_miss_owner(struct hs_order *order, uint64_t now_ns)
@@ -227,6 +238,12 @@ static bool is_left(const struct hs_daemon *daemon, const struct hs_order *order
     return is_left;
 }
 
+static bool has_owner_ended(const struct hs_order *order)
+{
+    struct pollfd fd = { .fd = order->owner_fd, .events = POLLIN };
+    return order->owner_fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
 uint64_t hs_orders_end_left(struct hs_daemon *daemon, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
@@ -236,8 +253,9 @@ uint64_t hs_orders_end_left(struct hs_daemon *daemon, uint64_t now_ns)
         if (!is_left(daemon, order)) {
             continue;
         }
-        if (now_ns < order->alone_until_ns) {
-            next_ns = order->alone_until_ns < next_ns ? order->alone_until_ns : next_ns;
+        if (now_ns < order->alone_until_ns && !has_owner_ended(order)) {
+            uint64_t look_ns = now_ns + HS_OWNER_LOOK_NS;
+            next_ns = look_ns < next_ns ? look_ns : next_ns;
         } else {
             hs_daemon_log("session %s ends: the command that asked for it is gone", order->name);
             hs_hub_stop(daemon->hub, order->session, now_ns);

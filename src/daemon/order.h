@@ -44,7 +44,8 @@ struct hs_order {
     int about_fd;            /* for a daemon after us, see heritage.h; -1: nobody keeps it */
     uint32_t epoch;          /* times it was taken over */
     bool is_owned;           /* by a command: it ends when no peer waits for its end, */
-    uint64_t alone_until_ns; /* and it is later than this (CLOCK_MONOTONIC) */
+    int owner_fd;            /* and the command has ended (a pidfd; -1: not known), */
+    uint64_t alone_until_ns; /* or it is later than this (CLOCK_MONOTONIC) */
     bool is_inherited;       /* its file has a part that a daemon before us wrote */
     char *temp_name, *final_name, *path; /* in the folder; and for people */
     pid_t finisher_pid;
@@ -83,8 +84,9 @@ bool hs_order_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer
 /* Tells a peer what became of one that is done. */
 int hs_order_tell(struct hs_peer *peer, const struct hs_order *order);
 
-/* The order belongs to the command that asked for it, which is to come, or to come again, within some seconds. */
-void hs_order_expect_owner(struct hs_order *order, uint64_t now_ns);
+/* The order belongs to the command that asked for it, which is to come, or to come again, within some seconds, unless it
+ * ends before. `pid` 0: not known. */
+void hs_order_expect_owner(struct hs_order *order, pid_t pid, uint64_t now_ns);
 /* A peer that waited for its end is gone: others have a moment to take its place. */
 void hs_order_miss_owner(struct hs_order *order, uint64_t now_ns);
 /* Ends sessions whose command is gone; returns when to come back. */

@@ -200,7 +200,7 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
     struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
     why = order ? take_file(daemon, request, message, order) : "out of memory";
     if (order && request->is_owned) {
-        hs_order_expect_owner(order, hs_daemon_mono_ns());
+        hs_order_expect_owner(order, peer->pid, hs_daemon_mono_ns());
     }
     if (why) {
         hs_order_free(order);

@@ -76,6 +76,19 @@ def test_session_ends_with_its_command(dist, daemon, report, tmp_path, how):
         process.wait()
 
 
+def test_command_that_is_killed_as_it_begins(dist, daemon, tmp_path):
+    """Wherever it was: between its request and its wait for the end, too."""
+    for i in range(25):
+        out = tmp_path / f"out{i}"
+        out.mkdir()
+        with subprocess.Popen([dist / "bin" / "heapscope", "record", "-n", "nobody", "-o", out], env=clean_env(**daemon.env),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            time.sleep(0.001 * (i % 25))
+            run.kill()
+    time.sleep(2)
+    assert not [s for s in daemon.list()["sessions"] if s["state"] == "running"]
+
+
 def test_a_started_session_goes_on(daemon):
     """`heapscope start` ends at once; its session goes on."""
     name = daemon.begin("-n", "keeper")
