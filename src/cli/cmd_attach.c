@@ -386,7 +386,7 @@ static int profile(struct attach *a)
         status = finish(a);
     } else {
         hs_attached_let_go(&a->attached);
-        if (r == -ESRCH && a->head && a->session->rejected_count > 0) {
+        if (r == -ESRCH && a->head && a->session->rejected_count > 0 && !a->is_leaving) {
             finish(a); /* a trace that says why */
         }
     }

@@ -232,12 +232,8 @@ static void take_target(const struct taking *taking, struct hs_target *target,
 
 static void refuse_client(const struct taking *taking, const struct hs_process_facts *facts, int r)
 {
-    struct hs_refusal_words words = { 0 };
-    snprintf(words.what, sizeof(words.what),
-             "the recorder is not in it, and cannot be brought in: %s",
-             r == -EBUSY ? "another attempt is under way" : strerror(-r));
-    snprintf(words.remedy, sizeof(words.remedy), "%s",
-             r == -EBUSY ? "try again" : "start it with libheapscope_preload.so in LD_PRELOAD");
+    struct hs_refusal_words words;
+    hs_hub_word_attaching(r, &words);
     hs_session_refuse(taking->session, facts, HS_REFUSAL_NO_CLIENT, &words, taking->now_ns);
     answer(taking, facts, HS_HUB_NO_CLIENT, NULL, &words);
 }

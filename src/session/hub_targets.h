@@ -41,6 +41,8 @@ bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,
                      uint64_t now_ns);
+/* Why a client could not be brought in: -errno of hs_hub_config.attach; -EINTR: the recording is about to end. */
+void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 
 /* hub.c: its last dump; its session has it no more. */
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);

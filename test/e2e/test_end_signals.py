@@ -169,6 +169,22 @@ def test_output_that_nobody_reads(dist, report, programs, tmp_path):
     check(report, command, tmp_path / "out", pid)
 
 
+@pytest.mark.parametrize("kind", ["pid", "name"])
+def test_a_signal_before_it_begins(kind, heapscope, programs, tmp_path):
+    """Nobody is blamed for it, and nothing is left behind."""
+    def send():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pid, path = programs(1)[0]
+    out = tmp_path / "out"
+    out.mkdir()
+    meant = ["-p", pid] if kind == "pid" else ["-n", path.name]
+    done = heapscope("record", "-o", out, *meant, env={"HEAPSCOPE_SOCKET": tmp_path / "none"}, preexec_fn=send)
+    assert done.returncode == 1 and "interrupted: nothing was attached to" in done.stderr, done
+    assert "cannot be brought in" not in done.stderr and not list(out.iterdir()), done
+
+
 # --- in a hurry ----------------------------------------------------------------------------------------
 
 
