@@ -201,6 +201,42 @@ static bool find_titled(const struct hs_match_facts *facts, const char *argument
     return is_comm_of(facts, ret_name);
 }
 
+/* Is the first argument a title, which may be another name than the program's ("redis-rdb-bgsave unixsocket:/run/r.sock")?
+ * It has a blank, and is no path that has one: such a path begins with a folder, or ends in comm. */
+static bool is_title(const struct hs_match_facts *facts, const char *argument)
+{
+    char name[HS_ARGUMENT_BYTES];
+    size_t bytes = strcspn(argument, " /");
+    hs_match_normalize(argument, name, sizeof(name));
+    return bytes > 0 && argument[bytes] == ' ' && !is_comm_of(facts, name);
+}
+
+/* Its first word, or all of it but blanks at the end: postgres leaves one there. */
+static void copy_title(const char *argument, bool is_whole, char *ret_name, size_t name_bytes)
+{
+    size_t bytes = is_whole ? strlen(argument) : strcspn(argument, " ");
+    while (bytes > 0 && argument[bytes - 1] == ' ') {
+        bytes--;
+    }
+    bytes -= !is_whole && bytes > 1 && argument[bytes - 1] == ':';
+    copy_text(argument, bytes, ret_name, name_bytes);
+}
+
+static bool fits_title(const char *pattern, const struct hs_match_facts *facts,
+                       const char *argument)
+{
+    char name[HS_ARGUMENT_BYTES];
+    if (!is_title(facts, argument)) {
+        return false;
+    }
+    copy_title(argument, false, name, sizeof(name));
+    if (hs_match_glob(pattern, name)) {
+        return true;
+    }
+    copy_title(argument, true, name, sizeof(name));
+    return hs_match_glob(pattern, name);
+}
+
 /* The script of a process that was started by the script's own name: #! made its interpreter the first argument. */
 static bool find_script(const struct hs_match_facts *facts, char *ret_name, size_t name_bytes)
 {
@@ -225,7 +261,8 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
     }
     hs_match_argument(facts->cmdline, facts->cmdline_bytes, 0, argument, sizeof(argument));
     if (fits_argument(pattern, argument) ||
-        (find_titled(facts, argument, name, sizeof(name)) && hs_match_glob(pattern, name))) {
+        (find_titled(facts, argument, name, sizeof(name)) && hs_match_glob(pattern, name)) ||
+        fits_title(pattern, facts, argument)) {
         return true;
     }
     hs_match_script(facts->cmdline, facts->cmdline_bytes, argument, sizeof(argument));
@@ -270,6 +307,9 @@ void hs_match_display(const struct hs_match_facts *facts, char *ret_name, size_t
     if (!find_titled(facts, argument, ret_name, name_bytes) &&
         !find_script(facts, ret_name, name_bytes)) {
         hs_match_normalize(argument, ret_name, name_bytes);
+        if (is_title(facts, argument)) {
+            copy_title(argument, !strchr(argument, '/'), ret_name, name_bytes);
+        }
     }
     if (ret_name[0] == '\0') {
         const char *comm = facts->comm && facts->comm[0] ? facts->comm : "?";

@@ -8,7 +8,8 @@
  * People call a program by what they typed, though, and that may be a script: "python3 -u
  * /opt/app/server.py" is python3, and also server.py, the first argument that is no option, if the
  * first one is an interpreter's. One that wrote a title over its arguments ("redis-server unixsocket:/run/r.sock") is
- * called by the first word of that, if comm agrees. As a last resort the kernel's name of the process (comm) counts: it is
+ * called by the first word of that, if comm agrees. Forked children take other titles ("redis-rdb-bgsave *:6379"): their
+ * first word and the whole are names, too. As a last resort the kernel's name of the process (comm) counts: it is
  * all that is left of one that wrote over its arguments.
  *
  * Threads   pure functions on texts that other programs chose.

@@ -139,6 +139,16 @@ static void test_names_of_processes(void **state)
         { "run.sh", { CMDLINE("/bin/sh\0/opt/run.sh"), .comm = "run.sh" }, true },
         { "app.js", { CMDLINE("node\0--max-old-space-size=100\0app.js"), .comm = "node" }, true },
         { "x", { CMDLINE("python3\0-u\0"), .comm = "python3" }, false },
+        /* Titles. */
+        { "redis-rdb-bgsave",
+          { CMDLINE("redis-rdb-bgsave *:6379"), .comm = "redis-server" },
+          true },
+        { "redis-*", { CMDLINE("redis-rdb-bgsave unixsocket:/r"), .comm = "redis-server" }, true },
+        { "*/r", { CMDLINE("redis-rdb-bgsave unixsocket:/r"), .comm = "redis-server" }, true },
+        { "postgres: writer", { CMDLINE("postgres: writer "), .comm = "postgres" }, true },
+        { "my", { CMDLINE("/opt/my app/server"), .comm = "server" }, false },
+        { "my", { CMDLINE("my app/server"), .comm = "server" }, false },
+        { "", { CMDLINE(" x"), .comm = "y" }, false },
         /* comm: the last resort. */
         { "worker", { CMDLINE("postgres: writer"), .comm = "worker" }, true },
         { "work*", { .comm = "worker" }, true },
@@ -191,7 +201,10 @@ static void test_titles(void **state)
         { "a-name-of-twenty-char: worker/1", "a-name-of-twent", "a-name-of-twenty-char" },
         /* A folder with a blank in it, and a title that says nothing of the program. */
         { "/opt/my app/bin/server", "server", "server" },
-        { "worker 7/idle", "server", "idle" },
+        { "worker 7/idle", "server", "worker" },
+        { "my app/server", "server", "server" },
+        { "redis-rdb-bgsave unixsocket:/tmp/r.sock", "redis-server", "redis-rdb-bgsave" },
+        { "first: second ", "third", "first: second" },
         { "serve r", "server", "serve r" },
     };
     (void)state;
