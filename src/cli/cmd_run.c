@@ -321,6 +321,12 @@ static void open_desk(struct run *run)
     hs_desk_open(&run->desk);
 }
 
+static void on_look(void *ctx, const struct hs_target *target)
+{
+    struct run *run = ctx;
+    hs_run_meant_look(&run->meant, target);
+}
+
 /* While there is still time to do otherwise; the others are counted at the end. */
 static void on_unseen(void *ctx, pid_t pid, const char *words)
 {
@@ -354,6 +360,8 @@ static int record(struct run *run)
         .duration_ns = run->duration_ns,
         .sink = take_snapshot,
         .sink_ctx = run,
+        .on_look = run->only.count > 0 ? on_look : NULL,
+        .look_ctx = run,
         .on_unseen = on_unseen,
         .unseen_ctx = run,
         .on_peer = on_peer,

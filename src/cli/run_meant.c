@@ -4,6 +4,7 @@
 #include "cli/run_meant.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "session/match.h"
 #include "session/process_facts.h"
@@ -22,21 +23,34 @@ static bool has_name(const struct hs_run_meant *meant, const struct hs_match_fac
     return false;
 }
 
-/* The newest image of this process that was dumped. */
-static struct hs_run_image *find_image(const struct hs_run_meant *meant, pid_t pid)
+/* The image of this process that began then; 0: its newest one. */
+static struct hs_run_image *find_image(const struct hs_run_meant *meant, pid_t pid,
+                                       uint64_t start_ns)
 {
     for (size_t i = meant->image_count; i > 0; i--) {
-        if (meant->images[i - 1].pid == pid) {
-            return &meant->images[i - 1];
+        struct hs_run_image *image = &meant->images[i - 1];
+        if (image->pid == pid && (start_ns == 0 || image->start_ns == start_ns)) {
+            return image;
         }
     }
     return NULL;
 }
 
+static void keep_image(struct hs_run_meant *meant, const struct hs_run_image *image)
+{
+    struct hs_run_image *known = find_image(meant, image->pid, image->start_ns);
+    if (known) {
+        known->is_meant |= image->is_meant;
+    } else if (hs_array_reserve(&meant->images, &meant->image_capacity, meant->image_count + 1,
+                                sizeof(meant->images[0])) == 0) {
+        meant->images[meant->image_count++] = *image;
+    }
+}
+
 /* A process that does not run any more, or has no heap of its own. */
 static bool is_other_meant(const struct hs_run_meant *meant, pid_t pid)
 {
-    const struct hs_run_image *image = find_image(meant, pid);
+    const struct hs_run_image *image = find_image(meant, pid, 0);
     struct hs_process_facts facts;
     if (image && pid != meant->program_pid) {
         return image->is_meant;
@@ -51,13 +65,14 @@ static bool is_pid_meant(const struct hs_run_meant *meant, pid_t pid)
 {
     for (unsigned i = 0; pid > 0 && i < HS_ANCESTORS_MAX; i++) {
         const struct hs_target *target = hs_registry_find(meant->registry, pid);
-        const struct hs_run_image *image = find_image(meant, pid);
         struct hs_process_facts facts;
         if (!target) {
             return is_other_meant(meant, pid);
         }
+        const struct hs_run_image *image =
+            find_image(meant, pid, target->region.header.start_mono_ns);
         hs_process_facts_of_target(target, &facts);
-        if ((image && !image->has_ended && image->is_meant) || has_name(meant, &facts.facts)) {
+        if ((image && image->is_meant) || has_name(meant, &facts.facts)) {
             return true;
         }
         pid = (pid_t)target->region.header.forked_from_pid;
@@ -80,20 +95,44 @@ bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap
     if (meant->names->count == 0) {
         return true;
     }
-    struct hs_run_image *image = find_image(meant, (pid_t)snap->pid);
-    bool is_meant = image && !image->has_ended && image->is_meant;
-    is_meant = is_meant || is_image_meant(meant, snap);
-    if ((!image || image->has_ended) &&
-        hs_array_reserve(&meant->images, &meant->image_capacity, meant->image_count + 1,
-                         sizeof(meant->images[0])) == 0) {
-        image = &meant->images[meant->image_count++];
-        *image = (struct hs_run_image){ .pid = (pid_t)snap->pid, .has_ended = true };
+    struct hs_run_image image = { .pid = (pid_t)snap->pid, .start_ns = snap->start_mono_ns };
+    const struct hs_run_image *known = find_image(meant, image.pid, image.start_ns);
+    image.is_meant = (known && known->is_meant) || is_image_meant(meant, snap);
+    keep_image(meant, &image);
+    return image.is_meant;
+}
+
+/* Has a forked child another title than its parent began with? That one does not count: each child has it at first. */
+static bool has_own_title(const struct hs_target *target, const char *title)
+{
+    const struct hs_region_header_v1 *header = &target->region.header;
+    char first[HS_FACTS_CMDLINE_BYTES];
+    size_t bytes =
+        header->cmdline_bytes < sizeof(first) ? header->cmdline_bytes : sizeof(first) - 1;
+    if (hs_region_read(&target->region, HS_SECTION_BYTES, header->cmdline_off, bytes, first) < 0) {
+        return false;
     }
-    if (image) {
-        image->is_meant = is_meant;
-        image->has_ended = snap->is_final;
+    first[bytes] = '\0';
+    return strcmp(first, title) != 0;
+}
+
+void hs_run_meant_look(struct hs_run_meant *meant, const struct hs_target *target)
+{
+    const struct hs_process_names *names = &target->names;
+    const struct hs_match_facts facts = { .pid = target->pid,
+                                          .cmdline = names->cmdline,
+                                          .cmdline_bytes = names->cmdline_bytes,
+                                          .comm = names->comm };
+    char title[HS_FACTS_CMDLINE_BYTES];
+    if (meant->names->count == 0 || target->region.header.forked_from_pid == 0 || !names->cmdline) {
+        return;
     }
-    return is_meant;
+    hs_match_argument(names->cmdline, names->cmdline_bytes, 0, title, sizeof(title));
+    if (has_own_title(target, title) && has_name(meant, &facts)) {
+        keep_image(meant, &(struct hs_run_image){ .pid = target->pid,
+                                                  .start_ns = target->region.header.start_mono_ns,
+                                                  .is_meant = true });
+    }
 }
 
 void hs_run_meant_deinit(struct hs_run_meant *meant)

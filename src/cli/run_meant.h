@@ -1,9 +1,10 @@
 /*
- * Which processes of a program that `run` started go into its file: those that have one of the names, at one of their
- * dumps at least. `record` without names means the program itself, and then those too that were only forked from a meant
+ * Which processes of a program that `run` started go into its file: those that have one of the names at one of their
+ * dumps, or take it as a title in between, as servers' workers change theirs with what they do. `record` without names means the program itself, and then those too that were only forked from a meant
  * process: a server's workers often take another name.
  *
  *     struct hs_run_meant meant = { .names = &only, .registry = registry, .program_pid = pid };
+ *     ... now and then: hs_run_meant_look(&meant, target);
  *     ... at each dump: if (hs_run_meant_has(&meant, snap)) ...
  *     hs_run_meant_deinit(&meant);
  *
@@ -16,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "collect/registry.h"
 #include "trace/snapshot.h"
@@ -23,8 +25,8 @@
 
 struct hs_run_image {
     pid_t pid;
+    uint64_t start_ns; /* when it began to record: of the same pid another image may follow */
     bool is_meant;
-    bool has_ended; /* its last dump was made: of the same pid another image may follow */
 };
 
 struct hs_run_meant {
@@ -32,9 +34,11 @@ struct hs_run_meant {
     bool has_forks;
     pid_t program_pid;                  /* the program's own last image, which is dumped last */
     const struct hs_registry *registry; /* the running processes */
-    struct hs_run_image *images;        /* that were dumped, in the order of their first dump */
+    struct hs_run_image *images;        /* that were dumped, or had one of the names */
     size_t image_count, image_capacity;
 };
 
+/* A running process, whose title may have changed. */
+void hs_run_meant_look(struct hs_run_meant *meant, const struct hs_target *target);
 bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap);
 void hs_run_meant_deinit(struct hs_run_meant *meant);

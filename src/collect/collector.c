@@ -341,6 +341,9 @@ static uint64_t keep_time(struct hs_collector *c, uint64_t now)
         } else {
             hs_target_look(target, now);
         }
+        if (c->config.on_look) {
+            c->config.on_look(c->config.look_ctx, target);
+        }
         uint64_t counters_next = hs_sources_look(c->sources, &target->source, target->pid, now);
         next = counters_next < next ? counters_next : next;
         next = target->rss_next_ns < next ? target->rss_next_ns : next;

@@ -57,6 +57,9 @@ struct hs_collector_config {
     hs_collector_sink_fn *sink;
     void *sink_ctx;
     /* A program's own allocator cannot be led to us, says `words`. NULL: nobody asks */
+    /* A running process was looked at: its names may be others now. NULL: nobody asks. */
+    void (*on_look)(void *ctx, const struct hs_target *target);
+    void *look_ctx;
     void (*on_unseen)(void *ctx, pid_t pid, const char *words);
     void *unseen_ctx;
     hs_registry_peer_fn *on_peer; /* connections of commands; NULL: such are no good */

@@ -145,6 +145,10 @@ int main(int argc, char **argv)
         strncpy(start, "w: job", end - start);
         block = malloc(500000);
         usleep(400000);
+        if (argc > 3) {
+            strncpy(start, "w: end", end - start);
+            usleep(400000);
+        }
         _exit(0);
     }
     wait(NULL);
@@ -215,3 +219,12 @@ def test_a_name_that_was_left_counts(run, renames):
     found = run([renames, "before", "late"], "-i", 1, "--dump-every", "50ms", "--only", renames.name).report()
     assert [p["name"] for p in found["processes"]] == [renames.name[:15], "second"]
     assert found["totals"]["alloc"]["bytes"] == 100000 + 1000 + 100000 + 200000 + 500000
+
+
+@pytest.mark.parametrize("name", ["w: job", "w: end"])
+def test_each_title_is_a_name(run, renames, name):
+    """A worker that has another title at its end is found by the one of before, too; by that of its parent it is not."""
+    found = run([renames, "before", "late", "other"], "-i", 1, "--only", name).report()
+    assert [p["cmdline"] for p in found["processes"]] == ["w: end"]
+    found = run([renames, "before", "late", "other"], "-i", 1, "--only", renames.name).report()
+    assert [p["name"] for p in found["processes"]] == [renames.name[:15]]
