@@ -29,7 +29,9 @@
 
 static struct hs_fork_callbacks on_fork;
 static struct hs_fork_ring
-    *ring;                /* shared with our children, or, until we begin, with our parent */
+    *ring; /* shared with our children, or, until we begin, with our parent */
+static struct hs_fork_ring
+    *place; /* where it is, or was: stays mapped, for a thread that is late to write into it */
 static uint64_t ring_end; /* no more than so many deaths are written down */
 
 static struct hs_fork_moment moment;
@@ -95,11 +97,13 @@ static void end_forking(void)
 
 static struct hs_fork_ring *map_ring(void)
 {
-    long va = hs_sys_mmap(NULL, sizeof(struct hs_fork_ring), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long va =
+        hs_sys_mmap(place, sizeof(struct hs_fork_ring), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | (place ? MAP_FIXED : 0), -1, 0);
     if (va < 0 && va > -4096) {
         return NULL;
     }
+    place = (struct hs_fork_ring *)va;
     hs_sandbox_advise((void *)va, sizeof(struct hs_fork_ring), MADV_DONTDUMP);
     return (struct hs_fork_ring *)va;
 }
@@ -152,7 +156,9 @@ void hs_fork_forget(void)
     hs_store_relaxed(&hs_lifecycle.fork_epoch, 0);
     moment.epoch = 0;
     if (ring) {
-        hs_sys_munmap(ring, sizeof(*ring));
+        /* Like our tables it stays where it is, empty: a thread that has not come out in time writes there. */
+        hs_sys_mmap(place, sizeof(*place), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         ring = NULL;
     }
 }
@@ -160,13 +166,13 @@ void hs_fork_forget(void)
 void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 {
     uint64_t epoch = hs_load_relaxed(&hs_lifecycle.fork_epoch);
-    uint64_t number = hs_add_relaxed(&ring->count, 1);
+    uint64_t number = hs_add_relaxed(&place->count, 1);
     if (number >= hs_load_relaxed(&ring_end)) {
         /* A child that has not begun by now will miss some. */
         hs_cas_relaxed(&hs_lifecycle.fork_epoch, &epoch, 0);
         return;
     }
-    struct hs_fork_death *death = &ring->deaths[number % HS_FORK_RING_ENTRIES];
+    struct hs_fork_death *death = &place->deaths[number % HS_FORK_RING_ENTRIES];
     hs_store_relaxed(&death->tag, 0);
     /* ORDER fork-death: an old tag is gone before its content. */
     hs_fence_release();
@@ -263,7 +269,7 @@ bool hs_fork_begin(const char *name)
     hs_sys_close(fd);
     if (ring) {
         hs_sys_munmap(ring, sizeof(*ring));
-        ring = NULL;
+        ring = place = NULL;
     }
     is_waiting = false;
     return is_ok;

@@ -271,6 +271,30 @@ static void test_torn(void **state)
     clear();
 }
 
+static int end_at_once(void)
+{
+    return 0;
+}
+
+/* A thread that has seen that deaths are written down, and comes to it when the session is over: it neither crashes, nor
+ * disturbs the next one. */
+static void test_late_death(void **state)
+{
+    (void)state;
+    fill();
+    pid_t pid = start_child(end_at_once);
+    struct hs_record_v1 record = *hs_region_record(0);
+    hs_fork_forget();
+    hs_fork_write_down(&record, record.word);
+    finish_child(pid);
+    pid = start_child(begin);
+    clear();
+    finish_child(pid);
+    struct hs_snapshot *snap = fork_reader_receive();
+    assert_int_equal(snap->lost_count[HS_LOSS_INHERITED], 0);
+    hs_snapshot_free(snap);
+}
+
 /* More die than are written down: what is missing is counted, and what is there is right. */
 static void test_too_many_deaths(void **state)
 {
@@ -302,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_grandchild_of_one_that_never_began),
         cmocka_unit_test(test_without_a_collector),
         cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_late_death),
         cmocka_unit_test(test_too_many_deaths),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
