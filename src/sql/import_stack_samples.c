@@ -256,7 +256,7 @@ static int64_t add_counters(struct hs_import *import, const struct hs_import_sta
         own->primary.is_there || !defaults ? &own->primary : &defaults->primary;
     const struct hs_stack_counter_ref *followers = own->followers;
     uint32_t follower_count = own->follower_count;
-    if (follower_count == 0 && defaults) {
+    if (follower_count == 0 && defaults && defaults->follower_count > 0) {
         followers = state->followers + defaults->follower_first;
         follower_count = defaults->follower_count;
     }
