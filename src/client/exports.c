@@ -149,10 +149,7 @@ struct look {
 
 static void count_objects(void)
 {
-    looked.start_count = 0;
-    for (const struct link_map *map = hs_linkmap_first(); map; map = map->l_next) {
-        looked.start_count++;
-    }
+    looked.start_count = hs_linkmap_lasting_count();
     looked.object_count = looked.start_count;
 }
 

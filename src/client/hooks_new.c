@@ -8,11 +8,11 @@
  * in an allocator's library, go straight to its insides. Which it is, is found out by looking: see probe.h.
  *
  * The operators may be defined by a library that is loaded late and privately (a plugin's C++
- * runtime); since ours are found first everywhere, the real one is looked up again until it is
- * there.
+ * runtime, or a plugin itself); since ours are found first everywhere, the real one is looked up again until there is one
+ * that stays (operators.h).
  *
  * Holds     a block is recorded once: by the operator, or by the malloc inside it.
- * Threads   any. The look-up walks the loader's list while the caller's library is loaded.
+ * Threads   any.
  * Fails     as the real operator: exceptions pass through (the slow path has unwind information).
  *           Without any C++ runtime, operator new is malloc, and aborts where it would throw.
  */
@@ -22,6 +22,7 @@
 #include "client/hooks.h"
 #include "client/lifecycle.h"
 #include "client/live.h"
+#include "client/operators.h"
 #include "client/probe.h"
 #include "client/real.h"
 #include "client/record.h"
@@ -46,15 +47,19 @@ struct hs_new_hook {
     uint32_t inside;     /* enum hs_inside */
     uint32_t seen_count; /* looks that saw a hooked function inside */
     bool is_nothrow;
-    bool is_aligned;
-    const char *name;
+    struct hs_operator op;
+};
+
+struct hs_delete_hook {
+    delete_fn real;
+    struct hs_operator op;
 };
 
 /* What operator new does where there is no C++ runtime. */
 static void *plain_new(struct hs_new_hook *hook, size_t size_bytes, size_t align_bytes)
 {
     void *ptr = NULL;
-    if (!hook->is_aligned) {
+    if (!hook->op.is_aligned) {
         ptr = malloc(size_bytes ? size_bytes : 1);
     } else if (posix_memalign(&ptr, align_bytes, size_bytes ? size_bytes : 1) != 0) {
         ptr = NULL;
@@ -81,13 +86,18 @@ static inline size_t align_padded(size_t size_bytes, size_t align_bytes)
 }
 
 /* Before anything is learnt: when we have started, an allocator in the executable is led to us, or never (waiting.h). */
-static HS_COLD void find_real(struct hs_new_hook *hook)
+static HS_COLD new_fn find_real(struct hs_new_hook *hook, const struct hs_regs *regs)
 {
+    bool is_kept, is_plain;
     hs_lifecycle_is_on();
-    if (hs_real_is_plain_operator(hook->name, hook->is_aligned)) {
+    new_fn real = (new_fn)hs_operator_find(&hook->op, regs->pc, &is_kept, &is_plain);
+    if (is_plain) {
         hs_store_relaxed(&hook->inside, HS_INSIDE_PLAIN);
     }
-    hs_store_relaxed(&hook->real, (new_fn)hs_real_find(hook->name));
+    if (is_kept) {
+        hs_store_relaxed(&hook->real, real);
+    }
+    return real;
 }
 
 /* True: what the operator gave is for us to record. */
@@ -109,7 +119,7 @@ static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
 static void *slow_plain(const struct hs_new_hook *hook, size_t size_bytes, size_t align_bytes,
                         const struct hs_regs *regs)
 {
-    if (!hook->is_aligned) {
+    if (!hook->op.is_aligned) {
         return hs_slow_malloc_padded(at_least_one(size_bytes), size_bytes, regs);
     }
     size_t padded_bytes = align_padded(size_bytes, align_bytes);
@@ -123,24 +133,24 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
 {
     struct hs_sample sample;
     void *ptr;
-    if (!hs_load_relaxed(&hook->real)) {
-        find_real(hook);
-    }
-    if (!hook->real) {
+    new_fn real = hs_load_relaxed(&hook->real);
+    real = real ? real : find_real(hook, regs);
+    if (!real) {
         return plain_new(hook, size_bytes, arg1);
     }
     if (hook->inside == HS_INSIDE_PLAIN) {
         ptr = slow_plain(hook, size_bytes, arg1, regs);
-        return ptr ? ptr : hook->real(size_bytes, arg1, arg2);
+        return ptr ? ptr : real(size_bytes, arg1, arg2);
     }
     bool is_ours = hook->inside == HS_INSIDE_ALONE;
     if (hook->inside == HS_INSIDE_UNKNOWN) {
         struct hs_probe probe;
         hs_probe_begin(&probe, HS_PROBE_WATCH);
-        ptr = hook->real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
-        is_ours = learn(hook, hs_probe_end(&probe), ptr);
+        ptr = real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
+        bool has_seen = hs_probe_end(&probe);
+        is_ours = hs_load_relaxed(&hook->real) ? learn(hook, has_seen, ptr) : !has_seen;
     } else {
-        ptr = hook->real(size_bytes, arg1, arg2);
+        ptr = real(size_bytes, arg1, arg2);
     }
     if (is_ours && hs_sampler_hit(size_bytes, &sample) && ptr) {
         hs_record_alloc(ptr, size_bytes, &sample, regs);
@@ -171,15 +181,18 @@ new_hot(struct hs_new_hook *hook, bool is_aligned, size_t size_bytes, size_t arg
     return hs_entry_new(size_bytes, arg1, arg2, hook);
 }
 
-static void delete_first(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1,
-                         size_t arg2)
+static void delete_first(struct hs_delete_hook *hook, void *ptr, size_t arg1, size_t arg2,
+                         uint64_t caller_va)
 {
-    delete_fn found = (delete_fn)hs_real_find(name);
-    if (found && !is_aligned && hs_real_is_plain_operator(name, false)) {
+    bool is_kept, is_plain;
+    delete_fn found = (delete_fn)hs_operator_find(&hook->op, caller_va, &is_kept, &is_plain);
+    if (is_plain && !hook->op.is_aligned) {
         found = (delete_fn)(void (*)(void))hs_real.free; /* which does not look at the others */
     }
+    if (is_kept) {
+        hs_store_relaxed(&hook->real, found);
+    }
     if (found) {
-        hs_store_relaxed(real, found);
         found(ptr, arg1, arg2);
     } else {
         free(ptr);
@@ -187,26 +200,26 @@ static void delete_first(delete_fn *real, const char *name, bool is_aligned, voi
 }
 
 /* All of it, at the end of the hot half, which so has nothing to keep. */
-static __attribute__((noinline)) void
-delete_slow(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
+static __attribute__((noinline)) void delete_slow(struct hs_delete_hook *hook, void *ptr,
+                                                  size_t arg1, size_t arg2, uint64_t caller_va)
 {
     if (hs_filter_test((uintptr_t)ptr)) {
         hs_record_free(ptr, NULL);
     }
-    delete_fn known = hs_load_relaxed(real);
+    delete_fn known = hs_load_relaxed(&hook->real);
     if (known) {
         known(ptr, arg1, arg2);
     } else {
-        delete_first(real, name, is_aligned, ptr, arg1, arg2);
+        delete_first(hook, ptr, arg1, arg2, caller_va);
     }
 }
 
-static inline __attribute__((always_inline)) void
-delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t arg1, size_t arg2)
+static inline __attribute__((always_inline)) void delete_hot(struct hs_delete_hook *hook, void *ptr,
+                                                             size_t arg1, size_t arg2)
 {
-    delete_fn known = hs_load_relaxed(real);
+    delete_fn known = hs_load_relaxed(&hook->real);
     if (hs_unlikely(hs_filter_test((uintptr_t)ptr)) || hs_unlikely(!known)) {
-        delete_slow(real, name, is_aligned, ptr, arg1, arg2);
+        delete_slow(hook, ptr, arg1, arg2, (uint64_t)__builtin_return_address(0));
     } else {
         known(ptr, arg1, arg2);
     }
@@ -215,9 +228,9 @@ delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t
 /* Arguments that an operator does not have are passed on as whatever is in their registers. */
 #define OPERATOR_NEW(symbol, nothrow, aligned)                                                     \
     HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2);                           \
-    static struct hs_new_hook hook_##symbol = { .name = #symbol,                                   \
-                                                .is_nothrow = (nothrow),                           \
-                                                .is_aligned = (aligned) };                         \
+    static struct hs_new_hook hook_##symbol = {                                                    \
+        .is_nothrow = (nothrow), .op = { .name = #symbol, .is_aligned = (aligned) }                \
+    };                                                                                             \
     HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2)                            \
     {                                                                                              \
         return new_hot(&hook_##symbol, (aligned), size_bytes, arg1, arg2);                         \
@@ -226,10 +239,11 @@ delete_hot(delete_fn *real, const char *name, bool is_aligned, void *ptr, size_t
 
 #define OPERATOR_DELETE(symbol, aligned)                                                           \
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2);                                    \
-    static delete_fn real_##symbol;                                                                \
+    static struct hs_delete_hook hook_##symbol = { .op = { .name = #symbol,                        \
+                                                           .is_aligned = (aligned) } };            \
     HS_EXPORT void symbol(void *ptr, size_t arg1, size_t arg2)                                     \
     {                                                                                              \
-        delete_hot(&real_##symbol, #symbol, (aligned), ptr, arg1, arg2);                           \
+        delete_hot(&hook_##symbol, ptr, arg1, arg2);                                               \
     }                                                                                              \
     HS_HOOK_NAME(symbol)
 

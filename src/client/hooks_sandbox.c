@@ -5,20 +5,32 @@
  * Fails     never differently from the real functions.
  */
 #include <assert.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 
 #include "client/hooks.h"
 #include "client/lifecycle.h"
-#include "client/linkmap.h"
 #include "client/modules.h"
 #include "client/real.h"
 #include "client/region.h"
 #include "client/sandbox.h"
 #include "client/thread.h"
 
-/* What we would otherwise ask the kernel later. */
+static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
+{
+    (void)bytes;
+    (void)ctx;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) {
+            hs_modules_id_at((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+        }
+    }
+    return 0;
+}
+
+/* What we would otherwise ask the kernel later. The loader's lock keeps what it tells of mapped. */
 static void look_around(void)
 {
     struct hs_mark mark;
@@ -26,9 +38,7 @@ static void look_around(void)
         return;
     }
     hs_thread_self();
-    for (const struct link_map *map = hs_linkmap_first(); map; map = map->l_next) {
-        hs_modules_id_at(map->l_ld);
-    }
+    dl_iterate_phdr(on_object, NULL);
     hs_guard_leave();
 }
 

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include "client/exports.h"
+#include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/text.h"
 
@@ -21,6 +22,13 @@ struct dynamic {
     const uint32_t *sysv_hash;
     const uint16_t *versions;
 };
+
+static const struct link_map *last_lasting; /* NULL: it is not known which objects stay */
+
+void hs_linkmap_set_last(const struct link_map *last)
+{
+    hs_store_relaxed(&last_lasting, last);
+}
 
 /* As a debugger finds it. */
 static const struct r_debug *find_debug(void)
@@ -204,11 +212,26 @@ void *hs_linkmap_symbol(const struct link_map *map, const char *name)
     return va;
 }
 
+static const struct link_map *next_lasting(const struct link_map *map)
+{
+    return map == hs_load_relaxed(&last_lasting) ? NULL : map->l_next;
+}
+
+uint32_t hs_linkmap_lasting_count(void)
+{
+    uint32_t count = 0;
+    const struct link_map *map = hs_load_relaxed(&last_lasting) ? hs_linkmap_first() : NULL;
+    for (; map; map = next_lasting(map)) {
+        count++;
+    }
+    return count;
+}
+
 void *hs_linkmap_search(const struct link_map *after, const struct link_map *except,
                         const char *name, const struct link_map **ret_map)
 {
-    const struct link_map *map = after ? after->l_next : hs_linkmap_first();
-    for (; map; map = map->l_next) {
+    const struct link_map *map = after ? next_lasting(after) : hs_linkmap_first();
+    for (; map; map = next_lasting(map)) {
         void *va = map == except ? NULL : hs_linkmap_symbol(map, name);
         if (va) {
             if (ret_map) {

@@ -11,6 +11,7 @@
 #include "client/linkmap.h"
 #include "client/loader_lock.h"
 #include "client/object_slots.h"
+#include "client/operators.h"
 #include "client/sandbox.h"
 #include "rt/atomic.h"
 #include "rt/sys.h"
@@ -40,6 +41,8 @@ struct meaning {
     uint64_t real_va; /* the definition that the program uses; 0: there is none */
     uint64_t
         entry_va; /* the executable's own entry for it, taken for its address everywhere; 0: none */
+    bool
+        is_late; /* it is the operator of a C++ runtime that came late: who defines one himself uses that */
 };
 
 static struct meaning meanings[HOOKS_MAX];
@@ -109,7 +112,12 @@ static void find_meanings(void)
 {
     const struct link_map *self = hs_linkmap_self();
     for (uint32_t i = 0; i < hs_hook_count; i++) {
-        meanings[i].real_va = (uint64_t)hs_linkmap_search(NULL, self, hs_hooks[i].name, NULL);
+        const char *name = hs_hooks[i].name;
+        meanings[i].real_va = (uint64_t)hs_linkmap_search(NULL, self, name, NULL);
+        meanings[i].is_late = meanings[i].real_va == 0 && name[0] == '_';
+        if (meanings[i].is_late) {
+            meanings[i].real_va = (uint64_t)hs_operator_of_runtime(name);
+        }
     }
 }
 
@@ -156,7 +164,8 @@ static void lead_to_us(struct work *work, const struct hs_object_slot *slot)
     }
     bool is_ours_to_change =
         is_real(slot->hook, value) ||
-        (!work->is_foreign && meanings[slot->hook].real_va != 0 && is_unbound(work, slot, value));
+        (!work->is_foreign && meanings[slot->hook].real_va != 0 && is_unbound(work, slot, value) &&
+         !(meanings[slot->hook].is_late && slot->symbol->st_shndx != SHN_UNDEF));
     if (!is_ours_to_change || !open_slot(work, slot->at)) {
         work->counts->left += value != 0;
         return;

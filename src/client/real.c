@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 
 #include "client/detours.h"
 #include "client/lifecycle.h"
@@ -153,7 +154,7 @@ static void *made_pvalloc(size_t size_bytes)
 
 void *hs_real_find(const char *name)
 {
-    const struct link_map *self = hs_linkmap_self();
+    const struct link_map *self = hs_real.self;
     void *va = hs_detours_real(name);
     if (va) {
         return va;
@@ -163,20 +164,22 @@ void *hs_real_find(const char *name)
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
 
-/* Does what a C++ library calls lead to us? If we were loaded late, its calls of malloc are made to. */
+/* Does what a C++ library (NULL: one that came late) calls lead to us? If we were loaded late, its calls of malloc are made
+ * to. */
 static bool leads_to_us(const char *name, const struct link_map *library)
 {
-    const struct link_map *self = hs_linkmap_self(), *map = NULL;
+    const struct link_map *self = hs_real.self, *map = NULL;
     if (hs_real.is_preloaded) {
         return hs_linkmap_search(NULL, NULL, name, &map) && map == self;
     }
-    return name[0] != '_' || (hs_linkmap_search(NULL, self, name, &map) && map == library);
+    bool is_found = name[0] == '_' && hs_linkmap_search(NULL, self, name, &map);
+    return name[0] != '_' || (library ? is_found && map == library : !is_found);
 }
 
-static bool is_cxx_library(const struct link_map *map)
+bool hs_real_is_cxx_library(const char *path)
 {
     static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
-    const char *base = hs_text_base_name(map->l_name);
+    const char *base = path ? hs_text_base_name(path) : "";
     for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
         if (hs_text_starts_with(base, names[i])) {
             return true;
@@ -185,25 +188,32 @@ static bool is_cxx_library(const struct link_map *map)
     return false;
 }
 
-bool hs_real_is_plain_operator(const char *name, bool is_aligned)
+static bool all_lead_to_us(const struct link_map *library, bool is_aligned)
 {
     static const char *const called[2][6] = {
         { "malloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv" },
         { "aligned_alloc", "free", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
           "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t" },
     };
-    const struct link_map *self = hs_linkmap_self(), *map = NULL;
-    const struct link_map *after = hs_real.is_preloaded ? self : NULL;
-    if (!self || !hs_linkmap_search(after, self, name, &map) || !map->l_name ||
-        !is_cxx_library(map)) {
-        return false;
-    }
     for (unsigned i = 0; i < HS_COUNT_OF(called[0]); i++) {
-        if (!leads_to_us(called[is_aligned][i], map)) {
+        if (!leads_to_us(called[is_aligned][i], library)) {
             return false;
         }
     }
     return true;
+}
+
+bool hs_real_is_plain_operator(const char *name, bool is_aligned)
+{
+    const struct link_map *self = hs_real.self, *map = NULL;
+    const struct link_map *after = hs_real.is_preloaded ? self : NULL;
+    return self && hs_linkmap_search(after, self, name, &map) &&
+           hs_real_is_cxx_library(map->l_name) && all_lead_to_us(map, is_aligned);
+}
+
+bool hs_real_is_plain_runtime(bool is_aligned)
+{
+    return hs_real.self && all_lead_to_us(NULL, is_aligned);
 }
 
 /* Stores what was found, or else what is made up; keeps what is there when there is neither. */
@@ -222,11 +232,26 @@ const struct link_map *hs_real_libc(void)
     return hs_linkmap_search(NULL, hs_linkmap_self(), "gnu_get_libc_version", &map) ? map : NULL;
 }
 
+/* Where we are preloaded, nothing has been loaded yet but what stays: the loader allocates before it loads a library. Where
+ * we came later, it is known of the C library and of the loader, and so of all before them. */
+static const struct link_map *find_last(void)
+{
+    const struct link_map *libc = hs_real_libc(), *last = NULL;
+    for (const struct link_map *map = hs_linkmap_first(); map; map = map->l_next) {
+        bool does_stay = hs_real.is_preloaded || map == libc || map->l_addr == getauxval(AT_BASE);
+        last = does_stay ? map : last;
+    }
+    return last;
+}
+
 static void resolve(void)
 {
     const struct link_map *self = hs_linkmap_self();
     hs_real.self = self;
     hs_real.is_preloaded = self && hs_linkmap_search(self, NULL, "malloc", NULL) != NULL;
+    if (hs_linkmap_lasting_count() == 0) {
+        hs_linkmap_set_last(find_last());
+    }
     bind(&hs_real.malloc, "malloc", NULL);
     bind(&hs_real.found_malloc, "malloc", NULL);
     bind(&hs_real.calloc, "calloc", NULL);

@@ -59,7 +59,7 @@ void hs_real_resolve_again(void);
 /* The C library. NULL: another one than glibc. */
 const struct link_map *hs_real_libc(void);
 
-/* Finds a function for a hook whose owner may be loaded late; NULL when nobody defines it. */
+/* Finds a function for a hook; NULL when no library that was there at the start defines it. */
 void *hs_real_find(const char *name);
 
 /*
@@ -68,3 +68,9 @@ void *hs_real_find(const char *name);
  * replaces an operator: the library's others may call that one.
  */
 bool hs_real_is_plain_operator(const char *name, bool is_aligned);
+
+/* The same of those of a C++ library that was loaded late, where nobody defined them at the start. */
+bool hs_real_is_plain_runtime(bool is_aligned);
+
+/* By the path it was loaded from. */
+bool hs_real_is_cxx_library(const char *path);

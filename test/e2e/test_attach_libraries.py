@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import clean_env
 
 TARGETS = pathlib.Path(__file__).resolve().parents[1] / "target"
 COUNT = 60
@@ -50,12 +51,12 @@ def libraries(tmp_path_factory):
     return make
 
 
-def attach_often(heapscope, program, words, files, count, folder):
+def attach_often(heapscope, program, words, files, count, folder, **extra):
     """Attaches `count` times to a program that was started for it, then has it end. What it said, and how long each
     attach took until the first recording began."""
     with open(folder / "errors", "w+") as errors:
         running = subprocess.Popen([str(word) for word in (program, *words, "--", *files)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=errors, text=True)
+                                   stdout=subprocess.PIPE, stderr=errors, text=True, env=clean_env(**extra))
         try:
             assert running.stdout.readline() == "ready\n"
             took = []
@@ -79,6 +80,14 @@ def attach_often(heapscope, program, words, files, count, folder):
 def test_libraries_come_and_go_while_attaching(heapscope, target, libraries, tmp_path, kind, words, count):
     program = target("libraries", "-pthread", "-ldl")
     said, _ = attach_often(heapscope, program, words.split(), libraries(kind), count, tmp_path)
+    assert said.startswith("fine opens=")
+
+
+def test_libraries_come_and_go_where_the_recorder_is_preloaded(heapscope, target, libraries, dist, tmp_path):
+    """Nothing is asked of libraries that may be on their way out: the loader's lock is not held there."""
+    program = target("libraries", "-pthread", "-ldl")
+    said, _ = attach_often(heapscope, program, ["forks", "signals"], libraries("plain"), 12, tmp_path,
+                           LD_PRELOAD=dist / "lib" / "libheapscope_preload.so")
     assert said.startswith("fine opens=")
 
 
