@@ -68,7 +68,7 @@ static uint32_t find(const struct hs_regs *regs)
 {
     struct hs_stack_window window = window_from(regs);
     find_count++;
-    uint64_t generation = hs_rule_cache_secret(&cache);
+    uint64_t generation = hs_rule_cache_generation(&cache);
     uint32_t id = hs_replay_find_within(&replay, regs, stack_end_va, generation);
     if (id != HS_REPLAY_NONE || hs_replay_find(&replay, regs, &window, generation, &id)) {
         hit_count++;

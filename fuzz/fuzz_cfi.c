@@ -70,7 +70,7 @@ static void walk_by_table(const struct input *in, const struct hs_unwinder *unwi
     static _Alignas(64) uint8_t memory[HS_REPLAY_BYTES(256, 16384)];
     static struct hs_walk plain, kept[4];
     struct hs_replay replay;
-    uint64_t generation = hs_rule_cache_secret(unwinder->cache);
+    uint64_t generation = hs_rule_cache_generation(unwinder->cache);
     memset(memory, 0, HS_REPLAY_BYTES(256, 0));
     hs_replay_init(&replay, memory, 256, 16384);
     for (uint32_t user = 0; user < 4; user++) {

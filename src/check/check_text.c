@@ -14,7 +14,7 @@
 #include "profile/frame_class.h"
 #include "profile/heap_sums.h"
 #include "util/utf8.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 #define FRAMES_MAX   24U
 #define STACK_INDENT 10U
@@ -72,13 +72,13 @@ static void write_frames(const struct hs_check *check, uint32_t leaf, size_t ind
 void hs_check_write_stacks(const struct hs_check *check, const struct hs_check_row *row,
                            size_t indent, struct hs_buf *buf)
 {
-    char bytes[HS_FIGURE_BYTES], count[HS_FIGURE_BYTES];
+    char bytes[HS_FORMAT_INTERVAL_BYTES], count[HS_FORMAT_INTERVAL_BYTES];
     for (uint32_t i = 0; i < row->stack_count; i++) {
         const struct hs_amount *live = &row->stacks[i].live;
         struct hs_figure size = hs_figure_of(live, false);
         hs_buf_repeat(buf, ' ', indent);
-        hs_buf_printf(buf, "%s in %s block%s\n", hs_figure_both(bytes, false, &size),
-                      hs_figure_value(count, true, live->count), rint(live->count) == 1 ? "" : "s");
+        hs_buf_printf(buf, "%s in %s block%s\n", hs_format_interval(bytes, false, &size),
+                      hs_format_value(count, true, live->count), rint(live->count) == 1 ? "" : "s");
         write_frames(check, row->stacks[i].node, indent + FRAME_INDENT, buf);
     }
     if (row->more_count > 0) {

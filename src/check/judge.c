@@ -13,7 +13,7 @@
 #include "profile/loss.h"
 #include "profile/peak_overlap.h"
 #include "util/buf.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 /* Not by the number of samples: most files of others, and collapsed stacks, do not have it. */
 static bool is_empty(const struct hs_selection *s)
@@ -61,10 +61,10 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
     if (overlap.process_count < 2) {
         return hs_check_put_figure(check, name, "peak", &peak, limit, false);
     }
-    char low[HS_FIGURE_BYTES], high[HS_FIGURE_BYTES];
+    char low[HS_FORMAT_INTERVAL_BYTES], high[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf what = HS_BUF_INIT, figure = HS_BUF_INIT;
-    hs_figure_value(low, false, overlap.low_bytes);
-    hs_figure_value(high, false, overlap.high_bytes);
+    hs_format_value(low, false, overlap.low_bytes);
+    hs_format_value(high, false, overlap.high_bytes);
     hs_buf_printf(&what, "peak of %u processes together", overlap.process_count);
     hs_buf_printf(&figure, strcmp(low, high) == 0 ? "%s" : "%s to %s", low, high);
     const struct hs_measured measured = {
@@ -166,12 +166,12 @@ static int judge_stacks(struct hs_check *check)
 
 static struct hs_check_row *put_growth(struct hs_check *check, const struct hs_diff_change *change)
 {
-    char delta[HS_FIGURE_BYTES], before[HS_FIGURE_BYTES];
+    char delta[HS_FORMAT_INTERVAL_BYTES], before[HS_FORMAT_INTERVAL_BYTES];
     const struct hs_limit *limit = &check->limits->by[HS_LIMIT_GROWTH];
     struct hs_buf text = HS_BUF_INIT;
     bool is_growth = change->delta >= 0;
-    hs_figure_value(delta, false, is_growth ? change->delta : -change->delta);
-    hs_figure_value(before, false, change->before);
+    hs_format_value(delta, false, is_growth ? change->delta : -change->delta);
+    hs_format_value(before, false, change->before);
     hs_buf_printf(&text, "%s%s, from %s", is_growth ? "+" : "-", delta, before);
     const struct hs_measured measured = {
         .what = "growth",

@@ -13,7 +13,7 @@
 
 #include "check/judge_rows.h"
 #include "util/buf.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 struct leaks {
     struct hs_amount total;

@@ -10,7 +10,7 @@
 
 #include "util/array.h"
 #include "util/buf.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 const char *const hs_verdict_names[HS_VERDICT_N] = {
     [HS_VERDICT_PASS] = "pass",
@@ -78,7 +78,8 @@ static struct hs_check_row *put_row(struct hs_check *check, const struct hs_chec
 struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
                                   const struct hs_measured *measured)
 {
-    char limit[HS_FIGURE_BYTES], unseen[HS_FIGURE_BYTES], beyond[HS_FIGURE_BYTES];
+    char limit[HS_FORMAT_INTERVAL_BYTES], unseen[HS_FORMAT_INTERVAL_BYTES],
+        beyond[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf text = HS_BUF_INIT;
     /* What is no number, in a file that somebody made up, keeps no limit. */
     enum hs_verdict verdict = !(measured->low <= measured->limit)    ? HS_VERDICT_FAIL
@@ -96,12 +97,12 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
         .limit = measured->limit,
     };
     hs_buf_printf(&text, "%s: %s, limit %s", measured->what, measured->figure,
-                  hs_figure_value(limit, measured->is_count, measured->limit));
+                  hs_format_value(limit, measured->is_count, measured->limit));
     if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
         /* Both are rounded. */
         hs_buf_printf(
             &text, ", %s beyond",
-            hs_figure_value(beyond, measured->is_count, measured->value - measured->limit));
+            hs_format_value(beyond, measured->is_count, measured->value - measured->limit));
     }
     if (verdict == HS_VERDICT_UNCERTAIN) {
         hs_buf_printf(&text, ", %s",
@@ -109,7 +110,7 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
     }
     if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen > 0) {
         hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",
-                      hs_figure_value(unseen, measured->is_count, measured->unseen));
+                      hs_format_value(unseen, measured->is_count, measured->unseen));
     }
     struct hs_check_row *out = text.err == 0 ? put_row(check, &row, hs_buf_text(&text)) : NULL;
     hs_buf_deinit(&text);
@@ -134,11 +135,11 @@ struct hs_check_row *hs_check_put_figure(struct hs_check *check, const char *nam
                                          const struct hs_figure *figure, double limit,
                                          bool is_count)
 {
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     struct hs_margin margin = hs_margin_of(figure);
     const struct hs_measured measured = {
         .what = what,
-        .figure = hs_figure_both(text, is_count, figure),
+        .figure = hs_format_interval(text, is_count, figure),
         .value = figure->value,
         .limit = limit,
         .low = figure->value - margin.below,

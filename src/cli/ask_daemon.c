@@ -10,7 +10,7 @@
 
 #include "cli/cmd.h"
 #include "cli/message.h"
-#include "cli/places.h"
+#include "cli/endpoints.h"
 #include "ctl/ctl.pb-c.h"
 
 /* Why nobody answers at this path. */
@@ -43,14 +43,14 @@ int hs_ask_say_bad_socket(void)
 
 int hs_ask_find_daemon(char *ret_path)
 {
-    struct hs_places places;
+    struct hs_endpoints places;
     int first_error = 0;
-    if (hs_places_find(false, &places) < 0) {
+    if (hs_endpoints_find(false, &places) < 0) {
         return -EINVAL;
     }
     snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%s", places.items[0].name);
     for (size_t i = 0; i < places.count; i++) {
-        int fd = hs_place_connect(&places.items[i]);
+        int fd = hs_endpoint_connect(&places.items[i]);
         if (fd >= 0) {
             return fd;
         }
@@ -144,8 +144,8 @@ int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const 
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    int r = hs_place_talk(sock, kind, request, fds, fd_count,
-                          patience == HS_ASK_SOON ? HS_PATIENCE_LONG_MS : HS_PATIENCE_FOREVER_MS,
-                          &answer);
+    int r = hs_endpoint_talk(sock, kind, request, fds, fd_count,
+                             patience == HS_ASK_SOON ? HS_PATIENCE_LONG_MS : HS_PATIENCE_FOREVER_MS,
+                             &answer);
     return hs_ask_take(r, kind, &answer, "the daemon", ret_answer);
 }

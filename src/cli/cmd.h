@@ -52,7 +52,7 @@ struct hs_run_head {
     const struct hs_sources_settings *sources; /* NULL: as they do by themselves */
     const struct hs_skipped_files *skipped;    /* NULL: none */
     const struct hs_attach_scope *scope;       /* NULL: running processes, as named */
-    bool is_max_in_samples;                    /* struct hs_dump_wishes */
+    bool is_max_in_samples;                    /* struct hs_dump_schedule */
     bool has_forks;                            /* run: struct hs_run_meant */
     void (*on_active)(void); /* attach: from now on it records; NULL: nobody asks */
 };

@@ -24,10 +24,10 @@
 #include "cli/cmd.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
-#include "cli/present.h"
+#include "cli/run_summary.h"
 #include "collect/attachment.h"
 #include "session/admission.h"
-#include "session/desk.h"
+#include "session/session_server.h"
 #include "session/hub.h"
 #include "trace/skipped_files.h"
 #include "util/human.h"
@@ -46,7 +46,7 @@ struct attach {
     const struct hs_run_head *head;
     struct hs_run_file file;
     struct hs_listener listener;
-    struct hs_desk desk;
+    struct hs_session_server server;
     struct hs_hub *hub;
     struct hs_session *session;
     bool is_over;
@@ -83,7 +83,7 @@ static void name_file(struct attach *a)
         snprintf(name, sizeof(name), "%s", base ? base + 1 : a->options.settings.names[0]);
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
     }
-    hs_shell_tame(a->default_path); /* a name is whatever a process calls itself */
+    hs_shell_escape(a->default_path); /* a name is whatever a process calls itself */
 }
 
 /* --- attaching --------------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         return -EPERM;
     }
     hs_attached_add(&a->attached, pid);
-    int r = hs_hub_adopt(a->hub, &it.guest, now_ns());
+    int r = hs_hub_restore_target(a->hub, &it.pending, now_ns());
     if (r < 0) {
         hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
         return r;
@@ -229,7 +229,7 @@ static void record(struct attach *a, int signal_fd)
         uint64_t now = now_ns();
         hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
-        if (a->desk.is_stop_asked && !a->is_over) {
+        if (a->server.is_stop_asked && !a->is_over) {
             end_early(a);
         }
         if (!a->is_over) {
@@ -255,32 +255,33 @@ static bool has_target(const void *ctx, const struct hs_target *target)
     return target->owner == a->session && !target->has_ended;
 }
 
-static void look(const void *ctx, struct hs_desk_figures *ret_figures)
+static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
 {
     const struct hs_session *session = ((const struct attach *)ctx)->session;
-    *ret_figures = (struct hs_desk_figures){ .ended_process_count = session->process_count,
-                                             .ended_sample_count = session->ended_sample_count,
-                                             .dump_count = session->dump_count,
-                                             .file_bytes = session->bytes };
+    *ret_figures =
+        (struct hs_session_server_figures){ .ended_process_count = session->process_count,
+                                            .ended_sample_count = session->ended_sample_count,
+                                            .dump_count = session->dump_count,
+                                            .file_bytes = session->bytes };
 }
 
 static void on_peer(void *ctx, int connection_fd)
 {
     struct attach *a = ctx;
-    hs_desk_serve(&a->desk, connection_fd, now_ns());
+    hs_session_server_serve(&a->server, connection_fd, now_ns());
 }
 
-static void open_desk(struct attach *a)
+static void open_session_server(struct attach *a)
 {
-    a->desk = (struct hs_desk){ .command = "attach",
-                                .registry = &a->hub->registry,
-                                .settings = &a->session->settings,
-                                .path = a->path,
-                                .has = has_target,
-                                .look = look,
-                                .ctx = a,
-                                .can_stop = true };
-    hs_desk_open(&a->desk);
+    a->server = (struct hs_session_server){ .command = "attach",
+                                            .registry = &a->hub->registry,
+                                            .settings = &a->session->settings,
+                                            .path = a->path,
+                                            .has = has_target,
+                                            .look = look,
+                                            .ctx = a,
+                                            .can_stop = true };
+    hs_session_server_open(&a->server);
 }
 
 static int open_hub(struct attach *a)
@@ -293,7 +294,7 @@ static int open_hub(struct attach *a)
                                           .attach = bring_in,
                                           .judge = judge,
                                           .refresh = refresh,
-                                          .say_newcomer = say_verdict,
+                                          .say_new_process = say_verdict,
                                           .ctx = a };
     return r < 0 ? r : hs_hub_new(&config, &a->hub);
 }
@@ -314,7 +315,7 @@ static int open_all(struct attach *a)
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
     } else {
-        open_desk(a);
+        open_session_server(a);
     }
     return r;
 }
@@ -323,7 +324,7 @@ static int start(struct attach *a)
 {
     a->session->settings.is_attaching_started = a->head != NULL;
     int r = hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
-    bool is_waiting = a->hub->newcomers != NULL;
+    bool is_waiting = a->hub->watch != NULL;
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
         return r;
@@ -354,22 +355,23 @@ static int start(struct attach *a)
 
 static int finish(struct attach *a)
 {
-    const struct hs_present present = { .file = &a->file,
-                                        .path = a->path,
-                                        .lost = "the profile is lost",
-                                        .stack_count = (uint32_t)a->options.stack_count,
-                                        .is_quiet = a->options.is_quiet };
+    const struct hs_run_summary present = { .file = &a->file,
+                                            .path = a->path,
+                                            .lost = "the profile is lost",
+                                            .stack_count = (uint32_t)a->options.stack_count,
+                                            .is_quiet = a->options.is_quiet };
     a->session->is_hurried = hs_end_signals_is_hurried;
     hs_end_signals_begin_end();
     int r = hs_session_finish(a->session);
     if (r == 0 && a->session->has_lost_names) {
         hs_message("interrupted: some functions have no names in the file");
     }
-    r = hs_present_file(&present, r);
-    hs_desk_close(&a->desk, &(struct hs_desk_outcome){ .error = r < 0 ? strerror(-r) : NULL,
-                                                       .file_bytes = a->session->bytes,
-                                                       .process_count = a->session->process_count,
-                                                       .dump_count = a->session->dump_count });
+    r = hs_run_summary_file(&present, r);
+    hs_session_server_close(
+        &a->server, &(struct hs_session_server_outcome){ .error = r < 0 ? strerror(-r) : NULL,
+                                                         .file_bytes = a->session->bytes,
+                                                         .process_count = a->session->process_count,
+                                                         .dump_count = a->session->dump_count });
     return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
 }
 
@@ -434,7 +436,8 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
             status = profile(&a);
         }
     }
-    hs_desk_close(&a.desk, &(struct hs_desk_outcome){ .error = "it could not begin" });
+    hs_session_server_close(&a.server,
+                            &(struct hs_session_server_outcome){ .error = "it could not begin" });
     hs_session_free(a.session);
     hs_hub_free(a.hub);
     hs_run_file_abort(&a.file);

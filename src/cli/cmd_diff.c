@@ -12,7 +12,7 @@
 #include "cli/compare.h"
 #include "cli/dump_name.h"
 #include "cli/profile_file.h"
-#include "cli/trending.h"
+#include "cli/trend_output.h"
 #include "rt/base.h"
 #include "util/parse.h"
 #include "view/diff_view.h"
@@ -125,7 +125,7 @@ static int run_trend(const struct hs_opts_spec *spec, const struct hs_compare *c
         return hs_args_fail(spec,
                             "--trend is over all snapshots: leave out the number behind the @");
     }
-    return hs_trending_run(compare);
+    return hs_trend_output_run(compare);
 }
 
 /* One file or two, as the options want it. */

@@ -3,7 +3,7 @@
  *
  * Everybody is asked twice, a moment apart: what happened between the two answers is what it costs.
  *
- * See       listed.h, session/answers.h, docs/man/heapscope-list.1
+ * See       list_model.h, session/answers.h, docs/man/heapscope-list.1
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,17 +15,17 @@
 #include "cli/args.h"
 #include "cli/ask_daemon.h"
 #include "cli/cmd.h"
-#include "cli/listed.h"
+#include "cli/list_model.h"
 #include "cli/message.h"
 
 #define HS_MOMENT_MS 100
 
 /* The answer of one place; NULL, and -errno. */
-static Hs__Ctl__Listed *ask(struct hs_place *place, int *ret_result)
+static Hs__Ctl__Listed *ask(struct hs_endpoint *place, int *ret_result)
 {
     Hs__Ctl__List request = HS__CTL__LIST__INIT;
     struct hs_ctl_message answer = { 0 };
-    int r = hs_place_ask(place, HS_CTL_LIST, &request.base, HS_PATIENCE_SHORT_MS, &answer);
+    int r = hs_endpoint_ask(place, HS_CTL_LIST, &request.base, HS_PATIENCE_SHORT_MS, &answer);
     ProtobufCMessage *body = NULL;
     if (r == 0) {
         body = answer.kind == HS_CTL_LISTED ? hs_ctl_unpack(&answer, &hs__ctl__listed__descriptor)
@@ -37,7 +37,7 @@ static Hs__Ctl__Listed *ask(struct hs_place *place, int *ret_result)
     return (Hs__Ctl__Listed *)(void *)body;
 }
 
-static void say_silent(const struct hs_place *place, int error)
+static void say_silent(const struct hs_endpoint *place, int error)
 {
     if (place->is_daemon && error != -ENOENT && error != -ECONNREFUSED && error != -EACCES) {
         hs_message("the daemon at %s does not answer: %s", place->name, strerror(-error));
@@ -47,12 +47,12 @@ static void say_silent(const struct hs_place *place, int error)
 }
 
 /* The first error of a daemon's place; 0: they all answered. */
-static int ask_all(struct hs_places *places, struct hs_lists *lists)
+static int ask_all(struct hs_endpoints *places, struct hs_lists *lists)
 {
     int first_error = 0;
     for (size_t i = 0; i < places->count; i++) {
         int r;
-        struct hs_listed *listed = &lists->items[lists->count];
+        struct hs_list_model *listed = &lists->items[lists->count];
         listed->before = listed->now = ask(&places->items[i], &r);
         listed->place = places->items[i];
         if (listed->now) {
@@ -71,7 +71,7 @@ static void ask_again(struct hs_lists *lists)
     poll(NULL, 0, HS_MOMENT_MS);
     for (size_t i = 0; i < lists->count; i++) {
         int r;
-        struct hs_listed *listed = &lists->items[i];
+        struct hs_list_model *listed = &lists->items[i];
         Hs__Ctl__Listed *now = ask(&listed->place, &r);
         listed->now = now ? now : listed->now;
     }
@@ -80,7 +80,7 @@ static void ask_again(struct hs_lists *lists)
 static void forget(struct hs_lists *lists)
 {
     for (size_t i = 0; i < lists->count; i++) {
-        struct hs_listed *listed = &lists->items[i];
+        struct hs_list_model *listed = &lists->items[i];
         if (listed->now != listed->before) {
             hs__ctl__listed__free_unpacked(listed->now, NULL);
         }
@@ -91,11 +91,11 @@ static void forget(struct hs_lists *lists)
 
 static int list(bool is_json)
 {
-    static struct hs_places places;
+    static struct hs_endpoints places;
     struct hs_lists lists = { 0 };
     struct hs_buf out = HS_BUF_INIT;
     int status = HS_EXIT_STATUS_DONE;
-    if (hs_places_find(true, &places) < 0) {
+    if (hs_endpoints_find(true, &places) < 0) {
         return hs_ask_say_bad_socket();
     }
     lists.items = calloc(places.count, sizeof(lists.items[0]));
@@ -105,7 +105,7 @@ static int list(bool is_json)
     }
     int error = ask_all(&places, &lists);
     /* A daemon that was named is to be there; without daemon and recordings there is nothing to list. */
-    if (lists.daemon_count == 0 && (lists.count == 0 || hs_places_is_one_named())) {
+    if (lists.daemon_count == 0 && (lists.count == 0 || hs_endpoints_is_one_named())) {
         status = hs_ask_say_nobody(places.items[0].name, error);
     } else {
         ask_again(&lists);

@@ -61,7 +61,7 @@ static void add_number(struct line *line, const char *option, uint64_t number, c
     }
 }
 
-static void add_wishes(struct line *line, const struct hs_trace_wishes *w)
+static void add_schedule(struct line *line, const struct hs_trace_wishes *w)
 {
     add_number(line, "interval", w->interval_bytes, "");
     add_number(line, "duration", w->duration_ns / NS_PER_MS, "ms");
@@ -161,7 +161,7 @@ static void make_line(struct line *line, const struct hs_record_options *o,
     if (!is_symbolizing) {
         add(line, "--no-symbolize");
     }
-    add_wishes(line, w);
+    add_schedule(line, w);
     if (o->program) {
         add(line, "--dump-on-usr1");
         add_run(line, w, o->program);
@@ -219,7 +219,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
     char path[HS_CTL_PATH_MAX + 1];
     int r = hs_ask_is_daemon_there(path);
     if (r == 0) {
-        const struct hs_record_session session = { .wishes = w,
+        const struct hs_record_session session = { .schedule = w,
                                                    .sources = head->sources,
                                                    .path = raw,
                                                    .head = head->data,
@@ -311,20 +311,20 @@ static int record_file(const struct hs_record_options *o, const struct hs_trace_
 int hs_cmd_record(int argc, char **argv)
 {
     struct hs_record_options o;
-    struct hs_trace_wishes wishes;
+    struct hs_trace_wishes schedule;
     struct hs_trace_config_error error;
     int status = hs_record_options_parse(argc, argv, &o);
     if (status == HS_ARGS_GO_ON) {
         status = 0;
-        if (hs_trace_config_take(o.config, &hs_record_notes, &wishes, &error) != 0) {
+        if (hs_trace_config_take(o.config, &hs_record_notes, &schedule, &error) != 0) {
             hs_message("%s", error.text);
             status = HS_EXIT_STATUS_FAILED;
         }
         if (status == 0) {
-            status = check(&wishes, o.program != NULL);
+            status = check(&schedule, o.program != NULL);
         }
         if (status == 0) {
-            status = o.trace_path ? record_file(&o, &wishes) : record_folder(&o, &wishes);
+            status = o.trace_path ? record_file(&o, &schedule) : record_folder(&o, &schedule);
         }
     }
     hs_record_options_deinit(&o);

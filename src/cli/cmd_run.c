@@ -24,7 +24,7 @@
 #include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/profile_file.h"
-#include "cli/present.h"
+#include "cli/run_summary.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/run_meant.h"
@@ -34,7 +34,7 @@
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
 #include "rt/text.h"
-#include "session/desk.h"
+#include "session/session_server.h"
 #include "session/frame_names.h"
 #include "session/trace_names.h"
 #include "trace/trace_writer.h"
@@ -70,8 +70,8 @@ struct run {
     struct hs_symbol_wanted wanted;
     struct hs_frame_names frame_names;
     struct hs_collector *collector;
-    struct hs_desk desk;
-    struct hs_desk_figures figures;
+    struct hs_session_server server;
+    struct hs_session_server_figures figures;
     struct hs_collector_result result;
 };
 
@@ -122,7 +122,7 @@ static int parse(struct run *run, int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
-        const char *wrong = hs_dump_wishes_check(&run->settings.dumps);
+        const char *wrong = hs_dump_schedule_check(&run->settings.dumps);
         hs_message_set_quiet(run->is_quiet);
         status = wrong ? hs_args_fail(&spec, "%s", wrong)
                        : hs_budget_opts_take(&spec, &budget, &run->limits);
@@ -157,7 +157,7 @@ static void name_file(struct run *run, pid_t pid)
 {
     snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
              hs_text_base_name(run->program[0]), (int)pid);
-    hs_shell_tame(run->default_path);
+    hs_shell_escape(run->default_path);
     run->file_path = run->output ? run->output : run->default_path;
 }
 
@@ -246,7 +246,7 @@ static void add_names(struct run *run)
 
 static void finish_file(struct run *run)
 {
-    const struct hs_present present = {
+    const struct hs_run_summary present = {
         .file = &run->file,
         .path = run->file_path,
         .lost = "the profile is lost, and the program's exit status is kept",
@@ -260,7 +260,7 @@ static void finish_file(struct run *run)
     if (r == 0) {
         r = hs_trace_writer_finish(run->writer);
     }
-    hs_present_file(&present, r);
+    hs_run_summary_file(&present, r);
 }
 
 static int status_of(const struct hs_collector_result *result)
@@ -293,7 +293,7 @@ static bool has_target(const void *ctx, const struct hs_target *target)
     return !target->has_ended;
 }
 
-static void look(const void *ctx, struct hs_desk_figures *ret_figures)
+static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
 {
     const struct run *run = ctx;
     *ret_figures = run->figures;
@@ -304,21 +304,21 @@ static void look(const void *ctx, struct hs_desk_figures *ret_figures)
 static void on_peer(void *ctx, int connection_fd)
 {
     struct run *run = ctx;
-    hs_desk_serve(&run->desk, connection_fd, now_ns());
+    hs_session_server_serve(&run->server, connection_fd, now_ns());
 }
 
-static void open_desk(struct run *run)
+static void open_session_server(struct run *run)
 {
     /* Whom it is about, as `list` tells it. */
     hs_session_settings_add_name(&run->settings, hs_text_base_name(run->program[0]));
-    run->desk = (struct hs_desk){ .command = "run",
-                                  .registry = hs_collector_registry(run->collector),
-                                  .settings = &run->settings,
-                                  .path = run->file_path,
-                                  .has = has_target,
-                                  .look = look,
-                                  .ctx = run };
-    hs_desk_open(&run->desk);
+    run->server = (struct hs_session_server){ .command = "run",
+                                              .registry = hs_collector_registry(run->collector),
+                                              .settings = &run->settings,
+                                              .path = run->file_path,
+                                              .has = has_target,
+                                              .look = look,
+                                              .ctx = run };
+    hs_session_server_open(&run->server);
 }
 
 static void on_look(void *ctx, const struct hs_target *target)
@@ -378,7 +378,7 @@ static int record(struct run *run)
                                         .program_pid = hs_collector_pid(run->collector),
                                         .registry = hs_collector_registry(run->collector) };
     if (start_file(run, hs_collector_pid(run->collector)) == 0) {
-        open_desk(run);
+        open_session_server(run);
         hs_collector_set_sources(run->collector, run->sources);
         r = hs_collector_run(run->collector, &run->result);
         if (r < 0) {
@@ -451,7 +451,7 @@ int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head)
     hs_symbol_wanted_deinit(&run.wanted);
     hs_frame_names_deinit(&run.frame_names);
     hs_session_settings_deinit(&run.settings);
-    hs_desk_close(&run.desk, &(struct hs_desk_outcome){ .error = NULL });
+    hs_session_server_close(&run.server, &(struct hs_session_server_outcome){ .error = NULL });
     hs_run_file_abort(&run.file);
     return status;
 }

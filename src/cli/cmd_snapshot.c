@@ -6,7 +6,7 @@
  * Names are looked up here, with the user's own rights; then it is a trace, or a profile of pprof's kind, by the
  * name of the file.
  *
- * See       session/answers.h, cli/recorded.h, docs/man/heapscope-snapshot.1
+ * See       session/answers.h, cli/find_recorded.h, docs/man/heapscope-snapshot.1
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/progress.h"
-#include "cli/recorded.h"
+#include "cli/find_recorded.h"
 #include "ctl/ctl.pb-c.h"
 #include "profile/load.h"
 #include "profile/symbolize.h"
@@ -178,7 +178,7 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
         snprintf(s->default_path, sizeof(s->default_path), "heapscope.%.100s.%u.snapshot.pftrace",
                  snapped->process && !strchr(snapped->process, '/') ? snapped->process : "process",
                  snapped->pid);
-        hs_shell_tame(s->default_path);
+        hs_shell_escape(s->default_path);
         s->output = s->default_path;
     }
     int status = save(s, snapped, profile);
@@ -191,14 +191,14 @@ static int ask(struct snapshot *s)
 {
     Hs__Ctl__Snapshot request = HS__CTL__SNAPSHOT__INIT;
     struct hs_ctl_message answer = { 0 };
-    struct hs_place place;
+    struct hs_endpoint place;
     int status = hs_recorded_find((uint32_t)s->pid, s->name, &place, &request.pid);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
     request.has_pid = request.has_wants_names = true;
     request.wants_names = s->is_symbolizing && !(s->output && is_pprof_name(s->output));
-    int r = hs_place_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
+    int r = hs_endpoint_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
     status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "who records it", &answer);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;

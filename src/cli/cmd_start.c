@@ -135,7 +135,7 @@ static int parse(struct start *s, int argc, char **argv)
     if (!s->settings.is_taking_running && !s->settings.is_taking_startup) {
         return hs_args_fail(spec, "--no-running and --no-startup leave nothing to profile");
     }
-    const char *wrong = hs_dump_wishes_check(&s->settings.dumps);
+    const char *wrong = hs_dump_schedule_check(&s->settings.dumps);
     if (wrong) {
         return hs_args_fail(spec, "%s", wrong);
     }
@@ -160,7 +160,7 @@ static void name_file(struct start *s)
     } else if (s->pid_texts.count > 0) {
         snprintf(name, sizeof(name), "%d", (int)s->settings.pids[0]);
     }
-    hs_shell_tame(name);
+    hs_shell_escape(name);
     if (localtime_r(&now, &tm)) {
         strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &tm);
     }

@@ -1,7 +1,7 @@
 /*
  * heapscope stop: ends a session of the daemon, or an attach of another terminal, and waits until its file is whole.
  *
- * See       daemon/requests.c, session/desk.h, docs/man/heapscope-stop.1
+ * See       daemon/requests.c, session/session_server.h, docs/man/heapscope-stop.1
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/empty_words.h"
 #include "cli/message.h"
-#include "cli/places.h"
+#include "cli/endpoints.h"
 #include "cli/progress.h"
 #include "ctl/ctl.pb-c.h"
 #include "profile/load.h"
@@ -67,13 +67,13 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
     return hs_args_finish_output();
 }
 
-static bool has_session(struct hs_place *place, const char *session)
+static bool has_session(struct hs_endpoint *place, const char *session)
 {
     Hs__Ctl__List request = HS__CTL__LIST__INIT;
     struct hs_ctl_message answer = { 0 };
     bool is_found = false;
     if (place->is_daemon ||
-        hs_place_ask(place, HS_CTL_LIST, &request.base, HS_PATIENCE_SHORT_MS, &answer) < 0) {
+        hs_endpoint_ask(place, HS_CTL_LIST, &request.base, HS_PATIENCE_SHORT_MS, &answer) < 0) {
         return false;
     }
     Hs__Ctl__Listed *listed = hs__ctl__listed__unpack(
@@ -91,15 +91,15 @@ static bool has_session(struct hs_place *place, const char *session)
 static bool stop_recording(const Hs__Ctl__Stop *request, struct hs_ctl_message *answer,
                            int *ret_status)
 {
-    static struct hs_places places;
+    static struct hs_endpoints places;
     const char *session = request->session;
-    if (!session || !strchr(session, '.') || hs_places_find(true, &places) < 0) {
+    if (!session || !strchr(session, '.') || hs_endpoints_find(true, &places) < 0) {
         return false;
     }
     for (size_t i = 0; i < places.count; i++) {
         if (has_session(&places.items[i], session)) {
-            int r = hs_place_ask(&places.items[i], HS_CTL_STOP, &request->base,
-                                 HS_PATIENCE_FOREVER_MS, answer);
+            int r = hs_endpoint_ask(&places.items[i], HS_CTL_STOP, &request->base,
+                                    HS_PATIENCE_FOREVER_MS, answer);
             *ret_status = hs_ask_take(r, HS_CTL_STOP, answer, session, answer);
             return true;
         }

@@ -13,7 +13,7 @@
 #include "cli/doctor_modules.h"
 #include "collect/attachment.h"
 #include "collect/eligibility.h"
-#include "collect/own_allocator.h"
+#include "collect/embedded_allocator.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
 #include "rt/text.h"
@@ -60,7 +60,7 @@ static void say_allocator(const struct hs_eligibility *it, struct hs_findings *f
 static void say_own_allocator(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     char names[80];
-    hs_own_allocator_describe(it->pid, names, sizeof(names));
+    hs_embedded_allocator_describe(it->pid, names, sizeof(names));
     if (names[0] != '\0') {
         hs_findings_add(findings, HS_FINDING_OK, "second allocator", NULL,
                         "the program has one beside that, by its symbols: %s and so on; attaching "

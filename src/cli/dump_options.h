@@ -3,16 +3,16 @@
  */
 #pragma once
 
-#include "collect/dump_wishes.h"
+#include "collect/dump_schedule.h"
 #include "util/opts.h"
 
-/* Entries of a table of struct hs_opt, for a struct hs_dump_wishes. */
-#define HS_OPTS_DUMPS(wishes)                                                                      \
-    HS_OPT_DURATION(0, "dump-every", "DURATION", &(wishes)->every_ns, HS_DUMP_EVERY_MIN_NS,        \
+/* Entries of a table of struct hs_opt, for a struct hs_dump_schedule. */
+#define HS_OPTS_DUMPS(schedule)                                                                    \
+    HS_OPT_DURATION(0, "dump-every", "DURATION", &(schedule)->every_ns, HS_DUMP_EVERY_MIN_NS,      \
                     HS_DUMP_EVERY_MAX_NS, "also record the state at these intervals"),             \
-        HS_OPT_DURATION(0, "dump-phase", "DURATION", &(wishes)->phase_ns, HS_DUMP_EVERY_MIN_NS,    \
+        HS_OPT_DURATION(0, "dump-phase", "DURATION", &(schedule)->phase_ns, HS_DUMP_EVERY_MIN_NS,  \
                         HS_DUMP_EVERY_MAX_NS, "the first of these dumps after so long"),           \
-        HS_OPT_FLAG(0, "dump-at-max", &(wishes)->is_at_peak,                                       \
+        HS_OPT_FLAG(0, "dump-at-max", &(schedule)->is_at_peak,                                     \
                     "also when a process's live memory reaches a new peak"),                       \
-        HS_OPT_SIZE(0, "dump-above", "SIZE", &(wishes)->above_bytes, 1, UINT64_C(1) << 62,         \
+        HS_OPT_SIZE(0, "dump-above", "SIZE", &(schedule)->above_bytes, 1, UINT64_C(1) << 62,       \
                     "also when a process's live memory passes this")

@@ -1,5 +1,5 @@
 /*
- * What recording costs now: see listed.h.
+ * What recording costs now: see list_model.h.
  *
  * The process does the recording itself, between two of its own instructions, and nobody measures it there: a clock
  * would cost as much as a sample. So it is estimated from how many samples it took meanwhile, and how many of their
@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "cli/listed.h"
+#include "cli/list_model.h"
 
 #define HS_COLD_NS 1000.0
 #define HS_WARM_NS 30.0
@@ -16,7 +16,7 @@
     3e5 /* samples in a second of CPU time with which half of the caches' misses are gone */
 #define HS_WALK_NS 300.0
 
-static double seconds_between(const struct hs_listed *listed)
+static double seconds_between(const struct hs_list_model *listed)
 {
     const Hs__Ctl__Listed *before = listed->before, *now = listed->now;
     return now->mono_ns > before->mono_ns ? (double)(now->mono_ns - before->mono_ns) / 1e9 : 0;
@@ -28,7 +28,7 @@ static double growth(uint64_t before, uint64_t now)
     return now > before ? (double)(now - before) : 0;
 }
 
-void hs_cost_of_place(const struct hs_listed *listed, struct hs_cost *ret_cost)
+void hs_cost_of_endpoint(const struct hs_list_model *listed, struct hs_cost *ret_cost)
 {
     double seconds = seconds_between(listed);
     *ret_cost = (struct hs_cost){ .is_known = seconds > 0 };
@@ -37,7 +37,7 @@ void hs_cost_of_place(const struct hs_listed *listed, struct hs_cost *ret_cost)
     }
 }
 
-static const Hs__Ctl__Client *find_before(const struct hs_listed *listed,
+static const Hs__Ctl__Client *find_before(const struct hs_list_model *listed,
                                           const Hs__Ctl__Client *client)
 {
     for (size_t i = 0; i < listed->before->n_clients; i++) {
@@ -49,7 +49,7 @@ static const Hs__Ctl__Client *find_before(const struct hs_listed *listed,
     return NULL;
 }
 
-void hs_cost_of_client(const struct hs_listed *listed, size_t idx, struct hs_cost *ret_cost)
+void hs_cost_of_client(const struct hs_list_model *listed, size_t idx, struct hs_cost *ret_cost)
 {
     const Hs__Ctl__Client *client = listed->now->clients[idx];
     const Hs__Ctl__Client *before = find_before(listed, client);

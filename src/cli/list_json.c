@@ -1,10 +1,10 @@
 /*
- * What is recorded, and what it costs, as JSON: see listed.h.
+ * What is recorded, and what it costs, as JSON: see list_model.h.
  *
  * "daemon", "sessions" and "clients" are the (first) daemon's, and what it records; "recordings" are run and attach,
  * each with its own; so a script that knows daemons only finds nothing else there.
  */
-#include "cli/listed.h"
+#include "cli/list_model.h"
 #include "util/json.h"
 
 static void put_session(struct hs_json *json, const Hs__Ctl__Session *session)
@@ -53,7 +53,7 @@ static void put_costs(struct hs_json *json, const struct hs_cost *cost)
     }
 }
 
-static void put_client(struct hs_json *json, const struct hs_listed *listed, size_t idx)
+static void put_client(struct hs_json *json, const struct hs_list_model *listed, size_t idx)
 {
     const Hs__Ctl__Client *client = listed->now->clients[idx];
     struct hs_cost cost;
@@ -77,7 +77,7 @@ static void put_client(struct hs_json *json, const struct hs_listed *listed, siz
     hs_json_close(json, '}');
 }
 
-static void put_sessions(struct hs_json *json, const struct hs_listed *listed)
+static void put_sessions(struct hs_json *json, const struct hs_list_model *listed)
 {
     hs_json_key(json, "sessions");
     hs_json_open(json, '[');
@@ -87,7 +87,7 @@ static void put_sessions(struct hs_json *json, const struct hs_listed *listed)
     hs_json_close(json, ']');
 }
 
-static void put_clients(struct hs_json *json, const struct hs_listed *listed)
+static void put_clients(struct hs_json *json, const struct hs_list_model *listed)
 {
     hs_json_key(json, "clients");
     hs_json_open(json, '[');
@@ -97,7 +97,7 @@ static void put_clients(struct hs_json *json, const struct hs_listed *listed)
     hs_json_close(json, ']');
 }
 
-static void put_place(struct hs_json *json, const struct hs_listed *listed)
+static void put_place(struct hs_json *json, const struct hs_list_model *listed)
 {
     const Hs__Ctl__Listed *now = listed->now;
     struct hs_cost cost;
@@ -111,20 +111,20 @@ static void put_place(struct hs_json *json, const struct hs_listed *listed)
     hs_json_kv_uint(json, "start_real_ns", now->start_real_ns);
     hs_json_kv_uint(json, "cpu_ns", now->cpu_ns);
     hs_json_kv_uint(json, "rss_bytes", now->rss_bytes);
-    hs_cost_of_place(listed, &cost);
+    hs_cost_of_endpoint(listed, &cost);
     if (cost.is_known) {
         hs_json_kv_double(json, "cpu_share", cost.cpu_share);
     }
 }
 
-static void put_daemon(struct hs_json *json, const struct hs_listed *listed)
+static void put_daemon(struct hs_json *json, const struct hs_list_model *listed)
 {
     hs_json_open_inline(json, '{');
     put_place(json, listed);
     hs_json_close(json, '}');
 }
 
-static void put_whole(struct hs_json *json, const struct hs_listed *listed)
+static void put_whole(struct hs_json *json, const struct hs_list_model *listed)
 {
     hs_json_open(json, '{');
     put_place(json, listed);
@@ -136,7 +136,7 @@ static void put_whole(struct hs_json *json, const struct hs_listed *listed)
 void hs_list_json(const struct hs_lists *lists, struct hs_buf *out)
 {
     struct hs_json json;
-    const struct hs_listed *daemon = lists->daemon_count > 0 ? &lists->items[0] : NULL;
+    const struct hs_list_model *daemon = lists->daemon_count > 0 ? &lists->items[0] : NULL;
     hs_json_init(&json, out, 2);
     hs_json_open(&json, '{');
     hs_json_key(&json, "daemon");

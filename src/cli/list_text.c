@@ -1,10 +1,10 @@
 /*
- * What is recorded, and what it costs, for people: see listed.h.
+ * What is recorded, and what it costs, for people: see list_model.h.
  */
 #include <inttypes.h>
 #include <time.h>
 
-#include "cli/listed.h"
+#include "cli/list_model.h"
 #include "rt/base.h"
 #include "util/human.h"
 #include "util/table.h"
@@ -100,7 +100,7 @@ static size_t count_clients(const struct hs_lists *lists)
     return count;
 }
 
-static void add_client(struct hs_table *table, const struct hs_listed *listed, size_t idx)
+static void add_client(struct hs_table *table, const struct hs_list_model *listed, size_t idx)
 {
     char human[HS_HUMAN_BYTES];
     struct hs_cost cost;
@@ -142,12 +142,12 @@ static void write_clients(const struct hs_lists *lists, struct hs_buf *out, unsi
 }
 
 /* "  0.12 s CPU, 0.3 % now, 3.1 MiB": of a processor, and of memory */
-static void write_place(const struct hs_listed *listed, struct hs_buf *out)
+static void write_place(const struct hs_list_model *listed, struct hs_buf *out)
 {
     const Hs__Ctl__Listed *now = listed->now;
     char cpu[HS_HUMAN_BYTES], memory[HS_HUMAN_BYTES], age[HS_HUMAN_BYTES], share[HS_HUMAN_BYTES];
     struct hs_cost cost;
-    hs_cost_of_place(listed, &cost);
+    hs_cost_of_endpoint(listed, &cost);
     hs_buf_printf(out, "%s %u%s, for %s\n  %s CPU, ", text_or(now->command, "daemon"), now->pid,
                   now->is_system ? ", the system's" : "", since(age, now->start_real_ns),
                   hs_human_duration(cpu, now->cpu_ns));

@@ -14,7 +14,7 @@
 #include "cli/cmd.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
-#include "cli/places.h"
+#include "cli/endpoints.h"
 #include "cli/session_ask.h"
 #include "ctl/ctl.pb-c.h"
 #include "session/hub.h"
@@ -34,7 +34,7 @@ struct waiting {
 static int take_settings(const struct hs_record_session *record,
                          struct hs_session_settings *settings)
 {
-    const struct hs_trace_wishes *w = record->wishes;
+    const struct hs_trace_wishes *w = record->schedule;
     int r = 0;
     *settings = (struct hs_session_settings){
         .is_all = w->is_all,

@@ -20,7 +20,7 @@
 #include "session/trace_config.h"
 
 struct hs_record_session {
-    const struct hs_trace_wishes *wishes;
+    const struct hs_trace_wishes *schedule;
     const struct hs_sources_settings *sources; /* NULL: as the daemon does by itself */
     const char *path;
     const void *head; /* packets in front of the trace */

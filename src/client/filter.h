@@ -43,7 +43,7 @@
 
 extern HS_HIDDEN uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 
-/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_expect. */
+/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_prefetch. */
 uint64_t *hs_filter_make_chunk(uintptr_t addr);
 
 /* No address was ever added. Those who look meanwhile are told one or the other. */
@@ -94,47 +94,48 @@ static inline bool hs_filter_test(uintptr_t addr)
 }
 
 /* The two words of an address. */
-struct hs_filter_spot {
+struct hs_filter_slot {
     uint64_t *summary; /* NULL: out of reach */
     uint64_t *word;
 };
 
 /* The address will be added soon: what that changes may come. */
-static inline __attribute__((always_inline)) struct hs_filter_spot hs_filter_expect(uintptr_t addr)
+static inline __attribute__((always_inline)) struct hs_filter_slot
+hs_filter_prefetch(uintptr_t addr)
 {
-    struct hs_filter_spot spot = { NULL, NULL };
+    struct hs_filter_slot slot = { NULL, NULL };
     uint64_t *chunk = hs_filter_chunk(addr);
     if (hs_unlikely(!chunk) && addr >> HS_FILTER_VA_BITS == 0) {
         chunk = hs_filter_make_chunk(addr);
     }
     if (hs_likely(chunk != NULL)) {
-        spot.summary = hs_filter_summary(chunk, addr);
-        spot.word = hs_filter_word(chunk, addr);
-        __builtin_prefetch(spot.summary, 1);
-        __builtin_prefetch(spot.word, 1);
+        slot.summary = hs_filter_summary(chunk, addr);
+        slot.word = hs_filter_word(chunk, addr);
+        __builtin_prefetch(slot.summary, 1);
+        __builtin_prefetch(slot.word, 1);
     }
-    return spot;
+    return slot;
 }
 
 /* Sets the bit; *ret_was_set says whether it stood already. */
 static inline __attribute__((always_inline)) bool
-hs_filter_add_at(struct hs_filter_spot spot, uintptr_t addr, bool *ret_was_set)
+hs_filter_add_at(struct hs_filter_slot slot, uintptr_t addr, bool *ret_was_set)
 {
-    if (hs_unlikely(!spot.summary)) {
+    if (hs_unlikely(!slot.summary)) {
         return false;
     }
     uint64_t bit = hs_filter_bit(addr), summary_bit = hs_filter_summary_bit(addr);
-    *ret_was_set = (hs_shared_or(spot.word, bit) & bit) != 0;
-    uint64_t word = hs_load_relaxed(spot.summary);
+    *ret_was_set = (hs_shared_or(slot.word, bit) & bit) != 0;
+    uint64_t word = hs_load_relaxed(slot.summary);
     /* ORDER filter: the bit before the change that tells of it. */
-    while (!hs_shared_cas(spot.summary, &word, (word | summary_bit) + HS_FILTER_CHANGE)) {
+    while (!hs_shared_cas(slot.summary, &word, (word | summary_bit) + HS_FILTER_CHANGE)) {
     }
     return true;
 }
 
 static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
 {
-    return hs_filter_add_at(hs_filter_expect(addr), addr, ret_was_set);
+    return hs_filter_add_at(hs_filter_prefetch(addr), addr, ret_was_set);
 }
 
 /* Only for addresses that were added. */

@@ -119,7 +119,7 @@ static uint64_t deaths_to_write_down(void)
 static void prepare(void)
 {
     begin_forking();
-    hs_sampler_expect_fork();
+    hs_sampler_prepare_fork();
     if (is_waiting) {
         return; /* our child will inherit what we have inherited */
     }

@@ -9,7 +9,7 @@
  *   - Forget before the real free: after it another thread may already own the address.
  *   - A realloc is both, in that order; if it fails, the old block is put back. realloc(p, 0) that
  *     returns NULL has freed p.
- *   - A real function may allocate through another hook: see probe.h.
+ *   - A real function may allocate through another hook: see nested_hook.h.
  *   - Blocks that were never recorded (from before us, unsampled, foreign) are not in the filter.
  *
  * Threads   any; also signal handlers, constructors, exit handlers.
@@ -24,7 +24,7 @@
 
 #include "client/filter.h"
 #include "client/live.h"
-#include "client/probe.h"
+#include "client/nested_hook.h"
 #include "client/real.h"
 #include "client/record.h"
 #include "client/sampler.h"
@@ -34,20 +34,22 @@ void free_sized(void *ptr, size_t size_bytes);
 void free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes);
 void cfree(void *ptr);
 
-/* Real functions that were seen to call other hooked ones: see probe.h. */
+/* Real functions that were seen to call other hooked ones: see nested_hook.h. */
 static bool does_malloc_call, does_calloc_call, does_realloc_call, does_memalign_call,
     does_posix_memalign_call, does_valloc_call, does_pvalloc_call;
 bool hs_does_aligned_alloc_call;
 
-static void begin(struct hs_probe *probe, const bool *does_call)
+static void begin(struct hs_nested_hook *probe, const bool *does_call)
 {
-    hs_probe_begin(probe, hs_load_relaxed(does_call) ? HS_PROBE_MUTE : HS_PROBE_WATCH);
+    hs_nested_hook_begin(probe,
+                         hs_load_relaxed(does_call) ? HS_NESTED_HOOK_MUTE : HS_NESTED_HOOK_WATCH);
 }
 
 /* True: the block was recorded inside, which we have just found out. */
-static bool end(const struct hs_probe *probe, bool *does_call, const void *ptr)
+static bool end(const struct hs_nested_hook *probe, bool *does_call, const void *ptr)
 {
-    if (hs_likely(!hs_probe_end(probe)) || probe->is_muting || !hs_live_covers((uintptr_t)ptr)) {
+    if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
+        !hs_live_covers((uintptr_t)ptr)) {
         return false;
     }
     hs_store_relaxed(does_call, true);
@@ -72,17 +74,17 @@ static void *keep(void *ptr, size_t size_bytes, const struct hs_regs *regs)
  */
 static void *malloc_and_mute(size_t size_bytes)
 {
-    struct hs_probe probe;
-    hs_probe_begin(&probe, HS_PROBE_MUTE);
+    struct hs_nested_hook probe;
+    hs_nested_hook_begin(&probe, HS_NESTED_HOOK_MUTE);
     void *ptr = hs_real.found_malloc(size_bytes);
-    hs_probe_end(&probe);
+    hs_nested_hook_end(&probe);
     return ptr;
 }
 
 static HS_COLD void *slow_foreign_malloc(size_t padded_bytes, size_t size_bytes,
                                          const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_malloc_call);
     void *ptr = hs_real.malloc(padded_bytes);
     bool is_recorded = end(&probe, &does_malloc_call, ptr);
@@ -100,7 +102,7 @@ void *hs_slow_malloc_padded(size_t padded_bytes, size_t size_bytes, const struct
     }
     bool is_hit = hs_sampler_is_exact(size_bytes, &sample) || hs_sampler_hit(size_bytes, &sample);
     if (is_hit) {
-        hs_record_expect(regs);
+        hs_record_prefetch(regs);
     }
     void *ptr = hs_real.malloc(padded_bytes);
     if (is_hit && ptr) {
@@ -116,7 +118,7 @@ void *hs_slow_malloc(size_t size_bytes, const struct hs_regs *regs)
 
 void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_calloc_call);
     void *ptr = hs_real.calloc(count, size_bytes);
     bool is_recorded = end(&probe, &does_calloc_call, ptr);
@@ -126,7 +128,7 @@ void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs
 
 void *hs_slow_realloc(void *ptr, size_t size_bytes, const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     struct hs_live_block removed;
     bool was_recorded = hs_filter_test((uintptr_t)ptr) && hs_record_free(ptr, &removed);
     begin(&probe, &does_realloc_call);
@@ -153,7 +155,7 @@ void *hs_slow_reallocarray(void *ptr, size_t total_bytes, const struct hs_regs *
 
 void *hs_slow_memalign(size_t align_bytes, size_t size_bytes, const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_memalign_call);
     void *ptr = hs_real.memalign(align_bytes, size_bytes);
     bool is_recorded = end(&probe, &does_memalign_call, ptr);
@@ -163,7 +165,7 @@ void *hs_slow_memalign(size_t align_bytes, size_t size_bytes, const struct hs_re
 int hs_slow_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes,
                            const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_posix_memalign_call);
     int err = hs_real.posix_memalign(ret_ptr, align_bytes, size_bytes);
     void *ptr = err == 0 ? *ret_ptr : NULL;
@@ -176,7 +178,7 @@ int hs_slow_posix_memalign(void **ret_ptr, size_t align_bytes, size_t size_bytes
 void *hs_slow_aligned_alloc_padded(size_t align_bytes, size_t padded_bytes, size_t size_bytes,
                                    const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &hs_does_aligned_alloc_call);
     void *ptr = hs_real.aligned_alloc(align_bytes, padded_bytes);
     bool is_recorded = end(&probe, &hs_does_aligned_alloc_call, ptr);
@@ -190,7 +192,7 @@ void *hs_slow_aligned_alloc(size_t align_bytes, size_t size_bytes, const struct 
 
 void *hs_slow_valloc(size_t size_bytes, const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_valloc_call);
     void *ptr = hs_real.valloc(size_bytes);
     bool is_recorded = end(&probe, &does_valloc_call, ptr);
@@ -199,7 +201,7 @@ void *hs_slow_valloc(size_t size_bytes, const struct hs_regs *regs)
 
 void *hs_slow_pvalloc(size_t size_bytes, const struct hs_regs *regs)
 {
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     begin(&probe, &does_pvalloc_call);
     void *ptr = hs_real.pvalloc(size_bytes);
     bool is_recorded = end(&probe, &does_pvalloc_call, ptr);

@@ -5,7 +5,7 @@
  * hooks. So we call the real malloc and free at once, which takes less time than the program does
  * without us; only when memory is short the runtime's operator is asked, which has handlers and
  * exceptions for that. Operators of somebody else are called. They may end in malloc, where hooks.c sees them; or,
- * in an allocator's library, go straight to its insides. Which it is, is found out by looking: see probe.h.
+ * in an allocator's library, go straight to its insides. Which it is, is found out by looking: see nested_hook.h.
  *
  * The operators may be defined by a library that is loaded late and privately (a plugin's C++
  * runtime, or a plugin itself); since ours are found first everywhere, the real one is looked up again until there is one
@@ -23,7 +23,7 @@
 #include "client/lifecycle.h"
 #include "client/live.h"
 #include "client/operators.h"
-#include "client/probe.h"
+#include "client/nested_hook.h"
 #include "client/real.h"
 #include "client/record.h"
 #include "client/sampler.h"
@@ -144,10 +144,10 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
     }
     bool is_ours = hook->inside == HS_INSIDE_ALONE;
     if (hook->inside == HS_INSIDE_UNKNOWN) {
-        struct hs_probe probe;
-        hs_probe_begin(&probe, HS_PROBE_WATCH);
+        struct hs_nested_hook probe;
+        hs_nested_hook_begin(&probe, HS_NESTED_HOOK_WATCH);
         ptr = real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
-        bool has_seen = hs_probe_end(&probe);
+        bool has_seen = hs_nested_hook_end(&probe);
         is_ours = hs_load_relaxed(&hook->real) ? learn(hook, has_seen, ptr) : !has_seen;
     } else {
         ptr = real(size_bytes, arg1, arg2);

@@ -33,13 +33,13 @@ static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
 /* What we would otherwise ask the kernel later. The loader's lock keeps what it tells of mapped. */
 static void look_around(void)
 {
-    struct hs_mark mark;
-    if (!hs_lifecycle_is_on() || !hs_guard_enter(&mark)) {
+    struct hs_frame_marker mark;
+    if (!hs_lifecycle_is_on() || !hs_reentry_guard_enter(&mark)) {
         return;
     }
     hs_thread_self();
     dl_iterate_phdr(on_object, NULL);
-    hs_guard_leave();
+    hs_reentry_guard_leave();
 }
 
 static HS_COLD void enter(bool is_strict)

@@ -230,10 +230,10 @@ HS_COLD bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t
     /* Our entry may have been overlooked by those who carry over: place it anew. When it is not there,
      * it was carried over; or the level was given back at the moment we came. */
     return (!take_from(&index->levels[level_no], value) && is_there(index, value)) ||
-           hs_index_insert_elsewhere(index, (uint32_t)(value >> 32), (uint32_t)value - 1);
+           hs_index_insert_slow(index, (uint32_t)(value >> 32), (uint32_t)value - 1);
 }
 
-HS_COLD bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, uint32_t id)
+HS_COLD bool hs_index_insert_slow(struct hs_index *index, uint32_t hash, uint32_t id)
 {
     uint64_t value = (uint64_t)hash << 32 | (id + 1);
     for (int tries = 0; tries < 64; tries++) {

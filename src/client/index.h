@@ -55,7 +55,7 @@ struct hs_index {
 bool hs_index_init(struct hs_index *index, uint32_t lines);
 
 /* Cold half of hs_index_insert: the first line is full, or entries are moving. */
-bool hs_index_insert_elsewhere(struct hs_index *index, uint32_t hash, uint32_t id);
+bool hs_index_insert_slow(struct hs_index *index, uint32_t hash, uint32_t id);
 
 /* Empty again, as after hs_index_init; what was mapped stays for later. Nobody else may use it meanwhile. */
 void hs_index_clear(struct hs_index *index);
@@ -92,7 +92,7 @@ static inline uint64_t *hs_index_line(const struct hs_index_level *level, uint32
 }
 
 /* Has the line that a search or an insert looks at first brought near. */
-static inline void hs_index_expect(const struct hs_index *index, uint32_t hash)
+static inline void hs_index_prefetch(const struct hs_index *index, uint32_t hash)
 {
     /* ORDER index-level: a level's fields before its number. */
     uint32_t current = hs_load_acquire(&index->current);
@@ -176,5 +176,5 @@ static inline __attribute__((always_inline)) bool hs_index_insert(struct hs_inde
                    hs_index_settle(index, current, value);
         }
     }
-    return hs_index_insert_elsewhere(index, hash, id);
+    return hs_index_insert_slow(index, hash, id);
 }

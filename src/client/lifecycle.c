@@ -7,15 +7,15 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "client/caller.h"
+#include "client/collector_connect.h"
 #include "client/env.h"
 #include "client/exports.h"
 #include "client/fork.h"
-#include "client/identity.h"
+#include "client/process_info.h"
 #include "client/linkmap.h"
 #include "client/live.h"
 #include "client/modules.h"
-#include "client/quiet.h"
+#include "client/quiesce.h"
 #include "client/real.h"
 #include "client/record.h"
 #include "client/region.h"
@@ -82,7 +82,7 @@ static void empty_tables(void)
 /* False: not yet, somebody is recording still. */
 static bool empty_if_quiet(uint64_t max_ns)
 {
-    if (has_tables && hs_quiet_wait(max_ns)) {
+    if (has_tables && hs_quiesce_wait(max_ns)) {
         empty_tables();
     }
     return !has_tables;
@@ -146,7 +146,7 @@ static uint64_t seed_of(const struct hs_env *env)
     return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
 }
 
-static void set_settings(const struct hs_env *env, const struct hs_caller *caller)
+static void set_settings(const struct hs_env *env, const struct hs_collector_connect *caller)
 {
     hs_sampler_seed(seed_of(env));
     keep_name(caller->name);
@@ -155,8 +155,8 @@ static void set_settings(const struct hs_env *env, const struct hs_caller *calle
 }
 
 /* *ret_fd is the caller's, to hand over and close. */
-static int start(const struct hs_env *env, const struct hs_caller *caller, bool is_patient,
-                 int *ret_fd)
+static int start(const struct hs_env *env, const struct hs_collector_connect *caller,
+                 bool is_patient, int *ret_fd)
 {
     if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
         return -ENOTSUP;
@@ -176,22 +176,22 @@ static int start(const struct hs_env *env, const struct hs_caller *caller, bool 
     }
     hs_thread_renew_all();
     if (!caller->is_late) {
-        hs_identity_write(hs_region.header, env);
+        hs_process_info_write(hs_region.header, env);
     } else {
-        hs_identity_write_late(hs_region.header);
+        hs_process_info_write_late(hs_region.header);
     }
     set_settings(env, caller);
     return 0;
 }
 
-static int start_with(const struct hs_env *env, struct hs_caller *caller)
+static int start_with(const struct hs_env *env, struct hs_collector_connect *caller)
 {
     int fd;
     int err = start(env, caller, true, &fd);
     if (err) {
         return err;
     }
-    err = hs_caller_announce(caller, fd);
+    err = hs_collector_connect_announce(caller, fd);
     hs_sys_close(fd);
     if (err) {
         hs_region_forget();
@@ -202,10 +202,10 @@ static int start_with(const struct hs_env *env, struct hs_caller *caller)
 static int start_by_environment(void)
 {
     struct hs_env env;
-    struct hs_caller caller;
+    struct hs_collector_connect caller;
     hs_env_read(&env);
     if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
-        !hs_caller_find(&env, &caller)) {
+        !hs_collector_connect_find(&env, &caller)) {
         return -ENOENT;
     }
     /* What runs with other rights than those of who started it does not believe its environment. */
@@ -213,7 +213,7 @@ static int start_by_environment(void)
         hs_register_set_willing();
     }
     int err = start_with(&env, &caller);
-    hs_caller_leave(&caller);
+    hs_collector_connect_leave(&caller);
     return err;
 }
 
@@ -308,7 +308,7 @@ static bool take_state(uint32_t from)
 
 int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
 {
-    const struct hs_caller caller = {
+    const struct hs_collector_connect caller = {
         .name = env->collector, .sock = -1, .interval_bytes = env->interval_bytes, .is_late = true
     };
     hs_real_resolve();
@@ -348,7 +348,7 @@ static bool begin_again(uint64_t interval_bytes)
     if (is_ok) {
         has_tables = true;
         hs_thread_renew_all();
-        hs_identity_write_late(hs_region.header);
+        hs_process_info_write_late(hs_region.header);
         hs_region_set_interval(interval_bytes);
         is_ok = hs_register(collector_name, fd, 0) == 0;
     }

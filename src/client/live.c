@@ -28,7 +28,7 @@ void hs_live_clear(void)
 
 static bool does_cover(uintptr_t start, uintptr_t addr)
 {
-    struct hs_place place;
+    struct hs_record_place place;
     return hs_locate_find(hs_tls.self, start, &place) &&
            (start == addr || addr - start < HS_RECORD_SIZE(place.record->size_thread));
 }
@@ -97,7 +97,7 @@ static HS_COLD void describe(const struct hs_record_v1 *record, uint64_t word,
 
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block)
 {
-    struct hs_place place;
+    struct hs_record_place place;
     if (hs_unlikely(!hs_locate_find(thread, addr, &place))) {
         return false;
     }

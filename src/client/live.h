@@ -72,25 +72,25 @@ extern HS_HIDDEN bool hs_live_has_half_grains;
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 
 /* Where a block will be recorded. */
-struct hs_live_spot {
-    struct hs_filter_spot filter;
-    struct hs_recent *recent;
+struct hs_live_slot {
+    struct hs_filter_slot filter;
+    struct hs_cached_record *cached;
 };
 
 /* A block at `addr` will be inserted soon: what is far away may come. */
-static inline __attribute__((always_inline)) struct hs_live_spot
-hs_live_expect(struct hs_thread *thread, uintptr_t addr)
+static inline __attribute__((always_inline)) struct hs_live_slot
+hs_live_prefetch(struct hs_thread *thread, uintptr_t addr)
 {
-    struct hs_filter_spot filter = hs_filter_expect(addr);
-    return (struct hs_live_spot){ filter, hs_locate_expect(thread, addr) };
+    struct hs_filter_slot filter = hs_filter_prefetch(addr);
+    return (struct hs_live_slot){ filter, hs_locate_prefetch(thread, addr) };
 }
 
 /* Makes the record, and has it found by address. */
 static inline __attribute__((always_inline)) enum hs_loss
-hs_live_publish(struct hs_thread *thread, struct hs_recent *recent,
+hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
                 const struct hs_live_block *block)
 {
-    struct hs_record_v1 *record = hs_locate_take(thread, recent);
+    struct hs_record_v1 *record = hs_locate_take(thread, cached);
     if (hs_unlikely(!record)) {
         return HS_LOSS_TABLE_FULL;
     }
@@ -106,17 +106,17 @@ hs_live_publish(struct hs_thread *thread, struct hs_recent *recent,
     /* ORDER record: the block's fields before ALIVE. */
     hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
                                                    HS_RECORD_ALIVE));
-    return hs_likely(hs_locate_publish(thread, recent, block->addr, record)) ? HS_LOSS_N
+    return hs_likely(hs_locate_publish(thread, cached, block->addr, record)) ? HS_LOSS_N
                                                                              : HS_LOSS_NO_MEMORY;
 }
 
 /* HS_LOSS_N: recorded; else why not. */
 static inline __attribute__((always_inline)) enum hs_loss
-hs_live_insert_at(struct hs_thread *thread, struct hs_live_spot spot,
+hs_live_insert_at(struct hs_thread *thread, struct hs_live_slot slot,
                   const struct hs_live_block *block)
 {
     bool was_set = false;
-    if (hs_unlikely(!hs_filter_add_at(spot.filter, block->addr, &was_set))) {
+    if (hs_unlikely(!hs_filter_add_at(slot.filter, block->addr, &was_set))) {
         return HS_LOSS_NO_MEMORY;
     }
     if (hs_unlikely(was_set)) {
@@ -125,7 +125,7 @@ hs_live_insert_at(struct hs_thread *thread, struct hs_live_spot spot,
     if (hs_unlikely(block->addr & 8)) {
         hs_store_relaxed(&hs_live_has_half_grains, true);
     }
-    enum hs_loss loss = hs_live_publish(thread, spot.recent, block);
+    enum hs_loss loss = hs_live_publish(thread, slot.cached, block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         if (!was_set) {
             hs_live_unfilter(block->addr, block->size_bytes);
@@ -134,7 +134,7 @@ hs_live_insert_at(struct hs_thread *thread, struct hs_live_spot spot,
     }
     if (hs_unlikely(hs_load_relaxed(&hs_live_has_half_grains))) {
         /* Our neighbour may have died since we set the common bit, and not have known of us. */
-        hs_filter_add_at(spot.filter, block->addr, &was_set);
+        hs_filter_add_at(slot.filter, block->addr, &was_set);
     }
     hs_peak_add(thread, (int64_t)block->weight_bytes);
     return HS_LOSS_N;
@@ -143,7 +143,7 @@ hs_live_insert_at(struct hs_thread *thread, struct hs_live_spot spot,
 static inline enum hs_loss hs_live_insert(struct hs_thread *thread,
                                           const struct hs_live_block *block)
 {
-    return hs_live_insert_at(thread, hs_live_expect(thread, block->addr), block);
+    return hs_live_insert_at(thread, hs_live_prefetch(thread, block->addr), block);
 }
 
 static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)
@@ -174,9 +174,9 @@ static inline unsigned hs_live_cuts(uint64_t birth_epoch)
  * cut contains. False: it was not that, and nothing was done. */
 static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr)
 {
-    struct hs_recent *recent = hs_locate_recent(thread, addr);
+    struct hs_cached_record *cached = hs_locate_cached(thread, addr);
     struct hs_record_v1 *record = NULL;
-    uint64_t word = hs_locate_look(recent, addr, &record);
+    uint64_t word = hs_locate_look(cached, addr, &record);
     /* ORDER cut: as in hs_live_remove. */
     hs_load_acquire(&hs_control_page.control.epoch);
     if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||
@@ -191,7 +191,7 @@ static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr
         return false;
     }
     hs_filter_remove(addr);
-    hs_store_relaxed(&recent->addr, 0);
+    hs_store_relaxed(&cached->addr, 0);
     thread->block->free_count++;
     hs_peak_add(thread, -(int64_t)weight_bytes);
     return true;

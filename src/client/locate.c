@@ -24,14 +24,14 @@ void hs_locate_clear(void)
 {
     hs_index_clear(&index_of_all);
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        memset(thread->recents, 0, sizeof(thread->recents));
+        memset(thread->record_cache, 0, sizeof(thread->record_cache));
         thread->found_count = thread->evicted_count = thread->rest_count = 0;
     }
 }
 
-void hs_locate_expect_elsewhere(uintptr_t addr)
+void hs_locate_prefetch_slow(uintptr_t addr)
 {
-    hs_index_expect(&index_of_all, hs_locate_hash(addr));
+    hs_index_prefetch(&index_of_all, hs_locate_hash(addr));
 }
 
 void hs_locate_review(struct hs_thread *thread, uint32_t sample_count)
@@ -50,7 +50,7 @@ void hs_locate_review(struct hs_thread *thread, uint32_t sample_count)
 
 struct match_addr {
     uintptr_t addr;
-    struct hs_place *place;
+    struct hs_record_place *place;
 };
 
 static inline bool is_block_at(void *ctx, uint32_t id)
@@ -63,21 +63,21 @@ static inline bool is_block_at(void *ctx, uint32_t id)
     return word != 0;
 }
 
-static bool find_in_index(uintptr_t addr, struct hs_place *ret_place)
+static bool find_in_index(uintptr_t addr, struct hs_record_place *ret_place)
 {
     struct match_addr match = { .addr = addr, .place = ret_place };
-    ret_place->recent = NULL;
+    ret_place->cached = NULL;
     ret_place->is_own = false;
     ret_place->slot = hs_index_find(&index_of_all, hs_locate_hash(addr), is_block_at, &match,
                                     &ret_place->slot_value);
     return ret_place->slot != NULL;
 }
 
-static HS_COLD bool find_in_places(uintptr_t addr, struct hs_place *ret_place)
+static HS_COLD bool find_in_places(uintptr_t addr, struct hs_record_place *ret_place)
 {
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        ret_place->recent = hs_locate_recent(thread, addr);
-        ret_place->word = hs_locate_look(ret_place->recent, addr, &ret_place->record);
+        ret_place->cached = hs_locate_cached(thread, addr);
+        ret_place->word = hs_locate_look(ret_place->cached, addr, &ret_place->record);
         if (ret_place->word != 0) {
             if (hs_add_relaxed(&thread->found_count, 1) + 1 == HS_LOCATE_FOUND_MAX) {
                 hs_store_relaxed(&thread->rest_count, HS_LOCATE_REST);
@@ -88,7 +88,7 @@ static HS_COLD bool find_in_places(uintptr_t addr, struct hs_place *ret_place)
     return false;
 }
 
-bool hs_locate_find_elsewhere(uintptr_t addr, struct hs_place *ret_place)
+bool hs_locate_find_slow(uintptr_t addr, struct hs_record_place *ret_place)
 {
     /* What was in neither has moved from a place to the index in between. */
     return hs_likely(find_in_index(addr, ret_place)) || find_in_places(addr, ret_place) ||
@@ -110,7 +110,8 @@ static HS_COLD bool leave_index(uintptr_t addr, uint32_t id)
     return slot && hs_index_remove(&index_of_all, slot, value);
 }
 
-static void dispose(struct hs_thread *thread, const struct hs_place *place, uint64_t dead_word)
+static void dispose(struct hs_thread *thread, const struct hs_record_place *place,
+                    uint64_t dead_word)
 {
     uint32_t id = hs_region_record_id(place->record);
     if (thread && dead_word == 0) {
@@ -120,23 +121,23 @@ static void dispose(struct hs_thread *thread, const struct hs_place *place, uint
     }
 }
 
-void hs_locate_forget_elsewhere(struct hs_thread *thread, const struct hs_place *place,
-                                uintptr_t addr, uint64_t dead_word)
+void hs_locate_forget_slow(struct hs_thread *thread, const struct hs_record_place *place,
+                           uintptr_t addr, uint64_t dead_word)
 {
-    struct hs_recent *recent = place->recent;
-    if (hs_likely(!recent)) {
+    struct hs_cached_record *cached = place->cached;
+    if (hs_likely(!cached)) {
         hs_index_remove(&index_of_all, place->slot, place->slot_value);
         dispose(thread, place, dead_word);
     } else if (place->is_own) {
-        hs_store_relaxed(&recent->record, NULL);
+        hs_store_relaxed(&cached->record, NULL);
         hs_signal_fence(); /* it is out of its place before it is anything else */
-        hs_store_relaxed(&recent->addr, 0);
+        hs_store_relaxed(&cached->addr, 0);
         dispose(thread, place, dead_word);
     } else {
         uint64_t expected = addr;
-        /* ORDER recent-leave: who takes the address out knows whether it is in the index: not yet, if it
+        /* ORDER cached-leave: who takes the address out knows whether it is in the index: not yet, if it
          * was still here. The record then stays with its owner. */
-        if (!hs_shared_cas(&recent->addr, &expected, 0) &&
+        if (!hs_shared_cas(&cached->addr, &expected, 0) &&
             leave_index(addr, hs_region_record_id(place->record))) {
             dispose(thread, place, dead_word);
         }
@@ -146,16 +147,16 @@ void hs_locate_forget_elsewhere(struct hs_thread *thread, const struct hs_place 
 /* --- publishing -------------------------------------------------------------------------------- */
 
 /* The block in a place goes to the index. False without memory. */
-static bool move_to_index(struct hs_recent *recent, uintptr_t addr)
+static bool move_to_index(struct hs_cached_record *cached, uintptr_t addr)
 {
-    uint32_t id = hs_region_record_id(recent->record);
+    uint32_t id = hs_region_record_id(cached->record);
     if (!hs_index_insert(&index_of_all, hs_locate_hash(addr), id)) {
         return false;
     }
     uint64_t expected = addr;
-    /* ORDER recent-leave: it is in the index before it leaves its place. */
-    if (hs_likely(hs_shared_cas(&recent->addr, &expected, 0))) {
-        hs_store_relaxed(&recent->record, NULL);
+    /* ORDER cached-leave: it is in the index before it leaves its place. */
+    if (hs_likely(hs_shared_cas(&cached->addr, &expected, 0))) {
+        hs_store_relaxed(&cached->record, NULL);
     } else {
         leave_index(addr, id); /* somebody freed it meanwhile, and leaves us the record */
     }
@@ -168,20 +169,20 @@ static struct hs_record_v1 *take_any(struct hs_thread *thread)
     return id == HS_RECORD_NONE ? NULL : hs_region_record(id);
 }
 
-struct hs_record_v1 *hs_locate_take_elsewhere(struct hs_thread *thread, struct hs_recent *recent)
+struct hs_record_v1 *hs_locate_take_slow(struct hs_thread *thread, struct hs_cached_record *cached)
 {
     if (hs_load_relaxed(&thread->rest_count) != 0) {
         return take_any(thread);
     }
-    /* ORDER recent-leave: who freed the last block here has done with its record. */
-    uint64_t addr = hs_load_acquire(&recent->addr);
+    /* ORDER cached-leave: who freed the last block here has done with its record. */
+    uint64_t addr = hs_load_acquire(&cached->addr);
     if (addr != 0) {
         thread->evicted_count++;
-        if (!move_to_index(recent, addr)) {
+        if (!move_to_index(cached, addr)) {
             return NULL;
         }
     }
-    struct hs_record_v1 *record = recent->record;
+    struct hs_record_v1 *record = cached->record;
     if (record) {
         uint64_t word = hs_load_relaxed(&record->word);
         if (!(HS_RECORD_STATE(word) & HS_RECORD_DEAD)) {
@@ -189,17 +190,16 @@ struct hs_record_v1 *hs_locate_take_elsewhere(struct hs_thread *thread, struct h
             hs_store_relaxed(&record->word, 0);
             return record;
         }
-        hs_store_relaxed(&recent->record, NULL);
+        hs_store_relaxed(&cached->record, NULL);
         /* Freed by somebody else, and some cut needs it. */
         hs_records_bury(thread, hs_region_record_id(record), word);
     }
     record = take_any(thread);
-    hs_store_relaxed(&recent->record, record);
+    hs_store_relaxed(&cached->record, record);
     return record;
 }
 
-bool hs_locate_publish_elsewhere(struct hs_thread *thread, uintptr_t addr,
-                                 struct hs_record_v1 *record)
+bool hs_locate_publish_slow(struct hs_thread *thread, uintptr_t addr, struct hs_record_v1 *record)
 {
     uint32_t id = hs_region_record_id(record);
     if (!hs_index_insert(&index_of_all, hs_locate_hash(addr), id)) {
@@ -215,15 +215,15 @@ void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx)
 {
     hs_index_renumber(&index_of_all, renumber, ctx);
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
-        for (uint32_t i = 0; i < HS_COUNT_OF(thread->recents); i++) {
-            struct hs_recent *recent = &thread->recents[i];
+        for (uint32_t i = 0; i < HS_COUNT_OF(thread->record_cache); i++) {
+            struct hs_cached_record *cached = &thread->record_cache[i];
             uint32_t id = HS_RECORD_NONE;
-            if (recent->addr != 0 && recent->record) {
-                uint32_t old_id = hs_region_record_id(recent->record);
-                id = renumber(ctx, hs_locate_hash(recent->addr), old_id);
+            if (cached->addr != 0 && cached->record) {
+                uint32_t old_id = hs_region_record_id(cached->record);
+                id = renumber(ctx, hs_locate_hash(cached->addr), old_id);
             }
-            recent->record = id == HS_RECORD_NONE ? NULL : hs_region_record(id);
-            recent->addr = recent->record ? recent->addr : 0;
+            cached->record = id == HS_RECORD_NONE ? NULL : hs_region_record(id);
+            cached->addr = cached->record ? cached->addr : 0;
         }
     }
 }

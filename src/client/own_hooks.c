@@ -9,7 +9,7 @@
 #include "client/hooks.h"
 #include "client/linkmap.h"
 #include "client/live.h"
-#include "client/probe.h"
+#include "client/nested_hook.h"
 #include "client/real.h"
 #include "client/record.h"
 #include "client/sampler.h"
@@ -24,7 +24,7 @@ typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uin
 struct hs_own_hook {
     own_fn real;
     enum hs_function_kind kind;
-    bool does_call; /* other hooked ones: see probe.h */
+    bool does_call; /* other hooked ones: see nested_hook.h */
 };
 
 /* --- slow ------------------------------------------------------------------------------------------ */
@@ -70,9 +70,10 @@ static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64
 }
 
 /* True: it was recorded inside, which we have just found out. */
-static bool end(const struct hs_probe *probe, struct hs_own_hook *hook, const void *ptr)
+static bool end(const struct hs_nested_hook *probe, struct hs_own_hook *hook, const void *ptr)
 {
-    if (hs_likely(!hs_probe_end(probe)) || probe->is_muting || !hs_live_covers((uintptr_t)ptr)) {
+    if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
+        !hs_live_covers((uintptr_t)ptr)) {
         return false;
     }
     hs_store_relaxed(&hook->does_call, true);
@@ -85,12 +86,13 @@ uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
     const uint64_t args[4] = { arg0, arg1, arg2, arg3 };
     const enum hs_function_kind kind = hook->kind;
     const uint64_t size_bytes = wanted_bytes(kind, args);
-    struct hs_probe probe;
+    struct hs_nested_hook probe;
     struct hs_live_block removed;
     struct hs_sample sample;
     bool was_recorded =
         is_resize(kind) && hs_filter_test(arg0) && hs_record_free((void *)arg0, &removed);
-    hs_probe_begin(&probe, hs_load_relaxed(&hook->does_call) ? HS_PROBE_MUTE : HS_PROBE_WATCH);
+    hs_nested_hook_begin(&probe, hs_load_relaxed(&hook->does_call) ? HS_NESTED_HOOK_MUTE
+                                                                   : HS_NESTED_HOOK_WATCH);
     uint64_t result = hook->real(arg0, arg1, arg2, arg3, 0, 0);
     void *ptr = block_of(kind, args, result, size_bytes);
     bool is_recorded = end(&probe, hook, ptr);

@@ -5,7 +5,7 @@
  * but each its own function. Nothing but detours leads to them (client/detours.h). A block is freed where it came from,
  * by either; the tables know it by its address.
  *
- * The functions may call each other, and malloc: each looks (probe.h).
+ * The functions may call each other, and malloc: each looks (nested_hook.h).
  *
  * The C library's own functions have such hooks as well: under its second names (__libc_malloc), which pass by whatever
  * else serves malloc, and for objects that bind to the C library where another allocator serves (exports.h).

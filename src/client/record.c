@@ -170,7 +170,7 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
                                    struct hs_stack_window *window, uint64_t generation)
 {
     struct hs_walk *walk = &thread->walk;
-    hs_unwind_expect(&unwinder, regs->sp, window, walk);
+    hs_unwind_prefetch(&unwinder, regs->sp, window, walk);
     hs_unwind_walk(&unwinder, regs, false, window, walk);
     if (hs_unlikely(hs_load_relaxed(&own_frame_id) != HS_ID_NONE)) {
         drop_own_frames(walk);
@@ -231,7 +231,7 @@ static inline uint32_t find_stack(struct hs_thread *thread, const struct hs_regs
     }
     thread->is_replaying = true;
     hs_signal_fence();
-    uint64_t generation = hs_rule_cache_secret(&rules);
+    uint64_t generation = hs_rule_cache_generation(&rules);
     uint32_t id = hs_replay_find_within(&thread->replay, regs,
                                         hs_stackmem_own_end(thread, regs->sp), generation);
     if (hs_likely(id != HS_REPLAY_NONE)) {
@@ -302,7 +302,7 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
             hs_thread_refresh_name(thread);
         }
     }
-    struct hs_live_spot spot = hs_live_expect(thread, (uintptr_t)ptr);
+    struct hs_live_slot slot = hs_live_prefetch(thread, (uintptr_t)ptr);
     struct hs_live_block block = {
         .addr = (uintptr_t)ptr,
         .size_bytes = size_bytes,
@@ -319,7 +319,7 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
         return reason_of(HS_LOSS_TABLE_FULL);
     }
     __builtin_prefetch(totals, 1);
-    enum hs_loss loss = hs_live_insert_at(thread, spot, &block);
+    enum hs_loss loss = hs_live_insert_at(thread, slot, &block);
     if (hs_unlikely(loss != HS_LOSS_N)) {
         return reason_of(loss);
     }
@@ -353,13 +353,13 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
                      const struct hs_regs *regs)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
-    struct hs_mark mark;
+    struct hs_frame_marker mark;
     struct hs_thread *thread = hs_thread_self();
-    if (hs_likely(hs_guard_enter(&mark))) {
+    if (hs_likely(hs_reentry_guard_enter(&mark))) {
         loss = hs_unlikely(!is_still_on()) ? HS_LOSS_N
                : hs_likely(thread != NULL) ? record(thread, ptr, size_bytes, sample, regs)
                                            : HS_LOSS_NO_THREAD_BLOCK;
-        hs_guard_leave();
+        hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
         count_loss(loss, size_bytes, sample->hits, sample->interval_bytes);
@@ -384,12 +384,12 @@ static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_bl
     if (hs_unlikely(!hs_lifecycle_is_on()) && !begin_for_free(ptr, ret_block)) {
         return false;
     }
-    struct hs_mark mark;
-    bool is_outermost = hs_guard_enter(&mark);
+    struct hs_frame_marker mark;
+    bool is_outermost = hs_reentry_guard_enter(&mark);
     bool was_recorded = is_still_on() && hs_live_remove(is_outermost ? hs_thread_self() : NULL,
                                                         (uintptr_t)ptr, ret_block);
     if (hs_likely(is_outermost)) {
-        hs_guard_leave();
+        hs_reentry_guard_leave();
     }
     return was_recorded;
 }
@@ -397,21 +397,21 @@ static HS_COLD bool free_with_care(const void *ptr, struct hs_live_block *ret_bl
 bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
 {
     struct hs_tls *tls = &hs_tls;
-    struct hs_mark mark;
+    struct hs_frame_marker mark;
     /* Most allocators look at the block's own memory next: it may come while we look for the record. */
     __builtin_prefetch((const char *)ptr - 8, 1);
     if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0)) {
         return free_with_care(ptr, ret_block);
     }
-    hs_guard_set(&mark);
+    hs_reentry_guard_set(&mark);
     if (hs_unlikely(!hs_lifecycle_is_on())) {
-        hs_guard_leave();
+        hs_reentry_guard_leave();
         return free_with_care(ptr, ret_block);
     }
     bool was_recorded =
         (!ret_block && hs_likely(hs_live_remove_young(tls->self, (uintptr_t)ptr))) ||
         hs_live_remove(tls->self, (uintptr_t)ptr, ret_block);
-    hs_guard_leave();
+    hs_reentry_guard_leave();
     return was_recorded;
 }
 
@@ -425,8 +425,8 @@ static HS_COLD enum hs_loss insert_again(struct hs_thread *thread,
 void hs_record_put_back(const struct hs_live_block *removed)
 {
     enum hs_loss loss = HS_LOSS_REENTRANT;
-    struct hs_mark mark;
-    if (hs_likely(hs_guard_enter(&mark))) {
+    struct hs_frame_marker mark;
+    if (hs_likely(hs_reentry_guard_enter(&mark))) {
         struct hs_thread *thread = hs_thread_self();
         struct hs_live_block block = *removed;
         /* ORDER cut: as in record(). */
@@ -437,7 +437,7 @@ void hs_record_put_back(const struct hs_live_block *removed)
                 thread->block->free_count--; /* it was not one */
             }
         }
-        hs_guard_leave();
+        hs_reentry_guard_leave();
     }
     if (hs_unlikely(loss != HS_LOSS_N)) {
         count_loss(loss, removed->size_bytes, removed->hits,

@@ -42,10 +42,10 @@ void hs_record_flush(void);
 /* --- hot ------------------------------------------------------------------------------------- */
 
 /* Before the real allocation, if it is going to be recorded: what is far away may come meanwhile. */
-static inline void hs_record_expect(const struct hs_regs *regs)
+static inline void hs_record_prefetch(const struct hs_regs *regs)
 {
     const struct hs_thread *thread = hs_tls.self;
     if (hs_likely(thread != NULL)) {
-        hs_replay_expect(&thread->replay, regs);
+        hs_replay_prefetch(&thread->replay, regs);
     }
 }

@@ -126,7 +126,7 @@ static void reclaim(struct hs_thread *thread)
     }
 }
 
-HS_COLD uint32_t hs_records_take_elsewhere(struct hs_thread *thread)
+HS_COLD uint32_t hs_records_take_slow(struct hs_thread *thread)
 {
     if (thread->fresh_first < thread->fresh_end) {
         return thread->fresh_first++;

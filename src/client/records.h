@@ -17,7 +17,7 @@
 #include "client/thread.h"
 
 /* Cold halves of take and give. */
-uint32_t hs_records_take_elsewhere(struct hs_thread *thread);
+uint32_t hs_records_take_slow(struct hs_thread *thread);
 void hs_records_pass_on(struct hs_record_list *list);
 
 /* Keeps a dead record for the cuts its word names. `thread` NULL: from inside our own code. */
@@ -61,7 +61,7 @@ static inline uint32_t hs_records_pop(struct hs_record_list *list)
 static inline uint32_t hs_records_take(struct hs_thread *thread)
 {
     uint32_t id = hs_records_pop(&thread->free_records);
-    return hs_likely(id != HS_RECORD_NONE) ? id : hs_records_take_elsewhere(thread);
+    return hs_likely(id != HS_RECORD_NONE) ? id : hs_records_take_slow(thread);
 }
 
 /* Gives a record back that nobody needs. */

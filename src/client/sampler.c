@@ -4,7 +4,7 @@
 #include "client/sampler.h"
 
 #include "client/lifecycle.h"
-#include "client/probe.h"
+#include "client/nested_hook.h"
 #include "rt/rand.h"
 
 static uint64_t process_seed;
@@ -149,8 +149,8 @@ static uint32_t count_hits(struct hs_tls *tls, uint64_t floor, size_t size_bytes
 bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
 {
     struct hs_tls *tls = &hs_tls;
-    if (hs_unlikely(tls->probe != HS_PROBE_NONE) &&
-        hs_probe_notice((uintptr_t)__builtin_frame_address(0))) {
+    if (hs_unlikely(tls->probe != HS_NESTED_HOOK_NONE) &&
+        hs_nested_hook_notice((uintptr_t)__builtin_frame_address(0))) {
         return false;
     }
     bool is_on = hs_lifecycle_is_on();
@@ -192,7 +192,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     return ret_sample->hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
 }
 
-void hs_sampler_expect_fork(void)
+void hs_sampler_prepare_fork(void)
 {
     hs_add_relaxed(&fork_count, 1);
 }

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "client/lifecycle.h"
-#include "client/probe.h"
+#include "client/nested_hook.h"
 #include "client/region.h"
 #include "client/thread.h"
 
@@ -48,7 +48,7 @@ struct hs_sample {
 void hs_sampler_seed(uint64_t seed);
 
 /* In a process that is about to fork: counts the fork. */
-void hs_sampler_expect_fork(void);
+void hs_sampler_prepare_fork(void);
 
 /* In a forked child: from now on it draws other numbers than its parent and its siblings, also where the thread
  * that forked had drawn none. */
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) bool hs_sampler_is_exact(size_t siz
 {
     const struct hs_tls *tls = &hs_tls;
     /* Without one (0) none is large enough. */
-    if (tls->interval_bytes - 1 >= size_bytes || hs_unlikely(tls->probe != HS_PROBE_NONE) ||
+    if (tls->interval_bytes - 1 >= size_bytes || hs_unlikely(tls->probe != HS_NESTED_HOOK_NONE) ||
         hs_unlikely(tls->generation != hs_load_relaxed(&hs_control_page.control.generation)) ||
         hs_unlikely(!hs_lifecycle_is_on())) {
         return false;

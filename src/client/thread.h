@@ -8,7 +8,7 @@
  * counters and lists.
  *
  * Holds     hs_tls.self is NULL or owned by the running thread.
- * Threads   each its own. A signal handler may interrupt its thread inside our code; hs_guard_enter
+ * Threads   each its own. A signal handler may interrupt its thread inside our code; hs_reentry_guard_enter
  *           tells.
  * Fails     hs_thread_self returns NULL without memory; the sample is then lost and counted.
  */
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/mark.h"
+#include "client/frame_marker.h"
 #include "fmt/region_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
@@ -29,8 +29,8 @@
 #define HS_GAPS_AHEAD  32U
 
 /* Places for the records of a thread's latest blocks: see locate.h. */
-#define HS_RECENT_BITS 8U
-struct hs_recent {
+#define HS_RECORD_CACHE_BITS 8U
+struct hs_cached_record {
     uint64_t addr;               /* of a block; 0: none */
     struct hs_record_v1 *record; /* its record, or one for the next block; NULL: none */
 };
@@ -68,11 +68,11 @@ struct hs_thread {
     struct hs_tls *tls;                  /* of its owner; gone when that is */
     uint32_t owner_tid;                  /* 0: free to take */
     uint32_t name_interval;
-    /* Since the last review of the places in `recents`: see locate.h. */
+    /* Since the last review of the places in `record_cache`: see locate.h. */
     uint32_t found_count;   /* blocks that others found there */
     uint32_t evicted_count; /* that had to go to the index */
     uint32_t rest_count;    /* reviews until the places are used again; 0: they are used */
-    struct hs_recent recents[1U << HS_RECENT_BITS];
+    struct hs_cached_record record_cache[1U << HS_RECORD_CACHE_BITS];
     struct hs_walk walk;
 };
 
@@ -91,7 +91,7 @@ struct hs_tls {
     uint64_t interval_bytes; /* 0: record nothing */
     uint32_t generation;     /* of the settings the countdown was made with */
     uint8_t interval_idx;
-    uint8_t probe; /* enum hs_probe_state: see probe.h */
+    uint8_t probe; /* enum hs_nested_hook_state: see nested_hook.h */
     uint16_t reserved;
     uintptr_t probe_va; /* its mark */
 };
@@ -145,29 +145,30 @@ static inline struct hs_thread *hs_thread_self(void)
 }
 
 /* Marks that this thread is inside our code, of which nobody was. */
-static inline void hs_guard_set(struct hs_mark *mark)
+static inline void hs_reentry_guard_set(struct hs_frame_marker *mark)
 {
-    hs_tls.guard_va = hs_mark_set(mark);
+    hs_tls.guard_va = hs_frame_marker_set(mark);
     hs_signal_fence();
 }
 
 /*
  * Marks that this thread is inside our code; false when it is already (a signal handler came in
- * between). The mark is in the caller's frame and must live until hs_guard_leave.
+ * between). The mark is in the caller's frame and must live until hs_reentry_guard_leave.
  */
-static inline bool hs_guard_enter(struct hs_mark *mark)
+static inline bool hs_reentry_guard_enter(struct hs_frame_marker *mark)
 {
     const struct hs_tls *tls = &hs_tls;
     /* First, so that the mark can be told from those of other stacks. */
     hs_thread_self();
-    if (hs_unlikely(tls->guard_va != 0) && !hs_mark_is_gone(tls->guard_va, (uintptr_t)mark)) {
+    if (hs_unlikely(tls->guard_va != 0) &&
+        !hs_frame_marker_is_gone(tls->guard_va, (uintptr_t)mark)) {
         return false;
     }
-    hs_guard_set(mark);
+    hs_reentry_guard_set(mark);
     return true;
 }
 
-static inline void hs_guard_leave(void)
+static inline void hs_reentry_guard_leave(void)
 {
     hs_signal_fence();
     hs_tls.guard_va = 0;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "collect/client_calls.h"
-#include "collect/own_allocator.h"
+#include "collect/embedded_allocator.h"
 #include "inject/inject.h"
 #include "util/proc.h"
 
@@ -50,7 +50,7 @@ static bool call(const struct hs_inject_request *request, struct hs_attachment *
     if (error) {
         return fail(attachment, hs_inject_error_words(error), result.detail);
     }
-    attachment->guest.region_fd = result.fd;
+    attachment->pending.region_fd = result.fd;
     *ret_value = result.value;
     return true;
 }
@@ -130,28 +130,28 @@ static bool prepare(const struct hs_attachment_request *request, struct hs_attac
     return true;
 }
 
-void hs_attachment_find_process(struct hs_guest *guest)
+void hs_attachment_find_process(struct hs_pending_client *pending)
 {
-    guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
-    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+    pending->pidfd = (int)syscall(SYS_pidfd_open, pending->pid, 0);
+    pending->is_gone = pending->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
 }
 
 static void take_answers(const struct hs_attach_v1 *args, struct hs_attachment *attachment)
 {
-    struct hs_guest *guest = &attachment->guest;
+    struct hs_pending_client *pending = &attachment->pending;
     attachment->slot_count = args->slot_count;
     attachment->left_count = args->left_count;
     attachment->was_preloaded = !(args->hello_flags & HS_HELLO_LATE);
-    guest->hello = (struct hs_hello_v1){ .magic = HS_HELLO_MAGIC,
-                                         .version = HS_HELLO_VERSION,
-                                         .hello_bytes = sizeof(guest->hello),
-                                         .pid = (uint32_t)guest->pid,
-                                         .flags = args->hello_flags,
-                                         .region_bytes = args->region_bytes };
-    hs_attachment_find_process(guest);
+    pending->hello = (struct hs_hello_v1){ .magic = HS_HELLO_MAGIC,
+                                           .version = HS_HELLO_VERSION,
+                                           .hello_bytes = sizeof(pending->hello),
+                                           .pid = (uint32_t)pending->pid,
+                                           .flags = args->hello_flags,
+                                           .region_bytes = args->region_bytes };
+    hs_attachment_find_process(pending);
 }
 
-static void note_entries(const struct hs_own_allocator *own, struct hs_attachment *attachment)
+static void note_entries(const struct hs_embedded_allocator *own, struct hs_attachment *attachment)
 {
     attachment->entry_count += own->changed_count;
     if (own->changed_count > 0) {
@@ -205,20 +205,20 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
 {
     struct hs_attach_v1 args;
     struct hs_proc_status status;
-    struct hs_own_allocator own, unused;
+    struct hs_embedded_allocator own, unused;
     *ret_attachment =
-        (struct hs_attachment){ .guest = { .pid = request->pid, .region_fd = -1, .pidfd = -1 } };
+        (struct hs_attachment){ .pending = { .pid = request->pid, .region_fd = -1, .pidfd = -1 } };
     if (!prepare(request, &args) || hs_proc_read_status(request->pid, &status) < 0) {
         return fail(ret_attachment, "there is no such process", "");
     }
-    ret_attachment->guest.uid = status.uid.real;
-    if (!hs_own_allocator_lead_named(request->pid, request->client_path, HS_CLIENT_NAME,
-                                     request->allocator, request->patience_ns, &own)) {
+    ret_attachment->pending.uid = status.uid.real;
+    if (!hs_embedded_allocator_redirect_named(request->pid, request->client_path, HS_CLIENT_NAME,
+                                              request->allocator, request->patience_ns, &own)) {
         return fail(ret_attachment, own.words, "");
     }
     bool is_ok = begin(request, &args, ret_attachment);
     if (!is_ok && own.changed_count > 0) {
-        hs_own_allocator_let_go(request->pid, request->patience_ns, &unused);
+        hs_embedded_allocator_release(request->pid, request->patience_ns, &unused);
     }
     note_entries(&own, ret_attachment);
     return is_ok;
@@ -237,7 +237,7 @@ bool hs_attachment_try(pid_t pid, uint64_t patience_ns, struct hs_attachment *re
     int64_t value = 0;
     hs_client_calls_attach(&inject);
     *ret_attachment =
-        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+        (struct hs_attachment){ .pending = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
     return call(&inject, ret_attachment, &value);
 }
 
@@ -253,7 +253,7 @@ bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment
     int64_t value;
     hs_client_calls_again(&inject);
     *ret_attachment =
-        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+        (struct hs_attachment){ .pending = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
     if (!call(&inject, ret_attachment, &value)) {
         return false;
     }
@@ -274,7 +274,7 @@ bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *re
     int64_t value = 0;
     hs_client_calls_again(&inject);
     *ret_attachment =
-        (struct hs_attachment){ .guest = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
+        (struct hs_attachment){ .pending = { .pid = pid, .region_fd = -1, .pidfd = -1 } };
     for (unsigned i = 0; i < HS_AGAIN_N && value == 0 && !args.was_quiet; i++) {
         if (i > 0) {
             sleep_ns(HS_AGAIN_NS);
@@ -284,8 +284,8 @@ bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *re
         }
         ret_attachment->slot_count += args.slot_count;
     }
-    struct hs_own_allocator own;
-    bool is_ok = hs_own_allocator_let_go(pid, patience_ns, &own);
+    struct hs_embedded_allocator own;
+    bool is_ok = hs_embedded_allocator_release(pid, patience_ns, &own);
     note_entries(&own, ret_attachment);
     if (!is_ok) {
         return fail(ret_attachment, own.words, "");

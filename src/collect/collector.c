@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "collect/launch.h"
-#include "collect/own_allocator.h"
+#include "collect/embedded_allocator.h"
 #include "collect/registry.h"
 #include "collect/relay.h"
 #include "collect/target_budget.h"
@@ -168,17 +168,17 @@ static void on_end(void *ctx, struct hs_target *target)
     }
 }
 
-static void on_waiting(void *ctx, struct hs_guest *guest, int connection_fd)
+static void on_waiting(void *ctx, struct hs_pending_client *pending, int connection_fd)
 {
     struct hs_collector *c = ctx;
-    struct hs_own_allocator own;
-    if (hs_own_allocator_lead_waiting(guest->pid, connection_fd, HS_LEAD_NS, &own)) {
-        guest->hello.flags &= ~(uint32_t)HS_HELLO_OWN_MALLOC;
+    struct hs_embedded_allocator own;
+    if (hs_embedded_allocator_redirect_waiting(pending->pid, connection_fd, HS_LEAD_NS, &own)) {
+        pending->hello.flags &= ~(uint32_t)HS_HELLO_OWN_MALLOC;
         return;
     }
     snprintf(c->own_malloc_why, sizeof(c->own_malloc_why), "%s", own.words);
     if (c->config.on_unseen) {
-        c->config.on_unseen(c->config.unseen_ctx, guest->pid, own.words);
+        c->config.on_unseen(c->config.unseen_ctx, pending->pid, own.words);
     }
 }
 
@@ -326,16 +326,16 @@ static uint64_t keep_budget(const struct hs_collector *c, struct hs_target *targ
 /* Dumps, RSS and budgets; returns when to come back. */
 static uint64_t keep_time(struct hs_collector *c, uint64_t now)
 {
-    struct hs_dump_wishes wishes = c->config.dumps;
-    wishes.every_ns = hs_cpu_budget_stretch_ns(&c->cpu, wishes.every_ns);
-    uint64_t next = now + (hs_dump_has_limits(&wishes) ? HS_DUMP_LOOK_NS : HS_TURN_MAX_NS);
-    bool is_dump_due = hs_dump_take_due(&wishes, now, &c->next_dump_ns) || c->relay.is_dump_asked;
+    struct hs_dump_schedule schedule = c->config.dumps;
+    schedule.every_ns = hs_cpu_budget_stretch_ns(&c->cpu, schedule.every_ns);
+    uint64_t next = now + (hs_dump_has_limits(&schedule) ? HS_DUMP_LOOK_NS : HS_TURN_MAX_NS);
+    bool is_dump_due = hs_dump_take_due(&schedule, now, &c->next_dump_ns) || c->relay.is_dump_asked;
     c->relay.is_dump_asked = false;
     for (size_t i = 0; i < c->registry.target_count; i++) {
         struct hs_target *target = c->registry.targets[i];
         uint64_t budget_next = keep_budget(c, target, now);
         /* Asked in any case: one dump serves all occasions. */
-        bool is_called_for = hs_dump_is_called_for(&wishes, target, c->cpu.rarity, now);
+        bool is_called_for = hs_dump_is_called_for(&schedule, target, c->cpu.rarity, now);
         if (is_dump_due || is_called_for) {
             dump(c, target, false);
         } else {

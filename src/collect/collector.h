@@ -18,7 +18,7 @@
  * scheduled dumps become rarer: see budget.h.
  *
  * A program with an allocator of its own in it waits before its first allocation until that is led to us
- * (own_allocator.h): some milliseconds, in which nothing else is done.
+ * (embedded_allocator.h): some milliseconds, in which nothing else is done.
  *
  * When the program has ended, children that still run get a moment to end too; then their heap is
  * taken as it is, and they go on unrecorded.
@@ -35,7 +35,7 @@
 #include <sys/types.h>
 
 #include "collect/budget.h"
-#include "collect/dump_wishes.h"
+#include "collect/dump_schedule.h"
 #include "collect/registry.h"
 #include "sources/sources.h"
 #include "trace/snapshot.h"
@@ -48,8 +48,8 @@ struct hs_collector_config {
     char *const *argv;
     const char *preload_path;
     uint64_t interval_bytes;
-    struct hs_dump_wishes dumps; /* besides that at the end */
-    bool is_dumping_at_usr1;     /* SIGUSR1 to us asks for a dump, and is not passed on */
+    struct hs_dump_schedule dumps; /* besides that at the end */
+    bool is_dumping_at_usr1;       /* SIGUSR1 to us asks for a dump, and is not passed on */
     struct hs_budget_limits limits;
     bool is_following;
     uint64_t

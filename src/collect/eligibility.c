@@ -84,7 +84,7 @@ static bool is_unwilling(const struct hs_eligibility *it, enum hs_eligibility_ve
 
 static bool is_impossible(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
-    const struct hs_residents *inside = &it->residents;
+    const struct hs_loaded_runtimes *inside = &it->runtimes;
     bool is_static =
         it->exe.is_known ? it->exe.is_static : it->is_maps_known && inside->libc == HS_LIBC_NONE;
     if (it->exe.is_known && !it->exe.is_64bit) {
@@ -109,9 +109,9 @@ static bool is_impossible(const struct hs_eligibility *it, enum hs_eligibility_v
 
 static bool is_not_now(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
-    if (it->is_maps_known && it->residents.libc == HS_LIBC_NONE) {
+    if (it->is_maps_known && it->runtimes.libc == HS_LIBC_NONE) {
         *ret = HS_INELIGIBLE_STARTING;
-    } else if (it->residents.profiler) {
+    } else if (it->runtimes.profiler) {
         *ret = HS_INELIGIBLE_PROFILER;
     } else if (it->recorder.state == HS_RECORDER_ACTIVE) {
         *ret = HS_INELIGIBLE_RECORDING;

@@ -24,7 +24,7 @@
  * Threads   no state.
  * Fails     never: what cannot be read is unknown, and nothing is held against the process for it. All facts are
  *           of a moment; the process may be gone, or another one, when they are used.
- * See       ptrace(2) "Ptrace access mode checking", residents.h, recorder.h, exe_file.h
+ * See       ptrace(2) "Ptrace access mode checking", loaded_runtimes.h, recorder.h, exe_file.h
  */
 #pragma once
 
@@ -34,7 +34,7 @@
 
 #include "collect/glibc_version.h"
 #include "collect/recorder.h"
-#include "collect/residents.h"
+#include "collect/loaded_runtimes.h"
 #include "util/proc.h"
 
 enum hs_eligibility_verdict {
@@ -131,7 +131,7 @@ struct hs_eligibility {
     /* What runs there */
     struct hs_eligibility_exe exe;
     bool is_maps_known;
-    struct hs_residents residents;
+    struct hs_loaded_runtimes runtimes;
     struct hs_recorder recorder;
     struct hs_glibc_version glibc;
     enum hs_allocator allocator;   /* that serves malloc */

@@ -227,16 +227,16 @@ static void look_at_maps(const struct look *look)
     /* Without a line: a process whose memory is gone, or one of another user's that says nothing. */
     if (hs_proc_read_whole(look->folder, "maps", &text) == 0 && text.bytes > 0) {
         it->is_maps_known = true;
-        hs_residents_find(text.data, text.bytes, &it->residents);
+        hs_loaded_runtimes_find(text.data, text.bytes, &it->runtimes);
         if (it->allocator != HS_ALLOCATOR_OWN) {
-            it->allocator = it->residents.allocator;
+            it->allocator = it->runtimes.allocator;
         }
     }
     hs_buf_deinit(&text);
-    if (it->residents.libc_path[0] == '/' && !it->residents.is_libc_deleted) {
+    if (it->runtimes.libc_path[0] == '/' && !it->runtimes.is_libc_deleted) {
         char root[PATH_BYTES], path[PATH_BYTES];
         join(root, look->folder, "root");
-        join(path, root, it->residents.libc_path + 1);
+        join(path, root, it->runtimes.libc_path + 1);
         hs_glibc_version_of(path, &it->glibc);
     }
 }
@@ -323,7 +323,7 @@ void hs_eligibility_look(const char *proc, pid_t pid, struct hs_eligibility *ret
     if (!it->stat.is_kernel_thread) {
         look_at_exe(&look);
         look_at_maps(&look);
-        hs_recorder_look(proc, name, &it->residents, it->status.pid_ns_depth == 0, &it->recorder);
+        hs_recorder_look(proc, name, &it->runtimes, it->status.pid_ns_depth == 0, &it->recorder);
         look_at_environ(&look);
     }
 }

@@ -127,7 +127,7 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
 
 static const char *name_sanitizer(const struct hs_eligibility *it)
 {
-    return it->residents.sanitizer ? it->residents.sanitizer : it->exe.sanitizer;
+    return it->runtimes.sanitizer ? it->runtimes.sanitizer : it->exe.sanitizer;
 }
 
 static void say_impossible(const struct hs_eligibility *it, struct hs_eligibility_words *words)
@@ -181,8 +181,8 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
         put_remedy(words, "try again; a program without one cannot be profiled");
         break;
     case HS_INELIGIBLE_PROFILER:
-        put_what(words, "%s is profiled by %s", name_subject(it).text, it->residents.profiler);
-        put_remedy(words, "start it without %s", it->residents.profiler);
+        put_what(words, "%s is profiled by %s", name_subject(it).text, it->runtimes.profiler);
+        put_remedy(words, "start it without %s", it->runtimes.profiler);
         break;
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);

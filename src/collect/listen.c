@@ -85,40 +85,40 @@ static bool is_welcome(struct hs_listener *listener, const struct ucred *peer)
     return true;
 }
 
-static void find_process(int connection_fd, struct hs_guest *guest)
+static void find_process(int connection_fd, struct hs_pending_client *pending)
 {
-    socklen_t len = sizeof(guest->pidfd);
-    guest->pidfd = -1;
-    if (guest->pid <= 0) {
+    socklen_t len = sizeof(pending->pidfd);
+    pending->pidfd = -1;
+    if (pending->pid <= 0) {
         return;
     }
-    if (getsockopt(connection_fd, SOL_SOCKET, HS_SO_PEERPIDFD, &guest->pidfd, &len) == 0) {
+    if (getsockopt(connection_fd, SOL_SOCKET, HS_SO_PEERPIDFD, &pending->pidfd, &len) == 0) {
         return;
     }
-    guest->pidfd = -1;
+    pending->pidfd = -1;
     if (errno == ENOPROTOOPT) {
         /* A kernel before 6.5. The target checks when the process started. */
-        guest->pidfd = (int)syscall(SYS_pidfd_open, guest->pid, 0);
+        pending->pidfd = (int)syscall(SYS_pidfd_open, pending->pid, 0);
     }
     /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */
-    guest->is_gone = guest->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
+    pending->is_gone = pending->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
 }
 
 /* Did the peer hang up because it ended? It closes its descriptors a little before it counts as
  * ended, hence the flag. One that we cannot see gets the benefit of the doubt. */
 static int why_silent(int connection_fd, pid_t pid)
 {
-    struct hs_guest guest = { .pid = pid };
+    struct hs_pending_client pending = { .pid = pid };
     struct hs_proc_stat stat = { .is_exiting = true };
-    find_process(connection_fd, &guest);
-    if (!guest.is_gone && pid > 0) {
+    find_process(connection_fd, &pending);
+    if (!pending.is_gone && pid > 0) {
         hs_proc_read_stat(pid, &stat);
     }
-    if (guest.pidfd >= 0) {
+    if (pending.pidfd >= 0) {
         /* After the look at the pid: it was this process's, then. */
-        struct pollfd end = { .fd = guest.pidfd, .events = POLLIN };
+        struct pollfd end = { .fd = pending.pidfd, .events = POLLIN };
         stat.is_exiting |= poll(&end, 1, 0) > 0;
-        close(guest.pidfd);
+        close(pending.pidfd);
     }
     return stat.is_exiting ? -ENODATA : -ECONNRESET;
 }
@@ -134,9 +134,10 @@ int hs_listener_peek(int connection_fd, uint64_t *ret_magic)
     return 0;
 }
 
-int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest)
+int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
+                              struct hs_pending_client *ret_pending)
 {
-    struct hs_guest guest = { .region_fd = -1, .pidfd = -1 };
+    struct hs_pending_client pending = { .region_fd = -1, .pidfd = -1 };
     struct ucred peer;
     socklen_t peer_bytes = sizeof(peer);
     size_t fd_count;
@@ -146,23 +147,24 @@ int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_
     if (!is_welcome(listener, &peer)) {
         return -EACCES;
     }
-    ssize_t got = hs_fd_message_receive(connection_fd, &guest.hello, sizeof(guest.hello),
-                                        &guest.region_fd, 1, &fd_count, MSG_DONTWAIT);
+    ssize_t got = hs_fd_message_receive(connection_fd, &pending.hello, sizeof(pending.hello),
+                                        &pending.region_fd, 1, &fd_count, MSG_DONTWAIT);
     if (got < 0) {
         return got == -EINTR ? -EAGAIN : (int)got;
     }
     /* A later client's hello may be longer; its region then says what it is. */
-    bool is_hello = got == (ssize_t)sizeof(guest.hello) && guest.hello.magic == HS_HELLO_MAGIC &&
-                    guest.hello.hello_bytes >= sizeof(guest.hello) && guest.region_fd >= 0;
+    bool is_hello = got == (ssize_t)sizeof(pending.hello) &&
+                    pending.hello.magic == HS_HELLO_MAGIC &&
+                    pending.hello.hello_bytes >= sizeof(pending.hello) && pending.region_fd >= 0;
     if (!is_hello) {
-        if (guest.region_fd >= 0) {
-            close(guest.region_fd);
+        if (pending.region_fd >= 0) {
+            close(pending.region_fd);
         }
         return got == 0 ? why_silent(connection_fd, peer.pid) : -EPROTO;
     }
-    guest.pid = peer.pid;
-    guest.uid = peer.uid;
-    find_process(connection_fd, &guest);
-    *ret_guest = guest;
+    pending.pid = peer.pid;
+    pending.uid = peer.uid;
+    find_process(connection_fd, &pending);
+    *ret_pending = pending;
     return 0;
 }

@@ -6,7 +6,7 @@
  * our own session, since a program started as root may have given up its rights; and from then on
  * any process of that user, dead ones too, whose session nobody can tell: that user could falsify
  * what the first one records anyway. A daemon for the whole machine lets everybody announce himself; who
- * may then record whom is another question, for which the guest says whose process it is.
+ * may then record whom is another question, for which the pending client says whose process it is.
  *
  * A descriptor of the peer process (pidfd) comes from the connection itself where the kernel has
  * that, so that a pid that was reused meanwhile is never taken for the peer.
@@ -36,7 +36,7 @@ struct hs_listener {
 };
 
 /* A process that announced itself. */
-struct hs_guest {
+struct hs_pending_client {
     struct hs_hello_v1 hello;
     int region_fd; /* the receiver's to close */
     int pidfd;     /* the receiver's to close; -1: gone already, or not to be had */
@@ -59,4 +59,5 @@ int hs_listener_peek(int connection_fd, uint64_t *ret_magic);
 /* 0; -EAGAIN: its message is still to come; -EACCES: not one of ours; -EPROTO: not a hello;
  * -ENODATA: its process ended before it; -ECONNRESET: it hung up, and lives. The connection stays
  * the caller's to close. */
-int hs_guest_receive(struct hs_listener *listener, int connection_fd, struct hs_guest *ret_guest);
+int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
+                              struct hs_pending_client *ret_pending);

@@ -42,18 +42,19 @@ static bool is_running(const char *proc, uint32_t pid, uint64_t start_ticks)
     return is_there;
 }
 
-void hs_recorder_look(const char *proc, const char *pid_text, const struct hs_residents *residents,
-                      bool is_in_our_pid_ns, struct hs_recorder *ret_recorder)
+void hs_recorder_look(const char *proc, const char *pid_text,
+                      const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
+                      struct hs_recorder *ret_recorder)
 {
     struct hs_recorder recorder = { .state = HS_RECORDER_NONE };
     struct hs_region_control_v1 control;
-    if (!residents->has_client) {
+    if (!runtimes->has_client) {
         *ret_recorder = recorder;
         return;
     }
-    if (residents->control_va == 0) {
+    if (runtimes->control_va == 0) {
         recorder.state = HS_RECORDER_ASLEEP;
-    } else if (!read_control(proc, pid_text, residents->control_va, &control)) {
+    } else if (!read_control(proc, pid_text, runtimes->control_va, &control)) {
         recorder.state = HS_RECORDER_ACTIVE;
     } else {
         bool is_on = control.interval_bytes != HS_INTERVAL_OFF;

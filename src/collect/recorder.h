@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collect/residents.h"
+#include "collect/loaded_runtimes.h"
 
 enum hs_recorder_state {
     HS_RECORDER_NONE,   /* our client is not in there */
@@ -33,5 +33,6 @@ struct hs_recorder {
 };
 
 /* `proc` is /proc; `pid_text` names the process in it. */
-void hs_recorder_look(const char *proc, const char *pid_text, const struct hs_residents *residents,
-                      bool is_in_our_pid_ns, struct hs_recorder *ret_recorder);
+void hs_recorder_look(const char *proc, const char *pid_text,
+                      const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
+                      struct hs_recorder *ret_recorder);

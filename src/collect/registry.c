@@ -21,7 +21,7 @@
 #define HS_ROOM_WAIT_MS    2
 #define HS_TURN_EVENTS_MAX 128
 
-_Static_assert(HS_EVENT_PENDING + HS_GUESTS_PENDING_MAX < 4096, "below any pointer");
+_Static_assert(HS_EVENT_PENDING + HS_PENDING_CLIENTS_MAX < 4096, "below any pointer");
 
 static int watch(struct hs_registry *registry, int fd, uint64_t tag)
 {
@@ -49,7 +49,7 @@ static void listen_again(struct hs_registry *registry, bool is_listening)
 /* Room for one more hello? Takes it, if it is to be had. */
 static bool keep_room(struct hs_registry *registry)
 {
-    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         if (registry->room[i] < 0) {
             registry->room[i] = fcntl(registry->epoll_fd, F_DUPFD_CLOEXEC, 0);
         }
@@ -62,7 +62,7 @@ static bool keep_room(struct hs_registry *registry)
 
 static void give_room(struct hs_registry *registry)
 {
-    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         if (registry->room[i] >= 0) {
             close(registry->room[i]);
             registry->room[i] = -1;
@@ -75,10 +75,10 @@ int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry
     *registry = (struct hs_registry){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                       .listener = config->listener,
                                       .config = *config };
-    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX; i++) {
         registry->pending[i] = -1;
     }
-    for (size_t i = 0; i < HS_GUEST_FDS; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         registry->room[i] = -1;
     }
     if (registry->epoll_fd < 0) {
@@ -113,7 +113,7 @@ void hs_registry_close(struct hs_registry *registry)
     free(registry->targets);
     registry->targets = NULL;
     registry->target_count = registry->target_capacity = 0;
-    for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_GUESTS_PENDING_MAX; i++) {
+    for (size_t i = 0; registry->epoll_fd >= 0 && i < HS_PENDING_CLIENTS_MAX; i++) {
         if (registry->pending[i] >= 0) {
             drop_pending(registry, i);
         }
@@ -224,24 +224,25 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
     listen_again(registry, true); /* descriptors may be free again */
 }
 
-int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns)
+int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
+                        uint64_t now_ns)
 {
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
-    if (registry->config.on_begin && guest->pid <= 0) {
+    if (registry->config.on_begin && pending->pid <= 0) {
         /* Who stays for long must learn of its end, and have it once. */
-        close(guest->region_fd);
+        close(pending->region_fd);
         count_bad(registry, "its process cannot be seen from here");
         return -ESRCH;
     }
-    int r = hs_target_open(guest, now_ns, &target, &why);
+    int r = hs_target_open(pending, now_ns, &target, &why);
     if (r < 0) {
         count_bad(registry, why);
         return r;
     }
     registry->image_count++;
-    registry->own_malloc_count += (guest->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
-    struct hs_target *known = hs_registry_find(registry, guest->pid);
+    registry->own_malloc_count += (pending->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
+    struct hs_target *known = hs_registry_find(registry, pending->pid);
     if (known && hs_target_is_older(target, known)) {
         hs_target_end(target, now_ns, HS_EXIT_EXECUTED, 0);
         tell_of(registry, target);
@@ -285,21 +286,21 @@ static int pass_on(struct hs_registry *registry, int connection_fd)
 /* Is the connection done with? */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     int passed = pass_on(registry, connection_fd);
     if (passed != -ENOMSG) {
         return passed == 0;
     }
-    int r = hs_guest_receive(&registry->listener, connection_fd, &guest);
+    int r = hs_pending_client_receive(&registry->listener, connection_fd, &pending);
     switch (r) {
     case 0:
-        if (registry->config.on_guest) {
-            registry->config.on_guest(registry->config.ctx, &guest);
+        if (registry->config.on_pending) {
+            registry->config.on_pending(registry->config.ctx, &pending);
         }
-        if (guest.hello.flags & HS_HELLO_WAITS && registry->config.on_waiting) {
-            registry->config.on_waiting(registry->config.ctx, &guest, connection_fd);
+        if (pending.hello.flags & HS_HELLO_WAITS && registry->config.on_waiting) {
+            registry->config.on_waiting(registry->config.ctx, &pending, connection_fd);
         }
-        hs_registry_adopt(registry, &guest, now_ns);
+        hs_registry_restore(registry, &pending, now_ns);
         return true;
     case -EAGAIN:
         return false;
@@ -322,7 +323,7 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
  * been so for longest gives way. */
 static void keep_pending(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
-    size_t slot = registry->pending_next++ % HS_GUESTS_PENDING_MAX;
+    size_t slot = registry->pending_next++ % HS_PENDING_CLIENTS_MAX;
     if (registry->pending[slot] >= 0) {
         /* It may have spoken since we looked: connections are taken before hellos. */
         if (!receive(registry, registry->pending[slot], now_ns)) {
@@ -392,7 +393,7 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
 {
     if (tag == HS_EVENT_LISTENER) {
         accept_all(registry, now_ns);
-    } else if (tag < HS_EVENT_PENDING + HS_GUESTS_PENDING_MAX) {
+    } else if (tag < HS_EVENT_PENDING + HS_PENDING_CLIENTS_MAX) {
         serve_pending(registry, (size_t)(tag - HS_EVENT_PENDING), now_ns);
     } else {
         struct hs_target *target = (struct hs_target *)(uintptr_t)tag;

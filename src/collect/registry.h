@@ -26,25 +26,26 @@
 #include "collect/listen.h"
 #include "collect/target.h"
 
-#define HS_GUESTS_PENDING_MAX 64 /* connected, but silent so far */
-#define HS_GUEST_FDS          3  /* connection, region, pidfd */
+#define HS_PENDING_CLIENTS_MAX 64 /* connected, but silent so far */
+#define HS_PENDING_CLIENT_FDS  3  /* connection, region, pidfd */
 
 /* The target has ended, and is the callee's to close. */
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
 /* A new target, which stays the registry's. It may have ended already; on_end follows then. */
 typedef void hs_registry_begin_fn(void *ctx, struct hs_target *target);
 /* A hello was received; nothing has been done about it yet. */
-typedef void hs_registry_guest_fn(void *ctx, const struct hs_guest *guest);
-/* Likewise, and it waits at the other end of the connection until this returns: fmt/ctl_layout.h. The guest's flags may
+typedef void hs_registry_pending_fn(void *ctx, const struct hs_pending_client *pending);
+/* Likewise, and it waits at the other end of the connection until this returns: fmt/ctl_layout.h. The pending client's flags may
  * be changed. */
-typedef void hs_registry_waiting_fn(void *ctx, struct hs_guest *guest, int connection_fd);
+typedef void hs_registry_waiting_fn(void *ctx, struct hs_pending_client *pending,
+                                    int connection_fd);
 /* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The descriptor is the callee's. */
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_registry_config {
     struct hs_listener listener; /* taken over; its fd -1: none, images are only adopted */
     hs_registry_end_fn *on_end;
-    hs_registry_guest_fn *on_guest;     /* NULL: nobody asks */
+    hs_registry_pending_fn *on_pending; /* NULL: nobody asks */
     hs_registry_waiting_fn *on_waiting; /* NULL: nobody keeps it waiting */
     hs_registry_begin_fn *on_begin;     /* likewise */
     hs_registry_begin_fn *on_skip;      /* likewise: it is closed, and had no end of its own */
@@ -58,10 +59,11 @@ struct hs_registry {
     struct hs_target **targets; /* running */
     size_t target_count;
     size_t target_capacity;
-    int pending[HS_GUESTS_PENDING_MAX]; /* connections without a hello yet; -1: free */
-    size_t pending_next;                /* slot of the next one, modulo their number */
-    int room[HS_GUEST_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */
-    bool is_listening;      /* false: waits for room */
+    int pending[HS_PENDING_CLIENTS_MAX]; /* connections without a hello yet; -1: free */
+    size_t pending_next;                 /* slot of the next one, modulo their number */
+    int room
+        [HS_PENDING_CLIENT_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */
+    bool is_listening;           /* false: waits for room */
     struct hs_registry_config config;
     uint64_t image_count;      /* hellos accepted */
     uint64_t stranger_count;   /* connections of other users */
@@ -87,9 +89,10 @@ static inline int hs_registry_fd(const struct hs_registry *registry)
  * second in any case. */
 void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
 
-/* An image that announces itself otherwise than by a hello: as if the guest had come through the socket. Takes
+/* An image that announces itself otherwise than by a hello: as if the pending client had come through the socket. Takes
  * over its descriptors. -errno: it was no good, see bad_why. */
-int hs_registry_adopt(struct hs_registry *registry, struct hs_guest *guest, uint64_t now_ns);
+int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
+                        uint64_t now_ns);
 
 /* Forgets a running target, and closes it: it is nobody's any more. */
 void hs_registry_drop(struct hs_registry *registry, struct hs_target *target);

@@ -52,27 +52,28 @@ static void introduce(const struct hs_target *target)
     }
 }
 
-int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
-                   const char **ret_why)
+int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
+                   struct hs_target **ret_target, const char **ret_why)
 {
     struct hs_target *target = calloc(1, sizeof(*target));
     int r = target ? 0 : -ENOMEM;
     if (r == 0) {
-        r = hs_region_open(guest->region_fd, guest->hello.region_bytes, &target->region, ret_why);
+        r = hs_region_open(pending->region_fd, pending->hello.region_bytes, &target->region,
+                           ret_why);
     }
     if (r < 0) {
-        close(guest->region_fd);
-        if (guest->pidfd >= 0) {
-            close(guest->pidfd);
+        close(pending->region_fd);
+        if (pending->pidfd >= 0) {
+            close(pending->pidfd);
         }
         free(target);
         return r;
     }
-    target->pid = guest->pid;
-    target->pidfd = guest->pidfd;
-    target->uid = guest->uid;
-    target->hello_flags = guest->hello.flags;
-    target->is_dormant = (guest->hello.flags & HS_HELLO_DORMANT) != 0;
+    target->pid = pending->pid;
+    target->pidfd = pending->pidfd;
+    target->uid = pending->uid;
+    target->hello_flags = pending->hello.flags;
+    target->is_dormant = (pending->hello.flags & HS_HELLO_DORMANT) != 0;
     /* Of a child whose parent was recorded: that is in it, too. */
     target->has_recorded = target->is_dormant && target->region.header.interval_count > 1;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
@@ -81,7 +82,7 @@ int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **r
     if (!target->region.header.is_from_startup && target->pid > 0) {
         hs_process_names_read(target->pid, &target->names);
     }
-    if (guest->is_gone || is_impostor(target)) {
+    if (pending->is_gone || is_impostor(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
     } else if (!target->is_dormant) {
         hs_target_look(target, now_ns);

@@ -85,9 +85,9 @@ struct hs_target_state {
     uint64_t rss_start_bytes;
 };
 
-/* Takes over the guest's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
-int hs_target_open(struct hs_guest *guest, uint64_t now_ns, struct hs_target **ret_target,
-                   const char **ret_why);
+/* Takes over the pending client's descriptors, whatever the result. `ret_why` as in hs_region_open(). */
+int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
+                   struct hs_target **ret_target, const char **ret_why);
 /* NULL is fine. Returns NULL. */
 struct hs_target *hs_target_close(struct hs_target *target);
 

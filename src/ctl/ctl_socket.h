@@ -1,6 +1,6 @@
 /*
  * Where a daemon listens: the same places, in the same order, for programs that announce themselves
- * (client/door.h), for commands, and for the daemon itself.
+ * (client/daemon_lookup.h), for commands, and for the daemon itself.
  *
  *     HEAPSCOPE_SOCKET                  that one and no other
  *     $XDG_RUNTIME_DIR/heapscope.sock   the user's

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/attacher.h"
+#include "daemon/attach_worker.h"
 #include "daemon/daemon_log.h"
-#include "daemon/heritage.h"
-#include "daemon/order.h"
+#include "daemon/handover_save.h"
+#include "daemon/recording_job.h"
 #include "daemon/peer.h"
 #include "daemon/supervisor.h"
 
@@ -63,8 +63,8 @@ static void on_peer(void *ctx, int connection_fd)
 static void on_over(void *ctx, struct hs_session *session)
 {
     struct hs_daemon *daemon = ctx;
-    hs_order_finish(daemon, session->owner);
-    hs_daemon_post_board(daemon);
+    hs_recording_job_finish(daemon, session->owner);
+    hs_daemon_write_startup_hint(daemon);
 }
 
 /* The hub has its turn in any case. */
@@ -100,21 +100,22 @@ static void on_signal(struct hs_daemon *daemon, void *of, uint64_t now_ns)
     while (read(daemon->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGUSR1) {
             hs_hub_dump_all(daemon->hub, now_ns);
-        } else if (info.ssi_signo == SIGHUP && daemon->warden.path) {
-            hs_warden_reload(daemon, now_ns);
+        } else if (info.ssi_signo == SIGHUP && daemon->access.path) {
+            hs_access_control_reload(daemon, now_ns);
         } else {
             begin_to_stop(daemon, now_ns);
         }
     }
 }
 
-void hs_daemon_post_board(struct hs_daemon *daemon)
+void hs_daemon_write_startup_hint(struct hs_daemon *daemon)
 {
-    int r = hs_doorway_post(&daemon->doorway, hs_hub_startup_interval(daemon->hub));
+    int r =
+        hs_daemon_socket_write_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
     if (r < 0) {
         hs_daemon_log("%s.board cannot be written: %s; programs that start are recorded a moment "
                       "later than they could be",
-                      daemon->doorway.path, strerror(-r));
+                      daemon->daemon_socket.path, strerror(-r));
     }
 }
 
@@ -169,22 +170,22 @@ static void raise_limits(void)
 static int open_hub(struct hs_daemon *daemon)
 {
     const struct hs_hub_config config = {
-        .listener = { .fd = daemon->doorway.fd, .is_open_to_all = daemon->is_system },
+        .listener = { .fd = daemon->daemon_socket.fd, .is_open_to_all = daemon->is_system },
         .on_peer = on_peer,
         .on_over = on_over,
-        .attach = hs_attacher_bring,
-        .release = hs_attacher_release,
-        .refresh = hs_attacher_refresh,
-        .on_guest = hs_heritage_keep_guest,
-        .on_change = hs_heritage_keep_target,
-        .on_gone = hs_heritage_drop_target,
-        .judge = hs_warden_judge,
-        .is_hiding_others = hs_warden_is_hiding_others(),
+        .attach = hs_attach_worker_bring,
+        .release = hs_attach_worker_release,
+        .refresh = hs_attach_worker_refresh,
+        .on_pending = hs_handover_save_pending_client,
+        .on_change = hs_handover_save_target,
+        .on_gone = hs_handover_drop_target,
+        .judge = hs_access_control_authorize,
+        .is_hiding_others = hs_access_control_is_hiding_others(),
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);
     if (r == 0) {
-        daemon->doorway.fd = -1; /* the registry's now */
+        daemon->daemon_socket.fd = -1; /* the registry's now */
         daemon->hub_source = (struct hs_source){ on_hub, NULL };
         r = hs_daemon_watch(daemon, hs_hub_fd(daemon->hub), &daemon->hub_source);
     }
@@ -203,22 +204,22 @@ static int open_signals(struct hs_daemon *daemon)
     return hs_daemon_watch(daemon, daemon->signal_fd, &daemon->signal_source);
 }
 
-int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store,
-                   struct hs_warden *warden, bool is_system, struct hs_daemon *ret_daemon)
+int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdstore *store,
+                   struct hs_access_control *access, bool is_system, struct hs_daemon *ret_daemon)
 {
     struct hs_daemon *daemon = ret_daemon;
     *daemon = (struct hs_daemon){ .is_system = is_system,
                                   .uid = geteuid(),
-                                  .doorway = *doorway,
+                                  .daemon_socket = *daemon_socket,
                                   .store = *store,
-                                  .warden = *warden,
+                                  .access = *access,
                                   .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                   .signal_fd = -1,
                                   .start_real_ns = hs_daemon_real_ns(),
-                                  .next_order = 1 };
-    doorway->fd = -1;
-    doorway->path[0] = '\0';
-    *warden = (struct hs_warden){ 0 };
+                                  .next_job = 1 };
+    daemon_socket->fd = -1;
+    daemon_socket->path[0] = '\0';
+    *access = (struct hs_access_control){ 0 };
     int r = daemon->epoll_fd >= 0 ? 0 : -errno;
     if (r == 0) {
         r = open_hub(daemon);
@@ -236,14 +237,14 @@ int hs_daemon_open(struct hs_doorway *doorway, const struct hs_store *store,
 
 void hs_daemon_close(struct hs_daemon *daemon)
 {
-    hs_attachers_forget_all(daemon);
+    hs_attach_workers_forget_all(daemon);
     hs_peers_drop_all(daemon);
-    hs_orders_free(daemon);
+    hs_recording_jobs_free(daemon);
     daemon->hub = hs_hub_free(daemon->hub);
-    hs_doorway_close(&daemon->doorway);
-    hs_store_close(&daemon->store);
-    hs_heritage_deinit(daemon);
-    hs_warden_close(&daemon->warden);
+    hs_daemon_socket_close(&daemon->daemon_socket);
+    hs_fdstore_close(&daemon->store);
+    hs_handover_deinit(daemon);
+    hs_access_control_close(&daemon->access);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }
@@ -286,10 +287,10 @@ int hs_daemon_run(struct hs_daemon *daemon)
         complain(daemon, now_ns);
         uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
-        uint64_t left_ns = hs_orders_end_left(daemon, now_ns);
+        uint64_t left_ns = hs_recording_jobs_end_left(daemon, now_ns);
         until_ns = left_ns < until_ns ? left_ns : until_ns;
         if (daemon->is_stopping) {
-            if ((hs_orders_finishing(daemon) == 0 && hs_attachers_busy(daemon) == 0) ||
+            if ((hs_recording_jobs_finishing(daemon) == 0 && hs_attach_workers_busy(daemon) == 0) ||
                 now_ns >= daemon->stop_ns) {
                 return 0;
             }

@@ -16,8 +16,8 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
-#include "daemon/heritage.h"
-#include "daemon/keeper.h"
+#include "daemon/handover_save.h"
+#include "daemon/fd_holder.h"
 #include "daemon/supervisor.h"
 #include "session/policy_file.h"
 #include "util/opts.h"
@@ -111,63 +111,65 @@ static const char *choose_path(const struct options *options)
 /* --- what a daemon before us left ------------------------------------------------------------------ */
 
 struct inheritance {
-    struct hs_store store;
-    struct hs_store_items items;
-    struct hs_doorway doorway;
+    struct hs_fdstore store;
+    struct hs_fdstore_items items;
+    struct hs_daemon_socket daemon_socket;
     bool is_last; /* nobody came for it: it is to be finished, and that is all */
 };
 
 /* A socket that listens already: a supervisor's, or that of a daemon that was killed. -ENOENT: there is none. */
-static int take_doorway(struct inheritance *got, int supervisors_sock)
+static int take_daemon_socket(struct inheritance *got, int supervisors_sock)
 {
-    struct hs_store_item *item = hs_store_items_find(&got->items, HS_HERITAGE_LISTENER);
+    struct hs_fdstore_item *item = hs_fdstore_items_find(&got->items, HS_HANDOVER_LISTENER);
     if (supervisors_sock >= 0) {
-        return hs_doorway_take(supervisors_sock, true, &got->doorway);
+        return hs_daemon_socket_take(supervisors_sock, true, &got->daemon_socket);
     }
-    return item ? hs_doorway_take(hs_store_item_take(item, 0), false, &got->doorway) : -ENOENT;
+    return item ? hs_daemon_socket_take(hs_fdstore_item_take(item, 0), false, &got->daemon_socket)
+                : -ENOENT;
 }
 
 static int find_place(const struct options *options, const char *path, struct inheritance *got)
 {
-    int sock = hs_supervisor_take(HS_HERITAGE_PREFIX, &got->items);
+    int sock = hs_supervisor_take(HS_HANDOVER_PREFIX, &got->items);
     if (sock < 0 && sock != -ENOENT) {
         return sock;
     }
-    got->store = hs_store_of_supervisor();
+    got->store = hs_fdstore_of_supervisor();
     int r = -ENOENT;
     if (got->store.sock < 0) {
-        r = hs_keeper_meet(path, &got->store, &got->items);
+        r = hs_fd_holder_meet(path, &got->store, &got->items);
     }
     if (r < 0 && r != -ENOENT) {
         return r;
     }
-    r = take_doorway(got, sock);
-    return r == -ENOENT ? hs_doorway_open(path, options->is_system, &got->doorway) : r;
+    r = take_daemon_socket(got, sock);
+    return r == -ENOENT ? hs_daemon_socket_open(path, options->is_system, &got->daemon_socket) : r;
 }
 
 /* From now on kill -9 of us loses nothing. In the process that sees to that, this returns when nobody came. */
-static void find_keeper(const struct options *options, struct inheritance *got)
+static void find_fd_holder(const struct options *options, struct inheritance *got)
 {
     if (got->store.sock < 0 && options->keep_ns > 0) {
-        int r = hs_keeper_start(got->doorway.path, options->keep_ns, &got->store, &got->items);
+        int r =
+            hs_fd_holder_start(got->daemon_socket.path, options->keep_ns, &got->store, &got->items);
         if (r < 0) {
             hs_daemon_log("if this daemon is killed, what it records is lost: %s", strerror(-r));
         }
         got->is_last = r == 1;
     }
     if (got->is_last) {
-        struct hs_store_item *item = hs_store_items_find(&got->items, HS_HERITAGE_LISTENER);
-        got->doorway.fd = item ? hs_store_item_take(item, 0) : -1;
-    } else if (!got->doorway.is_from_supervisor) {
-        hs_store_put(&got->store, HS_HERITAGE_LISTENER, &got->doorway.fd, 1);
+        struct hs_fdstore_item *item = hs_fdstore_items_find(&got->items, HS_HANDOVER_LISTENER);
+        got->daemon_socket.fd = item ? hs_fdstore_item_take(item, 0) : -1;
+    } else if (!got->daemon_socket.is_from_supervisor) {
+        hs_fdstore_put(&got->store, HS_HANDOVER_LISTENER, &got->daemon_socket.fd, 1);
     }
 }
 
 int main(int argc, char **argv)
 {
     struct options options = { .keep_ns = HS_KEEP_NS };
-    struct inheritance got = { .store = HS_STORE_NONE };
-    struct hs_warden warden;
+    struct inheritance got = { .store = HS_FDSTORE_NONE };
+    struct hs_access_control access;
     struct hs_daemon daemon;
     int status = parse(argc, argv, &options);
     if (status >= 0) {
@@ -184,24 +186,24 @@ int main(int argc, char **argv)
     }
     umask(022);
     hs_daemon_block_signals();
-    if (hs_warden_open(options.policy, options.is_system, &warden) < 0) {
+    if (hs_access_control_open(options.policy, options.is_system, &access) < 0) {
         hs_daemon_log("cannot start without the policy");
         return 1;
     }
     int r = find_place(&options, path, &got);
     if (r < 0) {
-        hs_warden_close(&warden);
+        hs_access_control_close(&access);
         return say_why_not(path, r);
     }
-    find_keeper(&options, &got);
-    r = hs_daemon_open(&got.doorway, &got.store, &warden, options.is_system, &daemon);
+    find_fd_holder(&options, &got);
+    r = hs_daemon_open(&got.daemon_socket, &got.store, &access, options.is_system, &daemon);
     if (r < 0) {
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;
     }
-    hs_heritage_adopt(&daemon, &got.items);
-    hs_store_items_deinit(&got.items);
-    hs_daemon_log("ready at %s", daemon.doorway.path);
+    hs_handover_restore(&daemon, &got.items);
+    hs_fdstore_items_deinit(&got.items);
+    hs_daemon_log("ready at %s", daemon.daemon_socket.path);
     if (got.is_last) {
         hs_daemon_stop(&daemon);
     }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
-#include "daemon/order.h"
+#include "daemon/recording_job.h"
 #include "daemon/requests.h"
 
 #define HS_PEERS_OF_USER_MAX 144 /* as many as may wait for sessions to end, and some */
@@ -52,12 +52,12 @@ static size_t count_of_user(const struct hs_daemon *daemon, uid_t uid)
 }
 
 /* Who was silent for longest gives way; `of_user`: of his connections only. False: all wait for something. */
-static bool make_room(struct hs_daemon *daemon, const struct hs_peer *newcomer, bool of_user)
+static bool make_room(struct hs_daemon *daemon, const struct hs_peer *new_process, bool of_user)
 {
     struct hs_peer *oldest = NULL;
     for (size_t i = 0; i < daemon->peer_count; i++) {
         struct hs_peer *peer = daemon->peers[i];
-        if (!peer->awaited && (!of_user || peer->uid == newcomer->uid) &&
+        if (!peer->awaited && (!of_user || peer->uid == new_process->uid) &&
             (!oldest || peer->heard_ns < oldest->heard_ns)) {
             oldest = peer;
         }
@@ -149,7 +149,7 @@ void hs_peer_drop(struct hs_daemon *daemon, struct hs_peer *peer)
         if (daemon->peers[i] == peer) {
             daemon->peers[i] = daemon->peers[--daemon->peer_count];
             if (peer->awaited) {
-                hs_order_miss_owner(peer->awaited, hs_daemon_mono_ns());
+                hs_recording_job_miss_owner(peer->awaited, hs_daemon_mono_ns());
             }
             hs_daemon_unwatch(daemon, peer->fd);
             free_peer(peer);

@@ -26,8 +26,8 @@ struct hs_peer {
     gid_t gid;
     gid_t *groups; /* supplementary */
     size_t group_count;
-    uint64_t heard_ns;        /* CLOCK_MONOTONIC of its last request */
-    struct hs_order *awaited; /* it is told when that is done; NULL: nothing */
+    uint64_t heard_ns;                /* CLOCK_MONOTONIC of its last request */
+    struct hs_recording_job *awaited; /* it is told when that is done; NULL: nothing */
 };
 
 /* Takes over the connection; refuses it, if it must, in words. */

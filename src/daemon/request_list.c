@@ -2,28 +2,28 @@
  * What there is: programs that announced themselves, and sessions, with what each of them costs. See
  * requests.h.
  */
-#include "daemon/order.h"
+#include "daemon/recording_job.h"
 #include "daemon/requests.h"
 
-static void add_session(struct hs_listing *listing, const struct hs_order *order)
+static void add_session(struct hs_listing *listing, const struct hs_recording_job *job)
 {
     static const char *const states[] = { "running", "finishing", "done" };
-    const struct hs_session *session = order->session;
-    Hs__Ctl__Session *out = hs_listing_add_session(listing, order->name,
-                                                   session ? &session->settings : &order->settings);
+    const struct hs_session *session = job->session;
+    Hs__Ctl__Session *out =
+        hs_listing_add_session(listing, job->name, session ? &session->settings : &job->settings);
     out->has_uid = out->has_start_real_ns = true;
-    out->uid = order->uid;
-    out->start_real_ns = order->start_real_ns;
-    out->has_end_real_ns = order->end_real_ns != 0;
-    out->end_real_ns = order->end_real_ns;
-    out->path = order->path;
-    out->state = (char *)(uintptr_t)(order->result.error ? "failed" : states[order->state]);
-    out->error = (char *)(uintptr_t)hs_order_why(order);
-    out->process_count = session ? session->process_count : order->process_count;
-    out->rejected_count = session ? session->rejected_count : order->rejected_count;
-    out->dump_count = session ? session->dump_count : order->dump_count;
-    out->sample_count = session ? session->ended_sample_count : order->sample_count;
-    out->file_bytes = session ? session->bytes : order->result.file_bytes;
+    out->uid = job->uid;
+    out->start_real_ns = job->start_real_ns;
+    out->has_end_real_ns = job->end_real_ns != 0;
+    out->end_real_ns = job->end_real_ns;
+    out->path = job->path;
+    out->state = (char *)(uintptr_t)(job->result.error ? "failed" : states[job->state]);
+    out->error = (char *)(uintptr_t)hs_recording_job_why(job);
+    out->process_count = session ? session->process_count : job->process_count;
+    out->rejected_count = session ? session->rejected_count : job->rejected_count;
+    out->dump_count = session ? session->dump_count : job->dump_count;
+    out->sample_count = session ? session->ended_sample_count : job->sample_count;
+    out->file_bytes = session ? session->bytes : job->result.file_bytes;
     if (session) {
         hs_listing_add_up(listing, out);
     }
@@ -33,16 +33,16 @@ int hs_request_list(struct hs_daemon *daemon, struct hs_peer *peer)
 {
     const struct hs_asking asking = { daemon, peer };
     const struct hs_recorded recorded = HS_RECORDED_OF(&asking);
-    struct hs_listing *listing = hs_listing_new(&recorded, daemon->order_count);
+    struct hs_listing *listing = hs_listing_new(&recorded, daemon->job_count);
     if (!listing) {
         return hs_peer_refuse(peer, "out of memory");
     }
     listing->listed.has_start_real_ns = listing->listed.has_is_system = true;
     listing->listed.start_real_ns = daemon->start_real_ns;
     listing->listed.is_system = daemon->is_system;
-    for (size_t i = 0; i < daemon->order_count; i++) {
-        if (hs_peer_may(daemon, peer, daemon->orders[i]->uid)) {
-            add_session(listing, daemon->orders[i]);
+    for (size_t i = 0; i < daemon->job_count; i++) {
+        if (hs_peer_may(daemon, peer, daemon->jobs[i]->uid)) {
+            add_session(listing, daemon->jobs[i]);
         }
     }
     int r = hs_peer_reply(peer, HS_CTL_LISTED, &listing->listed.base, NULL, 0);

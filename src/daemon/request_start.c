@@ -17,8 +17,8 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "daemon/heritage.h"
-#include "daemon/order.h"
+#include "daemon/handover_save.h"
+#include "daemon/recording_job.h"
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"
 
@@ -56,16 +56,16 @@ static const char *check_folder(int fd)
 }
 
 static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Start *request,
-                             struct hs_ctl_message *message, struct hs_order *order)
+                             struct hs_ctl_message *message, struct hs_recording_job *job)
 {
-    order->file_fd = hs_ctl_take_fd(message, 0);
-    order->folder_fd = hs_ctl_take_fd(message, 1);
-    const char *why = check_file(daemon, order->file_fd);
-    why = why ? why : check_folder(order->folder_fd);
+    job->file_fd = hs_ctl_take_fd(message, 0);
+    job->folder_fd = hs_ctl_take_fd(message, 1);
+    const char *why = check_file(daemon, job->file_fd);
+    why = why ? why : check_folder(job->folder_fd);
     if (why) {
         return why;
     }
-    return hs_order_name_file(order, request) ? NULL : "the file has no name";
+    return hs_recording_job_name_file(job, request) ? NULL : "the file has no name";
 }
 
 /* --- what is said ------------------------------------------------------------------------------ */
@@ -110,7 +110,7 @@ static void say(void *ctx, const struct hs_hub_verdict *verdict)
 
 /* --- all --------------------------------------------------------------------------------------- */
 
-static int refuse_order(struct hs_peer *peer, const char *name, int error)
+static int refuse_job(struct hs_peer *peer, const char *name, int error)
 {
     if (error == -EEXIST) {
         return hs_peer_refuse(peer, "there is a session '%s' already", name);
@@ -127,52 +127,52 @@ static void announce(struct hs_daemon *daemon, const struct hs_session *session)
     uint64_t least = hs_hub_startup_interval(daemon->hub);
     uint64_t interval = session->settings.interval_bytes;
     if (hs_session_waits(session) && (least == 0 || interval < least)) {
-        hs_doorway_post(&daemon->doorway, interval);
+        hs_daemon_socket_write_hint(&daemon->daemon_socket, interval);
     }
 }
 
-/* Begins it, and tells. Takes over order and settings. */
-static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_order *order,
+/* Begins it, and tells. Takes over recording job and settings. */
+static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recording_job *job,
                  struct hs_session_settings *settings, const struct hs_ctl_message *message)
 {
     struct telling *telling = calloc(1, sizeof(*telling));
     uint64_t now_ns = hs_daemon_mono_ns();
-    snprintf(order->name, sizeof(order->name), "%s", settings->name);
-    int r = telling ? hs_order_add(daemon, order) : -ENOMEM;
+    snprintf(job->name, sizeof(job->name), "%s", settings->name);
+    int r = telling ? hs_recording_job_add(daemon, job) : -ENOMEM;
     if (r < 0) {
-        r = refuse_order(peer, order->name, r);
-        hs_order_free(order);
+        r = refuse_job(peer, job->name, r);
+        hs_recording_job_free(job);
         hs_session_settings_deinit(settings);
         free(telling);
         return r;
     }
-    snprintf(settings->name, sizeof(settings->name), "%s", order->name);
+    snprintf(settings->name, sizeof(settings->name), "%s", job->name);
     hs__ctl__started__init(&telling->started);
     telling->started.verdicts = telling->pointers;
-    r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)order->file_fd, now_ns,
-                       &order->session);
+    r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)job->file_fd, now_ns,
+                       &job->session);
     hs_session_settings_deinit(settings);
     if (r == 0) {
-        off_t end = lseek(order->file_fd, 0, SEEK_CUR);
-        order->session->owner = order;
+        off_t end = lseek(job->file_fd, 0, SEEK_CUR);
+        job->session->owner = job;
         /* With what the command wrote in front of it. */
-        order->session->bytes = end > 0 ? (uint64_t)end : order->session->bytes;
-        hs_heritage_keep_order(daemon, order, message->body, message->body_bytes);
+        job->session->bytes = end > 0 ? (uint64_t)end : job->session->bytes;
+        hs_handover_save_job(daemon, job, message->body, message->body_bytes);
         /* Before what runs is looked for, which takes a moment: what starts meanwhile is not to be missed. */
-        announce(daemon, order->session);
-        r = hs_hub_start(daemon->hub, order->session, now_ns, say, telling);
+        announce(daemon, job->session);
+        r = hs_hub_start(daemon->hub, job->session, now_ns, say, telling);
     }
     if (r < 0) {
-        r = refuse_order(peer, order->name, r);
-        hs_heritage_drop_order(daemon, order);
-        hs_order_remove(daemon, order);
-        hs_daemon_post_board(daemon);
+        r = refuse_job(peer, job->name, r);
+        hs_handover_drop_job(daemon, job);
+        hs_recording_job_remove(daemon, job);
+        hs_daemon_write_startup_hint(daemon);
     } else {
-        hs_daemon_post_board(daemon);
-        hs_daemon_log("session %s of user %u begins: %s", order->name, order->uid, order->path);
-        telling->started.session = order->name;
+        hs_daemon_write_startup_hint(daemon);
+        hs_daemon_log("session %s of user %u begins: %s", job->name, job->uid, job->path);
+        telling->started.session = job->name;
         telling->started.has_is_waiting = true;
-        telling->started.is_waiting = hs_session_waits(order->session);
+        telling->started.is_waiting = hs_session_waits(job->session);
         telling->started.n_answer_count = HS_HUB_ANSWER_N;
         telling->started.answer_count = telling->counts;
         r = hs_peer_reply(peer, HS_CTL_STARTED, &telling->started.base, NULL, 0);
@@ -194,20 +194,21 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
         return hs_peer_refuse(peer, "the session cannot begin: %s", why ? why : strerror(-r));
     }
     settings.uid = daemon->is_system ? peer->uid : daemon->uid;
-    settings.is_any_uid = hs_warden_is_any_uid(&daemon->warden, settings.uid);
+    settings.is_any_uid = hs_access_control_is_any_uid(&daemon->access, settings.uid);
     /* Who else runs is told to those who may have everybody's processes. */
     settings.sources.scan_all_on_start &= !daemon->is_system || settings.is_any_uid;
-    struct hs_order *order = hs_order_new(peer->uid, peer->gid, peer->groups, peer->group_count);
-    why = order ? take_file(daemon, request, message, order) : "out of memory";
-    if (order && request->is_owned) {
-        hs_order_expect_owner(order, peer->pid, hs_daemon_mono_ns());
+    struct hs_recording_job *job =
+        hs_recording_job_new(peer->uid, peer->gid, peer->groups, peer->group_count);
+    why = job ? take_file(daemon, request, message, job) : "out of memory";
+    if (job && request->is_owned) {
+        hs_recording_job_expect_owner(job, peer->pid, hs_daemon_mono_ns());
     }
     if (why) {
-        hs_order_free(order);
+        hs_recording_job_free(job);
         hs_session_settings_deinit(&settings);
         return hs_peer_refuse(peer, "the session cannot begin: %s", why);
     }
-    return begin(daemon, peer, order, &settings, message);
+    return begin(daemon, peer, job, &settings, message);
 }
 
 int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_ctl_message *message)

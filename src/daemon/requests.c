@@ -7,31 +7,31 @@
 #include <string.h>
 
 #include "ctl/ctl.pb-c.h"
-#include "daemon/finisher.h"
-#include "daemon/order.h"
+#include "daemon/finalizer.h"
+#include "daemon/recording_job.h"
 #include "util/buf.h"
 
 /* --- stop, dump -------------------------------------------------------------------------------- */
 
 /* NULL: there is none, or not just one; the peer has been told. */
-static struct hs_order *find_order(struct hs_daemon *daemon, struct hs_peer *peer, const char *name,
-                                   int *ret_result)
+static struct hs_recording_job *find_job(struct hs_daemon *daemon, struct hs_peer *peer,
+                                         const char *name, int *ret_result)
 {
-    struct hs_order *found = NULL;
+    struct hs_recording_job *found = NULL;
     struct hs_buf others = HS_BUF_INIT;
     size_t count = 0;
-    for (size_t i = 0; i < daemon->order_count; i++) {
-        struct hs_order *order = daemon->orders[i];
-        bool is_meant = name ? strcmp(order->name, name) == 0 : order->state != HS_ORDER_DONE;
-        if (!hs_peer_may(daemon, peer, order->uid)) {
+    for (size_t i = 0; i < daemon->job_count; i++) {
+        struct hs_recording_job *job = daemon->jobs[i];
+        bool is_meant = name ? strcmp(job->name, name) == 0 : job->state != HS_RECORDING_JOB_DONE;
+        if (!hs_peer_may(daemon, peer, job->uid)) {
             continue;
         }
         if (is_meant) {
-            found = order;
+            found = job;
             count++;
         }
-        if (order->state != HS_ORDER_DONE) {
-            hs_buf_printf(&others, " %s", order->name);
+        if (job->state != HS_RECORDING_JOB_DONE) {
+            hs_buf_printf(&others, " %s", job->name);
         }
     }
     if (count == 0 && name) {
@@ -48,33 +48,33 @@ static struct hs_order *find_order(struct hs_daemon *daemon, struct hs_peer *pee
 }
 
 /* Of the session that a request names, or of the only one. NULL: the peer has been told. */
-static struct hs_order *take_order(struct hs_daemon *daemon, struct hs_peer *peer,
-                                   const char *session, int *ret_result)
+static struct hs_recording_job *take_job(struct hs_daemon *daemon, struct hs_peer *peer,
+                                         const char *session, int *ret_result)
 {
     const char *name = session && session[0] ? session : NULL;
     if (name && !hs_session_is_name(name)) {
         *ret_result = hs_peer_refuse(peer, "that is no name of a session");
         return NULL;
     }
-    return find_order(daemon, peer, name, ret_result);
+    return find_job(daemon, peer, name, ret_result);
 }
 
 static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Stop *request)
 {
     int r = 0;
-    struct hs_order *order = take_order(daemon, peer, request->session, &r);
-    if (!order) {
+    struct hs_recording_job *job = take_job(daemon, peer, request->session, &r);
+    if (!job) {
         return r;
     }
-    if (order->state == HS_ORDER_DONE) {
-        return hs_order_tell(peer, order);
+    if (job->state == HS_RECORDING_JOB_DONE) {
+        return hs_recording_job_tell(peer, job);
     }
-    peer->awaited = order;
-    if (order->state == HS_ORDER_RUNNING && !request->is_only_waiting) {
-        hs_hub_stop(daemon->hub, order->session, hs_daemon_mono_ns());
+    peer->awaited = job;
+    if (job->state == HS_RECORDING_JOB_RUNNING && !request->is_only_waiting) {
+        hs_hub_stop(daemon->hub, job->session, hs_daemon_mono_ns());
     }
-    if (order->state == HS_ORDER_FINISHING && request->is_hurried) {
-        hs_finisher_hurry(order);
+    if (job->state == HS_RECORDING_JOB_FINISHING && request->is_hurried) {
+        hs_finalizer_hurry(job);
     }
     return 0;
 }
@@ -82,17 +82,17 @@ static int stop(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__S
 static int dump(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Dump *request)
 {
     int r = 0;
-    struct hs_order *order = take_order(daemon, peer, request->session, &r);
-    if (!order) {
+    struct hs_recording_job *job = take_job(daemon, peer, request->session, &r);
+    if (!job) {
         return r;
     }
-    if (order->state != HS_ORDER_RUNNING) {
-        return hs_peer_refuse(peer, "session %s is over", order->name);
+    if (job->state != HS_RECORDING_JOB_RUNNING) {
+        return hs_peer_refuse(peer, "session %s is over", job->name);
     }
     Hs__Ctl__Dumped dumped = HS__CTL__DUMPED__INIT;
     dumped.has_process_count = true;
-    dumped.process_count = hs_hub_target_count(daemon->hub, order->session);
-    hs_hub_dump_session(daemon->hub, order->session, hs_daemon_mono_ns());
+    dumped.process_count = hs_hub_target_count(daemon->hub, job->session);
+    hs_hub_dump_session(daemon->hub, job->session, hs_daemon_mono_ns());
     return hs_peer_reply(peer, HS_CTL_DUMPED, &dumped.base, NULL, 0);
 }
 
@@ -108,7 +108,7 @@ const char *hs_request_session_of(const void *ctx, const struct hs_target *targe
 bool hs_request_may_see(const void *ctx, const struct hs_target *target)
 {
     const struct hs_asking *asking = ctx;
-    return hs_order_may_see(asking->daemon, asking->peer, target);
+    return hs_recording_job_may_see(asking->daemon, asking->peer, target);
 }
 
 static int snapshot(struct hs_daemon *daemon, struct hs_peer *peer,

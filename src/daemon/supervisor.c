@@ -48,16 +48,16 @@ static void get_name(const char *names, size_t idx, char *ret_name)
         names += *names == ':';
     }
     size_t bytes = strcspn(names, ":");
-    bytes = bytes <= HS_STORE_NAME_MAX ? bytes : 0;
+    bytes = bytes <= HS_FDSTORE_NAME_MAX ? bytes : 0;
     memcpy(ret_name, names, bytes);
     ret_name[bytes] = '\0';
 }
 
-int hs_supervisor_take(const char *prefix, struct hs_store_items *items)
+int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items)
 {
     const char *pid_text = getenv("LISTEN_PID"), *count_text = getenv("LISTEN_FDS");
     const char *names = getenv("LISTEN_FDNAMES");
-    char name[HS_STORE_NAME_MAX + 1];
+    char name[HS_FDSTORE_NAME_MAX + 1];
     uint64_t pid = 0, count = 0;
     int sock = -ENOENT;
     if (!pid_text || !count_text || hs_parse_number(pid_text, &pid) < 0 ||
@@ -69,7 +69,7 @@ int hs_supervisor_take(const char *prefix, struct hs_store_items *items)
         get_name(names ? names : "", (size_t)i, name);
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
             fcntl(fd, F_SETFD, FD_CLOEXEC);
-            hs_store_items_add(items, name, &fd, 1);
+            hs_fdstore_items_add(items, name, &fd, 1);
         } else {
             sock = sock == -ENOENT ? check_socket(fd) : -EINVAL; /* just one is ours */
         }

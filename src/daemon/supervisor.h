@@ -11,11 +11,11 @@
  */
 #pragma once
 
-#include "daemon/store.h"
+#include "daemon/fdstore.h"
 
 /* The socket that was made for us; -ENOENT: none was; -EINVAL: something that is not one of ours. What a daemon
  * left, whose names begin with `prefix`, goes to `items`. Forgets the variables, which are for this process only. */
-int hs_supervisor_take(const char *prefix, struct hs_store_items *items);
+int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items);
 
 /* `state` as sd_notify(3) has it. */
 void hs_supervisor_tell(const char *state);

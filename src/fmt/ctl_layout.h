@@ -212,21 +212,21 @@ _Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1)
  * The board: a file beside a daemon's socket, SOCKET.board. It is replaced as a whole (rename), and
  * believed when it belongs to root or to the client's own user.
  */
-#define HS_BOARD_SUFFIX  ".board"
-#define HS_BOARD_MAGIC   UINT64_C(0x3130445241424853) /* "SHBARD01" read as little-endian */
-#define HS_BOARD_VERSION 1U
+#define HS_STARTUP_HINT_SUFFIX  ".board"
+#define HS_STARTUP_HINT_MAGIC   UINT64_C(0x3130445241424853) /* "SHBARD01" read as little-endian */
+#define HS_STARTUP_HINT_VERSION 1U
 
-struct hs_board_v1 {
+struct hs_startup_hint_v1 {
     uint64_t magic;
     uint32_t version;
-    uint32_t board_bytes; /* sizeof(struct hs_board_v1); a later version may be longer */
+    uint32_t board_bytes; /* sizeof(struct hs_startup_hint_v1); a later version may be longer */
     /* Programs that start now record at once, with this interval: the smallest of all sessions that
      * wait for programs to start. 0: none does. Who is not meant is told right after its hello. */
     uint64_t startup_interval_bytes;
     uint64_t reserved[5];
 };
 
-_Static_assert(sizeof(struct hs_board_v1) == 64, "layout v1");
+_Static_assert(sizeof(struct hs_startup_hint_v1) == 64, "layout v1");
 
 /*
  * What heapscope's commands and a daemon say to each other, on the same socket: one message is one

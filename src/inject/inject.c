@@ -4,7 +4,7 @@
  *     check        what /proc says against it
  *     prepare      maps, the loader's list, symbols, roles: while the process runs
  *     find         stop the most promising thread; look whether it may be borrowed; if not, let it go and try the next
- *     borrow       borrowed.c
+ *     borrow       remote_call_sequence.c
  *     release
  */
 #include "inject/inject.h"
@@ -122,17 +122,18 @@ static int find_symbols(struct hs_inject_session *s)
 /* The code that brings a thread back from a call. */
 static int find_way_back(struct hs_inject_session *s)
 {
-    struct hs_way_back *way = &s->tracee.way;
+    struct hs_return_chain *way = &s->tracee.way;
     const struct hs_remote_map *map = hs_remote_maps_find(&s->maps, s->syscall_va);
     way->syscall_va = s->syscall_va;
     way->copy_va = find_in_libc(s, "wmemcpy");
     if (way->gadget_va != 0) {
         return HS_INJECT_DONE; /* libc stays where it is */
     }
-    return map && hs_way_back_find(way, &s->memory, map->start_va, map->end_va,
-                                   find_in_libc(s, HS_RETURN_KEEPER), find_in_libc(s, "setcontext"))
+    return map && hs_return_chain_find(way, &s->memory, map->start_va, map->end_va,
+                                       find_in_libc(s, HS_RETURN_KEEPER),
+                                       find_in_libc(s, "setcontext"))
                ? HS_INJECT_DONE
-               : HS_INJECT_NO_WAY_BACK;
+               : HS_INJECT_NO_RETURN_CHAIN;
 }
 
 /* Has it executed another program since we opened its memory? */
@@ -199,7 +200,8 @@ static bool is_hopeless(struct hs_inject_session *s, pid_t tid, struct hs_inject
     }
     s->tracee.way.own_pid = ret_thread->own_pid;
     s->tracee.way.own_tid = ret_thread->own_tid;
-    s->tracee.way.bell_signal = hs_way_back_choose_bell(ret_thread->ignored, ret_thread->caught);
+    s->tracee.way.notify_signal =
+        hs_return_chain_choose_signal(ret_thread->ignored, ret_thread->caught);
     if (stat.state == 'D') {
         hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",
                               (int)tid);
@@ -268,7 +270,7 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
         hs_inject_session_say(s, "its registers cannot be read: %s", strerror(-r));
         r = HS_INJECT_BAD_MEMORY;
     } else {
-        r = hs_borrowed_run(s);
+        r = hs_remote_call_sequence_run(s);
     }
     hs_brief_stop_end(s, wait);
     /* One that waits stops at once; one that may run stops when it gets a processor. */
@@ -286,7 +288,7 @@ static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *
     if (r != HS_INJECT_DONE) {
         return r == HS_BRIEF_STOP_AGAIN ? TRY_AGAIN : r;
     }
-    s->tracee.may_hurry = true;
+    s->tracee.may_boost = true;
     r = hs_seccomp_survey_confirm(s, thread);
     if (r == HS_INJECT_DONE && is_safe(s, &wait)) {
         return borrow(s, &wait);
@@ -303,15 +305,15 @@ static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *
 static int attempt(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
     struct hs_inject_thread thread;
-    struct hs_hurry own;
+    struct hs_sched_boost own;
     s->reads_left = ATTEMPT_READS_MAX;
     if (is_hopeless(s, candidate->tid, &thread) || !look_ahead(s, candidate)) {
         return TRY_AGAIN;
     }
-    hs_hurry_look(0, &own);
-    hs_hurry_begin(0, HS_HURRY_BORROWER, &own);
+    hs_sched_boost_look(0, &own);
+    hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER, &own);
     int r = stop_and_use(s, candidate, &thread);
-    hs_hurry_end(0, &own);
+    hs_sched_boost_end(0, &own);
     if (r == JUDGE_FIRST) {
         r = hs_seccomp_survey_judge(s, candidate->tid, &thread);
         return r == HS_INJECT_DONE ? TRY_AGAIN : r;

@@ -24,7 +24,7 @@
  * Fails     enum hs_inject_error. The target goes on as before after all of them but
  *           HS_INJECT_CRASHED, HS_INJECT_HUNG (the call was given up in its midst), HS_INJECT_DIED.
  *           If we are killed while the thread is borrowed, it ends the call that it is in, and puts itself back
- *           (way_back.h); what has been loaded stays, and of the function's own descriptor nobody knows.
+ *           (return_chain.h); what has been loaded stays, and of the function's own descriptor nobody knows.
  * See       docs/INJECTION.md
  */
 #pragma once
@@ -54,7 +54,7 @@ enum hs_inject_error {
     HS_INJECT_SECCOMP_FORBIDS, /* its filter; detail: what */
     HS_INJECT_SHADOW_STACK, /* a return address that was not pushed by a call is an error there */
     HS_INJECT_NO_PROC,      /* no /proc in its root, which dlopen needs */
-    HS_INJECT_NO_WAY_BACK,  /* from a call, if we are killed meanwhile */
+    HS_INJECT_NO_RETURN_CHAIN, /* from a call, if we are killed meanwhile */
     /* We may not. */
     HS_INJECT_OTHER_USER,
     HS_INJECT_NOT_DUMPABLE,

@@ -1,6 +1,6 @@
 /*
  * All that one injection knows; shared by its two halves: looking for a thread (inject.c), and using it
- * (borrowed.c).
+ * (remote_call_sequence.c).
  *
  * Threads   one.
  */
@@ -70,4 +70,4 @@ void hs_inject_session_say(struct hs_inject_session *session, const char *format
 
 /* With the tracee borrowed: loads the library if need be, calls the function, takes the descriptor over, and
  * leaves errno as it was. 0 or enum hs_inject_error; the caller releases the tracee in any case. */
-int hs_borrowed_run(struct hs_inject_session *session);
+int hs_remote_call_sequence_run(struct hs_inject_session *session);

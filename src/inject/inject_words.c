@@ -31,7 +31,7 @@ static const char *const words[HS_INJECT_ERROR_N] = {
         "start it with our library instead of attaching",
     [HS_INJECT_NO_PROC] = "there is no /proc in its root folder, which loading a library from a "
                           "descriptor needs; mount one there",
-    [HS_INJECT_NO_WAY_BACK] =
+    [HS_INJECT_NO_RETURN_CHAIN] =
         "its C library lacks the code that brings an interrupted thread back "
         "whatever happens to us; start it with our library instead of attaching",
     [HS_INJECT_OTHER_USER] = "it belongs to another user; attach as that user, or as root",

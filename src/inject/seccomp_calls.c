@@ -16,7 +16,7 @@ static const struct hs_seccomp_call stop_calls[] = {
     HS_SECCOMP_CALL(restart_syscall),
 };
 
-/* way_back.c, and what borrowed.c calls besides the function. */
+/* return_chain.c, and what remote_call_sequence.c calls besides the function. */
 static const struct hs_seccomp_call borrow_calls[] = {
     HS_SECCOMP_CALL(tgkill),
     HS_SECCOMP_CALL(rt_sigreturn),
@@ -25,8 +25,8 @@ static const struct hs_seccomp_call borrow_calls[] = {
     HS_SECCOMP_FIRST(rt_sigprocmask, SIG_SETMASK), /* setcontext(3) */
 };
 
-/* What a thread that hurries does if we are killed (hurry.h). */
-static const struct hs_seccomp_call hurry_calls[] = {
+/* What a thread that hurries does if we are killed (sched_boost.h). */
+static const struct hs_seccomp_call boost_calls[] = {
     HS_SECCOMP_CALL(sched_setattr),
 };
 
@@ -58,5 +58,5 @@ static const struct hs_seccomp_call load_calls[] = {
 
 const struct hs_seccomp_calls hs_seccomp_stop_calls = HS_SECCOMP_CALLS(stop_calls);
 const struct hs_seccomp_calls hs_seccomp_borrow_calls = HS_SECCOMP_CALLS(borrow_calls);
-const struct hs_seccomp_calls hs_seccomp_hurry_calls = HS_SECCOMP_CALLS(hurry_calls);
+const struct hs_seccomp_calls hs_seccomp_boost_calls = HS_SECCOMP_CALLS(boost_calls);
 const struct hs_seccomp_calls hs_seccomp_load_calls = HS_SECCOMP_CALLS(load_calls);

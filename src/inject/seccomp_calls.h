@@ -58,5 +58,5 @@ struct hs_seccomp_calls {
 /* Of any thread that is stopped and goes on; of one that is borrowed; if it hurries; and if it loads a library there. */
 extern const struct hs_seccomp_calls hs_seccomp_stop_calls;
 extern const struct hs_seccomp_calls hs_seccomp_borrow_calls;
-extern const struct hs_seccomp_calls hs_seccomp_hurry_calls;
+extern const struct hs_seccomp_calls hs_seccomp_boost_calls;
 extern const struct hs_seccomp_calls hs_seccomp_load_calls;

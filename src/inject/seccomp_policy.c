@@ -156,7 +156,7 @@ const struct hs_seccomp_policy *hs_seccomp_policies_add(struct hs_seccomp_polici
     hs_seccomp_ask(stack, &wants->function, &policy->not_function);
     hs_seccomp_ask(stack, &wants->threads, &policy->not_threads);
     hs_seccomp_ask(stack, &wants->optional, &policy->not_optional);
-    hs_seccomp_ask(stack, &hs_seccomp_hurry_calls, &policy->not_hurried);
+    hs_seccomp_ask(stack, &hs_seccomp_boost_calls, &policy->not_hurried);
     policies->count++;
     return policy;
 }

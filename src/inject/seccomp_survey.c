@@ -90,7 +90,7 @@ static const struct hs_seccomp_why *why_not(const struct hs_inject_session *s,
 static int answer(struct hs_inject_session *s, const struct hs_seccomp_policy *policy)
 {
     const struct hs_seccomp_why *why = why_not(s, policy);
-    s->tracee.may_hurry = !policy->not_hurried.text[0];
+    s->tracee.may_boost = !policy->not_hurried.text[0];
     return why ? fail(s, HS_INJECT_SECCOMP_FORBIDS, why) : HS_INJECT_DONE;
 }
 

@@ -141,9 +141,10 @@ static int patch_stopped(struct patching *p)
 
 static int attempt(struct patching *p)
 {
-    struct hs_hurry own;
-    hs_hurry_look(0, &own);
-    hs_hurry_begin(0, HS_HURRY_BORROWER, &own); /* until the end of this thread of ours */
+    struct hs_sched_boost own;
+    hs_sched_boost_look(0, &own);
+    hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER,
+                         &own); /* until the end of this thread of ours */
     p->result->detail[0] = '\0';
     p->all = (struct hs_all_threads){ .pid = p->request->pid, .memory = &p->memory };
     int r = hs_all_threads_stop(&p->all, now_ns() + STOP_NS);

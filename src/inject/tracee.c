@@ -131,7 +131,7 @@ enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid)
     tracee->is_borrowed = false;
     tracee->is_in_call = false;
     tracee->is_stopped = false;
-    tracee->hurry.is_on = false;
+    tracee->boost.is_on = false;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         return refused(tracee);
     }
@@ -221,32 +221,33 @@ bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
 
 static int make_way_back(struct hs_tracee *tracee)
 {
-    struct hs_way_back *way = &tracee->way;
+    struct hs_return_chain *way = &tracee->way;
     way->memory = tracee->memory;
     way->call_mask = ~FAULT_MASK;
     memcpy(tracee->sealed, tracee->state, tracee->state_bytes);
-    return hs_way_back_build(way, &tracee->start, tracee->may_restart, tracee->signal_mask,
-                             tracee->sealed, tracee->state_bytes, &tracee->free_va);
+    return hs_return_chain_build(way, &tracee->start, tracee->may_restart, tracee->signal_mask,
+                                 tracee->sealed, tracee->state_bytes, &tracee->free_va);
 }
 
 /* Out of any call: if we are killed now, it puts itself back. */
 static int park(struct hs_tracee *tracee)
 {
     struct hs_remote_regs regs = tracee->start;
-    hs_way_back_park(&tracee->way, &regs);
+    hs_return_chain_park(&tracee->way, &regs);
     tracee->is_in_call = false;
     return set_regs(tracee, &regs);
 }
 
 /* What puts it back first, then the change. */
-static int hurry(struct hs_tracee *tracee)
+static int boost(struct hs_tracee *tracee)
 {
-    if (tracee->may_hurry) {
-        hs_hurry_look(tracee->tid, &tracee->hurry);
+    if (tracee->may_boost) {
+        hs_sched_boost_look(tracee->tid, &tracee->boost);
     }
-    int r = tracee->hurry.is_on ? hs_way_back_set_attributes(&tracee->way, &tracee->hurry.was) : 0;
+    int r =
+        tracee->boost.is_on ? hs_return_chain_set_attributes(&tracee->way, &tracee->boost.was) : 0;
     if (r == 0) {
-        hs_hurry_begin(tracee->tid, HS_HURRY_BORROWED, &tracee->hurry);
+        hs_sched_boost_begin(tracee->tid, HS_SCHED_BOOST_BORROWED, &tracee->boost);
     }
     return r;
 }
@@ -272,7 +273,7 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
     r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
     r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
-    return r < 0 ? r : hurry(tracee);
+    return r < 0 ? r : boost(tracee);
 }
 
 uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
@@ -283,7 +284,7 @@ uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
 
 /* --- calling ----------------------------------------------------------------------------------- */
 
-/* A signal during a call: the bell, a fault's, or one that somebody sent. */
+/* A signal during a call: the notify signal, a fault's, or one that somebody sent. */
 enum arrival { ARRIVAL_BELL, ARRIVAL_FAULT, ARRIVAL_SENT };
 
 /* Once is enough: the kernel, too, keeps but one of each of these. */
@@ -306,8 +307,8 @@ static enum arrival judge_signal(struct hs_tracee *tracee, int number)
     if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || get_regs(tracee, &regs) < 0) {
         return ARRIVAL_FAULT;
     }
-    if (number == tracee->way.bell_signal && info.si_code == SI_TKILL &&
-        hs_way_back_is_at_bell(&tracee->way, &regs)) {
+    if (number == tracee->way.notify_signal && info.si_code == SI_TKILL &&
+        hs_return_chain_is_at_signal(&tracee->way, &regs)) {
         return ARRIVAL_BELL;
     }
     bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
@@ -364,9 +365,9 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             return failed(tracee, -errno);
         }
         tracee->is_stopped = false;
-        int r = await(tracee, now_ns() + HS_HURRY_MAX_NS, &status);
+        int r = await(tracee, now_ns() + HS_SCHED_BOOST_MAX_NS, &status);
         if (r == -ETIMEDOUT) {
-            hs_hurry_relax(tracee->tid, &tracee->hurry);
+            hs_sched_boost_relax(tracee->tid, &tracee->boost);
             r = await(tracee, deadline_ns, &status);
         }
         while (r == -ETIMEDOUT && !is_asleep(tracee) && now_ns() < last_ns) {
@@ -382,7 +383,7 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
         if (status >> 16 == PTRACE_EVENT_EXEC) {
             /* Another program by now: nothing of what we have kept is its own, but for the mask. */
             set_mask(tracee, tracee->signal_mask);
-            hs_hurry_end(tracee->tid, &tracee->hurry);
+            hs_sched_boost_end(tracee->tid, &tracee->boost);
             detach(tracee, 0);
             return gone(tracee);
         }
@@ -409,9 +410,9 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
 {
     struct hs_remote_regs regs = tracee->start;
     uint64_t return_va = 0;
-    int r = hs_way_back_expect(&tracee->way, tracee->free_va, &regs, &return_va);
+    int r = hs_return_chain_prepare_call(&tracee->way, tracee->free_va, &regs, &return_va);
     hs_remote_enter(&regs, function_va, return_va, arguments);
-    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask); /* the bell has changed it */
+    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask); /* the notify signal has changed it */
     r = r < 0 ? r : set_regs(tracee, &regs);
     if (r < 0) {
         return failed(tracee, r);
@@ -419,7 +420,7 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
     tracee->is_in_call = true;
     enum hs_tracee_outcome outcome = run(tracee, deadline_ns);
     if (outcome == HS_TRACEE_RETURNED) {
-        r = hs_way_back_result(&tracee->way, ret_result);
+        r = hs_return_chain_result(&tracee->way, ret_result);
         outcome = r < 0 ? failed(tracee, r) : outcome;
     }
     return outcome;
@@ -436,7 +437,7 @@ static int put_back(struct hs_tracee *tracee)
     }
     int r = ptrace(PTRACE_SETREGSET, tracee->tid, HS_REMOTE_STATE_NOTE, &iov) == 0 ? 0 : -errno;
     int r2 = set_mask(tracee, tracee->signal_mask);
-    hs_hurry_end(tracee->tid, &tracee->hurry);
+    hs_sched_boost_end(tracee->tid, &tracee->boost);
     return r < 0 ? r : r2;
 }
 

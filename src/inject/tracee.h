@@ -10,7 +10,7 @@
  * faults, which the kernel would otherwise force, and reset the program's handlers to do so. When one of these
  * is sent by somebody, or SIGSTOP, it is held here, and comes in the end.
  *
- * If we are killed, the thread puts itself back (way_back.h), and only what was held is lost.
+ * If we are killed, the thread puts itself back (return_chain.h), and only what was held is lost.
  *
  * System calls. The interrupted one is put back with the kernel's own code for "start anew", so it does, or goes on with
  * the time that is left. Only what the kernel would have ended with EINTR is started anew by us.
@@ -26,9 +26,9 @@
 #include <sys/types.h>
 
 #include "arch/remote.h"
-#include "inject/hurry.h"
+#include "inject/sched_boost.h"
 #include "inject/remote_memory.h"
-#include "inject/way_back.h"
+#include "inject/return_chain.h"
 
 enum hs_tracee_stop {
     HS_TRACEE_STOPPED,
@@ -50,7 +50,7 @@ struct hs_tracee {
     const struct hs_remote_memory *memory;
     pid_t pid;
     pid_t tid;
-    struct hs_way_back
+    struct hs_return_chain
         way; /* its code, and the thread as it sees itself, filled in by the caller */
 
     bool is_seized;
@@ -68,8 +68,8 @@ struct hs_tracee {
     uint64_t free_va;            /* calls may use the stack below */
     struct hs_remote_regs start; /* at the stop */
     uint64_t signal_mask;
-    bool may_hurry; /* the caller says: its filters let it go back from that */
-    struct hs_hurry hurry;
+    bool may_boost; /* the caller says: its filters let it go back from that */
+    struct hs_sched_boost boost;
     siginfo_t held[4]; /* signals that were sent during a call, and could not be blocked */
     unsigned held_count;
     size_t state_bytes;

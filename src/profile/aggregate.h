@@ -97,7 +97,8 @@ struct hs_agg_self {
 
 struct hs_agg {
     const struct hs_profile *profile;
-    float interval_bytes; /* sample_most_bytes of the selection: each figure may lack samples of it */
+    float
+        interval_bytes; /* sample_most_bytes of the selection: each figure may lack samples of it */
     struct hs_agg_function *functions;
     uint32_t function_count;
     struct hs_agg_node *nodes;

@@ -11,7 +11,7 @@
 
 #include "collect/target_budget.h"
 #include "session/hub_targets.h"
-#include "session/newcomers.h"
+#include "session/process_watch.h"
 #include "util/array.h"
 
 /* Sizes of recorded processes, and whether they reach a limit. */
@@ -88,10 +88,10 @@ static void on_skip(void *ctx, struct hs_target *target)
     tell(hub, hub->config.on_gone, target);
 }
 
-static void on_guest(void *ctx, const struct hs_guest *guest)
+static void on_pending(void *ctx, const struct hs_pending_client *pending)
 {
     const struct hs_hub *hub = ctx;
-    hub->config.on_guest(hub->config.ctx, guest);
+    hub->config.on_pending(hub->config.ctx, pending);
 }
 
 static void on_peer(void *ctx, int connection_fd)
@@ -108,7 +108,8 @@ int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
     }
     hub->config = *config;
     const struct hs_registry_config registry = { .listener = config->listener,
-                                                 .on_guest = config->on_guest ? on_guest : NULL,
+                                                 .on_pending =
+                                                     config->on_pending ? on_pending : NULL,
                                                  .on_begin = on_begin,
                                                  .on_skip = on_skip,
                                                  .on_end = on_end,
@@ -127,7 +128,7 @@ struct hs_hub *hs_hub_free(struct hs_hub *hub)
 {
     if (hub) {
         hs_registry_close(&hub->registry);
-        hs_newcomers_free(hub->newcomers);
+        hs_process_watch_free(hub->watch);
         free(hub->sessions);
         free(hub);
     }
@@ -201,7 +202,7 @@ int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint6
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
                              sizeof(hub->sessions[0]));
     /* Before those that run are attached to, which takes a while. */
-    r = r < 0 ? r : hs_hub_begin_newcomers(hub, session, now_ns);
+    r = r < 0 ? r : hs_hub_begin_new_processes(hub, session, now_ns);
     if (r < 0) {
         return r;
     }
@@ -323,7 +324,7 @@ static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
 static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->owner;
-    const struct hs_dump_wishes *wishes = &session->settings.dumps;
+    const struct hs_dump_schedule *schedule = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
     uint64_t begin_ns = session->cpu.limit_ns ? cpu_ns() : 0;
     hs_target_look(target, now_ns);
@@ -343,10 +344,10 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
     session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
-    if (hs_dump_has_limits(wishes)) {
+    if (hs_dump_has_limits(schedule)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
         next_ns = limit_ns < next_ns ? limit_ns : next_ns;
-        if (hs_dump_is_called_for(wishes, target, session->cpu.rarity, now_ns)) {
+        if (hs_dump_is_called_for(schedule, target, session->cpu.rarity, now_ns)) {
             hs_hub_dump(hub, target, now_ns, false);
         }
     }
@@ -430,7 +431,7 @@ uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
     bool is_again = hs_hub_take_children(hub, now_ns); /* and then perhaps theirs */
     uint64_t next_ns = keep_time(hub, now_ns);
     next_ns = is_again ? now_ns : next_ns;
-    uint64_t newcomers_ns = hs_hub_look_for_newcomers(hub, now_ns);
-    next_ns = newcomers_ns < next_ns ? newcomers_ns : next_ns;
+    uint64_t process_watch_ns = hs_hub_look_for_new_processes(hub, now_ns);
+    next_ns = process_watch_ns < next_ns ? process_watch_ns : next_ns;
     return hs_hub_is_deaf(hub) && now_ns + HS_ROOM_NS < next_ns ? now_ns + HS_ROOM_NS : next_ns;
 }

@@ -68,10 +68,10 @@ typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
 
 /* May a session have a process? `target` is NULL for one that would be attached to. HS_REFUSAL_NONE: yes; else why
  * not, with words. */
-typedef enum hs_refusal hs_hub_judge_fn(void *ctx, const struct hs_session *session,
-                                        const struct hs_process_facts *process,
-                                        struct hs_target *target,
-                                        struct hs_refusal_words *ret_words);
+typedef enum hs_refusal hs_hub_authorize_fn(void *ctx, const struct hs_session *session,
+                                            const struct hs_process_facts *process,
+                                            struct hs_target *target,
+                                            struct hs_refusal_words *ret_words);
 
 /* A process whose client was brought in is recorded no longer: the client may go. 0: it is going to, and the hub
  * forgets the process. Else -errno: it stays, dormant. */
@@ -92,16 +92,16 @@ struct hs_hub_config {
     hs_hub_attach_fn *attach;              /* NULL: nobody can */
     hs_hub_release_fn *release;            /* NULL: nobody is let go of */
     hs_hub_refresh_fn *refresh;            /* NULL: such libraries are not seen */
-    hs_hub_say_fn *say_newcomer;           /* of processes that start later; NULL: nobody listens */
-    hs_registry_guest_fn *on_guest;        /* NULL: nobody wants to know of hellos */
+    hs_hub_say_fn *say_new_process;        /* of processes that start later; NULL: nobody listens */
+    hs_registry_pending_fn *on_pending;    /* NULL: nobody wants to know of hellos */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
-    hs_hub_judge_fn *judge;                /* NULL: a process's user decides alone */
+    hs_hub_authorize_fn *judge;            /* NULL: a process's user decides alone */
     bool is_hiding_others; /* processes of other users are as if they were not there */
     void *ctx;
 };
 
 struct hs_hub_heir;
-struct hs_newcomers;
+struct hs_process_watch;
 
 struct hs_hub {
     struct hs_hub_config config;
@@ -109,7 +109,7 @@ struct hs_hub {
     struct hs_session **sessions; /* running, oldest first */
     size_t session_count, session_capacity;
     uint64_t look_ns;               /* when to look at recorded processes again */
-    struct hs_newcomers *newcomers; /* NULL: no session waits for such */
+    struct hs_process_watch *watch; /* NULL: no session waits for such */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
     const struct hs_hub_heir *heir; /* being adopted just now; NULL: whoever comes is new */
 };
@@ -141,12 +141,13 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 /* Ends it. config.on_over is called before this returns. */
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 
-/* A process whose region came otherwise than by a hello: as hs_registry_adopt(). */
-int hs_hub_adopt(struct hs_hub *hub, struct hs_guest *guest, uint64_t now_ns);
+/* A process whose region came otherwise than by a hello: as hs_registry_restore(). */
+int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns);
 
 /* A target and a session of a hub that is gone: each is what it was. `session` NULL: nobody's. */
-int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_session *session,
-                          const struct hs_target_state *state, uint64_t now_ns);
+int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
+                          struct hs_session *session, const struct hs_target_state *state,
+                          uint64_t now_ns);
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 /* When all targets are there: what was about to get a client when the hub before went is asked for again. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collect/residents.h"
+#include "collect/loaded_runtimes.h"
 #include "session/hub_targets.h"
 #include "util/array.h"
 #include "util/buf.h"
@@ -74,14 +74,14 @@ static void find_kin(struct kin *ret_kin)
 static bool has_client(pid_t pid)
 {
     char folder[32];
-    struct hs_residents residents = { 0 };
+    struct hs_loaded_runtimes runtimes = { 0 };
     struct hs_buf maps = HS_BUF_INIT;
     snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
     if (hs_proc_read_whole(folder, "maps", &maps) == 0) {
-        hs_residents_find(hs_buf_text(&maps), maps.bytes, &residents);
+        hs_loaded_runtimes_find(hs_buf_text(&maps), maps.bytes, &runtimes);
     }
     hs_buf_deinit(&maps);
-    return residents.has_client;
+    return runtimes.has_client;
 }
 
 static void take_children_of(struct hs_hub *hub, struct hs_session *session, pid_t parent,

@@ -192,7 +192,7 @@ struct taking {
     uint64_t now_ns;
     hs_hub_say_fn *say;
     void *say_ctx;
-    bool is_newcomer; /* it has just started, or has a new name */
+    bool is_new_process; /* it has just started, or has a new name */
 };
 
 static void answer(const struct taking *taking, const struct hs_process_facts *process,
@@ -302,11 +302,12 @@ static void take_pid(const struct taking *taking, pid_t pid)
         }
         return;
     }
-    if (taking->is_newcomer ? !hs_session_means_starting(taking->session, &facts.facts)
-                            : !hs_session_means_running(taking->session, &facts.facts)) {
+    if (taking->is_new_process ? !hs_session_means_starting(taking->session, &facts.facts)
+                               : !hs_session_means_running(taking->session, &facts.facts)) {
         return;
     }
-    enum hs_refusal refusal = hs_hub_judge(taking->hub, taking->session, &facts, target, &words);
+    enum hs_refusal refusal =
+        hs_hub_authorize(taking->hub, taking->session, &facts, target, &words);
     if (refusal == HS_REFUSAL_NONE && target) {
         take_target(taking, target, &facts);
     } else if (refusal == HS_REFUSAL_NONE) {
@@ -335,14 +336,14 @@ static bool is_forked_of_ours(const struct hs_hub *hub, pid_t pid)
            stat.stack_start_va == parent.stack_start_va;
 }
 
-void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid)
+void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid)
 {
     const struct taking taking = { .hub = hub,
                                    .session = session,
                                    .now_ns = clock_ns(),
-                                   .say = hub->config.say_newcomer,
+                                   .say = hub->config.say_new_process,
                                    .say_ctx = hub->config.ctx,
-                                   .is_newcomer = true };
+                                   .is_new_process = true };
     const struct hs_target *target = hs_registry_find(&hub->registry, pid);
     if (target ? target->owner != session : !is_forked_of_ours(hub, pid)) {
         take_pid(&taking, pid);
@@ -437,12 +438,13 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
     }
 }
 
-int hs_hub_inherit_target(struct hs_hub *hub, struct hs_guest *guest, struct hs_session *session,
-                          const struct hs_target_state *state, uint64_t now_ns)
+int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
+                          struct hs_session *session, const struct hs_target_state *state,
+                          uint64_t now_ns)
 {
     const struct hs_hub_heir heir = { session, state };
     hub->heir = &heir;
-    int r = hs_registry_adopt(&hub->registry, guest, now_ns);
+    int r = hs_registry_restore(&hub->registry, pending, now_ns);
     hub->heir = NULL;
     return r;
 }
@@ -483,9 +485,9 @@ void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns
 
 /* --- adopting ---------------------------------------------------------------------------------- */
 
-int hs_hub_adopt(struct hs_hub *hub, struct hs_guest *guest, uint64_t now_ns)
+int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns)
 {
-    return hs_registry_adopt(&hub->registry, guest, now_ns);
+    return hs_registry_restore(&hub->registry, pending, now_ns);
 }
 
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid)

@@ -23,17 +23,18 @@ void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, 
 /* hub_children.c: children of those that were taken, if their session asks for them. Has anybody been looked at? */
 bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns);
 
-/* hub_newcomers.c: programs that start are noticed from now on, if this session waits for such. -ENOMEM. */
-int hs_hub_begin_newcomers(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);
+/* hub_process_watch.c: programs that start are noticed from now on, if this session waits for such. -ENOMEM. */
+int hs_hub_begin_new_processes(struct hs_hub *hub, const struct hs_session *session,
+                               uint64_t now_ns);
 /* Returns when to come back. */
-uint64_t hs_hub_look_for_newcomers(struct hs_hub *hub, uint64_t now_ns);
+uint64_t hs_hub_look_for_new_processes(struct hs_hub *hub, uint64_t now_ns);
 /* A process that started, or took another name, a moment ago. If the session means it, it gets it. */
-void hs_hub_take_newcomer(struct hs_hub *hub, struct hs_session *session, pid_t pid);
+void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid);
 
-/* hub_judge.c: may this session have the process? `target` NULL: it would be attached to. */
-enum hs_refusal hs_hub_judge(const struct hs_hub *hub, const struct hs_session *session,
-                             const struct hs_process_facts *facts, struct hs_target *target,
-                             struct hs_refusal_words *ret_words);
+/* hub_authorize.c: may this session have the process? `target` NULL: it would be attached to. */
+enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_session *session,
+                                 const struct hs_process_facts *facts, struct hs_target *target,
+                                 struct hs_refusal_words *ret_words);
 /* To ask for all is to ask for all that one may have: then nothing is said of others'. */
 bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
                       enum hs_refusal refusal, pid_t pid);

@@ -350,9 +350,9 @@ uint64_t hs_session_turn_sources(struct hs_session *session, uint64_t now_ns)
 
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns)
 {
-    struct hs_dump_wishes wishes = session->settings.dumps;
-    wishes.every_ns = hs_cpu_budget_stretch_ns(&session->cpu, wishes.every_ns);
-    return hs_dump_take_due(&wishes, now_ns, &session->next_dump_ns);
+    struct hs_dump_schedule schedule = session->settings.dumps;
+    schedule.every_ns = hs_cpu_budget_stretch_ns(&session->cpu, schedule.every_ns);
+    return hs_dump_take_due(&schedule, now_ns, &session->next_dump_ns);
 }
 
 bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns)

@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 #include "collect/budget.h"
-#include "collect/dump_wishes.h"
+#include "collect/dump_schedule.h"
 #include "session/frame_names.h"
 #include "session/match.h"
 #include "session/process_facts.h"
@@ -55,8 +55,8 @@ struct hs_session_settings {
         is_taking_children; /* and children that a process had when recording of it began, and theirs */
     bool is_symbolizing;
     bool is_compressing;
-    struct hs_dump_wishes dumps; /* besides that at the end */
-    uint64_t duration_ns;        /* 0: until it is stopped */
+    struct hs_dump_schedule dumps; /* besides that at the end */
+    uint64_t duration_ns;          /* 0: until it is stopped */
     struct hs_budget_limits limits;
     struct hs_sources_settings sources; /* besides heaps */
 };

@@ -105,5 +105,5 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
     if (settings->limits.cpu_ns > HS_BUDGET_CPU_MAX_NS) {
         return "the CPU budget must be at most a thousand days";
     }
-    return hs_dump_wishes_check(&settings->dumps);
+    return hs_dump_schedule_check(&settings->dumps);
 }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "collect/budget.h"
-#include "collect/dump_wishes.h"
+#include "collect/dump_schedule.h"
 #include "sources/sources_settings.h"
 #include "trace/proto/config.pb-c.h"
 #include "trace/skipped_files.h"
@@ -47,7 +47,7 @@ struct hs_trace_wishes {
     uint64_t min_anon_bytes;
     struct hs_skipped_files skipped;
     uint64_t duration_ns; /* 0: until it is stopped */
-    struct hs_dump_wishes dumps;
+    struct hs_dump_schedule dumps;
     struct hs_budget_limits limits;
 };
 
@@ -58,7 +58,7 @@ int hs_trace_config_read(const char *name, const void *data, size_t bytes,
 
 int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
                          const struct hs_trace_config_notes *notes,
-                         struct hs_trace_wishes *ret_wishes,
+                         struct hs_trace_wishes *ret_schedule,
                          struct hs_trace_config_error *ret_error);
 
 /* linux.process_stats and linux.sys_stats. False: the config has neither. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/made_table.h"
+#include "sql/materialized_table.h"
 #include "util/array.h"
 #include "util/intern.h"
 
@@ -241,7 +241,7 @@ static void dumps_column(const void *rows, uint32_t row, int column, sqlite3_con
 
 int hs_dump_sums_register(sqlite3 *db)
 {
-    static const struct hs_made_table table = {
+    static const struct hs_materialized_table table = {
         .name = "__heapscope_dump_sums",
         .schema = "CREATE TABLE x(upid INTEGER, heap_name TEXT, ts INTEGER, allocated INTEGER, "
                   "delta INTEGER, held_change INTEGER)",
@@ -251,5 +251,5 @@ int hs_dump_sums_register(sqlite3 *db)
         .count = dumps_count,
         .column = dumps_column,
     };
-    return hs_made_table_register(db, &table, NULL);
+    return hs_materialized_table_register(db, &table, NULL);
 }

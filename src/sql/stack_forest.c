@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "sql/made_table.h"
+#include "sql/materialized_table.h"
 
 void hs_stack_forest_deinit(struct hs_stack_forest *forest)
 {
@@ -172,7 +172,7 @@ static void table_column(const void *rows, uint32_t row, int column, sqlite3_con
 
 int hs_stack_forest_register(sqlite3 *db, struct hs_stack_forest *forest)
 {
-    static const struct hs_made_table table = {
+    static const struct hs_materialized_table table = {
         .name = "__heapscope_stack_forest",
         .schema = "CREATE TABLE x(id INTEGER, parent_id INTEGER, callsite_id INTEGER, name TEXT, "
                   "mapping_name TEXT, source_file TEXT, line_number INTEGER, inlined INTEGER, "
@@ -187,5 +187,5 @@ int hs_stack_forest_register(sqlite3 *db, struct hs_stack_forest *forest)
         .column = table_column,
         .find = table_find,
     };
-    return hs_made_table_register(db, &table, forest);
+    return hs_materialized_table_register(db, &table, forest);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/made_table.h"
+#include "sql/materialized_table.h"
 #include "util/array.h"
 
 #define VALUES_MAX   4
@@ -414,7 +414,7 @@ static bool stacks_find(const void *rows, int64_t id, uint32_t *ret_row)
 
 int hs_stack_sums_register(sqlite3 *db, struct hs_stack_forest *forest)
 {
-    static const struct hs_made_table function = {
+    static const struct hs_materialized_table function = {
         .name = "__heapscope_stacks",
         .schema =
             "CREATE TABLE x(id INTEGER, parent_id INTEGER, callsite_id INTEGER, name TEXT, "
@@ -428,7 +428,7 @@ int hs_stack_sums_register(sqlite3 *db, struct hs_stack_forest *forest)
         .column = function_column,
         .find = stacks_find,
     };
-    static const struct hs_made_table summary = {
+    static const struct hs_materialized_table summary = {
         .name = "__heapscope_summary_tree",
         .schema = "CREATE TABLE x(id INTEGER, parent_id INTEGER, name TEXT, mapping_name TEXT, "
                   "source_file TEXT, line_number INTEGER, self_size INTEGER, cumulative_size "
@@ -443,6 +443,6 @@ int hs_stack_sums_register(sqlite3 *db, struct hs_stack_forest *forest)
     int code =
         sqlite3_create_function(db, "__heapscope_stack_sums", -1, SQLITE_UTF8 | SQLITE_INNOCUOUS,
                                 forest, NULL, aggregate_step, aggregate_final);
-    code = code ? code : hs_made_table_register(db, &function, forest);
-    return code ? code : hs_made_table_register(db, &summary, forest);
+    code = code ? code : hs_materialized_table_register(db, &function, forest);
+    return code ? code : hs_materialized_table_register(db, &summary, forest);
 }

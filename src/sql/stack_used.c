@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "sql/made_table.h"
+#include "sql/materialized_table.h"
 #include "util/array.h"
 
 static const char allocation_query[] =
@@ -145,7 +145,7 @@ static void used_column(const void *rows, uint32_t row, int column, sqlite3_cont
 
 int hs_stack_used_register(sqlite3 *db, struct hs_stack_forest *forest)
 {
-    static const struct hs_made_table table = {
+    static const struct hs_materialized_table table = {
         .name = "__heapscope_used_frames",
         .schema = "CREATE TABLE x(upid INTEGER, frame_id INTEGER)",
         .needs = allocation_query,
@@ -154,5 +154,5 @@ int hs_stack_used_register(sqlite3 *db, struct hs_stack_forest *forest)
         .count = used_count,
         .column = used_column,
     };
-    return hs_made_table_register(db, &table, forest);
+    return hs_materialized_table_register(db, &table, forest);
 }

@@ -18,7 +18,7 @@
 #include "rt/bits.h"
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
-#include "trace/writer_press.h"
+#include "trace/writer_compress.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
 #include "util/write_all.h"
@@ -63,7 +63,7 @@ int hs_trace_writer_new(const struct hs_trace_writer_config *config,
     }
     hs_buf_init(&writer->out, config->sink, config->sink_ctx);
     writer->batch = hs_batch_new();
-    writer->press = config->is_compressing ? hs_writer_press_new() : NULL;
+    writer->press = config->is_compressing ? hs_writer_compress_new() : NULL;
     if (!writer->batch || (config->is_compressing && !writer->press)) {
         hs_trace_writer_free(writer);
         return -ENOMEM;
@@ -77,7 +77,7 @@ struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer)
     if (writer) {
         hs_writer_dump_deinit(writer);
         hs_batch_free(writer->batch);
-        hs_writer_press_free(writer->press);
+        hs_writer_compress_free(writer->press);
         hs_intern_deinit(&writer->functions);
         hs_intern_deinit(&writer->paths);
         hs_intern_deinit(&writer->build_ids);
@@ -127,10 +127,10 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
     uint8_t head[HS_PACKET_HEAD_BYTES];
     size_t head_bytes = hs_put_packet_head(head, bytes);
     hs__pb__trace_packet__pack(packet, writer->scratch);
-    struct hs_buf *to = writer->press ? hs_writer_press_in(writer->press) : &writer->out;
+    struct hs_buf *to = writer->press ? hs_writer_compress_in(writer->press) : &writer->out;
     hs_buf_add(to, head, head_bytes);
     hs_buf_add(to, writer->scratch, bytes);
-    hs_writer_fail(writer, writer->press ? hs_writer_press(writer->press, false, &writer->out)
+    hs_writer_fail(writer, writer->press ? hs_writer_compress(writer->press, false, &writer->out)
                                          : writer->out.err);
 }
 
@@ -327,7 +327,7 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
 int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place *ret_place)
 {
     if (writer->err == 0 && writer->press) {
-        writer->err = hs_writer_press(writer->press, true, &writer->out);
+        writer->err = hs_writer_compress(writer->press, true, &writer->out);
     }
     if (writer->err == 0) {
         writer->err = hs_buf_finish(&writer->out);

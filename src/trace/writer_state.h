@@ -8,7 +8,7 @@
  *   writer_rows.c     our own packets of a dump
  *   writer_samples.c  Perfetto's packets of a dump
  *   writer_symbols.c  names of code addresses
- *   writer_press.c    compression
+ *   writer_compress.c    compression
  *
  * Holds     iids start at 1: they are an interning id + 1, and 0 means unset.
  * Threads   as trace_writer.h.
@@ -78,12 +78,12 @@ struct hs_pid_state {
 };
 
 struct hs_writer_batch;
-struct hs_writer_press;
+struct hs_writer_compress;
 
 struct hs_trace_writer {
     struct hs_trace_writer_config config;
     struct hs_buf out;
-    struct hs_writer_press *press; /* NULL: packets are written as they are */
+    struct hs_writer_compress *press; /* NULL: packets are written as they are */
     int err;
     bool has_begun;
     uint32_t sequence_id;

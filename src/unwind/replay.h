@@ -57,7 +57,7 @@ void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                     uint32_t arena_bytes);
 
 /* True: the stack at `start` is the one stored as *ret_user, not HS_REPLAY_NONE. The window may be extended.
- * `generation` is the rule cache's secret. */
+ * `generation` is the rule cache's generation. */
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user);
 
@@ -84,7 +84,7 @@ static inline struct hs_replay_slot *hs_replay_set(const struct hs_replay *repla
 }
 
 /* `start` will be looked for soon: the set of places it may be in is brought near. */
-static inline void hs_replay_expect(const struct hs_replay *replay, const struct hs_regs *start)
+static inline void hs_replay_prefetch(const struct hs_replay *replay, const struct hs_regs *start)
 {
     const struct hs_replay_slot *set = hs_replay_set(replay, hs_replay_hash(start));
     __builtin_prefetch(set);

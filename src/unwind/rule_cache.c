@@ -5,9 +5,9 @@
 
 #include "rt/bits.h"
 
-static uint64_t draw_secret(uint64_t generation)
+static uint64_t draw_generation(uint64_t flush_count)
 {
-    return hs_mix64(generation * UINT64_C(0x9e3779b97f4a7c15));
+    return hs_mix64(flush_count * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 void hs_rule_cache_init(struct hs_rule_cache *cache, struct hs_rule_entry *entries,
@@ -16,15 +16,15 @@ void hs_rule_cache_init(struct hs_rule_cache *cache, struct hs_rule_entry *entri
     *cache = (struct hs_rule_cache){ .entries = entries,
                                      .mask = HS_RULE_CACHE_MIN - 1,
                                      .max_mask = max_count - 1,
-                                     .generation = 1,
-                                     .secret = draw_secret(1) };
+                                     .flush_count = 1,
+                                     .generation = draw_generation(1) };
 }
 
 void hs_rule_cache_flush(struct hs_rule_cache *cache)
 {
-    uint64_t generation = hs_add_relaxed(&cache->generation, 1) + 1;
+    uint64_t flush_count = hs_add_relaxed(&cache->flush_count, 1) + 1;
     /* ORDER rule-flush: the module state that the caller has published before. */
-    hs_store_release(&cache->secret, draw_secret(generation));
+    hs_store_release(&cache->generation, draw_generation(flush_count));
 }
 
 /* A quarter of the entries had to make way: the table is too small. */
@@ -39,7 +39,7 @@ static void note_eviction(struct hs_rule_cache *cache, uint32_t mask)
     }
 }
 
-/* Does the entry hold a rule of the generation of (pc, key)? If so, its own pc comes out, which has
+/* Does the entry hold a rule of the flush_count of (pc, key)? If so, its own pc comes out, which has
  * few bits; else noise. */
 static bool is_current(const struct hs_rule_entry *entry, uint64_t pc, uint64_t key)
 {

@@ -1,10 +1,10 @@
 /*
  * Rule cache: from a pc to its unwind rule and to the caller's name for the frame.
  *
- * Shared by all threads without a lock. An entry is two words, word and pc ^ word ^ secret. Two
+ * Shared by all threads without a lock. An entry is two words, word and pc ^ word ^ generation. Two
  * threads that write the same entry at once may leave halves of both behind; such a pair does not
  * give back any pc that will ever be asked, so it is a miss and nothing else. A flush draws a new
- * secret, which makes a miss of every older entry.
+ * generation, which makes a miss of every older entry.
  *
  * A pc has one place, which is read first, and the neighbour in the same cache line: what is pushed
  * out of its place moves there. Two return addresses of one stack that meet would otherwise push
@@ -39,11 +39,11 @@ struct hs_rule_entry {
 
 struct hs_rule_cache {
     struct hs_rule_entry *entries;
-    uint64_t secret; /* of this generation; part of every key */
+    uint64_t generation; /* of this flush_count; part of every key */
     uint32_t mask;
     uint32_t max_mask;
     /* Written on misses only, away from what every walk reads. */
-    _Alignas(64) uint64_t generation;
+    _Alignas(64) uint64_t flush_count;
     uint64_t miss_count;
     uint32_t evict_count; /* entries pushed out since the last doubling */
 };
@@ -64,15 +64,15 @@ void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key
 /* An exact pc (of a frame interrupted by a signal) has other rules than an equal return address. */
 #define HS_RULE_CACHE_EXACT UINT64_C(0x5bd1e9955bd1e995)
 
-static inline uint64_t hs_rule_cache_secret(const struct hs_rule_cache *cache)
+static inline uint64_t hs_rule_cache_generation(const struct hs_rule_cache *cache)
 {
-    /* ORDER rule-flush: with a new secret comes the module state it was drawn for. */
-    return hs_load_acquire(&cache->secret);
+    /* ORDER rule-flush: with a new generation comes the module state it was drawn for. */
+    return hs_load_acquire(&cache->generation);
 }
 
-static inline uint64_t hs_rule_cache_key(uint64_t pc, bool is_exact, uint64_t secret)
+static inline uint64_t hs_rule_cache_key(uint64_t pc, bool is_exact, uint64_t generation)
 {
-    return pc ^ secret ^ (is_exact ? HS_RULE_CACHE_EXACT : 0);
+    return pc ^ generation ^ (is_exact ? HS_RULE_CACHE_EXACT : 0);
 }
 
 /* Code addresses are even enough as they are, and this is on the critical path of a walk. */

@@ -22,7 +22,7 @@ static bool resolve(const struct hs_walker *w, uint64_t pc, bool is_exact, struc
 static bool find_word(struct hs_walker *w, uint64_t *ret_word)
 {
     struct hs_rule_cache *cache = w->unwinder->cache;
-    uint64_t key = hs_rule_cache_key(w->pc, w->is_exact, w->secret);
+    uint64_t key = hs_rule_cache_key(w->pc, w->is_exact, w->generation);
     uint32_t mask = hs_load_relaxed(&cache->mask);
     uint64_t word;
     if (!hs_rule_cache_find(cache->entries, mask, w->pc, key, &word)) {

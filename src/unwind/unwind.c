@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
     struct hs_walk *walk = w->walk;
     const struct hs_rule_entry *entries = w->unwinder->cache->entries;
     const uint64_t mask = hs_load_relaxed(&w->unwinder->cache->mask);
-    const uint64_t secret = w->secret;
+    const uint64_t generation = w->generation;
     uint64_t pc = w->pc, sp = w->sp, bp = w->bp, bp_va = w->bp_va;
     uint32_t *frame = walk->frames + w->out_idx;
     uint32_t *const frame_stop = frame + room;
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
 
     while (frame < frame_stop) {
         uint64_t word;
-        if (!hs_rule_cache_find(entries, mask, pc, pc ^ secret, &word)) {
+        if (!hs_rule_cache_find(entries, mask, pc, pc ^ generation, &word)) {
             break;
         }
         uint32_t rule = (uint32_t)(word >> 32);
@@ -160,7 +160,7 @@ static void begin(struct hs_walker *w, const struct hs_unwinder *unwinder,
     w->unwinder = unwinder;
     w->walk = walk;
     w->reader = (struct hs_stack_reader){ .window = window, .walk = walk, .base_va = start->sp };
-    w->secret = hs_rule_cache_secret(unwinder->cache);
+    w->generation = hs_rule_cache_generation(unwinder->cache);
     w->pc = start->pc;
     w->sp = start->sp;
     w->bp = start->bp;
@@ -196,8 +196,8 @@ static void run(struct hs_walker *w)
     } while (hs_walker_step(w));
 }
 
-void hs_unwind_expect(const struct hs_unwinder *unwinder, uint64_t sp,
-                      const struct hs_stack_window *window, const struct hs_walk *last)
+void hs_unwind_prefetch(const struct hs_unwinder *unwinder, uint64_t sp,
+                        const struct hs_stack_window *window, const struct hs_walk *last)
 {
     const struct hs_rule_cache *cache = unwinder->cache;
     const uint64_t mask = hs_load_relaxed(&cache->mask);

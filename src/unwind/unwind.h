@@ -108,8 +108,8 @@ struct hs_walk {
  * return addresses lie where the last one found them: all their rules can be asked for at once.
  * `last`: a walk of this thread, or zeroes.
  */
-void hs_unwind_expect(const struct hs_unwinder *unwinder, uint64_t sp,
-                      const struct hs_stack_window *window, const struct hs_walk *last);
+void hs_unwind_prefetch(const struct hs_unwinder *unwinder, uint64_t sp,
+                        const struct hs_stack_window *window, const struct hs_walk *last);
 
 /* Walks from `start`. `start->pc` is a return address, or, if is_exact, where a signal interrupted.
  * `window` holds what is known to be readable at and above start->sp (both ends may be equal to

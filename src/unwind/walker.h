@@ -21,7 +21,7 @@ struct hs_walker {
     const struct hs_unwinder *unwinder;
     struct hs_walk *walk;
     struct hs_stack_reader reader;
-    uint64_t secret;
+    uint64_t generation;
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;      /* unless it is to be read at bp_va */

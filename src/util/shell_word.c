@@ -12,7 +12,7 @@ static bool is_plain(char c)
            (unsigned char)c >= 0x80 || (c != '\0' && strchr("_.+-", c));
 }
 
-void hs_shell_tame(char *name)
+void hs_shell_escape(char *name)
 {
     for (char *c = name; *c; c++) {
         if (!is_plain(*c)) {

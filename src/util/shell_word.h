@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* '_' for each byte that a shell, a terminal or a file system takes for something else. Letters of all languages stay. */
-void hs_shell_tame(char *name);
+void hs_shell_escape(char *name);
 
 /* Writes `text` as a shell reads it back as one word: as it is, where it can be, else in quotes; cut to
  * `word_bytes` - 1. Returns ret_word. */

@@ -22,7 +22,7 @@
 #include "util/saturate.h"
 #include "view/diff_view.h"
 #include "util/xml.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 #include "view/svg.h"
 #include "view/svg_boxes.h"
 #include "view/svg_page.h"
@@ -143,7 +143,7 @@ static void write_tooltip(const struct hs_diff *diff, const struct spot *spot,
                           const struct hs_diff_change *change, struct hs_buf *buf)
 {
     bool is_count = hs_views[diff->view].is_count;
-    char text[HS_DIFF_CELL_BYTES], figure[HS_FIGURE_BYTES];
+    char text[HS_DIFF_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_str(buf, "<title>");
     if (spot->node == diff->node_count) {
         hs_buf_str(buf, "all");
@@ -157,8 +157,8 @@ static void write_tooltip(const struct hs_diff *diff, const struct spot *spot,
             hs_buf_char(buf, ']');
         }
     }
-    hs_buf_printf(buf, "\nbefore %s", hs_figure_value(figure, is_count, change->before));
-    hs_buf_printf(buf, ", after %s", hs_figure_value(figure, is_count, change->after));
+    hs_buf_printf(buf, "\nbefore %s", hs_format_value(figure, is_count, change->before));
+    hs_buf_printf(buf, ", after %s", hs_format_value(figure, is_count, change->after));
     hs_buf_printf(buf, ": %s", hs_diff_signed(text, is_count, change->delta));
     hs_diff_percent(text, change);
     hs_buf_printf(buf, "%s%s", text[0] ? ", " : "", text);
@@ -224,13 +224,14 @@ static void write_words(const struct graph *g, const struct hs_diff_options *opt
     const struct hs_diff *diff = g->diff;
     bool is_count = hs_views[diff->view].is_count;
     struct hs_diff_change change = hs_diff_change_of(diff, &diff->total);
-    char text[HS_DIFF_CELL_BYTES], before[HS_FIGURE_BYTES], after[HS_FIGURE_BYTES];
+    char text[HS_DIFF_CELL_BYTES], before[HS_FORMAT_INTERVAL_BYTES],
+        after[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_printf(title, "Difference in %s: %s",
                   hs_view_title(diff->view, diff->is_peak_of_several),
                   hs_diff_signed(text, is_count, change.delta));
     hs_buf_printf(details, "%s in %s, before; %s in %s, after",
-                  hs_figure_value(before, is_count, change.before), options->names[HS_DIFF_BEFORE],
-                  hs_figure_value(after, is_count, change.after), options->names[HS_DIFF_AFTER]);
+                  hs_format_value(before, is_count, change.before), options->names[HS_DIFF_BEFORE],
+                  hs_format_value(after, is_count, change.after), options->names[HS_DIFF_AFTER]);
     for (int side = 0; side < HS_DIFF_SIDE_N; side++) {
         struct hs_buf heaps = HS_BUF_INIT;
         if (hs_heap_sums_describe(options->selections[side], &heaps) > 1) {
@@ -244,7 +245,7 @@ static void write_words(const struct graph *g, const struct hs_diff_options *opt
         hs_buf_printf(details, "; before is multiplied by %.4g", diff->scale);
     }
     hs_buf_printf(details, "; boxes are as wide as the larger of both; those below %s are left out",
-                  hs_figure_value(before, is_count, g->least));
+                  hs_format_value(before, is_count, g->least));
 }
 
 int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *options,

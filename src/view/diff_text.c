@@ -13,7 +13,7 @@
 #include "util/table.h"
 #include "util/utf8.h"
 #include "view/diff_view.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 /* How deep a tree is drawn, and how small a share of the largest change it shows. */
 #define TREE_DEPTH_MAX 200
@@ -36,12 +36,12 @@ static void add_row(struct hs_table *table, const struct hs_diff *diff, uint32_t
                     const struct hs_diff_change *change)
 {
     bool is_count = hs_views[diff->view].is_count;
-    char cell[HS_DIFF_CELL_BYTES], figure[HS_FIGURE_BYTES];
+    char cell[HS_DIFF_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     const char *module = hs_diff_module(diff, function);
     hs_table_cell(table, "%s", hs_diff_signed(cell, is_count, change->delta));
     hs_table_cell(table, "%s", hs_diff_interval(cell, is_count, change));
-    hs_table_cell(table, "%s", hs_figure_value(figure, is_count, change->before));
-    hs_table_cell(table, "%s", hs_figure_value(figure, is_count, change->after));
+    hs_table_cell(table, "%s", hs_format_value(figure, is_count, change->before));
+    hs_table_cell(table, "%s", hs_format_value(figure, is_count, change->after));
     hs_table_cell(table, "%s", hs_diff_percent(cell, change));
     hs_table_cell(table, "%s", hs_diff_name(diff, function));
     hs_table_cell(table, module[0] ? "[%s]" : "%s", module);
@@ -105,7 +105,7 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
     };
     bool is_count = hs_views[diff->view].is_count;
     struct hs_table table;
-    char cell[HS_DIFF_CELL_BYTES], figure[HS_FIGURE_BYTES];
+    char cell[HS_DIFF_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     hs_table_init(&table, process_columns, HS_COUNT_OF(process_columns));
     for (uint32_t i = 0; i < diff->process_count && i < options->top_count; i++) {
         const struct hs_diff_process *process = &diff->processes[i];
@@ -113,8 +113,8 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
         uint32_t before = process->counts[HS_DIFF_BEFORE], after = process->counts[HS_DIFF_AFTER];
         hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, change.delta));
         hs_table_cell(&table, "%s", hs_diff_interval(cell, is_count, &change));
-        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, change.before));
-        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, change.after));
+        hs_table_cell(&table, "%s", hs_format_value(figure, is_count, change.before));
+        hs_table_cell(&table, "%s", hs_format_value(figure, is_count, change.after));
         hs_table_cell(&table, "%s", hs_diff_verdict_names[change.verdict]);
         hs_table_cell(&table, "%s", diff->text.data + process->name_off);
         if (before == after && after == 1) {
@@ -209,7 +209,8 @@ static void write_node(const struct hs_diff *diff, uint32_t node, struct hs_buf 
     struct hs_diff_change change = hs_diff_change_of(diff, &at->total);
     const char *name = hs_diff_name(diff, at->function);
     const char *module = hs_diff_module(diff, at->function);
-    char delta[HS_DIFF_CELL_BYTES], before[HS_FIGURE_BYTES], after[HS_FIGURE_BYTES];
+    char delta[HS_DIFF_CELL_BYTES], before[HS_FORMAT_INTERVAL_BYTES],
+        after[HS_FORMAT_INTERVAL_BYTES];
     hs_diff_signed(delta, is_count, change.delta);
     hs_text_pad(buf, delta, 12, true);
     hs_buf_printf(buf, "  %-6s  ", hs_diff_verdict_names[change.verdict]);
@@ -220,8 +221,8 @@ static void write_node(const struct hs_diff *diff, uint32_t node, struct hs_buf 
         hs_utf8_write(buf, module, strlen(module));
         hs_buf_char(buf, ']');
     }
-    hs_buf_printf(buf, "  (%s -> %s)\n", hs_figure_value(before, is_count, change.before),
-                  hs_figure_value(after, is_count, change.after));
+    hs_buf_printf(buf, "  (%s -> %s)\n", hs_format_value(before, is_count, change.before),
+                  hs_format_value(after, is_count, change.after));
 }
 
 /* Depth first with a stack of its own: a tree out of a file may be deep. */

@@ -10,7 +10,7 @@
 #include "util/table.h"
 #include "util/utf8.h"
 #include "view/diff_view.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 #define MINUS "\xe2\x88\x92"
 
@@ -33,8 +33,8 @@ void hs_diff_end_table(struct hs_table *table, const struct hs_diff_table_end *e
 
 char *hs_diff_signed(char *out, bool is_count, double value)
 {
-    char text[HS_FIGURE_BYTES];
-    hs_figure_value(text, is_count, fabs(value));
+    char text[HS_FORMAT_INTERVAL_BYTES];
+    hs_format_value(text, is_count, fabs(value));
     snprintf(out, HS_DIFF_CELL_BYTES, "%s%.64s", value > 0 ? "+" : value < 0 ? MINUS : "", text);
     return out;
 }
@@ -70,10 +70,10 @@ static void write_side(const struct hs_diff *diff, const struct hs_diff_options 
 {
     const struct hs_selection *s = options->selections[side];
     const struct hs_profile_dump *last = &s->profile->dumps[s->dumps[s->dump_count - 1]];
-    char duration[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES], figure[HS_FIGURE_BYTES];
+    char duration[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     struct hs_figure total = hs_view_figure(diff->view, &diff->total.by[side]);
     hs_buf_printf(buf, "  %-7s ", side == HS_DIFF_BEFORE ? "before" : "after");
-    hs_buf_str(buf, hs_figure_both(figure, hs_views[diff->view].is_count, &total));
+    hs_buf_str(buf, hs_format_interval(figure, hs_views[diff->view].is_count, &total));
     hs_buf_str(buf, "   ");
     hs_utf8_write(buf, options->names[side], strlen(options->names[side]));
     hs_buf_printf(buf, ", ");

@@ -21,7 +21,7 @@
 #include "util/buf.h"
 #include "util/intern.h"
 #include "util/saturate.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 #include "view/gzip.h"
 #include "view/pprof_layout.h"
 #include "view/pprof_parts.h"
@@ -301,13 +301,13 @@ static void put_comment(struct writer *w, const char *text)
 static void put_total_comment(struct writer *w, const char *name, const struct hs_amount *amount,
                               bool is_lossy)
 {
-    char bytes[HS_FIGURE_BYTES];
-    char count[HS_FIGURE_BYTES];
-    char text[3 * HS_FIGURE_BYTES];
+    char bytes[HS_FORMAT_INTERVAL_BYTES];
+    char count[HS_FORMAT_INTERVAL_BYTES];
+    char text[3 * HS_FORMAT_INTERVAL_BYTES];
     struct hs_figure figure = hs_figure_of(amount, false);
-    hs_figure_both(bytes, false, &figure);
+    hs_format_interval(bytes, false, &figure);
     figure = hs_figure_of(amount, true);
-    hs_figure_both(count, true, &figure);
+    hs_format_interval(count, true, &figure);
     snprintf(text, sizeof(text), "%s: %s in %s %s%s", name, bytes, count,
              amount->has_sample_counts ? "samples" : "objects",
              is_lossy                     ? " at least: data is missing"

@@ -128,14 +128,14 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
         [HS_VIEW_ALLOC_OBJECTS] = "allocations were made in all",
         [HS_VIEW_PEAK] = "were live at the peak",
     };
-    char value[HS_FIGURE_BYTES];
+    char value[HS_FORMAT_INTERVAL_BYTES];
     struct hs_figure total = hs_view_figure(report->view, &report->total);
     bool is_count = hs_views[report->view].is_count;
     if (report->selection.is_lossy) {
-        hs_figure_value(value, is_count, total.value);
+        hs_format_value(value, is_count, total.value);
         hs_buf_str(text, "At least ");
     } else {
-        hs_figure_both(value, is_count, &total);
+        hs_format_interval(value, is_count, &total);
     }
     const struct hs_selection *s = &report->selection;
     bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
@@ -223,14 +223,14 @@ void hs_report_write_answer(struct hs_report *report)
     }
     hs_report_heading(report, "Where did the memory go?", remark);
     if (hs_report_value(report, &report->total) <= 0) {
-        char nowhere[128], unseen[HS_FIGURE_BYTES];
+        char nowhere[128], unseen[HS_FORMAT_INTERVAL_BYTES];
         const struct hs_view_info *view = &hs_views[report->view];
         struct hs_figure total = hs_view_figure(report->view, &report->total);
         double above = hs_margin_of(&total).above;
         snprintf(nowhere, sizeof(nowhere),
                  above > 0 ? "No sample shows any %s: it was %s at most."
                            : "Nowhere: this view has no %s.",
-                 view->title, hs_figure_value(unseen, view->is_count, above));
+                 view->title, hs_format_value(unseen, view->is_count, above));
         hs_report_write_wrapped(report, "  ", nowhere);
         return;
     }

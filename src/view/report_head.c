@@ -162,15 +162,15 @@ static bool has_room_for_remarks(const struct hs_report *report)
 static void add_total(const struct hs_report *report, struct hs_table *table, const char *label,
                       const struct hs_amount *amount, const char *remark)
 {
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     hs_table_cell(table, "%s", label);
-    hs_table_cell(table, "%s", hs_figure_value(text, false, amount->bytes));
+    hs_table_cell(table, "%s", hs_format_value(text, false, amount->bytes));
     struct hs_figure figure = hs_figure_of(amount, false);
     bool is_lossy = report->selection.is_lossy;
-    hs_table_cell(table, "%s", is_lossy ? "at least" : hs_figure_margin(text, false, &figure));
-    hs_table_cell(table, "%s", hs_figure_value(text, true, amount->count));
+    hs_table_cell(table, "%s", is_lossy ? "at least" : hs_format_margin(text, false, &figure));
+    hs_table_cell(table, "%s", hs_format_value(text, true, amount->count));
     figure = hs_figure_of(amount, true);
-    hs_figure_margin(text, true, &figure);
+    hs_format_margin(text, true, &figure);
     bool has_margin = text[0] && !is_lossy && hs_report_fits(report, COUNT_MARGIN_COLUMNS_MIN);
     hs_table_cell(table, "%s%s%s", amount->has_sample_counts ? "samples" : "objects",
                   has_margin ? " " : "", has_margin ? text : "");

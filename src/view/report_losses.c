@@ -71,7 +71,7 @@ char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
                        const struct hs_figure *figure)
 {
     out[0] = '\0';
-    return report->selection.is_lossy ? out : hs_figure_margin(out, is_count, figure);
+    return report->selection.is_lossy ? out : hs_format_margin(out, is_count, figure);
 }
 
 bool hs_report_is_incomplete(const struct hs_report *report)

@@ -8,7 +8,7 @@
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/table.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 #include "view/report.h"
 
 struct hs_json;
@@ -39,7 +39,7 @@ void hs_report_write_processes(struct hs_report *report);
 
 /* report_losses.c */
 void hs_report_write_losses(struct hs_report *report);
-/* A figure's margin, as hs_figure_margin writes it; "" where data is missing: then none holds. Returns `out`. */
+/* A figure's margin, as hs_format_margin writes it; "" where data is missing: then none holds. Returns `out`. */
 char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
                        const struct hs_figure *figure);
 /* Is data known to be missing: will there be a line that begins with "!"? */

@@ -76,13 +76,13 @@ static void add_process(struct hs_report *report, struct hs_table *table, uint32
     const struct hs_profile_dump *dump = &p->dumps[dump_idx];
     const struct hs_profile_process *process = &p->processes[dump->process];
     const char *cmdline = hs_profile_string(p, process->cmdline);
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf note = HS_BUF_INIT, command = HS_BUF_INIT;
     hs_table_cell(table, "%u", process->pid);
-    hs_figure_value(text, false, dump->peak.bytes);
+    hs_format_value(text, false, dump->peak.bytes);
     hs_table_cell(table, "%s", dump->has_peak ? text : "");
-    hs_table_cell(table, "%s", hs_figure_value(text, false, dump->live.bytes));
-    hs_table_cell(table, "%s", hs_figure_value(text, false, dump->alloc.bytes));
+    hs_table_cell(table, "%s", hs_format_value(text, false, dump->live.bytes));
+    hs_table_cell(table, "%s", hs_format_value(text, false, dump->alloc.bytes));
     hs_report_write_on_line(&command, cmdline, strlen(cmdline));
     hs_table_cell(table, "%s",
                   cmdline[0] ? hs_buf_text(&command) : hs_profile_string(p, process->name));
@@ -189,16 +189,16 @@ static void write_programs(struct hs_report *report)
     if (programs && count < report->selection.dump_count) {
         uint32_t listed = listed_of(report, count, PROGRAMS_LISTED);
         struct hs_table table;
-        char text[HS_FIGURE_BYTES];
+        char text[HS_FORMAT_INTERVAL_BYTES];
         hs_table_init(&table, columns, HS_COUNT_OF(columns));
         for (uint32_t i = 0; i < listed; i++) {
             const struct program *program = &programs[i];
             hs_table_cell(&table, "%s", hs_human_exact(text, program->count));
-            hs_figure_value(text, false, program->peak_bytes);
+            hs_format_value(text, false, program->peak_bytes);
             hs_table_cell(&table, "%s", report->selection.has_peak ? text : "");
-            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->live.value));
+            hs_table_cell(&table, "%s", hs_format_value(text, false, program->live.value));
             hs_table_cell(&table, "%s", hs_report_margin(report, text, false, &program->live));
-            hs_table_cell(&table, "%s", hs_figure_value(text, false, program->alloc_bytes));
+            hs_table_cell(&table, "%s", hs_format_value(text, false, program->alloc_bytes));
             hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
         }
         hs_report_heading(report, "Programs", "all their processes added up");

@@ -29,17 +29,17 @@ static void add_function_row(struct hs_report *report, struct hs_table *table,
                              const struct hs_agg_row *row, double total)
 {
     const struct hs_view_info *view = &hs_views[report->view];
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf name = HS_BUF_INIT;
     struct hs_buf place = HS_BUF_INIT;
     double self = hs_report_value(report, &row->self);
     double all = hs_report_value(report, &row->total);
-    hs_table_cell(table, "%s", self > 0 ? hs_figure_value(text, view->is_count, self) : "");
+    hs_table_cell(table, "%s", self > 0 ? hs_format_value(text, view->is_count, self) : "");
     struct hs_figure figure = hs_view_figure(report->view, &row->self);
     hs_report_margin(report, text, view->is_count, &figure);
     hs_table_cell(table, "%s", self > 0 ? text : "");
     hs_table_cell(table, "%s", self > 0 ? hs_human_share(text, self, total) : "");
-    hs_table_cell(table, "%s", hs_figure_value(text, view->is_count, all));
+    hs_table_cell(table, "%s", hs_format_value(text, view->is_count, all));
     hs_table_cell(table, "%s", hs_human_share(text, all, total));
     hs_agg_write_function(&report->agg, row->function, &name);
     hs_report_write_module(report, &report->agg.functions[row->function], &place);
@@ -193,12 +193,12 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
 {
     const struct hs_view_info *view = &hs_views[report->view];
     const struct hs_amount *amount = &self->by[view->quantity];
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     char share[HS_HUMAN_BYTES];
     struct hs_buf *buf = report->buf;
     hs_buf_printf(buf, "%s  %3u   ", rank > 1 ? "\n" : "", rank);
     hs_text_style(buf, report->options->has_colour, HS_TEXT_BOLD);
-    hs_figure_value(text, view->is_count, hs_report_value(report, amount));
+    hs_format_value(text, view->is_count, hs_report_value(report, amount));
     hs_buf_str(buf, text);
     size_t used = STACK_INDENT + strlen(text);
     hs_text_style(buf, report->options->has_colour, HS_TEXT_PLAIN);

@@ -49,10 +49,10 @@ static double value_of(const struct walker *w, uint32_t node)
 
 static void write_figures(struct walker *w, double value, bool is_blank)
 {
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf *buf = w->report->buf;
     hs_buf_str(buf, "  ");
-    hs_figure_value(text, hs_views[w->report->view].is_count, value);
+    hs_format_value(text, hs_views[w->report->view].is_count, value);
     hs_text_pad(buf, is_blank ? "" : text, 9, true);
     hs_human_share(text, value, w->total);
     hs_text_pad(buf, is_blank ? "" : text, 9, true);

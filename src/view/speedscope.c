@@ -12,7 +12,7 @@
 #include "profile/heap_sums.h"
 #include "util/buf.h"
 #include "util/json.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 
 struct writer {
     const struct hs_selection *selection;
@@ -113,9 +113,9 @@ static int write_profile(struct writer *w, enum hs_view view)
     const struct hs_amount *total = info->quantity == HS_QUANTITY_LIVE    ? &s->live
                                     : info->quantity == HS_QUANTITY_ALLOC ? &s->alloc
                                                                           : &s->peak;
-    char figure[HS_FIGURE_BYTES];
+    char figure[HS_FORMAT_INTERVAL_BYTES];
     struct hs_figure of_total = hs_view_figure(view, total);
-    hs_figure_both(figure, info->is_count, &of_total);
+    hs_format_interval(figure, info->is_count, &of_total);
     struct hs_buf heaps = HS_BUF_INIT, name = HS_BUF_INIT;
     bool is_of_several = hs_heap_sums_describe(s, &heaps) > 1;
     hs_buf_printf(&name, "%s: %s, %s%s%s", info->name, hs_view_title(view, s->is_peak_of_several),

@@ -19,7 +19,7 @@
 #include "util/saturate.h"
 #include "util/utf8.h"
 #include "util/xml.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 #include "view/svg_boxes.h"
 #include "view/svg_page.h"
 
@@ -137,7 +137,7 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
 {
     bool is_count = hs_views[svg->view].is_count;
     double total = hs_view_value(svg->view, &svg->total);
-    char text[HS_FIGURE_BYTES];
+    char text[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf *buf = svg->buf;
     hs_buf_str(buf, "<title>");
     hs_xml_write(buf, name->data, name->bytes);
@@ -150,12 +150,12 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
             hs_buf_char(buf, ']');
         }
     }
-    hs_buf_printf(buf, "\n%s", hs_figure_both(text, is_count, &box->figure));
+    hs_buf_printf(buf, "\n%s", hs_format_interval(text, is_count, &box->figure));
     hs_buf_str(buf, is_count ? " objects, " : ", ");
     hs_human_share(text, box->figure.value, total);
     hs_xml_write(buf, text, strlen(text)); /* it may be "<0.1 %" */
     if (box->self > 0 && box->self < box->figure.value) {
-        hs_buf_printf(buf, "\n%s of it itself", hs_figure_value(text, is_count, box->self));
+        hs_buf_printf(buf, "\n%s of it itself", hs_format_value(text, is_count, box->self));
     }
     hs_buf_str(buf, "</title>");
 }
@@ -194,13 +194,13 @@ static void write_title_text(struct svg *svg, struct hs_buf *text)
     const struct hs_profile_dump *dump = &svg->profile->dumps[s->dumps[0]];
     const struct hs_profile_process *process = &svg->profile->processes[dump->process];
     const struct hs_view_info *view = &hs_views[svg->view];
-    char figure[HS_FIGURE_BYTES];
+    char figure[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_printf(text, "%s (pid %u", hs_profile_string(svg->profile, process->name), process->pid);
     if (s->dump_count > 1) {
         hs_buf_printf(text, " and %u more", s->dump_count - 1);
     }
     struct hs_figure total = hs_view_figure(svg->view, &svg->total);
-    hs_figure_both(figure, view->is_count, &total);
+    hs_format_interval(figure, view->is_count, &total);
     bool is_end = dump->is_final && view->quantity == HS_QUANTITY_LIVE;
     hs_buf_printf(text, "): %s%s, %s", hs_view_title(svg->view, s->is_peak_of_several),
                   is_end ? " at the end" : "", figure);

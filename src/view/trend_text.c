@@ -13,12 +13,12 @@
 #include "util/table.h"
 #include "util/utf8.h"
 #include "view/diff_view.h"
-#include "view/figure.h"
+#include "view/format_interval.h"
 #include "view/trend_view.h"
 
 #define STACKS_SHOWN 5
 #define FRAMES_SHOWN 12
-#define CELL_BYTES   (HS_DIFF_CELL_BYTES + HS_FIGURE_BYTES)
+#define CELL_BYTES   (HS_DIFF_CELL_BYTES + HS_FORMAT_INTERVAL_BYTES)
 
 static const struct hs_table_column columns[] = {
     { "per second", HS_TABLE_RIGHT }, { "95 %", HS_TABLE_RIGHT },  { "first", HS_TABLE_RIGHT },
@@ -28,10 +28,10 @@ static const struct hs_table_column columns[] = {
 /* "∓1.20 KiB"; "" when the line is exact. */
 static const char *margin_of(char *out, bool is_count, const struct hs_trend_line *line)
 {
-    char figure[HS_FIGURE_BYTES];
+    char figure[HS_FORMAT_INTERVAL_BYTES];
     out[0] = '\0';
     if (line->margin > 1e-6 * fabs(line->slope)) {
-        snprintf(out, CELL_BYTES, "±%s", hs_figure_value(figure, is_count, line->margin));
+        snprintf(out, CELL_BYTES, "±%s", hs_format_value(figure, is_count, line->margin));
     }
     return out;
 }
@@ -53,7 +53,7 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     const struct hs_profile_process *process = &options->profile->processes[trend->process];
     bool is_count = hs_views[trend->view].is_count;
     char slope[HS_DIFF_CELL_BYTES], margin[CELL_BYTES], steps[CELL_BYTES], time[HS_HUMAN_BYTES];
-    char first[HS_FIGURE_BYTES], last[HS_FIGURE_BYTES];
+    char first[HS_FORMAT_INTERVAL_BYTES], last[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_printf(buf, "Trend of %s: ", hs_views[trend->view].title);
     hs_describe_process(options->profile, trend->process, buf);
     hs_buf_printf(buf, " (pid %u), %u snapshots in %s", process->pid, trend->dump_count,
@@ -67,8 +67,8 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     margin_of(margin, is_count, total);
     hs_buf_printf(
         buf, "\n  total   %s -> %s, %s%s%s a second, %s: %s\n",
-        hs_figure_value(first, is_count, total->first),
-        hs_figure_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
+        hs_format_value(first, is_count, total->first),
+        hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
         margin[0] ? " " : "", margin, steps_of(steps, total),
         total->verdict == HS_TREND_NOISE ? "no line" : hs_trend_verdict_names[total->verdict]);
 }
@@ -80,7 +80,7 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
     bool is_count = hs_views[trend->view].is_count;
     struct hs_table table;
     uint32_t found = 0;
-    char cell[CELL_BYTES], figure[HS_FIGURE_BYTES];
+    char cell[CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
     for (uint32_t i = 0; i < count; i++) {
         const struct hs_trend_line *line = &trend->functions[order[i]].line;
@@ -90,8 +90,8 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
         }
         hs_table_cell(&table, "%s", hs_diff_signed(cell, is_count, line->slope));
         hs_table_cell(&table, "%s", margin_of(cell, is_count, line));
-        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, line->first));
-        hs_table_cell(&table, "%s", hs_figure_value(figure, is_count, line->last));
+        hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->first));
+        hs_table_cell(&table, "%s", hs_format_value(figure, is_count, line->last));
         hs_table_cell(&table, "%s", steps_of(cell, line));
         hs_table_cell(&table, "%s", hs_trend_name(trend, order[i]));
     }

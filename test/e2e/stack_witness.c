@@ -327,7 +327,7 @@ static void sample(const struct hs_regs *regs)
     struct hs_stack_window window = { .lo_va = regs->sp, .hi_va = stack_hi_va };
     uint32_t number = 0;
     follow_modules();
-    uint64_t generation = hs_rule_cache_secret(&cache);
+    uint64_t generation = hs_rule_cache_generation(&cache);
     bool is_found = hs_replay_find(&replay, regs, &window, generation, &number);
     uint32_t quick = hs_replay_find_within(&replay, regs, stack_hi_va, generation);
     if (quick != HS_REPLAY_NONE) {

@@ -138,7 +138,7 @@ def test_processors_share_names(check, tree):
 def client(tmp_path):
     """client(SOURCE, *FLAGS): a library built of it, and a list of what it may export."""
 
-    def call(source, *flags, listed=("malloc", "hs_probe")):
+    def call(source, *flags, listed=("malloc", "hs_nested_hook")):
         write(tmp_path / "c.c", source)
         script = "{ global: /* the list */ " + " ".join(f"{n};" for n in listed) + " local: *; };"
         write(tmp_path / "client.map", script)
@@ -158,7 +158,7 @@ HOOK = """
 static __thread int depth __attribute__((tls_model("initial-exec")));
 static void *(*next)(size_t);
 __attribute__((visibility("default"))) void *malloc(size_t n) { depth++; return next(n); }
-__attribute__((visibility("default"))) int hs_probe(void) { return depth; }
+__attribute__((visibility("default"))) int hs_nested_hook(void) { return depth; }
 """
 
 
@@ -170,17 +170,17 @@ def test_good_client_passes(check, client):
 @pytest.mark.parametrize(
     ("source", "flags", "listed", "words"),
     [
-        (HOOK, ["-Wl,--no-as-needed", "-lm"], ("malloc", "hs_probe"), "needs libm.so.6"),
-        (HOOK.replace("initial-exec", "global-dynamic"), [], ("malloc", "hs_probe"), "dynamic-TLS"),
+        (HOOK, ["-Wl,--no-as-needed", "-lm"], ("malloc", "hs_nested_hook"), "needs libm.so.6"),
+        (HOOK.replace("initial-exec", "global-dynamic"), [], ("malloc", "hs_nested_hook"), "dynamic-TLS"),
         (HOOK.replace("initial-exec", "global-dynamic"), ["-mtls-dialect=gnu2"],
-         ("malloc", "hs_probe"), "dynamic-TLS"),
-        (HOOK, [], ("malloc",), "exports hs_probe, which"),
-        (HOOK, [], ("malloc", "hs_probe", "calloc"), "does not export calloc, which"),
+         ("malloc", "hs_nested_hook"), "dynamic-TLS"),
+        (HOOK, [], ("malloc",), "exports hs_nested_hook, which"),
+        (HOOK, [], ("malloc", "hs_nested_hook", "calloc"), "does not export calloc, which"),
         (HOOK + "void free(void *p); void hs_x(void *p) { free(p); }", [],
-         ("malloc", "hs_probe", "hs_x"), "calls free"),
+         ("malloc", "hs_nested_hook", "hs_x"), "calls free"),
         (HOOK + "void *__libc_malloc(size_t); void *hs_x(void) { return __libc_malloc(1); }", [],
-         ("malloc", "hs_probe", "hs_x"), "calls __libc_malloc"),
-        (HOOK, ["-Wl,-z,lazy"], ("malloc", "hs_probe"), "not linked with -z now"),
+         ("malloc", "hs_nested_hook", "hs_x"), "calls __libc_malloc"),
+        (HOOK, ["-Wl,-z,lazy"], ("malloc", "hs_nested_hook"), "not linked with -z now"),
     ],
 )
 def test_bad_client_is_found(check, client, source, flags, listed, words):

@@ -24,7 +24,7 @@ const char *fork_reader_open(void)
 struct hs_snapshot *fork_reader_receive(void)
 {
     int fd;
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     struct hs_region region;
     struct hs_snapshot *snap = NULL;
     const char *why;
@@ -32,13 +32,14 @@ struct hs_snapshot *fork_reader_receive(void)
     int r;
     do {
         assert_int_equal(hs_listener_accept(&listener, &fd), 0);
-        r = hs_guest_receive(&listener, fd, &guest);
+        r = hs_pending_client_receive(&listener, fd, &pending);
         close(fd);
     } while (r < 0);
-    if (guest.pidfd >= 0) {
-        close(guest.pidfd);
+    if (pending.pidfd >= 0) {
+        close(pending.pidfd);
     }
-    assert_int_equal(hs_region_open(guest.region_fd, guest.hello.region_bytes, &region, &why), 0);
+    assert_int_equal(hs_region_open(pending.region_fd, pending.hello.region_bytes, &region, &why),
+                     0);
     assert_int_equal(hs_capture(&region, true, 1, &snap), 0);
     hs_region_close(&region);
     assert_int_equal(snap->bad_count, 0);

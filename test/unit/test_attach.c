@@ -422,7 +422,7 @@ static void begin_session(struct target *t, uint64_t interval_bytes)
 }
 
 /* The next who says what a hello is: whoever lists what is recorded on this machine comes by, too. */
-static void receive_guest(struct hs_listener *listener, struct hs_guest *ret_guest)
+static void receive_guest(struct hs_listener *listener, struct hs_pending_client *ret_pending)
 {
     int fd, r;
     uint64_t end_ns = now_ns() + 10000000000;
@@ -431,7 +431,8 @@ static void receive_guest(struct hs_listener *listener, struct hs_guest *ret_gue
             usleep(1000);
         }
         assert_int_equal(r, 0);
-        while ((r = hs_guest_receive(listener, fd, ret_guest)) == -EAGAIN && now_ns() < end_ns) {
+        while ((r = hs_pending_client_receive(listener, fd, ret_pending)) == -EAGAIN &&
+               now_ns() < end_ns) {
             usleep(1000); /* it has connected, and not spoken yet */
         }
         close(fd);
@@ -441,13 +442,13 @@ static void receive_guest(struct hs_listener *listener, struct hs_guest *ret_gue
 
 static void take_over_region(struct target *t, struct hs_listener *listener)
 {
-    struct hs_guest guest;
-    receive_guest(listener, &guest);
-    assert_int_equal(guest.pid, t->pid);
-    close(guest.pidfd);
+    struct hs_pending_client pending;
+    receive_guest(listener, &pending);
+    assert_int_equal(pending.pid, t->pid);
+    close(pending.pidfd);
     hs_region_close(&t->region);
-    assert_int_equal(hs_region_open(guest.region_fd, guest.hello.region_bytes, &t->region, NULL),
-                     0);
+    assert_int_equal(
+        hs_region_open(pending.region_fd, pending.hello.region_bytes, &t->region, NULL), 0);
 }
 
 static void test_another_session(void **state)

@@ -33,7 +33,7 @@ static struct hs_eligibility make_facts(void)
         .is_dumpable = HS_ANSWER_YES,
         .exe = { .is_known = true, .is_64bit = true, .is_native = true },
         .is_maps_known = true,
-        .residents = { .libc = HS_LIBC_GLIBC },
+        .runtimes = { .libc = HS_LIBC_GLIBC },
     };
 }
 
@@ -162,14 +162,14 @@ static void test_what_it_is(void **state)
     it = make_facts();
     it.exe.is_static = true;
     assert_verdict(&it, HS_INELIGIBLE_STATIC, HS_ELIGIBLE_BY_NOBODY);
-    it.residents.has_valgrind = true;
+    it.runtimes.has_valgrind = true;
     assert_verdict(&it, HS_INELIGIBLE_VALGRIND, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
-    it.residents.libc = HS_LIBC_NONE;
+    it.runtimes.libc = HS_LIBC_NONE;
     assert_verdict(&it, HS_INELIGIBLE_STARTING, HS_ELIGIBLE_BY_NOBODY);
     it.exe.is_known = false;
     assert_verdict(&it, HS_INELIGIBLE_STATIC, HS_ELIGIBLE_BY_NOBODY);
-    it.residents.libc = HS_LIBC_MUSL;
+    it.runtimes.libc = HS_LIBC_MUSL;
     assert_verdict(&it, HS_INELIGIBLE_MUSL, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.exe.sanitizer = "AddressSanitizer";
@@ -207,7 +207,7 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_INELIGIBLE_TRACED, HS_ELIGIBLE_BY_NOBODY);
     it.recorder.state = HS_RECORDER_ACTIVE;
     assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
-    it.residents.profiler = "heaptrack";
+    it.runtimes.profiler = "heaptrack";
     assert_verdict(&it, HS_INELIGIBLE_PROFILER, HS_ELIGIBLE_BY_NOBODY);
     it.is_profileable = HS_ANSWER_NO;
     assert_verdict(&it, HS_INELIGIBLE_OPTED_OUT, HS_ELIGIBLE_BY_NOBODY);

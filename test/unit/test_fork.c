@@ -255,17 +255,17 @@ static void test_torn(void **state)
     (void)state;
     fill();
     /* As in a handler that interrupted us. */
-    struct hs_mark mark;
-    hs_guard_set(&mark);
+    struct hs_frame_marker mark;
+    hs_reentry_guard_set(&mark);
     pid_t pid = fork();
     if (pid == 0) {
-        hs_guard_leave();
+        hs_reentry_guard_leave();
         for (uint32_t id = 0; id < BLOCKS; id++) {
             hs_region_record(id)->addr = 1;
         }
         _exit(is_child_torn && !is_child_told ? 0 : 1);
     }
-    hs_guard_leave();
+    hs_reentry_guard_leave();
     assert_int_equal(pipe(baton), 0);
     assert_int_equal(end_child(pid), 0);
     clear();

@@ -84,7 +84,7 @@ static void process_deinit(struct process *p)
 
 static void announce_as(struct hs_hub *hub, struct process *p, uid_t uid)
 {
-    struct hs_guest guest = {
+    struct hs_pending_client pending = {
         .hello = { .magic = HS_HELLO_MAGIC,
                    .flags = p->w.control->interval_bytes ? 0 : HS_HELLO_DORMANT,
                    .region_bytes = p->w.file_bytes },
@@ -93,7 +93,7 @@ static void announce_as(struct hs_hub *hub, struct process *p, uid_t uid)
         .pid = p->pid,
         .uid = uid,
     };
-    assert_int_equal(hs_hub_adopt(hub, &guest, now_ns()), 0);
+    assert_int_equal(hs_hub_restore_target(hub, &pending, now_ns()), 0);
 }
 
 static void announce(struct hs_hub *hub, struct process *p)

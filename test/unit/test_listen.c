@@ -85,7 +85,7 @@ static unsigned count_fds(void)
 
 /* Sends one message, hangs up, and receives it. */
 static int exchange(const void *data, size_t bytes, const int *fds, size_t fd_count,
-                    struct hs_guest *ret_guest)
+                    struct hs_pending_client *ret_pending)
 {
     struct hs_listener listener = open_listener();
     int connection;
@@ -94,7 +94,7 @@ static int exchange(const void *data, size_t bytes, const int *fds, size_t fd_co
     close(sock);
     assert_int_equal(hs_listener_accept(&listener, &connection), 0);
     assert_true(fcntl(connection, F_GETFD) & FD_CLOEXEC);
-    int r = hs_guest_receive(&listener, connection, ret_guest);
+    int r = hs_pending_client_receive(&listener, connection, ret_pending);
     close(connection);
     assert_int_equal(hs_listener_accept(&listener, &connection), -EAGAIN);
     hs_listener_close(&listener);
@@ -105,7 +105,7 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
 {
     (void)state;
     struct region_writer w;
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     struct hs_target *target;
     struct hs_snapshot *snap;
     const char *why = "";
@@ -113,12 +113,12 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     hello.flags = HS_HELLO_OWN_MALLOC;
     unsigned before = count_fds();
-    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
-    assert_int_equal(guest.pid, getpid());
-    assert_true(guest.pidfd >= 0 && !guest.is_gone);
-    assert_true(fcntl(guest.region_fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &pending), 0);
+    assert_int_equal(pending.pid, getpid());
+    assert_true(pending.pidfd >= 0 && !pending.is_gone);
+    assert_true(fcntl(pending.region_fd, F_GETFD) & FD_CLOEXEC);
     w.header->start_boot_ns = UINT64_MAX / 2; /* this process is older than its region */
-    assert_int_equal(hs_target_open(&guest, 1000, &target, &why), 0);
+    assert_int_equal(hs_target_open(&pending, 1000, &target, &why), 0);
     assert_false(target->has_ended);
     assert_int_equal(hs_target_capture(target, 2000, false, &snap), 0);
     assert_true(snap->has_own_malloc && !snap->is_final && snap->rss_bytes > 0);
@@ -141,12 +141,12 @@ static void test_recording_is_switched_off_as_clients_expect(void **state)
 {
     (void)state;
     struct region_writer w;
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     struct hs_target *target;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
-    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &guest), 0);
-    assert_int_equal(hs_target_open(&guest, 1000, &target, NULL), 0);
+    assert_int_equal(exchange(&hello, sizeof(hello), &w.fd, 1, &pending), 0);
+    assert_int_equal(hs_target_open(&pending, 1000, &target, NULL), 0);
     hs_target_end_session(target);
     assert_int_equal(w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(w.control->generation, 1);
@@ -159,7 +159,7 @@ static void test_the_dead_are_heard(void **state)
 {
     (void)state;
     struct region_writer w;
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     struct hs_target *target;
     struct hs_listener listener = open_listener();
     int connection;
@@ -172,10 +172,10 @@ static void test_the_dead_are_heard(void **state)
     }
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(hs_listener_accept(&listener, &connection), 0);
-    assert_int_equal(hs_guest_receive(&listener, connection, &guest), 0);
+    assert_int_equal(hs_pending_client_receive(&listener, connection, &pending), 0);
     close(connection);
-    assert_int_equal(guest.pid, pid);
-    assert_int_equal(hs_target_open(&guest, 1000, &target, NULL), 0);
+    assert_int_equal(pending.pid, pid);
+    assert_int_equal(hs_target_open(&pending, 1000, &target, NULL), 0);
     /* Its end is known at once, or is there to be read. */
     if (!target->has_ended) {
         struct pollfd end = { .fd = target->pidfd, .events = POLLIN };
@@ -189,7 +189,7 @@ static void test_the_dead_are_heard(void **state)
 static void test_what_is_no_hello(void **state)
 {
     (void)state;
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     struct hs_hello_v1 hello = make_hello(4096);
     char long_text[300];
     int fds[8];
@@ -198,17 +198,17 @@ static void test_what_is_no_hello(void **state)
         fds[i] = STDIN_FILENO;
     }
     unsigned before = count_fds();
-    assert_int_equal(exchange(&hello, sizeof(hello), NULL, 0, &guest), -EPROTO); /* no region */
-    assert_int_equal(exchange(&hello, 63, fds, 1, &guest), -EPROTO);
-    assert_int_equal(exchange(long_text, sizeof(long_text), fds, 8, &guest), -EPROTO);
+    assert_int_equal(exchange(&hello, sizeof(hello), NULL, 0, &pending), -EPROTO); /* no region */
+    assert_int_equal(exchange(&hello, 63, fds, 1, &pending), -EPROTO);
+    assert_int_equal(exchange(long_text, sizeof(long_text), fds, 8, &pending), -EPROTO);
     hello.magic++;
-    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &guest), -EPROTO);
+    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &pending), -EPROTO);
     assert_int_equal(count_fds(), before);
     /* More descriptors than are asked for: the first is the region, the others are closed. */
     hello.magic--;
-    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &guest), 0);
-    close(guest.region_fd);
-    close(guest.pidfd);
+    assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &pending), 0);
+    close(pending.region_fd);
+    close(pending.pidfd);
     assert_int_equal(count_fds(), before);
 }
 
@@ -216,13 +216,13 @@ static void test_silence_and_hanging_up(void **state)
 {
     (void)state;
     struct hs_listener listener = open_listener();
-    struct hs_guest guest;
+    struct hs_pending_client pending;
     int connection;
     int sock = connect_to(&listener);
     assert_int_equal(hs_listener_accept(&listener, &connection), 0);
-    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -EAGAIN);
+    assert_int_equal(hs_pending_client_receive(&listener, connection, &pending), -EAGAIN);
     close(sock);
-    assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ECONNRESET);
+    assert_int_equal(hs_pending_client_receive(&listener, connection, &pending), -ECONNRESET);
     close(connection);
     hs_listener_close(&listener);
 }
@@ -234,7 +234,7 @@ static void test_killed_before_its_hello(void **state)
     struct hs_listener listener = open_listener();
     unsigned before = count_fds();
     for (int is_reaped = 0; is_reaped <= 1; is_reaped++) {
-        struct hs_guest guest;
+        struct hs_pending_client pending;
         siginfo_t info;
         int connection;
         pid_t pid = fork();
@@ -244,7 +244,7 @@ static void test_killed_before_its_hello(void **state)
         }
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | (is_reaped ? 0 : WNOWAIT)), 0);
         assert_int_equal(hs_listener_accept(&listener, &connection), 0);
-        assert_int_equal(hs_guest_receive(&listener, connection, &guest), -ENODATA);
+        assert_int_equal(hs_pending_client_receive(&listener, connection, &pending), -ENODATA);
         close(connection);
         assert_int_equal(is_reaped ? pid : waitpid(pid, NULL, 0), pid);
     }
@@ -264,25 +264,25 @@ static void test_late_hello_of_one_that_gives_way(void **state)
     (void)state;
     struct region_writer w;
     struct hs_registry registry;
-    int socks[HS_GUESTS_PENDING_MAX + 2];
+    int socks[HS_PENDING_CLIENTS_MAX + 2];
     unsigned end_count = 0;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     unsigned before = count_fds();
     assert_int_equal(hs_registry_open(&registry, close_at_end, &end_count), 0);
-    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX; i++) {
         socks[i] = connect_to(&registry.listener);
     }
     hs_registry_turn(&registry, 1);
     assert_true(registry.image_count == 0 && registry.bad_count == 0);
     send_hello(socks[0], &hello, sizeof(hello), &w.fd, 1);
-    for (size_t i = HS_GUESTS_PENDING_MAX; i < HS_GUESTS_PENDING_MAX + 2; i++) {
+    for (size_t i = HS_PENDING_CLIENTS_MAX; i < HS_PENDING_CLIENTS_MAX + 2; i++) {
         socks[i] = connect_to(&registry.listener);
     }
     hs_registry_turn(&registry, 2);
     assert_true(registry.image_count == 1); /* the first was heard */
     assert_true(registry.bad_count == 1);   /* the second was not */
-    for (size_t i = 0; i < HS_GUESTS_PENDING_MAX + 2; i++) {
+    for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX + 2; i++) {
         close(socks[i]);
     }
     hs_registry_end(&registry, getpid(), 3, HS_EXIT_UNKNOWN, 0);

@@ -88,11 +88,11 @@ static void test_young(void **state)
     assert_false(hs_live_remove_young(self, 0x10000)); /* a peak ends */
     assert_true(take(0x10000));
     assert_true(insert(0x10000));
-    const struct hs_record_v1 *record = hs_locate_recent(self, 0x10000)->record;
+    const struct hs_record_v1 *record = hs_locate_cached(self, 0x10000)->record;
     assert_true(hs_live_remove_young(self, 0x10000));
     for (int i = 0; i < 1000; i++) {
         assert_true(insert(0x10000));
-        assert_ptr_equal(hs_locate_recent(self, 0x10000)->record, record);
+        assert_ptr_equal(hs_locate_cached(self, 0x10000)->record, record);
         assert_true(hs_live_remove_young(self, 0x10000));
         assert_false(hs_live_remove_young(self, 0x10000));
         assert_false(take(0x10000));
@@ -105,7 +105,7 @@ static void test_more_than_places(void **state)
     for (uintptr_t i = 0; i < 5000; i++) {
         assert_true(insert(0x200000 + 16 * i));
     }
-    struct hs_place place;
+    struct hs_record_place place;
     for (uintptr_t i = 0; i < 5000; i++) {
         assert_true(hs_locate_find(hs_thread_self(), 0x200000 + 16 * i, &place));
         assert_int_equal(place.record->addr, 0x200000 + 16 * i);
@@ -126,17 +126,17 @@ static void test_freed_by_another(void **state)
     struct hs_thread *self = hs_thread_self();
     uintptr_t addr = 0x300000;
     assert_true(insert(addr));
-    const struct hs_recent *recent = hs_locate_recent(self, addr);
-    const struct hs_record_v1 *record = recent->record;
+    const struct hs_cached_record *cached = hs_locate_cached(self, addr);
+    const struct hs_record_v1 *record = cached->record;
     uint32_t found_count = self->found_count;
     on_another_thread(take_there, &addr);
     assert_int_equal(self->found_count, found_count + 1);
-    assert_int_equal(recent->addr, 0);
+    assert_int_equal(cached->addr, 0);
     assert_int_equal(record->word, 0);
     assert_false(take(addr));
     /* The record has stayed with its owner. */
     assert_true(insert(addr));
-    assert_ptr_equal(recent->record, record);
+    assert_ptr_equal(cached->record, record);
     assert_true(take(addr));
 }
 
@@ -157,14 +157,14 @@ static void test_tombstone_in_a_place(void **state)
     struct hs_region_control_v1 *control = &hs_control_page.control;
     uintptr_t addr = 0x320000;
     assert_true(insert(addr));
-    const struct hs_recent *recent = hs_locate_recent(hs_thread_self(), addr);
-    const struct hs_record_v1 *record = recent->record;
+    const struct hs_cached_record *cached = hs_locate_cached(hs_thread_self(), addr);
+    const struct hs_record_v1 *record = cached->record;
     control->snapshot_epoch = control->epoch;
     control->epoch += 1;
     on_another_thread(take_there, &addr);
     assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
     assert_true(insert(addr));
-    assert_ptr_not_equal(recent->record, record);
+    assert_ptr_not_equal(cached->record, record);
     assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
     assert_int_equal(HS_RECORD_SIZE(record->size_thread), size_of(addr));
     assert_true(take(addr));
@@ -176,11 +176,11 @@ static void test_abandoned_insert(void **state)
 {
     (void)state;
     struct hs_thread *self = hs_thread_self();
-    struct hs_record_v1 *record = hs_locate_take(self, hs_locate_recent(self, 0x330000));
+    struct hs_record_v1 *record = hs_locate_take(self, hs_locate_cached(self, 0x330000));
     record->word = HS_RECORD_WORD(1, 0, 0, HS_RECORD_ALIVE);
     assert_false(take(0x330000));
     assert_true(insert(0x330000));
-    assert_ptr_equal(hs_locate_recent(self, 0x330000)->record, record);
+    assert_ptr_equal(hs_locate_cached(self, 0x330000)->record, record);
     assert_true(take(0x330000));
     assert_int_equal(alive_count(), 0);
 }
@@ -190,11 +190,11 @@ static void test_blocks_for_others(void **state)
 {
     (void)state;
     struct hs_thread *self = hs_thread_self();
-    struct hs_place place;
+    struct hs_record_place place;
     for (uintptr_t i = 0; i <= HS_LOCATE_FOUND_MAX; i++) {
         assert_true(insert(0x400000 + 16 * i));
         assert_true(hs_locate_find(self, 0x400000 + 16 * i, &place));
-        assert_int_equal(place.recent != NULL, i < HS_LOCATE_FOUND_MAX);
+        assert_int_equal(place.cached != NULL, i < HS_LOCATE_FOUND_MAX);
         assert_true(take_as(NULL, 0x400000 + 16 * i));
     }
     for (uint32_t i = 0; i < HS_LOCATE_REST; i++) {
@@ -203,7 +203,7 @@ static void test_blocks_for_others(void **state)
     }
     assert_true(insert(0x410000));
     assert_true(hs_locate_find(self, 0x410000, &place));
-    assert_non_null(place.recent);
+    assert_non_null(place.cached);
     assert_true(take(0x410000));
     assert_int_equal(alive_count(), 0);
 }

@@ -68,10 +68,10 @@ static int remove_folder(void **state)
 
 static struct hs_recorder look(const struct hs_region_control_v1 *control, bool is_in_our_pid_ns)
 {
-    const struct hs_residents residents = { .has_client = true, .control_va = CONTROL_VA };
+    const struct hs_loaded_runtimes runtimes = { .has_client = true, .control_va = CONTROL_VA };
     struct hs_recorder recorder;
     put("7/mem", control, sizeof(*control), CONTROL_VA);
-    hs_recorder_look(folder, "7", &residents, is_in_our_pid_ns, &recorder);
+    hs_recorder_look(folder, "7", &runtimes, is_in_our_pid_ns, &recorder);
     return recorder;
 }
 
@@ -127,22 +127,22 @@ static void test_what_cannot_be_read_counts_as_recording(void **state)
 {
     (void)state;
     const struct hs_region_control_v1 other = { .magic = 1 };
-    const struct hs_residents residents = { .has_client = true, .control_va = CONTROL_VA };
+    const struct hs_loaded_runtimes runtimes = { .has_client = true, .control_va = CONTROL_VA };
     struct hs_recorder recorder;
     assert_int_equal(look(&other, true).state, HS_RECORDER_ACTIVE);
-    hs_recorder_look(folder, "8", &residents, true, &recorder);
+    hs_recorder_look(folder, "8", &runtimes, true, &recorder);
     assert_int_equal(recorder.state, HS_RECORDER_ACTIVE);
 }
 
 static void test_no_client_and_no_region(void **state)
 {
     (void)state;
-    struct hs_residents residents = { .control_va = CONTROL_VA }; /* of a collector */
+    struct hs_loaded_runtimes runtimes = { .control_va = CONTROL_VA }; /* of a collector */
     struct hs_recorder recorder;
-    hs_recorder_look(folder, "7", &residents, true, &recorder);
+    hs_recorder_look(folder, "7", &runtimes, true, &recorder);
     assert_int_equal(recorder.state, HS_RECORDER_NONE);
-    residents = (struct hs_residents){ .has_client = true };
-    hs_recorder_look(folder, "7", &residents, true, &recorder);
+    runtimes = (struct hs_loaded_runtimes){ .has_client = true };
+    hs_recorder_look(folder, "7", &runtimes, true, &recorder);
     assert_int_equal(recorder.state, HS_RECORDER_ASLEEP);
 }
 

@@ -171,7 +171,7 @@ static uint32_t find_count, changed_count;
 static bool walk_both_ways(struct hs_replay *replay, uint32_t new_user)
 {
     static struct hs_walk plain;
-    uint64_t generation = hs_rule_cache_secret(&cache);
+    uint64_t generation = hs_rule_cache_generation(&cache);
     struct hs_stack_window window = window_of_words();
     uint32_t user;
     walk_in(window, false);

@@ -37,14 +37,14 @@ static int teardown(void **state)
 
 static void insert(uint64_t pc, bool is_exact, uint64_t word)
 {
-    hs_rule_cache_insert(&cache, pc, hs_rule_cache_key(pc, is_exact, hs_rule_cache_secret(&cache)),
-                         word);
+    hs_rule_cache_insert(&cache, pc,
+                         hs_rule_cache_key(pc, is_exact, hs_rule_cache_generation(&cache)), word);
 }
 
 static bool find(uint64_t pc, bool is_exact, uint64_t *ret_word)
 {
     return hs_rule_cache_find(cache.entries, hs_load_relaxed(&cache.mask), pc,
-                              hs_rule_cache_key(pc, is_exact, hs_rule_cache_secret(&cache)),
+                              hs_rule_cache_key(pc, is_exact, hs_rule_cache_generation(&cache)),
                               ret_word);
 }
 
@@ -97,12 +97,12 @@ static void test_flush(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 100000; i++) {
-        uint64_t old = hs_rule_cache_secret(&cache);
+        uint64_t old = hs_rule_cache_generation(&cache);
         insert(0x401000, false, i);
         assert_finds(0x401000, false, i);
         hs_rule_cache_flush(&cache);
         assert_misses(0x401000, false);
-        assert_int_not_equal(hs_rule_cache_secret(&cache), old);
+        assert_int_not_equal(hs_rule_cache_generation(&cache), old);
         /* A walk that began before goes on with what it knows. */
         uint64_t word = 0;
         assert_true(hs_rule_cache_find(cache.entries, cache.mask, 0x401000,

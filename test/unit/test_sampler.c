@@ -234,7 +234,7 @@ static void assert_children_unbiased(void)
     assert_ptr_not_equal(totals, MAP_FAILED);
     double sum = 0, squares = 0, mean = 2 * ROUND_BYTES;
     for (int i = 0; i < CHILDREN; i++) {
-        hs_sampler_expect_fork();
+        hs_sampler_prepare_fork();
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {

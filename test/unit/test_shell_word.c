@@ -56,7 +56,7 @@ static void test_tame(void **state)
 {
     (void)state;
     char name[] = "heapscope.we ird;$(x)'\"\\\n\x1b/\xc3\xb6.1.pftrace";
-    hs_shell_tame(name);
+    hs_shell_escape(name);
     assert_string_equal(name, "heapscope.we_ird___x_______\xc3\xb6.1.pftrace");
 }
 

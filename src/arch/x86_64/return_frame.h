@@ -162,7 +162,7 @@ static inline void hs_return_context_call(struct hs_return_context *context, uin
 }
 
 /* What is called now, returns to the starter: `slot_va` is where the context's address is. */
-static inline void hs_return_context_expect(struct hs_remote_regs *regs, uint64_t slot_va)
+static inline void hs_return_context_prepare_call(struct hs_remote_regs *regs, uint64_t slot_va)
 {
     regs->cpu.rbx = slot_va;
 }

@@ -1,0 +1,69 @@
+/*
+ * Schedules, peaks and limits: see dump_schedule.h.
+ */
+#include "collect/dump_schedule.h"
+
+#include "rt/atomic.h"
+
+/* A new peak is worth a dump when it is so much higher than the last one, and some time has passed. */
+#define HS_PEAK_STEP_SHIFT 4 /* 1/16 */
+#define HS_PEAK_STEP_BYTES (1 << 16)
+#define HS_PEAK_PAUSE_NS   UINT64_C(1000000000)
+
+const char *hs_dump_schedule_check(const struct hs_dump_schedule *schedule)
+{
+    return schedule->phase_ns > 0 && schedule->every_ns == 0 ? "--dump-phase goes with --dump-every"
+                                                             : NULL;
+}
+
+uint64_t hs_dump_first_ns(const struct hs_dump_schedule *schedule, uint64_t start_ns)
+{
+    if (schedule->every_ns == 0) {
+        return UINT64_MAX;
+    }
+    return start_ns + (schedule->phase_ns ? schedule->phase_ns : schedule->every_ns);
+}
+
+bool hs_dump_take_due(const struct hs_dump_schedule *schedule, uint64_t now_ns, uint64_t *next_ns)
+{
+    if (schedule->every_ns == 0 || now_ns < *next_ns) {
+        return false;
+    }
+    *next_ns += (1 + (now_ns - *next_ns) / schedule->every_ns) * schedule->every_ns;
+    return true;
+}
+
+static bool is_above(struct hs_target *target, uint64_t limit_bytes, int64_t live_bytes)
+{
+    uint64_t live = live_bytes > 0 ? (uint64_t)live_bytes : 0;
+    bool was_above = target->is_above;
+    /* Armed again when it has come down clearly. */
+    target->is_above = live > limit_bytes || (was_above && live > limit_bytes - limit_bytes / 8);
+    return target->is_above && !was_above;
+}
+
+/* While the total rises, the client has no peak to tell of: it is now. */
+static bool is_new_peak(struct hs_target *target, int64_t peak_bytes, uint32_t rarity,
+                        uint64_t now_ns)
+{
+    int64_t known = target->peak_known_bytes;
+    if (now_ns < target->peak_next_ns ||
+        peak_bytes - known <= (known >> HS_PEAK_STEP_SHIFT) + HS_PEAK_STEP_BYTES) {
+        return false;
+    }
+    target->peak_known_bytes = peak_bytes;
+    target->peak_next_ns = now_ns + rarity * HS_PEAK_PAUSE_NS;
+    return true;
+}
+
+bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_target *target,
+                           uint32_t rarity, uint64_t now_ns)
+{
+    const struct hs_region_control_v1 *control = target->region.control;
+    int64_t live = hs_load_relaxed(&control->live_bytes);
+    int64_t peak = hs_load_relaxed(&control->peak_bytes);
+    bool is_wanted = schedule->above_bytes > 0 && is_above(target, schedule->above_bytes, live);
+    is_wanted |=
+        schedule->is_at_peak && is_new_peak(target, live > peak ? live : peak, rarity, now_ns);
+    return is_wanted && rarity != 0;
+}

@@ -1,0 +1,141 @@
+/*
+ * The policy's file, and what it says: see access_control.h.
+ */
+#include "daemon/access_control.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/daemon_log.h"
+#include "daemon/recording_job.h"
+#include "session/admission.h"
+#include "session/policy_file.h"
+
+/* --- the file ---------------------------------------------------------------------------------- */
+
+/* A default that nobody has written is no policy. */
+static int load(const struct hs_access_control *access, struct hs_policy **ret_policy)
+{
+    char words[HS_POLICY_WORDS_BYTES];
+    int r = hs_policy_load(access->path, access->owner, ret_policy, words);
+    if (r == -ENOENT && !access->is_needed) {
+        *ret_policy = NULL;
+        return 0;
+    }
+    if (r < 0) {
+        hs_daemon_log("%s", words);
+    }
+    return r;
+}
+
+int hs_access_control_open(const char *path, bool is_system, struct hs_access_control *ret_access)
+{
+    struct hs_proc_status self;
+    bool is_known = hs_proc_read_status(getpid(), &self) == 0;
+    *ret_access = (struct hs_access_control){
+        .owner = is_system ? 0 : geteuid(),
+        .is_needed = path != NULL,
+        .has_sys_ptrace = is_known && (self.cap_effective_mask >> CAP_SYS_PTRACE & 1) != 0,
+        .is_system = is_system,
+    };
+    if (!path && !is_system) {
+        return 0;
+    }
+    ret_access->path = strdup(path ? path : HS_POLICY_SYSTEM_PATH);
+    int r = ret_access->path ? load(ret_access, &ret_access->policy) : -ENOMEM;
+    if (r < 0) {
+        hs_access_control_close(ret_access);
+    }
+    return r;
+}
+
+void hs_access_control_close(struct hs_access_control *access)
+{
+    hs_policy_free(access->policy);
+    free(access->path);
+    *access = (struct hs_access_control){ 0 };
+}
+
+void hs_access_control_reload(struct hs_daemon *daemon, uint64_t now_ns)
+{
+    struct hs_access_control *access = &daemon->access;
+    struct hs_policy *policy = NULL;
+    if (load(access, &policy) < 0) {
+        hs_daemon_log("the policy stays as it was");
+        return;
+    }
+    hs_policy_free(access->policy);
+    access->policy = policy;
+    hs_daemon_log("policy %s: %zu rule%s", access->path, policy ? policy->rule_count : 0,
+                  policy && policy->rule_count == 1 ? "" : "s");
+    hs_hub_review(daemon->hub, now_ns);
+}
+
+bool hs_access_control_is_hiding_others(void)
+{
+    FILE *mounts = setmntent("/proc/self/mounts", "re");
+    const struct mntent *mount;
+    bool is_hiding = false;
+    /* The last one at a place is the one that is seen. */
+    while (mounts && (mount = getmntent(mounts)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        if (strcmp(mount->mnt_dir, "/proc") == 0) {
+            const char *option = hasmntopt(mount, "hidepid");
+            is_hiding = option && strncmp(option, "hidepid=0", 9) != 0 &&
+                        strncmp(option, "hidepid=off", 11) != 0;
+        }
+    }
+    if (mounts) {
+        endmntent(mounts);
+    }
+    return is_hiding;
+}
+
+/* --- what it says ------------------------------------------------------------------------------ */
+
+bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t uid)
+{
+    /* A user's daemon that was given the capability has it for its user. */
+    return uid == 0 || (!access->is_system && access->has_sys_ptrace);
+}
+
+/* What it said itself, which is all that is left of one that has ended. NULL: nothing. */
+static char *read_exe(struct hs_target *target)
+{
+    char *exe = NULL;
+    const struct hs_region_header_v1 *header = &target->region.header;
+    return hs_region_read_text(&target->region, header->exe_off, PATH_MAX, &exe) == 0 ? exe : NULL;
+}
+
+enum hs_refusal hs_access_control_authorize(void *ctx, const struct hs_session *session,
+                                            const struct hs_process_facts *process,
+                                            struct hs_target *target,
+                                            struct hs_refusal_words *ret_words)
+{
+    const struct hs_daemon *daemon = ctx;
+    const struct hs_policy *policy = daemon->access.policy;
+    const struct hs_recording_job *job = session->owner;
+    char *exe = target && hs_policy_asks(policy) ? read_exe(target) : NULL;
+    const struct hs_admission_asker asker = {
+        .uid = session->settings.uid,
+        .gids = job->groups,
+        .gid_count = job->group_count + 1, /* with its first one */
+        .is_any_uid = session->settings.is_any_uid,
+    };
+    const struct hs_admission_process what = {
+        .pid = process->facts.pid,
+        .uid = process->facts.uid,
+        .is_attaching = !target || (target->hello_flags & HS_HELLO_LATE) != 0,
+        .is_willing = target && (target->hello_flags & HS_HELLO_WILLING) != 0,
+        .has_ended = target && target->has_ended,
+        .exe = exe,
+    };
+    enum hs_refusal refusal = hs_admission_judge(policy, "/proc", &asker, &what, ret_words);
+    free(exe);
+    return refusal;
+}

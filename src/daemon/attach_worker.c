@@ -1,0 +1,327 @@
+/*
+ * Forked processes that attach and detach: see attach_worker.h.
+ */
+#include "daemon/attach_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/attachment.h"
+#include "daemon/daemon_log.h"
+#include "daemon/worker_process.h"
+#include "util/fd_message.h"
+#include "util/selfpath.h"
+
+#define HS_PRELOAD_NAME "libheapscope_preload.so"
+#define HS_PATIENCE_NS  UINT64_C(5000000000)
+
+enum task { TASK_BRING, TASK_RELEASE, TASK_REFRESH };
+
+/* One at work. */
+struct hs_attach_worker {
+    struct hs_source source; /* its socket */
+    struct hs_attach_worker *next;
+    uint64_t job_no; /* the recording job may be gone when it answers */
+    pid_t pid;       /* of the process that is attached to */
+    uid_t uid;       /* of that process */
+    pid_t worker_pid;
+    int sock;
+    enum task task;
+    /* What is wanted of the process as soon as this is done: one at a time. */
+    bool has_next;
+    enum task next_job;
+    uint64_t next_job_no;
+};
+
+/* What it says; the region comes with it. */
+struct news {
+    bool is_done;
+    struct hs_attachment attachment;
+};
+
+static struct hs_attach_worker *find(const struct hs_daemon *daemon, pid_t pid)
+{
+    struct hs_attach_worker *worker = daemon->attach_workers;
+    while (worker && worker->pid != pid) {
+        worker = worker->next;
+    }
+    return worker;
+}
+
+size_t hs_attach_workers_busy(const struct hs_daemon *daemon)
+{
+    size_t count = 0;
+    for (const struct hs_attach_worker *a = daemon->attach_workers; a; a = a->next) {
+        count++;
+    }
+    return count;
+}
+
+/* --- in the forked process ------------------------------------------------------------------------ */
+
+static void send_news(int sock, const struct news *news)
+{
+    int fd = news->attachment.pending.region_fd;
+    hs_fd_message_send(sock, news, sizeof(*news), &fd, fd >= 0, 0);
+}
+
+/* A process of somebody else is one that the policy gave the recording job: it is his rights that the kernel asks for. */
+static int take_rights(const struct hs_recording_job *job, pid_t pid, uid_t uid)
+{
+    return job->uid == 0 || job->uid == uid ? hs_worker_process_give_up_rights(job)
+                                            : hs_worker_process_take_rights_of(pid, uid);
+}
+
+static void __attribute__((noreturn)) bring(const struct hs_recording_job *job, uid_t uid,
+                                            const struct hs_attachment_request *request, int sock)
+{
+    struct news news = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
+    hs_worker_process_settle(&sock, 1);
+    if (take_rights(job, request->pid, uid) == 0) {
+        news.is_done = hs_attachment_begin(request, &news.attachment);
+    }
+    send_news(sock, &news);
+    _exit(0);
+}
+
+static void __attribute__((noreturn))
+call_in(const struct hs_recording_job *job, enum task task, pid_t pid, uid_t uid, int sock)
+{
+    struct news news = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
+    hs_worker_process_settle(&sock, 1);
+    if (take_rights(job, pid, uid) == 0) {
+        news.is_done = task == TASK_RELEASE
+                           ? hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment)
+                           : hs_attachment_refresh(pid, HS_PATIENCE_NS, &news.attachment);
+    }
+    send_news(sock, &news);
+    _exit(0);
+}
+
+/* --- in the daemon ------------------------------------------------------------------------------------ */
+
+static void forget(struct hs_daemon *daemon, struct hs_attach_worker *worker)
+{
+    struct hs_attach_worker **link = &daemon->attach_workers;
+    while (*link && *link != worker) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = worker->next;
+    }
+    hs_daemon_unwatch(daemon, worker->sock);
+    close(worker->sock);
+    free(worker);
+}
+
+void hs_attach_workers_forget_all(struct hs_daemon *daemon)
+{
+    while (daemon->attach_workers) {
+        forget(daemon, daemon->attach_workers);
+    }
+}
+
+/* The forked process owns the news until it is read: it may have been killed before it had any. */
+static bool receive(const struct hs_attach_worker *worker, struct news *ret_news)
+{
+    struct hs_pending_client *pending = &ret_news->attachment.pending;
+    size_t fd_count;
+    int fd = -1;
+    ssize_t got = hs_fd_message_receive(worker->sock, ret_news, sizeof(*ret_news), &fd, 1,
+                                        &fd_count, MSG_DONTWAIT);
+    pending->region_fd = fd;
+    pending->pidfd = -1;
+    return got == (ssize_t)sizeof(*ret_news) && ret_news->is_done &&
+           (worker->task != TASK_BRING || pending->region_fd >= 0);
+}
+
+static void note_failure(struct hs_daemon *daemon, const struct hs_attach_worker *worker,
+                         const struct news *news, uint64_t now_ns)
+{
+    static const char *const done[] = { "attached to", "let go of", "looked into again" };
+    char words[sizeof(news->attachment.words)];
+    snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
+             news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
+    hs_daemon_log("process %d cannot be %s: %s", (int)worker->pid, done[worker->task], words);
+    if (worker->task != TASK_BRING) {
+        return;
+    }
+    hs_hub_refuse(daemon->hub, worker->pid, news->attachment.is_held, words, now_ns);
+    struct hs_recording_job *job = hs_recording_job_find(daemon, worker->job_no);
+    if (job) {
+        snprintf(job->note, sizeof(job->note), "process %d cannot be attached to: %s",
+                 (int)worker->pid, words);
+    }
+}
+
+static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done);
+
+static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+{
+    struct hs_attach_worker *worker = of;
+    struct news news = { .is_done = false };
+    bool is_ok = receive(worker, &news);
+    if (!is_ok) {
+        note_failure(daemon, worker, &news, now_ns);
+    }
+    if (!is_ok && worker->task == TASK_BRING) {
+        hs_hub_give_up(daemon->hub, worker->pid);
+    } else if (is_ok && worker->task == TASK_BRING) {
+        news.attachment.pending.pid = worker->pid;
+        news.attachment.pending.uid = worker->uid;
+        hs_attachment_find_process(&news.attachment.pending);
+        hs_hub_restore_target(daemon->hub, &news.attachment.pending, now_ns);
+    }
+    waitpid(worker->worker_pid, NULL, 0);
+    const struct hs_attach_worker done = *worker;
+    forget(daemon, worker);
+    if (done.has_next) {
+        begin_next(daemon, &done);
+    }
+}
+
+/* A new one, forked: in the child its pid is 0. */
+static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, pid_t pid,
+                 struct hs_attach_worker **ret_worker, int *ret_sock)
+{
+    int socks[2];
+    struct hs_attach_worker *worker = calloc(1, sizeof(*worker));
+    if (!worker || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) != 0) {
+        free(worker);
+        return -ENOMEM;
+    }
+    *worker = (struct hs_attach_worker){ .source = { on_news, worker },
+                                         .next = daemon->attach_workers,
+                                         .job_no = job->number,
+                                         .pid = pid,
+                                         .sock = socks[0] };
+    worker->worker_pid = fork();
+    *ret_worker = worker;
+    *ret_sock = socks[1];
+    if (worker->worker_pid == 0) {
+        return 0;
+    }
+    close(socks[1]);
+    int r = worker->worker_pid < 0 ? -errno : hs_daemon_watch(daemon, socks[0], &worker->source);
+    if (r < 0) {
+        close(socks[0]);
+        free(worker);
+        return r;
+    }
+    daemon->attach_workers = worker;
+    return 0;
+}
+
+/* Whoever is at this process is to be done first: it is let go of, or looked into again. */
+static int wait_for(struct hs_attach_worker *worker, enum task task,
+                    const struct hs_recording_job *job)
+{
+    if (worker->task == TASK_BRING || worker->has_next) {
+        return -EBUSY;
+    }
+    worker->has_next = true;
+    worker->next_job = task;
+    worker->next_job_no = job->number;
+    return 0;
+}
+
+int hs_attach_worker_bring(void *ctx, struct hs_session *session,
+                           const struct hs_process_facts *process)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_recording_job *job = session->owner;
+    char client_path[PATH_MAX];
+    struct hs_attach_worker *worker;
+    int sock;
+    pid_t pid = process->facts.pid;
+    if (pid == getpid()) {
+        return -EBUSY;
+    }
+    if (find(daemon, pid)) {
+        return wait_for(find(daemon, pid), TASK_BRING, job);
+    }
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, client_path, sizeof(client_path));
+    if (r < 0) {
+        return r;
+    }
+    const struct hs_attachment_request request = {
+        .pid = pid,
+        .client_path = client_path,
+        .interval_bytes = session->settings.interval_bytes,
+        .own_pid = getpid(),
+        .collector = daemon->daemon_socket.path,
+        .patience_ns = HS_PATIENCE_NS,
+    };
+    r = begin(daemon, job, pid, &worker, &sock);
+    if (r == 0 && worker->worker_pid == 0) {
+        bring(job, process->facts.uid, &request, sock);
+    }
+    if (r == 0) {
+        worker->uid = process->facts.uid;
+    }
+    return r;
+}
+
+static int begin_call(struct hs_daemon *daemon, const struct hs_recording_job *job, enum task task,
+                      pid_t pid, uid_t uid)
+{
+    struct hs_attach_worker *worker;
+    int sock;
+    int r = begin(daemon, job, pid, &worker, &sock);
+    if (r == 0 && worker->worker_pid == 0) {
+        call_in(job, task, pid, uid, sock);
+    }
+    if (r == 0) {
+        worker->task = task;
+        worker->uid = uid;
+    }
+    return r;
+}
+
+static uid_t uid_of(const struct hs_daemon *daemon, const struct hs_recording_job *job, pid_t pid)
+{
+    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
+    return target ? target->uid : job->uid;
+}
+
+int hs_attach_worker_release(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_recording_job *job = session->owner;
+    struct hs_attach_worker *busy = find(daemon, pid);
+    return busy ? wait_for(busy, TASK_RELEASE, job)
+                : begin_call(daemon, job, TASK_RELEASE, pid, uid_of(daemon, job, pid));
+}
+
+int hs_attach_worker_refresh(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_daemon *daemon = ctx;
+    const struct hs_recording_job *job = session->owner;
+    return find(daemon, pid) ? -EBUSY
+                             : begin_call(daemon, job, TASK_REFRESH, pid, uid_of(daemon, job, pid));
+}
+
+/* Of a recording job that may be over by now. */
+static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done)
+{
+    struct hs_process_facts facts;
+    const struct hs_recording_job *job = hs_recording_job_find(daemon, done->next_job_no);
+    if (done->next_job == TASK_RELEASE) {
+        if (job) {
+            begin_call(daemon, job, TASK_RELEASE, done->pid, done->uid);
+        }
+        return;
+    }
+    if (!job || job->state != HS_RECORDING_JOB_RUNNING ||
+        hs_process_facts_read(done->pid, &facts) < 0 ||
+        hs_attach_worker_bring(daemon, job->session, &facts) < 0) {
+        hs_hub_give_up(daemon->hub, done->pid);
+    }
+}

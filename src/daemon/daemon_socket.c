@@ -1,0 +1,207 @@
+/*
+ * Socket and startup hint file: see daemon_socket.h.
+ */
+#include "daemon/daemon_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ctl/ctl_socket.h"
+#include "util/write_all.h"
+
+#define HS_BACKLOG                 4096
+#define HS_STARTUP_HINT_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_STARTUP_HINT_SUFFIX) + 8)
+
+/* --- the socket -------------------------------------------------------------------------------- */
+
+/* The system's folder lies in a file system that is empty after each boot. */
+static void make_folder(const char *path)
+{
+    char folder[HS_CTL_PATH_MAX + 1];
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash && slash != folder) {
+        *slash = '\0';
+        mkdir(folder, 0755);
+    }
+}
+
+/* A file that nobody listens behind any more? */
+static int clear_path(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return -EEXIST;
+    }
+    int fd = hs_ctl_socket_connect(path);
+    if (fd >= 0) {
+        close(fd);
+        return -EADDRINUSE;
+    }
+    if (fd != -ECONNREFUSED) {
+        return fd == -EAGAIN ? -EADDRINUSE : fd;
+    }
+    return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+static int listen_at(const char *path, bool is_system)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    memcpy(addr.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -errno;
+    }
+    /* Nobody comes in before the startup hint file is there: it listens later. */
+    mode_t was = umask(0177);
+    int r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0 : -errno;
+    umask(was);
+    if (r == 0 && is_system && chmod(path, 0666) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* The path of a socket that somebody else made. */
+static int path_of_socket(int fd, char *ret_path)
+{
+    struct sockaddr_un addr;
+    socklen_t bytes = sizeof(addr);
+    memset(&addr, 0, sizeof(addr));
+    if (getsockname(fd, (struct sockaddr *)&addr, &bytes) != 0) {
+        return -errno;
+    }
+    snprintf(ret_path, HS_CTL_PATH_MAX + 1, "%.*s", (int)HS_CTL_PATH_MAX, addr.sun_path);
+    return 0;
+}
+
+static int open_socket(const char *path, bool is_system, struct hs_daemon_socket *daemon_socket)
+{
+    size_t bytes = strlen(path);
+    if (path[0] != '/' || bytes > HS_CTL_PATH_MAX) {
+        return path[0] != '/' ? -EINVAL : -ENAMETOOLONG;
+    }
+    memcpy(daemon_socket->path, path, bytes + 1);
+    if (strcmp(path, HS_CTL_SYSTEM_SOCKET) == 0) {
+        make_folder(path);
+    }
+    int r = clear_path(path);
+    if (r == 0) {
+        daemon_socket->fd = listen_at(path, is_system);
+        r = daemon_socket->fd < 0 ? daemon_socket->fd : 0;
+    }
+    return r;
+}
+
+static int open_for_all(struct hs_daemon_socket *daemon_socket)
+{
+    /* Again, if it listens: whoever asks is told that it is us. */
+    int r = listen(daemon_socket->fd, HS_BACKLOG) == 0 ? 0 : -errno;
+    if (r < 0) {
+        hs_daemon_socket_close(daemon_socket);
+    }
+    return r;
+}
+
+int hs_daemon_socket_open(const char *path, bool is_system,
+                          struct hs_daemon_socket *ret_daemon_socket)
+{
+    struct hs_daemon_socket daemon_socket = { .fd = -1, .interval_bytes = UINT64_MAX };
+    int r = open_socket(path, is_system, &daemon_socket);
+    if (r < 0) {
+        return r;
+    }
+    r = hs_daemon_socket_write_hint(&daemon_socket, 0);
+    if (r < 0) {
+        hs_daemon_socket_close(&daemon_socket);
+        return r;
+    }
+    r = open_for_all(&daemon_socket);
+    *ret_daemon_socket = daemon_socket;
+    return r;
+}
+
+int hs_daemon_socket_take(int fd, bool is_from_supervisor,
+                          struct hs_daemon_socket *ret_daemon_socket)
+{
+    struct hs_daemon_socket daemon_socket = { .fd = fd,
+                                              .is_from_supervisor = is_from_supervisor,
+                                              .interval_bytes = UINT64_MAX };
+    int r = path_of_socket(fd, daemon_socket.path);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    r = open_for_all(&daemon_socket);
+    *ret_daemon_socket = daemon_socket;
+    return r;
+}
+
+/* --- the startup hint file --------------------------------------------------------------------------------- */
+
+static void name_hint(const struct hs_daemon_socket *daemon_socket, const char *end, char *ret_path)
+{
+    snprintf(ret_path, HS_STARTUP_HINT_PATH_BYTES, "%s" HS_STARTUP_HINT_SUFFIX "%s",
+             daemon_socket->path, end);
+}
+
+int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
+                                uint64_t startup_interval_bytes)
+{
+    char path[HS_STARTUP_HINT_PATH_BYTES], temp_path[HS_STARTUP_HINT_PATH_BYTES];
+    const struct hs_startup_hint_v1 hint = { .magic = HS_STARTUP_HINT_MAGIC,
+                                             .version = HS_STARTUP_HINT_VERSION,
+                                             .board_bytes = sizeof(hint),
+                                             .startup_interval_bytes = startup_interval_bytes };
+    if (daemon_socket->interval_bytes == startup_interval_bytes) {
+        return 0;
+    }
+    name_hint(daemon_socket, "", path);
+    name_hint(daemon_socket, ".new", temp_path);
+    unlink(temp_path); /* of a daemon that was killed */
+    int fd = open(temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) {
+        return -errno;
+    }
+    int r = fchmod(fd, 0644) == 0 ? hs_write_all(fd, &hint, sizeof(hint)) : -errno;
+    close(fd);
+    if (r == 0 && rename(temp_path, path) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
+        unlink(temp_path);
+        return r;
+    }
+    daemon_socket->interval_bytes = startup_interval_bytes;
+    return 0;
+}
+
+void hs_daemon_socket_close(struct hs_daemon_socket *daemon_socket)
+{
+    char path[HS_STARTUP_HINT_PATH_BYTES];
+    if (daemon_socket->path[0]) {
+        name_hint(daemon_socket, "", path);
+        unlink(path);
+        if (!daemon_socket->is_from_supervisor) {
+            unlink(daemon_socket->path);
+        }
+        daemon_socket->path[0] = '\0';
+    }
+    if (daemon_socket->fd >= 0) {
+        close(daemon_socket->fd);
+        daemon_socket->fd = -1;
+    }
+}

@@ -1,0 +1,286 @@
+/*
+ * What a daemon before us left is ours: see handover_save.h.
+ *
+ * What comes from the store is our own user's, and was written by a heapscoped; it is checked all the same, as that
+ * may have been another version, or in the middle of writing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/attachment.h"
+#include "ctl/ctl.pb-c.h"
+#include "daemon/daemon_log.h"
+#include "daemon/handover_save.h"
+#include "daemon/start_settings.h"
+
+#define HS_ABOUT_MAX (1U << 24)
+
+/* Systemd gives the descriptors of a name back in any recording job: one is of this type, the other is not. Those that are not
+ * there stay as they are. */
+static void take_two(struct hs_fdstore_item *item, mode_t type, int *ret_fd, int *ret_other_fd)
+{
+    for (size_t i = 0; i < HS_FDSTORE_FDS_MAX; i++) {
+        struct stat st;
+        int fd = hs_fdstore_item_take(item, i);
+        if (fd >= 0 && *ret_fd < 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type) {
+            *ret_fd = fd;
+        } else if (fd >= 0 && *ret_other_fd < 0) {
+            *ret_other_fd = fd;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+}
+
+/* --- recording jobs ------------------------------------------------------------------------------------ */
+
+static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_handover_head *ret_head)
+{
+    Hs__Ctl__KeptOrder *kept = NULL;
+    if (pread(fd, ret_head, sizeof(*ret_head), 0) != (ssize_t)sizeof(*ret_head) ||
+        ret_head->version != 1 || ret_head->body_bytes > HS_ABOUT_MAX) {
+        return NULL;
+    }
+    uint8_t *body = malloc(ret_head->body_bytes + 1);
+    if (body &&
+        pread(fd, body, ret_head->body_bytes, sizeof(*ret_head)) == (ssize_t)ret_head->body_bytes) {
+        kept = hs__ctl__kept_order__unpack(NULL, ret_head->body_bytes, body);
+    }
+    free(body);
+    if (kept && (!kept->start || !kept->session || !hs_session_is_name(kept->session))) {
+        hs__ctl__kept_order__free_unpacked(kept, NULL);
+        kept = NULL;
+    }
+    return kept;
+}
+
+/* From now on it is ours; false: a finalizer of the daemon before is at it. */
+static bool take_job(int about_fd, struct hs_handover_head *head)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    if (fcntl(about_fd, F_SETLK, &lock) != 0) {
+        return false;
+    }
+    head->epoch++;
+    bool is_ours = pwrite(about_fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head);
+    lock.l_type = F_UNLCK;
+    fcntl(about_fd, F_SETLK, &lock);
+    return is_ours;
+}
+
+/* The file as it was when the last dump was whole. */
+static int cut_file(int fd, uint64_t bytes)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode) || bytes > (uint64_t)st.st_size) {
+        return -ENODATA; /* somebody else has been at it */
+    }
+    return ftruncate(fd, (off_t)bytes) == 0 && lseek(fd, (off_t)bytes, SEEK_SET) == (off_t)bytes
+               ? 0
+               : -errno;
+}
+
+static int begin_again(struct hs_daemon *daemon, struct hs_recording_job *job,
+                       const Hs__Ctl__KeptOrder *kept, const struct hs_handover_head *head)
+{
+    struct hs_session_settings settings;
+    const char *why = NULL;
+    uint64_t now_ns = hs_daemon_mono_ns();
+    int r = hs_start_settings(kept->start, &settings, &why);
+    if (r < 0) {
+        return r;
+    }
+    memcpy(settings.name, job->name, sizeof(job->name));
+    settings.uid = daemon->is_system ? job->uid : daemon->uid;
+    settings.is_any_uid = hs_access_control_is_any_uid(&daemon->access, settings.uid);
+    r = cut_file(job->file_fd, head->progress.bytes);
+    if (r == 0) {
+        r = hs_session_resume(&settings, &head->progress, hs_trace_write_fd,
+                              (void *)(intptr_t)job->file_fd, now_ns, &job->session);
+    }
+    hs_session_settings_deinit(&settings);
+    if (r < 0) {
+        return r;
+    }
+    job->session->owner = job;
+    if (kept->start->is_owned) {
+        hs_recording_job_expect_owner(job, 0, now_ns);
+    }
+    r = hs_hub_inherit_session(daemon->hub, job->session, now_ns);
+    if (r == 0) {
+        hs_handover_restore_job(job);
+    }
+    return r;
+}
+
+static struct hs_recording_job *make_job(const Hs__Ctl__KeptOrder *kept,
+                                         struct hs_fdstore_item *files,
+                                         struct hs_fdstore_item *about)
+{
+    struct hs_recording_job *job =
+        hs_recording_job_new(kept->uid, kept->gid, kept->group, kept->n_group);
+    if (!job) {
+        return NULL;
+    }
+    take_two(files, S_IFDIR, &job->folder_fd, &job->file_fd);
+    job->about_fd = hs_fdstore_item_take(about, 0);
+    job->number = kept->number;
+    job->start_real_ns = kept->start_real_ns;
+    job->is_inherited = true;
+    strncpy(job->name, kept->session, sizeof(job->name) - 1);
+    return job->file_fd >= 0 && job->folder_fd >= 0 && hs_recording_job_name_file(job, kept->start)
+               ? job
+               : hs_recording_job_free(job);
+}
+
+static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items,
+                        struct hs_fdstore_item *about)
+{
+    struct hs_handover_head head;
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    const char *number = about->name + strlen(HS_HANDOVER_ABOUT);
+    snprintf(name, sizeof(name), HS_HANDOVER_JOB "%s", number);
+    struct hs_fdstore_item *files = hs_fdstore_items_find(items, name);
+    Hs__Ctl__KeptOrder *kept = about->fd_count > 0 ? read_about(about->fds[0], &head) : NULL;
+    if (!files || !kept || !take_job(about->fds[0], &head)) {
+        hs_daemon_log("order %s: %s", number,
+                      kept && files ? "is about to be finished by a process of the daemon before"
+                                    : "the daemon before left too little to go on with it");
+        hs_fdstore_remove(&daemon->store, about->name);
+        hs_fdstore_remove(&daemon->store, name);
+        hs__ctl__kept_order__free_unpacked(kept, NULL);
+        return;
+    }
+    struct hs_recording_job *job = make_job(kept, files, about);
+    if (job) {
+        job->epoch = head.epoch;
+    }
+    int r = job ? hs_recording_job_add(daemon, job) : -ENOMEM;
+    if (r < 0) {
+        hs_recording_job_free(job);
+        hs_daemon_log("session %s cannot go on: %s", kept->session, strerror(-r));
+    } else {
+        r = begin_again(daemon, job, kept, &head);
+        if (r < 0) {
+            hs_daemon_log("session %s cannot go on: %s; what it has so far is in %s", job->name,
+                          strerror(-r), job->temp_name);
+            hs_handover_drop_job(daemon, job);
+            hs_recording_job_remove(daemon, job);
+        } else if (head.is_over) {
+            hs_hub_stop(daemon->hub, job->session, hs_daemon_mono_ns());
+        } else {
+            hs_daemon_log("session %s of user %u goes on: %s", job->name, job->uid, job->path);
+        }
+    }
+    hs__ctl__kept_order__free_unpacked(kept, NULL);
+}
+
+/* --- targets ----------------------------------------------------------------------------------- */
+
+static void adopt_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
+                         const struct hs_handover_target *kept)
+{
+    struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
+                                                    .version = HS_HELLO_VERSION,
+                                                    .pid = (uint32_t)kept->pid,
+                                                    .flags = kept->hello_flags,
+                                                    .region_bytes = kept->region_bytes },
+                                         .region_fd = -1,
+                                         .pidfd = -1,
+                                         .pid = kept->pid,
+                                         .uid = kept->uid };
+    uint64_t now_ns = hs_daemon_mono_ns();
+    take_two(item, S_IFREG, &pending.region_fd, &pending.pidfd);
+    const struct hs_recording_job *job = hs_recording_job_find(daemon, kept->job_number);
+    int r = -EBADF;
+    if (pending.pidfd < 0) {
+        hs_attachment_find_process(&pending); /* it was gone when it said hello, most likely */
+    }
+    if (pending.region_fd >= 0 && kept->job_number == HS_HANDOVER_UNDECIDED) {
+        r = hs_hub_restore_target(daemon->hub, &pending, now_ns);
+    } else if (pending.region_fd >= 0) {
+        r = hs_hub_inherit_target(daemon->hub, &pending, job ? job->session : NULL, &kept->state,
+                                  now_ns);
+    }
+    if (r < 0) {
+        hs_daemon_log("process %d is recorded no longer: %s", (int)kept->pid, strerror(-r));
+    }
+    hs_fdstore_remove(&daemon->store, item->name);
+}
+
+/* Under another name: of before its session began, for one. Another region of the same process is another image. */
+static bool is_there(const struct hs_daemon *daemon, const struct hs_fdstore_item *item, pid_t pid)
+{
+    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
+    struct stat ours, its;
+    if (!target || fstat(target->region.fd, &ours) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < item->fd_count; i++) {
+        if (fstat(item->fds[i], &its) == 0 && its.st_dev == ours.st_dev &&
+            its.st_ino == ours.st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those that belong to a recording job, that belong to none, or that just said hello: with sessions that came first. */
+static size_t adopt_targets(struct hs_daemon *daemon, struct hs_fdstore_items *items,
+                            uint64_t first_job, uint64_t last_job)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < items->count; i++) {
+        struct hs_handover_target kept;
+        if (hs_handover_parse_target(items->items[i].name, &kept) && kept.job_number >= first_job &&
+            kept.job_number <= last_job) {
+            if (is_there(daemon, &items->items[i], kept.pid)) {
+                hs_fdstore_remove(&daemon->store, items->items[i].name);
+            } else {
+                adopt_target(daemon, &items->items[i], &kept);
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* --- all --------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const char *x = ((const struct hs_fdstore_item *)a)->name;
+    const char *y = ((const struct hs_fdstore_item *)b)->name;
+    size_t x_bytes = strlen(x), y_bytes = strlen(y);
+    return x_bytes != y_bytes ? (x_bytes > y_bytes ? 1 : -1) : strcmp(x, y);
+}
+
+void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items)
+{
+    if (items->count == 0) {
+        return;
+    }
+    /* Oldest sessions first: of those that want one process the oldest has it. */
+    qsort(items->items, items->count, sizeof(items->items[0]), by_number);
+    for (size_t i = 0; i < items->count; i++) {
+        if (strncmp(items->items[i].name, HS_HANDOVER_ABOUT, strlen(HS_HANDOVER_ABOUT)) == 0) {
+            restore_job(daemon, items, &items->items[i]);
+        }
+    }
+    size_t target_count = adopt_targets(daemon, items, 1, HS_HANDOVER_UNDECIDED - 1);
+    target_count += adopt_targets(daemon, items, 0, 0);
+    target_count += adopt_targets(daemon, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
+    hs_hub_inherit_done(daemon->hub, hs_daemon_mono_ns());
+    hs_daemon_write_startup_hint(daemon);
+    hs_daemon_log("a daemon before this one was killed: took over %zu sessions and %zu processes",
+                  daemon->job_count, target_count);
+}

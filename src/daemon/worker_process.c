@@ -1,0 +1,90 @@
+/*
+ * Descriptors, signals and rights: see worker_process.h.
+ */
+#include "daemon/worker_process.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rt/base.h"
+#include "util/proc.h"
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void hs_worker_process_close_others(const int *fds, size_t count)
+{
+    int kept[HS_WORKER_PROCESS_FDS_MAX];
+    unsigned from = STDERR_FILENO + 1;
+    count = count < HS_WORKER_PROCESS_FDS_MAX ? count : HS_WORKER_PROCESS_FDS_MAX;
+    memcpy(kept, fds, count * sizeof(kept[0]));
+    qsort(kept, count, sizeof(kept[0]), by_value);
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] > (int)from) {
+            close_range(from, (unsigned)kept[i] - 1, 0);
+        }
+        from = kept[i] >= (int)from ? (unsigned)kept[i] + 1 : from;
+    }
+    close_range(from, ~0U, 0);
+}
+
+/* Signals to the process group mean the daemon, which waits for us. One that has a handler by now is meant for us. */
+static void settle_signals(void)
+{
+    static const int left_alone[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
+                                      SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD };
+    struct sigaction now;
+    sigset_t none, skipped;
+    sigemptyset(&none);
+    sigemptyset(&skipped);
+    for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
+        sigaddset(&skipped, left_alone[i]);
+    }
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        bool is_skipped = sigismember(&skipped, number) == 1;
+        if (!is_skipped && sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+            signal(number, SIG_IGN);
+        }
+    }
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void hs_worker_process_settle(const int *fds, size_t count)
+{
+    hs_worker_process_close_others(fds, count);
+    settle_signals();
+}
+
+static int become(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count)
+{
+    if (setgroups(group_count, groups) != 0 || setresgid(gid, gid, gid) != 0 ||
+        setresuid(uid, uid, uid) != 0) {
+        return -errno;
+    }
+    return setuid(0) == 0 ? -EPERM : 0;
+}
+
+int hs_worker_process_give_up_rights(const struct hs_recording_job *job)
+{
+    if (geteuid() != 0 || job->uid == 0) {
+        return 0;
+    }
+    return become(job->uid, job->gid, job->groups, job->group_count);
+}
+
+int hs_worker_process_take_rights_of(pid_t pid, uid_t uid)
+{
+    struct hs_proc_status status;
+    if (geteuid() != 0) {
+        return 0;
+    }
+    int r = uid == 0 ? -EPERM : hs_proc_read_status(pid, &status);
+    return r < 0 ? r : become(uid, status.gid.real, NULL, 0);
+}

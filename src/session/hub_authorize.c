@@ -1,0 +1,102 @@
+/*
+ * What a session means and may not have: see hub_targets.h.
+ *
+ * The judge is the hub's owner's. Here is what becomes of his answers: what is refused is told in the session's
+ * trace, but for what it did not really ask for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session/hub_targets.h"
+
+enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_session *session,
+                                 const struct hs_process_facts *facts, struct hs_target *target,
+                                 struct hs_refusal_words *ret_words)
+{
+    uid_t uid = facts->facts.uid;
+    if (hub->config.judge) {
+        return hub->config.judge(hub->config.ctx, session, facts, target, ret_words);
+    }
+    if (hs_session_is_allowed(session, uid)) {
+        return HS_REFUSAL_NONE;
+    }
+    *ret_words = (struct hs_refusal_words){ 0 };
+    snprintf(ret_words->what, sizeof(ret_words->what), "it belongs to user %u", uid);
+    return HS_REFUSAL_OTHER_USER;
+}
+
+bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
+                      enum hs_refusal refusal, pid_t pid)
+{
+    bool is_asked_for = !session->settings.is_all || hs_session_names(session, pid);
+    return refusal == HS_REFUSAL_OTHER_USER && (hub->config.is_hiding_others || !is_asked_for);
+}
+
+bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
+                     const struct hs_process_facts *facts, struct hs_target *target,
+                     uint64_t now_ns)
+{
+    struct hs_refusal_words words;
+    enum hs_refusal refusal = hs_hub_authorize(hub, session, facts, target, &words);
+    if (refusal != HS_REFUSAL_NONE && !hs_hub_is_silent(hub, session, refusal, facts->facts.pid)) {
+        hs_session_refuse(session, facts, refusal, &words, now_ns);
+    }
+    return refusal == HS_REFUSAL_NONE;
+}
+
+void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns)
+{
+    enum hs_refusal refusal = is_held ? HS_REFUSAL_CONCURRENT : HS_REFUSAL_NO_CLIENT;
+    struct hs_process_facts facts;
+    struct hs_refusal_words words = { 0 };
+    const char *remedy = strstr(why, "; ");
+    size_t bytes = remedy ? (size_t)(remedy - why) : strlen(why);
+    snprintf(words.what, sizeof(words.what), "%.*s", (int)bytes, why);
+    snprintf(words.remedy, sizeof(words.remedy), "%s", remedy ? remedy + 2 : "");
+    if (hs_process_facts_read(pid, &facts) < 0) {
+        facts = (struct hs_process_facts){ .facts.pid = pid };
+    }
+    if (facts.facts.cmdline_bytes == 0) {
+        refusal = HS_REFUSAL_GONE; /* or it is about to go */
+        words = (struct hs_refusal_words){ .what = "it ended before recording began" };
+    }
+    for (size_t i = 0; i < hub->session_count; i++) {
+        if (hs_pid_list_has(&hub->sessions[i]->expected, pid)) {
+            hs_session_refuse(hub->sessions[i], &facts, refusal, &words, now_ns);
+        }
+    }
+}
+
+void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
+{
+    for (size_t i = hub->registry.target_count; i > 0; i--) {
+        struct hs_target *target = hub->registry.targets[i - 1];
+        struct hs_session *session = target->owner;
+        struct hs_process_facts facts;
+        struct hs_refusal_words words;
+        if (!session) {
+            continue;
+        }
+        hs_process_facts_of_target(target, &facts);
+        enum hs_refusal refusal = hs_hub_authorize(hub, session, &facts, target, &words);
+        if (refusal != HS_REFUSAL_NONE) {
+            hs_hub_part(hub, target, now_ns);
+            hs_session_refuse(session, &facts, refusal, &words, now_ns);
+        }
+    }
+}
+
+void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words)
+{
+    bool is_busy = error == -EBUSY;
+    *ret_words = (struct hs_refusal_words){ .what = "the recording ended before it was its turn",
+                                            .remedy = "record it again, and for longer" };
+    if (error != -EINTR) {
+        snprintf(ret_words->what, sizeof(ret_words->what),
+                 "the recorder is not in it, and cannot be brought in: %s",
+                 is_busy ? "another attempt is under way" : strerror(-error));
+        snprintf(ret_words->remedy, sizeof(ret_words->remedy), "%s",
+                 is_busy ? "try again" : "start it with libheapscope_preload.so in LD_PRELOAD");
+    }
+}

@@ -1,0 +1,152 @@
+/*
+ * Tests of daemon/doorway: stale sockets, living ones, and the board.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ctl/ctl_socket.h"
+#include "daemon/daemon_socket.h"
+
+static char folder[] = "/tmp/test-doorway-XXXXXX";
+static char path[64], board_path[80];
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/test-doorway-XXXXXX");
+    if (!mkdtemp(folder)) {
+        return -1;
+    }
+    snprintf(path, sizeof(path), "%s/sock", folder);
+    snprintf(board_path, sizeof(board_path), "%s" HS_STARTUP_HINT_SUFFIX, path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(board_path);
+    return rmdir(folder);
+}
+
+static uint64_t read_board(void)
+{
+    struct hs_startup_hint_v1 board;
+    int fd = open(board_path, O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, &board, sizeof(board)), sizeof(board));
+    close(fd);
+    assert_true(board.magic == HS_STARTUP_HINT_MAGIC && board.board_bytes == sizeof(board));
+    return board.startup_interval_bytes;
+}
+
+static void test_board(void **state)
+{
+    (void)state;
+    struct hs_daemon_socket doorway;
+    struct stat st;
+    assert_int_equal(hs_daemon_socket_open(path, false, &doorway), 0);
+    assert_int_equal(read_board(), 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 4096), 0);
+    assert_int_equal(read_board(), 4096);
+    /* Nothing to say: the file is left alone. */
+    unlink(board_path);
+    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 4096), 0);
+    assert_int_not_equal(access(board_path, F_OK), 0);
+    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 0), 0);
+    assert_int_equal(read_board(), 0);
+    hs_daemon_socket_close(&doorway);
+    assert_int_not_equal(access(board_path, F_OK), 0);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void test_who_was_there_before(void **state)
+{
+    (void)state;
+    struct hs_daemon_socket first, second;
+    assert_int_equal(hs_daemon_socket_open(path, false, &first), 0);
+    assert_int_equal(hs_daemon_socket_open(path, false, &second), -EADDRINUSE);
+    close(first.fd); /* killed */
+    assert_int_equal(hs_ctl_socket_connect(path), -ECONNREFUSED);
+    assert_int_equal(hs_daemon_socket_open(path, false, &second), 0);
+    int fd = hs_ctl_socket_connect(path);
+    assert_true(fd >= 0);
+    close(fd);
+    hs_daemon_socket_close(&second);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(hs_daemon_socket_open(path, false, &second), -EEXIST);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(hs_daemon_socket_open("relative", false, &second), -EINVAL);
+    char long_path[300];
+    memset(long_path, '/', sizeof(long_path) - 1);
+    long_path[sizeof(long_path) - 1] = '\0';
+    assert_int_equal(hs_daemon_socket_open(long_path, false, &second), -ENAMETOOLONG);
+}
+
+/* A socket that listens: a dead daemon's, whose board stays until there is something to say, or a supervisor's. */
+static void test_taken_over(void **state)
+{
+    (void)state;
+    struct hs_daemon_socket first, second;
+    for (int is_from_supervisor = 0; is_from_supervisor < 2; is_from_supervisor++) {
+        assert_int_equal(hs_daemon_socket_open(path, false, &first), 0);
+        assert_int_equal(hs_daemon_socket_write_hint(&first, 4096), 0);
+        assert_int_equal(hs_daemon_socket_take(dup(first.fd), is_from_supervisor, &second), 0);
+        assert_string_equal(second.path, path);
+        assert_int_equal(read_board(), 4096);
+        assert_int_equal(hs_daemon_socket_write_hint(&second, 0), 0);
+        assert_int_equal(read_board(), 0);
+        close(first.fd);
+        int fd = hs_ctl_socket_connect(path);
+        assert_true(fd >= 0);
+        close(fd);
+        hs_daemon_socket_close(&second);
+        assert_int_equal(access(path, F_OK) == 0, is_from_supervisor);
+        unlink(path);
+    }
+    assert_true(hs_daemon_socket_take(open("/dev/null", O_RDONLY), false, &second) < 0);
+}
+
+static void test_where_it_is(void **state)
+{
+    (void)state;
+    char paths[2][HS_CTL_PATH_MAX + 1];
+    setenv(HS_ENV_SOCKET, "/x/y", 1);
+    assert_int_equal(hs_ctl_socket_paths(paths), 1);
+    assert_string_equal(paths[0], "/x/y");
+    setenv(HS_ENV_SOCKET, "x", 1);
+    assert_int_equal(hs_ctl_socket_paths(paths), -EINVAL);
+    unsetenv(HS_ENV_SOCKET);
+    setenv(HS_ENV_RUNTIME_FOLDER, "/run/user/7", 1);
+    assert_int_equal(hs_ctl_socket_paths(paths), 2);
+    assert_string_equal(paths[0], "/run/user/7/heapscope.sock");
+    assert_string_equal(paths[1], HS_CTL_SYSTEM_SOCKET);
+    setenv(HS_ENV_RUNTIME_FOLDER, "", 1);
+    assert_int_equal(hs_ctl_socket_paths(paths), 1);
+    assert_string_equal(paths[0], HS_CTL_SYSTEM_SOCKET);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_board, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_who_was_there_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_taken_over, set_up, tear_down),
+        cmocka_unit_test(test_where_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
