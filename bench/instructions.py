@@ -20,7 +20,7 @@ KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.ts
 CLIENT = variants.DIST / "lib" / "libheapscope_preload.so"
 FEW, MANY = 500, 2500
 
-# name: interval (None: it announced itself to a daemon, and nobody profiles it), depth of the stack, function that is counted
+# name: interval (None: it announced itself to a daemon, and no session profiles it), depth of the stack, function that is counted
 OPERATIONS = {
     "malloc, dormant": (None, 10, "counted_malloc"),
     "free, dormant": (None, 10, "counted_free"),

@@ -40,7 +40,7 @@ NOTHING = Variant("nothing")
 DEFAULT = heapscope("heapscope")
 EVERY = heapscope("heapscope -i 1", "-i", "1", rounds_max=7)
 RARE = heapscope("heapscope -i 512K", "-i", "512K", rounds_max=7)
-# The client alone, loaded into a program that nobody profiles.
+# The client alone, loaded into a program that is not profiled.
 DORMANT = Variant("dormant", env=(("LD_PRELOAD", str(DIST / "lib" / "libheapscope_preload.so")),),
                   is_ours=True)
 HEAPTRACK = Variant("heaptrack", ("heaptrack", "-o", "{out}/heaptrack"), rounds_max=4)

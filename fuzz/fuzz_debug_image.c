@@ -1,5 +1,5 @@
 /*
- * Fuzz target: a debug file with packed sections, of whoever.
+ * Fuzz target: a debug file with packed sections, from an untrusted source.
  *
  * Holds     what is made has no packed section, and each is inside the image.
  */

@@ -1,5 +1,5 @@
 /*
- * Fuzz target: an ELF file of whoever: its notes, debug link, packed symbols, symbol tables, and how
+ * Fuzz target: an untrusted ELF file: its notes, debug link, packed symbols, symbol tables, and how
  * much of its code has unwind rules.
  *
  * DWARF is left to libdw, and what libdw does not survive, to the worker's process.

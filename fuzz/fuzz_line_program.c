@@ -1,5 +1,6 @@
 /*
- * Fuzz target: a line number program of whoever, which is also the text section that it points into.
+ * Fuzz target: an untrusted line number program, which is also the text section that it points
+ * into.
  *
  * Holds     a row that is found begins at or before its address, and not below the code; names end.
  */
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define CODE_SVA 0x1000U
 #define PC_COUNT 256U
 
-/* Whoever reads a name reads to its end. */
+/* A reader of a name reads to its end. */
 static volatile size_t text_bytes;
 
 static void check(struct hs_line_program *program)

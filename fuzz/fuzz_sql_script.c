@@ -1,5 +1,6 @@
 /*
- * Fuzz target: a text of statements with a budget, over a small database: one of a file of ours, or one that is somebody else's.
+ * Fuzz target: a text of statements with a budget, over a small database: one that heapscope made
+ * of a file, or one of another origin.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /*
  * Fuzz target: any bytes as a TraceConfig, binary or text, as `record -c` takes it.
  *
- * What is refused is refused with words. What is taken stays within its limits, and its text form is read as the same.
+ * A refused config gets a message. A config that is taken stays within its limits, and its text
+ * form is read as the same config.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -51,7 +51,7 @@ def test_exact_from_now_on(resident, attach, report, allocator, position):
     different, sites = differences(found, first)
     assert not different, different
     assert "site_before" not in sites
-    # What is allocated in between is nobody's.
+    # What is allocated between the two sessions is in neither.
     program.tell("work")
     second = read_truth(program.truth_path)
     session = attach(program.pid)

@@ -171,7 +171,7 @@ def test_suppressions(heapscope, ten, leaker, tmp_path):
         ("leak:cache", 500),
         ("leak:^other$", 10000),
         ("leak:^ache", 10500),
-        ("leak:c*he$", 500),
+        ("leak:ca*e$", 500),
         ("leak:leaker.c", 0),
         (f"leak:{leaker}", 0),
         ("leak:main", 0),

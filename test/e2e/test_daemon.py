@@ -244,7 +244,7 @@ def test_a_process_without_the_recorder(daemon, target, tmp_path):
 
 
 def test_one_session_right_after_the_other(daemon, target, tmp_path):
-    """The process is still being let go of when it is wanted again."""
+    """The first session is still detaching from the process when the second one wants it."""
     need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:

@@ -80,7 +80,7 @@ BAD = {
     "a body in no file": [head(LIST, length=10, flags=1), head(START, length=1 << 26, flags=1)],
     "no protobuf": [head(k, b"\xff" * 20) for k in (START, STOP, LIST, SNAPSHOT)],
     "endless varints": [head(k, b"\x80" * 300) for k in (START, STOP, SNAPSHOT)],
-    "a hello of nobody": [struct.pack("<QIIIIQ", 0x31304F4C4C454853, 1, 64, 1, 0, 1 << 40) + bytes(32)],
+    "a hello without a process": [struct.pack("<QIIIIQ", 0x31304F4C4C454853, 1, 64, 1, 0, 1 << 40) + bytes(32)],
 }
 
 
@@ -283,7 +283,7 @@ def test_a_users_own_daemon(make, folder, heapscope):
 
 
 def test_a_daemon_that_is_not_trusted(make, folder):
-    """Somebody else's socket at the place that is looked at: neither programs nor commands talk to it."""
+    """Another user's socket is where the daemon's should be: neither programs nor commands talk to it."""
     fake = folder / "fake"
     code = f"""
 import os, socket, time

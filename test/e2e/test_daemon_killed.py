@@ -98,7 +98,7 @@ def test_any_number_of_times(daemon, target, tmp_path):
     """At moments that nobody chose, while dumps are written and programs work and end.
 
     Not while one says hello: between two system calls of the daemon that is lost with it. Under names of their own:
-    while nobody records them, any session that means them may attach to them."""
+    while no session records them, any session that means them may attach to them."""
     mine = f"killed{os.getpid()}-"
     programs = {name: tmp_path / (mine + name) for name in ("threads", "phases")}
     for name, path in programs.items():

@@ -114,7 +114,7 @@ def test_parent_of_one_that_goes_on(daemon, target, tmp_path):
 
 @pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_while_the_client_comes_or_goes(daemon, target, count):
-    """Killed at any moment of being attached to, or let go of: the session ends, and the daemon is well."""
+    """The program is killed at any moment of attaching or detaching: the session ends, and the daemon is well."""
     need_ptrace()
     program = target("resident", "-pthread", "-ldl")
     files = 0

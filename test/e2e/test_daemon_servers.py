@@ -179,7 +179,7 @@ def test_sessions_come_and_go_under_load(daemon, server, how, times):
             pids = [w for p in [server.pid, *server.workers()] for w in ("-p", p)]
             done = daemon.ask("start", *pids, "-i", 4096, "-o", daemon.folder / f"{len(counts)}.pftrace", **NOBODY)
             if done.returncode != 0:
-                # Those of the last session are still let go of.
+                # The last session is still detaching from its processes.
                 assert "another attempt to attach" in done.stderr or "records 0 processes" in done.stderr, done.stderr
                 time.sleep(0.05)
                 continue

@@ -152,7 +152,7 @@ def test_stopped(start, daemon, looker, report, count):
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("how", ["deadlock", "circles"])
 def test_hung(start, daemon, looker, report, how, count):
-    """One thread hangs for ever, with all signals blocked, wherever it was; in half of the cases with malloc's lock."""
+    """One thread never goes on, with all signals blocked, wherever it was; in half of the cases with malloc's lock."""
     deadlocks = 0
     while looker.count < count or (count >= 1000 and not deadlocks):
         process, name = start(3)

@@ -123,7 +123,7 @@ def test_daemon(doctor, tmp_path):
     for kind in (socket.SOCK_SEQPACKET, socket.SOCK_STREAM):
         with socket.socket(socket.AF_UNIX, kind) as listener:
             listener.bind(str(path))
-            assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped")[0] == ["note"]  # nobody listens
+            assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped")[0] == ["note"]  # no process listens
             listener.listen()
             assert of(doctor(env={"HEAPSCOPE_SOCKET": path})[1], "heapscoped") == (["ok"], f"answers at {path} > None")
         path.unlink()
@@ -519,7 +519,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     with running(*command) as run:
         pid = int(run.stdout.readline())
         assert_problem(doctor(pid), "process", "recorded by heapscope already", f"that of process {run.pid}")
-        # Its collector dies: it records on, for nobody.
+        # Its collector dies: it records on, but no process reads it.
         run.kill()
         run.wait()
         status, findings = doctor(pid)

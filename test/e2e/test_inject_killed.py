@@ -150,7 +150,7 @@ def kill_attach(dist, program, folder, count):
 @pytest.mark.parametrize("words_of_it", [["nanosleep", "60000"], ["churn", "4"]], ids=["waits", "allocates"])
 @pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_attach(dist, sleepers, tmp_path, words_of_it, count):
-    """Nothing is left open, and the next one that attaches is not told that somebody else records."""
+    """Nothing is left open, and the next attach does not hear that another process records."""
     with running([sleepers, *words_of_it]) as program:
         before = descriptors(program.pid)
         kill_attach(dist, program, tmp_path, count)

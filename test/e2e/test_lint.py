@@ -84,7 +84,7 @@ def check(root, tree):
     return call
 
 
-@pytest.mark.parametrize("name", ["layers", "order", "size", "files"])
+@pytest.mark.parametrize("name", ["layers", "order", "size", "files", "words"])
 def test_good_tree_passes(check, name):
     assert check(name) == (0, "")
 
@@ -132,6 +132,54 @@ def test_processors_share_names(check, tree):
     for processor in ("x86_64", "aarch64"):
         write(tree / f"src/arch/{processor}/regs.h", GOOD_H)
     assert check("files") == (0, "")
+
+
+# One for each row of tools/words.txt; cut by ~, as that check reads this file, too.
+PHRASES = [
+    "Who~ever", "some~body else's", "no~body answers", "no~body's", "h~im", "th~ose who", "is to~ld so", "hu~ng up on", "goes b~y",
+    "let go o~f", "led to u~s", "for pe~ople", "such a~s run", "for e~ver", "refused in wor~ds", "what is to b~e", "came to no~thing",
+    "and its li~ke", "war~dens",
+]
+
+
+@pytest.mark.parametrize("phrase", [phrase.replace("~", "") for phrase in PHRASES])
+def test_phrase_is_refused(check, root, tree, phrase):
+    rows = [line for line in (root / "tools/words.txt").read_text(encoding="utf-8").splitlines() if "\t" in line]
+    assert len(rows) == len(PHRASES)
+    write(tree / "test/bad.py", f'"""A test."""\nprint("A page: {phrase}, it said.")\n')
+    status, said = check("words")
+    assert status == 1
+    remedies = [line for line in said.splitlines() if line.startswith(f'test/bad.py:2: "{phrase}": ')]
+    assert len(remedies) == len(said.splitlines()) == 1
+    assert remedies[0].partition(f'"{phrase}": ')[2] in [row.partition("\t")[2] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("src/rt/bad.c", "/*\n * It is led to\n * us.\n */\n", 2),
+        ("src/rt/bad.c", 'puts("It is led to "\n     "us.");\n', 1),
+        ("docs/man/bad.1", '.\\" It is led to\n.\\" us.\n', 1),
+        ("docs/adr/0001-bad.md", "x\n\nIt is led\nto us.\n", 3),
+        ("dev", "#!/bin/sh\n# It is led\n# to us.\n", 2),
+    ],
+)
+def test_phrase_over_two_lines(check, tree, path, text, line):
+    write(tree / path, text.replace("us", "u" + "s"))
+    assert check("words") == (1, f'{path}:{line}: "led to ' + 'us": "redirected to our hooks"\n')
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("src/rt/more.c", "/* The client, the theme, it goes bypassed. */\nint whoever_else, is_told_so;\n"),
+        ("src/rt/more.c", "/* It is led to */\n\n/* u" + "s. */\n"),
+        ("fuzz/corpus/fuzz_x/seed", "who" + "ever\n"),
+    ],
+)
+def test_other_words_pass(check, tree, path, text):
+    write(tree / path, text)
+    assert check("words") == (0, "")
 
 
 @pytest.fixture

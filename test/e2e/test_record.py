@@ -172,7 +172,7 @@ def test_symbols_of_a_stripped_program(dist, tmp_path):
         done = record(dist, "-i", "1", "-o", out, "--", program, env=env)
         assert done.returncode == 0, done.stderr
         assert (b"hidden_one" in (out / "symbols").read_bytes()) == is_named, mode
-    # Who reads the trace without them finds the names by the same variables; else he has none.
+    # A command that reads the trace without them finds the names by the same variables; otherwise it has none.
     for mode, is_named in ((None, True), ("find", False)):
         env = clean_env(PERFETTO_BINARY_PATH=f"/nowhere:{tmp_path / 'a'}", **({"PERFETTO_SYMBOLIZER_MODE": mode} if mode else {}))
         said = subprocess.run([dist / "bin" / "heapscope", "report", tmp_path / "out-find" / "raw-trace"], env=env,

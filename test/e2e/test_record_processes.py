@@ -114,7 +114,7 @@ def test_daemon_that_is_killed(dist, daemon, report, tmp_path):
 
 
 def test_daemon_that_is_a_zombie(daemon):
-    """Killed, and whoever started it has not looked yet: nobody answers, and nobody is waited for."""
+    """Killed, and its parent has not waited for it yet: no daemon answers, and the command does not wait for one."""
     os.kill(daemon.pid, signal.SIGKILL)
     os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
     done = daemon.ask("list", timeout=20)

@@ -98,7 +98,7 @@ def test_doctor_of_a_relative_path(heapscope, tmp_path):
 
 
 def test_a_pipe_of_something_else(dist, tmp_path):
-    """It has been read; to look into it again, for a hint at what it is, would wait for a writer for ever."""
+    """It has been read; to look into it again, for a hint at what it is, would wait for a writer that never comes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen([dist / "bin" / "heapscope", "report", pipe], stderr=subprocess.PIPE, text=True) as process:

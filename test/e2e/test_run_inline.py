@@ -172,7 +172,7 @@ def collect(dist):
 
 
 def test_others_do_not_wait(collect):
-    """Nobody answers, and nobody hangs up."""
+    """The collector neither answers nor closes the connection."""
     one = collect("echo", "hello")
     assert one.flags & (OWN_MALLOC | WAITS) == 0
     assert one.connection.recv(1) == b""
@@ -180,7 +180,7 @@ def test_others_do_not_wait(collect):
 
 
 def test_nobody_waits_for_a_daemon(collect, target, tmp_path):
-    """Whose board says that programs record at once; it has nothing to say to them."""
+    """The daemon's startup hint file says that programs record at once; it has nothing else to tell them."""
     one = collect(target("own_malloc", "-fno-builtin"), daemon_path=tmp_path / "daemon.sock")
     assert one.flags & (OWN_MALLOC | WAITS | DORMANT) == OWN_MALLOC
     assert one.connection.recv(1) == b""
@@ -197,7 +197,7 @@ def test_nobody_answers(collect, target):
 
 
 def test_words_without_a_request_do_nothing(collect, target):
-    """What is to be done comes by memory, which takes rights; of what is said here, nothing comes."""
+    """Requests come through memory, which takes rights; a message here has no effect."""
     one = collect(target("own_malloc", "-fno-builtin"))
     for word in (b"x", b"y" * 5000):
         one.connection.send(word)
@@ -367,7 +367,7 @@ def test_without_the_right_to(dist, target, report, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_traced(dist, target, tmp_path):
-    """By somebody else."""
+    """By another tracer."""
     command = [dist / "bin" / "heapscope", "run", "-q", "-o", tmp_path / "traced", "--", "strace", "-f", "-o", "/dev/null"]
     done = subprocess.run(
         [*map(str, command), target("resident", *flags_of("jemalloc"))],

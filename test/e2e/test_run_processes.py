@@ -291,7 +291,7 @@ def test_silent_connections_do_not_keep_others_out(heapscope, report, tmp_path):
     """As many as are kept wait in silence, and still one that speaks is heard."""
     code = CONNECT + """
 held = [connect() for i in range(200)]
-# 64 are kept: when the 136th is hung up on, all have been taken.
+# 64 are kept: when the 136th connection is closed, all have been accepted.
 assert held[135].recv(1) == b""
 held[136].setblocking(False)
 try:
@@ -330,7 +330,7 @@ os._exit(2)
     os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv"
 )
 def test_other_users_are_refused(dist, heapscope, tmp_path):
-    """Whoever is not root, and not of our session, may not put regions into our profile."""
+    """A process that is neither root's nor of our session may not put regions into our profile."""
     code = CONNECT + "\nfd = memfd(1 << 20)\nos.setsid()\nos.setuid(65534)\nsend(hello(1 << 20), fd)"
     script = ["/bin/sh", "-c", '"$@"; exit 0', "sh", *python(code)]
     done = heapscope("run", "-o", tmp_path / "x", "--", *script, start_new_session=True)

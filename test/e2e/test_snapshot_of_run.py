@@ -188,7 +188,7 @@ def test_redis(record, heapscope, report, tmp_path, command):
 
 
 def test_by_name(record, heapscope, tmp_path):
-    """By a name that nobody else has."""
+    """By a name that no other process has."""
     unique = tmp_path / f"hs{os.getpid()}sleeps"
     shutil.copy("/bin/sleep", unique)
     it = record("run", [str(unique), "60"], "--no-follow")
@@ -359,7 +359,7 @@ def test_other_users_are_refused(record, heapscope, dist, target, tmp_path):
     assert done.returncode == 1 and "cannot be asked" in done.stderr or "not recorded" in done.stderr
     assert str(it.pid) not in heapscope("list", **stranger).stdout
     assert heapscope("list", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout.count(it.name) == 2
-    # Whoever does not go by our commands gets words, and nothing else.
+    # A user that asks without our commands gets a message, and nothing else.
     ask = [sys.executable, "-c", ASK_ONCE, pathlib.Path(__file__).parent, socket_of(it.process.pid)[1:], str(it.pid)]
     done = subprocess.run(ask, capture_output=True, text=True, check=True, user=OTHER, group=OTHER, extra_groups=[], cwd="/")
     assert "records for another user" in done.stdout
@@ -385,7 +385,7 @@ def dump_count(heapscope, it):
 
 
 def test_sigusr1_to_run(record, heapscope, report):
-    """Ours only if we are told so; else it is the program's."""
+    """The signal is ours only with --dump-on-usr1; otherwise it is the program's."""
     it = record("run", python(), "--dump-on-usr1")
     for n in range(2):
         it.process.send_signal(signal.SIGUSR1)

@@ -46,7 +46,7 @@ int main(void)
         if (line[0] == 'g') {
             memset(malloc(24 << 20), 1, 24 << 20);
         } else if (line[0] == 't') {
-            /* It inherits the name: whoever looks at it at once must not see another. */
+            /* It inherits the name: a process that looks at it at once must not see another. */
             pthread_setname_np(pthread_self(), "worker-of-it");
             pthread_create(&thread, NULL, idle, NULL);
             pthread_setname_np(pthread_self(), "steps");
@@ -256,7 +256,7 @@ def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
     text = heapscope("report", tmp_path / "a.pftrace").stdout
     line = re.search(r"resident memory, as looked at: (\S+) MiB at first, (\S+) MiB at most", text)
     assert line and float(line[1]) < 10 and 72 <= float(line[2]) < 90, text
-    # And the whole process's line knows no less, whoever looked last.
+    # And the whole process's line knows no less, whichever side looked last.
     process = report(tmp_path / "a.pftrace")["processes"][0]
     series = {track["name"]: [value for _, value in track["points"]] for track in process["counters"]}
     assert process["rss_peak_bytes"] == max(series["mem.rss.watermark"]) >= max(series["mem.rss"]), process
@@ -298,8 +298,8 @@ def test_children(dist, steps, tmp_path):
 
 
 def test_peak_of_one_that_is_killed(dist, steps, tmp_path):
-    """It grows faster than anybody looks, and is killed as the kernel kills for want of memory; whoever executes
-    heapscope is larger than that."""
+    """It grows faster than heapscope looks, and is killed as the kernel kills when memory runs out; the process that
+    executes heapscope is larger than that."""
     file = tmp_path / "a.pftrace"
     larger = bytearray(150 * MIB)
     larger[::4096] = b"1" * len(larger[::4096])

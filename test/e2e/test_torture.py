@@ -222,7 +222,7 @@ def test_under_strace(same, target, tmp_path, interval):
     same([strace, "-f", "-o", log, target("threads", "-pthread"), "churn", "100"], interval)
 
 
-# Stops heapscope, and fills the queue of those who want to talk to it.
+# Stops heapscope, and fills the queue of connections to it.
 NOBODY_ANSWERS = """
 import os, resource, signal, socket, subprocess, sys
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

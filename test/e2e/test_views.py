@@ -197,7 +197,7 @@ def test_top_and_frames(heapscope, trace):
     out = heapscope("report", "--top", 1, "--frames", 3, trace).stdout
     assert "the first 1 of 3" in out
     assert len(re.findall(r"^ +> ", out, re.M)) == 1
-    # _start and its like are there when all frames are asked for.
+    # _start and similar frames are there when all frames are asked for.
     assert "_start" not in out
     assert "_start" in heapscope("report", "--frames", "all", trace).stdout
 

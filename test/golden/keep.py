@@ -120,7 +120,7 @@ def trace_bytes(folder):
 
 def main():
     version, *what = sys.argv[1:]
-    # Paths are in a region, and in a trace: of a folder that is nobody's.
+    # Paths are in a region, and in a trace: of a folder that belongs to no user.
     with tempfile.TemporaryDirectory(prefix="golden-") as made:
         folder = pathlib.Path(made)
         if "client" in what:

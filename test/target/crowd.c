@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         be_guest();
         return 1;
     }
-    /* Nobody dies of the signal before he waits for it. */
+    /* No process dies of the signal before it waits for it. */
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);

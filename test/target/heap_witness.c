@@ -1,5 +1,5 @@
 /*
- * A library to preload behind the client: what a program's heap holds, counted by somebody else.
+ * A library to preload behind the client: what a program's heap holds, counted independently of it.
  *
  * Knows the size of each live block. The sums lie in a file of their own for each process, $HEAP_WITNESS.PID, mapped
  * shared, so they are there however it ends; a forked child begins with what it inherited, which counts as

@@ -4,7 +4,7 @@
  *   handle    dlsym and dlvsym with a handle of the C library
  *   next      dlsym(RTLD_NEXT), dlvsym(RTLD_NEXT)
  *   default   dlsym(RTLD_DEFAULT)
- *   libc      __libc_malloc and its like
+ *   libc      __libc_malloc, __libc_free and so on
  *   mixed     a block of one way is freed by another
  */
 #define _GNU_SOURCE

@@ -3,7 +3,7 @@
  * -DSECOND there is mi_malloc as well.
  * Told what to do as resident.c is.
  *
- *     before    blocks that nobody attached saw, of both allocators
+ *     before    blocks from before the attach, of both allocators
  *     work      both allocators, in all ways; blocks from before are freed, resized and grown in place
  *     busy      four threads that are always inside the allocator, until the end
  *     fork      a child that works, which is waited for, and then waits for us to end

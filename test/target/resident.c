@@ -2,7 +2,7 @@
  * A program that has been running for a while: it does what it is told, one word a line on standard input, and
  * answers "ok".
  *
- *     before    1000 blocks that nobody attached saw, site_before
+ *     before    1000 blocks from before the attach, site_before
  *     work      allocates in all ways and frees some; of the blocks from before some are freed, some are
  *               reallocated
  *     plugin    loads the library $PLUGIN and runs it

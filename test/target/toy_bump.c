@@ -2,7 +2,7 @@
  * A toy allocator, async-signal-safe: a bump pointer, and frees that free nothing.
  *
  * With -DBY_NAME, calloc, realloc and posix_memalign call malloc and free by name, as some allocators
- * do: those calls come to whoever is preloaded in front.
+ * do: those calls come to the library that is preloaded in front.
  */
 #include <errno.h>
 #include <stddef.h>

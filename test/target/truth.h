@@ -104,7 +104,7 @@ __attribute__((unused)) static pid_t truth_fork(void)
     return 0;
 }
 
-/* The place of a site's figures. Whoever comes first at once takes another; the reader adds up. */
+/* The place of a site's figures. Threads that come first at once take several; readers add up. */
 __attribute__((unused)) static struct truth_site *truth_site(struct truth_site **slot,
                                                              const char *name)
 {

@@ -9,7 +9,7 @@
  * block n only when that of site_0 has got its block n. With `moves` each thread has WINDOW blocks of 64
  * bytes, and, once all threads have theirs, again and again frees one and allocates it at another site.
  *
- * With `hangs` the thread that gets SIGUSR1 stands still for ever where it is, perhaps in the midst of malloc, whose lock
+ * With `hangs` the thread that gets SIGUSR1 never leaves the place where it is, perhaps in the midst of malloc, whose lock
  * it then keeps from all others; with SIGUSR2 it runs in circles there. All signals are blocked meanwhile.
  */
 #include <malloc.h>

@@ -21,7 +21,7 @@
 struct world {
     char proc[32];
     char folder[48];
-    uid_t uid; /* of whoever runs the test; files are his */
+    uid_t uid; /* of the user that runs the test and owns the files */
     struct hs_policy *policy;
     struct hs_refusal_words words;
 };
@@ -53,7 +53,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(world->proc));
     snprintf(world->folder, sizeof(world->folder), "%s/%d", world->proc, PID);
     assert_int_equal(mkdir(world->folder, 0755), 0);
-    /* Root's files are not seen to be undumpable: he is another user here. */
+    /* Root's files are not seen to be undumpable: root counts as another user here. */
     world->uid = geteuid() ? geteuid() : 4242;
     set_users(world, world->uid, world->uid, world->uid);
     put(world, "environ", "A=B", 4);
@@ -110,7 +110,7 @@ static void test_users(void **state)
     assert_int_equal(judge(world, &root, &process), HS_REFUSAL_NONE);
     assert_int_equal(judge(world, &other, &process), HS_REFUSAL_OTHER_USER);
     assert_non_null(strstr(world->words.what, "the session to user 7"));
-    /* It can become somebody else again. */
+    /* It can become another user again. */
     static const int others[][3] = { { 7, -1, -1 }, { -1, 7, -1 }, { -1, -1, 7 } };
     for (size_t i = 0; i < HS_COUNT_OF(others); i++) {
         unsigned ids[3];

@@ -335,7 +335,7 @@ static void test_once_at_a_time(void **state)
     assert_int_equal(tell(&t, 'A', 1), -EBUSY);
     tell(&t, 'a', 0);
     assert_live(&t, 1000, 6);
-    attach(&t, 'T', 1); /* whoever it was is gone */
+    attach(&t, 'T', 1); /* the previous collector is gone */
     assert_live(&t, 0, 0);
     tell(&t, 'f', 0);
     tell(&t, 'a', 0);
@@ -421,8 +421,8 @@ static void begin_session(struct target *t, uint64_t interval_bytes)
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
-/* The next who says what a hello is: whoever lists what is recorded on this machine comes by, too. */
-static void receive_guest(struct hs_listener *listener, struct hs_pending_client *ret_pending)
+/* The next connection that sends a hello: a `heapscope list` on this machine connects here, too. */
+static void receive_pending(struct hs_listener *listener, struct hs_pending_client *ret_pending)
 {
     int fd, r;
     uint64_t end_ns = now_ns() + 10000000000;
@@ -443,7 +443,7 @@ static void receive_guest(struct hs_listener *listener, struct hs_pending_client
 static void take_over_region(struct target *t, struct hs_listener *listener)
 {
     struct hs_pending_client pending;
-    receive_guest(listener, &pending);
+    receive_pending(listener, &pending);
     assert_int_equal(pending.pid, t->pid);
     close(pending.pidfd);
     hs_region_close(&t->region);

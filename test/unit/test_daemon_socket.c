@@ -1,5 +1,5 @@
 /*
- * Tests of daemon/doorway: stale sockets, living ones, and the board.
+ * Tests of daemon/daemon_socket: stale sockets, living ones, and the startup hint file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,18 +18,18 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/daemon_socket.h"
 
-static char folder[] = "/tmp/test-doorway-XXXXXX";
-static char path[64], board_path[80];
+static char folder[] = "/tmp/test-socket-XXXXXX";
+static char path[64], hint_path[80];
 
 static int set_up(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/test-doorway-XXXXXX");
+    strcpy(folder, "/tmp/test-socket-XXXXXX");
     if (!mkdtemp(folder)) {
         return -1;
     }
     snprintf(path, sizeof(path), "%s/sock", folder);
-    snprintf(board_path, sizeof(board_path), "%s" HS_STARTUP_HINT_SUFFIX, path);
+    snprintf(hint_path, sizeof(hint_path), "%s" HS_STARTUP_HINT_SUFFIX, path);
     return 0;
 }
 
@@ -37,40 +37,40 @@ static int tear_down(void **state)
 {
     (void)state;
     unlink(path);
-    unlink(board_path);
+    unlink(hint_path);
     return rmdir(folder);
 }
 
-static uint64_t read_board(void)
+static uint64_t read_hint(void)
 {
-    struct hs_startup_hint_v1 board;
-    int fd = open(board_path, O_RDONLY);
+    struct hs_startup_hint_v1 hint;
+    int fd = open(hint_path, O_RDONLY);
     assert_true(fd >= 0);
-    assert_int_equal(read(fd, &board, sizeof(board)), sizeof(board));
+    assert_int_equal(read(fd, &hint, sizeof(hint)), sizeof(hint));
     close(fd);
-    assert_true(board.magic == HS_STARTUP_HINT_MAGIC && board.board_bytes == sizeof(board));
-    return board.startup_interval_bytes;
+    assert_true(hint.magic == HS_STARTUP_HINT_MAGIC && hint.board_bytes == sizeof(hint));
+    return hint.startup_interval_bytes;
 }
 
-static void test_board(void **state)
+static void test_hint(void **state)
 {
     (void)state;
-    struct hs_daemon_socket doorway;
+    struct hs_daemon_socket opened;
     struct stat st;
-    assert_int_equal(hs_daemon_socket_open(path, false, &doorway), 0);
-    assert_int_equal(read_board(), 0);
+    assert_int_equal(hs_daemon_socket_open(path, false, &opened), 0);
+    assert_int_equal(read_hint(), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 4096), 0);
-    assert_int_equal(read_board(), 4096);
+    assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
+    assert_int_equal(read_hint(), 4096);
     /* Nothing to say: the file is left alone. */
-    unlink(board_path);
-    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 4096), 0);
-    assert_int_not_equal(access(board_path, F_OK), 0);
-    assert_int_equal(hs_daemon_socket_write_hint(&doorway, 0), 0);
-    assert_int_equal(read_board(), 0);
-    hs_daemon_socket_close(&doorway);
-    assert_int_not_equal(access(board_path, F_OK), 0);
+    unlink(hint_path);
+    assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
+    assert_int_not_equal(access(hint_path, F_OK), 0);
+    assert_int_equal(hs_daemon_socket_write_hint(&opened, 0), 0);
+    assert_int_equal(read_hint(), 0);
+    hs_daemon_socket_close(&opened);
+    assert_int_not_equal(access(hint_path, F_OK), 0);
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -97,7 +97,8 @@ static void test_who_was_there_before(void **state)
     assert_int_equal(hs_daemon_socket_open(long_path, false, &second), -ENAMETOOLONG);
 }
 
-/* A socket that listens: a dead daemon's, whose board stays until there is something to say, or a supervisor's. */
+/* A socket that listens: a dead daemon's, whose startup hint file stays until there is something to
+ * say, or a supervisor's. */
 static void test_taken_over(void **state)
 {
     (void)state;
@@ -107,9 +108,9 @@ static void test_taken_over(void **state)
         assert_int_equal(hs_daemon_socket_write_hint(&first, 4096), 0);
         assert_int_equal(hs_daemon_socket_take(dup(first.fd), is_from_supervisor, &second), 0);
         assert_string_equal(second.path, path);
-        assert_int_equal(read_board(), 4096);
+        assert_int_equal(read_hint(), 4096);
         assert_int_equal(hs_daemon_socket_write_hint(&second, 0), 0);
-        assert_int_equal(read_board(), 0);
+        assert_int_equal(read_hint(), 0);
         close(first.fd);
         int fd = hs_ctl_socket_connect(path);
         assert_true(fd >= 0);
@@ -143,7 +144,7 @@ static void test_where_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_board, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_hint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_was_there_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_taken_over, set_up, tear_down),
         cmocka_unit_test(test_where_it_is),

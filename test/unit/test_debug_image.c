@@ -146,7 +146,7 @@ static void wrong_sizes(void **state)
     }
 }
 
-/* Nobody else may be able to read these: what comes with them is taken, too. */
+/* Other programs may be unable to read these: what comes with them is taken, too. */
 static void zstd(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void test_zombies(void **state)
     }
 }
 
-/* Somebody else was quicker to wait for it. */
+/* Another process waited for it first. */
 static void test_gone(void **state)
 {
     (void)state;

@@ -136,7 +136,7 @@ static void test_left_alone(void **state)
     sqlite3_close(db);
 }
 
-/* A name that means something else now, and a database that somebody else made. */
+/* A name that means something else now, and a database of another program. */
 static void test_other_tables(void **state)
 {
     (void)state;

@@ -490,7 +490,7 @@ static void test_a_process_that_executes_another_program(void **state)
     struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
     struct process next = p;
     region_writer_init(&next.w, &(struct region_plan){ 64, 4096 });
-    next.w.control->interval_bytes = 1; /* as a board said */
+    next.w.control->interval_bytes = 1; /* as a startup hint said */
     next.w.header->is_from_startup = 1;
     next.w.header->start_boot_ns = UINT64_MAX / 2;
     next.w.header->start_mono_ns = now_ns() + 1;

@@ -114,7 +114,7 @@ static void test_grows(void **state)
     }
 }
 
-/* Equal hashes fill a group: growth must not loop for ever. */
+/* Equal hashes fill a group: growth must not loop without end. */
 static void test_equal_hashes(void **state)
 {
     (void)state;

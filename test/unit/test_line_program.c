@@ -379,7 +379,7 @@ static void test_refused(void **state)
     begin_v4(&w);
     w.bytes[w.head_at + 4 + 4] = 0; /* line_range: a divisor */
     assert_int_equal(open_written(&w, &program), -EBADMSG);
-    /* Attributes that take no bytes could be repeated for ever. */
+    /* Attributes that take no bytes could be repeated without end. */
     begin(&w, 5, 4);
     put(&w, 0, 1);
     put_uleb(&w, UINT64_MAX);

@@ -68,7 +68,7 @@ static void test_insert_remove(void **state)
     assert_false(take(0x10000));
 }
 
-/* Whoever aligns by hand gives out an address inside the block. */
+/* A program that aligns by hand gives out an address inside the block. */
 static void test_covers(void **state)
 {
     (void)state;

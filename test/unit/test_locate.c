@@ -150,7 +150,7 @@ static void test_freed_by_a_handler(void **state)
     assert_int_equal(alive_count(), 0);
 }
 
-/* A cut needs the record that somebody else has freed: the next block in its place takes another. */
+/* A cut needs the record that another thread has freed: the next block there takes another. */
 static void test_tombstone_in_a_place(void **state)
 {
     (void)state;

@@ -92,7 +92,7 @@ static void test_errno_survives(void **state)
     int kept = dup(STDERR_FILENO);
     close(STDERR_FILENO);
     errno = ENOENT;
-    hs_message("nobody hears this");
+    hs_message("this message is lost");
     int after = errno;
     dup2(kept, STDERR_FILENO);
     close(kept);

@@ -1,5 +1,5 @@
 /*
- * Tests of session/new processes: who is told of, and that once.
+ * Tests of session/process_watch: which processes it reports, and each of them once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 struct wait {
     pid_t pid;
-    unsigned count; /* times that it was told of */
+    unsigned count; /* times that it was reported */
 };
 
 static void on_new_process(void *ctx, pid_t pid)
@@ -69,7 +69,7 @@ static void look(struct hs_process_watch *watch, uint64_t *now_ns, unsigned time
     }
 }
 
-/* Until it is told of, in real time but with our clock. */
+/* Waits until the process is reported, in real time but with our clock. */
 static bool is_told(struct hs_process_watch *watch, uint64_t *now_ns, struct wait *wait)
 {
     for (unsigned i = 0; i < 3000 && wait->count == 0; i++) {

@@ -115,7 +115,7 @@ static void test_a_share_is_timed(void **state)
     assert_true(took_ns > count * 5 && took_ns <= count * HS_TIMED_MAX_NS);
 }
 
-/* Where tables may not grow a sample is lost for that reason, and its block is nobody's. */
+/* Where tables may not grow a sample is lost for that reason, and its block has no record. */
 static void test_a_limit_is_counted(void **state)
 {
     (void)state;

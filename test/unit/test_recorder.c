@@ -98,7 +98,8 @@ static void test_states(void **state)
             .collector_pid = cases[i].collector_pid,
             .collector_start_ticks = STARTED,
         };
-        /* Another process has got its number since; or it has ended, and nobody waited for it. */
+        /* Another process has got its number since; or it has ended, and its parent has not waited
+         * for it. */
         const struct {
             char state;
             unsigned long start_ticks;

@@ -91,7 +91,7 @@ static void *take_records(void *arg)
         firsts[mine][i] = first;
         for (uint64_t id = first; id < first + BATCH; id++) {
             struct hs_record_v1 *record = hs_region_record((uint32_t)id);
-            bad += !record || record->addr != 0; /* nobody else has it */
+            bad += !record || record->addr != 0; /* no other thread has it */
             record->addr = mine + 1;
         }
         bad += hs_region_record((uint32_t)firsts[mine][i / 2])->addr != mine + 1;
@@ -187,7 +187,7 @@ static void *take_greedily(void *arg)
         for (uint64_t id = first; first != UINT64_MAX && id < first + count && n < GREEDY_MAX;
              id++) {
             struct hs_record_v1 *record = hs_region_record((uint32_t)id);
-            bad += !record || record->stack_id != 0; /* nobody else has it */
+            bad += !record || record->stack_id != 0; /* no other thread has it */
             record->stack_id = mine;
             ids[mine - 1][n++] = (uint32_t)id;
         }

@@ -20,7 +20,7 @@ enum place {
     COND_WAIT,  /* exported, waits for something to happen */
     MUTEX_LOCK, /* exported, waits for a lock */
     MALLOC,     /* exported, forbidden */
-    INTERNAL,   /* of libc, and nobody's */
+    INTERNAL,   /* of libc, and not exported */
     LIBC_START, /* as a start of the program or of a thread */
     LOADER,
     JIT,

@@ -23,7 +23,7 @@
 #include "rt/base.h"
 #include "rt/sys.h"
 
-/* Nobody's: the kernel says ENOSYS when it gets so far. */
+/* No such system call: the kernel says ENOSYS when it gets so far. */
 #define NUMBER                 4000
 #define ROUNDS                 1500U
 #define CALLS                  16U

@@ -414,7 +414,7 @@ static void test_what_cannot_be_read_is_told_once(void **state)
     struct hs_sources_settings settings = each_second();
     struct world *w = begin(&settings);
     drop(w, "77/smaps_rollup");
-    make_folder(w, "77/smaps_rollup"); /* EISDIR, whoever we are */
+    make_folder(w, "77/smaps_rollup"); /* EISDIR for any user */
     look(w, 0);
     hs_sources_dump(w->sources, &w->process, PID, START_NS + 1, true);
     hs_sources_dump(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS, true);

@@ -207,7 +207,7 @@ static void an_interrupt(void **state)
         };
     }
     struct hs_symbol_options options = { .worker_count = 1, .perf_map_folder = folder };
-    /* In a process group of its own, so that nobody else hears the signal. */
+    /* In a process group of its own, so that no other process gets the signal. */
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {

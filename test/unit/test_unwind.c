@@ -165,7 +165,7 @@ static void test_signal_frames(void **state)
     }
 }
 
-/* Signal frames may point anywhere, also back: they cannot make a walk go round for ever. */
+/* Signal frames may point anywhere, also back: they cannot make a walk loop without end. */
 static void test_signal_loop(void **state)
 {
     (void)state;
