@@ -20,7 +20,7 @@ _heapscope()
         return
     fi
 
-    # What follows the program of `run` is that program's business.
+    # After `--`, complete the command line of the program that `run` starts.
     if [[ $command == run ]]; then
         for ((i++; i < cword; i++)); do
             if [[ ${words[i]} == -- ]]; then
