@@ -1,10 +1,12 @@
 /*
- * What somebody who attaches to a running process calls in it: see fmt/ctl_layout.h.
+ * The functions that a collector calls in a running process to attach and to detach: see
+ * fmt/ctl_layout.h.
  *
- * Called on a thread of the program, borrowed at a place where it holds no lock of the allocator or the loader,
- * with its signals blocked. The order matters: first we can record, then calls are led to us; at the end the calls
- * are led back, and then the tables go. Our code stays: threads may still be on their way through it, and the
- * program may have kept a pointer to a hook.
+ * They are called on a borrowed thread of the program, at a place where it holds no lock of the
+ * allocator or the loader, with its signals blocked. The order matters. To attach: first the client
+ * becomes able to record, then the program's calls are redirected to the hooks. To detach: first
+ * the calls are released, then the tables go. Our code stays loaded: threads may still be inside
+ * it, and the program may have kept a pointer to a hook.
  *
  * Threads   one call at a time.
  * Fails     -errno; nothing has changed then.
@@ -30,7 +32,8 @@ int heapscope_attach_v1(void *arg);
 int heapscope_detach_v1(void *arg);
 int heapscope_refresh_v1(void *arg);
 
-/* The region's descriptor as it was handed over. Who takes it closes it here, unless he is killed before he can. */
+/* The region's descriptor that was handed over. The collector that takes it closes it in this
+ * process, unless it is killed before it can. */
 static struct {
     int fd;
     uint64_t inode; /* 0: none */
@@ -75,7 +78,7 @@ static int detach(struct hs_detach_v1 *args)
     return counts.changed > 0 ? 0 : err;
 }
 
-/* No child is forked with half of it done. -EAGAIN: forks are in progress. */
+/* No child is forked while this is half done. -EAGAIN: forks are in progress. */
 static int attach(struct hs_attach_v1 *args)
 {
     const struct hs_env env = {
@@ -116,7 +119,7 @@ static int attach(struct hs_attach_v1 *args)
     if (hs_linkmap_has_namespaces()) {
         hs_lifecycle_note_unseen(HS_LOSS_UNSEEN_NAMESPACE);
     }
-    /* Who attaches may die before he can say it himself. */
+    /* The attaching process may die before it can say so itself. */
     hs_store_relaxed(&control->collector_start_ticks, args->collector_start_ticks);
     hs_store_relaxed(&control->collector_pid, args->collector_pid);
     note_handed(fd);
@@ -128,7 +131,7 @@ static int attach(struct hs_attach_v1 *args)
     return 0;
 }
 
-/* What is done under the loader's lock: the list of what is loaded is walked, and slots are changed. */
+/* What is done under the loader's lock: walking the list of loaded objects and changing slots. */
 struct locked_call {
     struct hs_attach_v1 *args;
     struct hs_detach_v1 *detach_args;
@@ -154,7 +157,7 @@ static void refresh_locked(void *ctx)
     hs_patch_apply(&locked->counts);
 }
 
-/* Ours is the program's errno, as everywhere. */
+/* These functions leave the program's errno unchanged, like all of our code. */
 HS_EXPORT int heapscope_attach_v1(void *arg)
 {
     struct hs_attach_v1 *args = arg;

@@ -1,5 +1,6 @@
 /*
- * The collector of the environment, else a daemon. See collector_connect.h.
+ * Connecting to the collector that the environment names, or else to a daemon. See
+ * collector_connect.h.
  */
 #include "client/collector_connect.h"
 
@@ -38,8 +39,8 @@ static uint32_t flags_for(const struct hs_collector_connect *caller)
     if (caller->interval_bytes == HS_INTERVAL_OFF) {
         return HS_HELLO_DORMANT;
     }
-    /* A daemon does nothing about it. What runs with other rights than those of who started it is not delayed by its
-     * environment. */
+    /* A daemon does not help with detours. And the environment must not delay a process that runs
+     * with other rights than those of the process that started it. */
     bool is_daemon = caller->sock >= 0;
     return hs_real.has_own_malloc && !is_daemon && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
 }

@@ -15,7 +15,7 @@
 
 #define BOARD_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_STARTUP_HINT_SUFFIX))
 
-/* Puts two texts behind each other; false when they are longer than `cap_bytes` with their NUL. */
+/* Concatenates two strings. False: they are longer than `cap_bytes` with their NUL. */
 static bool join(const char *first, const char *second, char *ret_text, size_t cap_bytes)
 {
     size_t len = 0;
@@ -36,7 +36,7 @@ static bool is_trusted(uint32_t uid)
     return uid == 0 || uid == hs_sys_geteuid();
 }
 
-/* Whoever made the socket listen. */
+/* Is the process that made the socket listen trusted? */
 static bool is_peer_trusted(int sock)
 {
     struct ucred peer = { 0 };
@@ -86,10 +86,11 @@ static bool try_door(const char *path, struct hs_daemon_lookup *ret_door)
 bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_door)
 {
     char path[HS_CTL_PATH_MAX + 1];
-    /* What runs with other rights than those of who started it does not believe its environment. */
+    /* A process that runs with other rights than those of the process that started it does not
+     * trust its environment. */
     if (getauxval(AT_SECURE) == 0) {
         if (env->socket) {
-            /* Named: that one or none. */
+            /* A socket was named: that one or none. */
             return try_door(env->socket, ret_door);
         }
         if (env->runtime_folder &&

@@ -1,11 +1,13 @@
 /*
- * A daemon to announce ourselves to, when no collector was named.
+ * Finds a daemon to announce this process to, when no collector was named.
  *
- * Every program of a machine may have us preloaded, and most of the time no daemon runs: so this is one
- * try at each of at most three paths, two system calls each, before anything else is made. Whoever listens
- * there gets to write to our memory, so only root's daemon or one of our own user will do.
+ * Every program of a machine may have the client preloaded, and most of the time no daemon runs. So
+ * this is one attempt at each of at most three paths, with two system calls each, before anything
+ * else is made. The listening process gets to write to our memory, so only a daemon of root or of
+ * our own user is accepted.
  *
- * The board beside its socket (fmt/ctl_layout.h) tells whether to record from the first allocation on.
+ * The startup hint file beside its socket (fmt/ctl_layout.h) says whether to record from the first
+ * allocation on.
  *
  * Threads   once, at start.
  * Fails     false: there is no daemon, and the process goes on unprofiled.
@@ -18,10 +20,12 @@
 #include "client/env.h"
 #include "fmt/ctl_layout.h"
 
+/* A daemon that was found. */
 struct hs_daemon_lookup {
-    int sock; /* connected; the caller's to close */
+    int sock; /* connected; the caller closes it */
     char path[HS_CTL_PATH_MAX + 1];
     uint64_t startup_interval_bytes; /* 0: wait for a session */
 };
 
+/* Connects to the first trusted daemon of those that `env` and the defaults name. False: none. */
 bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_door);

@@ -18,7 +18,7 @@
 
 int heapscope_detour_v1(void *arg);
 
-/* What has come so far, and is not called yet. */
+/* What has arrived so far, and is not called yet. */
 static struct {
     uint64_t slots_va; /* 0: nothing */
     uint64_t bytes;
@@ -35,7 +35,7 @@ static void drop_pending(void)
 
 static int begin(const struct hs_detour_request_v1 *request)
 {
-    drop_pending(); /* of somebody who was killed */
+    drop_pending(); /* left by a collector that was killed */
     void *wanted = (void *)(uintptr_t)request->slots_va;
     uint64_t bytes = hs_align_up(request->slots_all_bytes, 4096);
     long va = hs_sys_mmap(wanted, bytes, PROT_READ | PROT_WRITE,
@@ -43,7 +43,7 @@ static int begin(const struct hs_detour_request_v1 *request)
     if (va < 0 && va > -4096) {
         return (int)va;
     }
-    if (va != (long)wanted) { /* a kernel before 4.17 takes the flag for none */
+    if (va != (long)wanted) { /* a kernel before 4.17 ignores the flag */
         hs_sys_munmap((void *)va, bytes);
         return -EEXIST;
     }
@@ -64,7 +64,8 @@ static void take(const struct hs_detour_request_v1 *request)
     pending.row_count = request->row_first + request->row_count;
 }
 
-/* Never writable and executable at once. */
+/* Makes the pages executable and the table valid. They are never writable and executable at
+ * once. */
 static int finish(void)
 {
     struct hs_detours_v1 *detours = &heapscope_detours_v1;
@@ -124,12 +125,13 @@ int hs_detours_add(const struct hs_detour_request_v1 *request)
     return request->row_count > 0 ? add(request) : 0;
 }
 
-/* On a borrowed thread, as heapscope_attach_v1. */
+/* Called on a borrowed thread, like heapscope_attach_v1. */
 HS_EXPORT int heapscope_detour_v1(void *arg)
 {
     int old_errno = errno;
     hs_real_resolve();
-    /* Preloaded, what operators do inside is known already, and would be otherwise. */
+    /* If the client was preloaded, what operators call inside is known already, and would be
+     * different afterwards. */
     int err = hs_real.is_preloaded ? -ENOTSUP : hs_detours_add(arg);
     errno = old_errno;
     return err;

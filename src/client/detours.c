@@ -1,5 +1,5 @@
 /*
- * What there is of detours. See detours.h.
+ * The table of detours. See detours.h.
  */
 #include "client/detours.h"
 
@@ -7,7 +7,7 @@
 #include "rt/base.h"
 #include "rt/text.h"
 
-/* Read from outside. Its count is set when all else is there. */
+/* The collector reads it from outside. The count is set last. */
 HS_EXPORT struct hs_detours_v1 heapscope_detours_v1 = { .detours_bytes =
                                                             sizeof(struct hs_detours_v1) };
 

@@ -20,7 +20,7 @@ static char *const *initial_stack(int *ret_argc)
     long argc = (long)(*end)[0];
     char *const *argv = *end + 1;
     if (argc < 0 || argc > 1 << 20 || argv[argc] != NULL) {
-        return NULL; /* not what we believed it to be */
+        return NULL; /* not the expected layout */
     }
     *ret_argc = (int)argc;
     return argv;
@@ -52,7 +52,7 @@ static bool parse(const char *text, uint64_t *ret_value)
     return true;
 }
 
-/* Without regard to capitals. The list ends with NULL. */
+/* Ignores upper and lower case. The list ends with NULL. */
 static bool is_one_of(const char *value, const char *const *words)
 {
     for (; *words; words++) {
@@ -102,7 +102,7 @@ void hs_env_read(struct hs_env *ret_env)
             parse(value, &follow_pid);
         }
     }
-    /* Without its pid nobody matches, and nothing is recorded. */
+    /* Without the pid no process matches, and nothing is recorded. */
     env.root_pid = (uint32_t)follow_pid;
     env.follow_pid = is_following ? 0 : follow_pid ? (uint32_t)follow_pid : UINT32_MAX;
     *ret_env = env;

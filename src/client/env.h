@@ -1,23 +1,25 @@
 /*
- * What the client was asked to do: the variables of fmt/ctl_layout.h.
+ * The client's settings in the environment: the variables of fmt/ctl_layout.h.
  *
- * The first allocation may come before the C library has set up `environ`, so the variables are read
- * from where the kernel put them.
+ * The first allocation may come before the C library has set up `environ`, so the variables are
+ * read from where the kernel put them.
  *
- * Threads   once, at start. The strings stay where they are: the process's own environment.
+ * Threads   once, at start. The strings are not copied: they lie in the process's own environment.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the environment says. */
 struct hs_env {
     const char *collector;      /* NULL: none */
     const char *socket;         /* path of a daemon's socket; NULL: none named */
     const char *runtime_folder; /* of the user; NULL: unknown */
-    bool is_profileable;        /* not: nothing is recorded, and nobody knows of it */
-    bool is_willing;            /* it said that it may be */
-    uint64_t interval_bytes;    /* 0: none, or not a number */
+    /* false: nothing is recorded, and no collector is told of the process */
+    bool is_profileable;
+    bool is_willing;         /* the environment says that the process may be profiled */
+    uint64_t interval_bytes; /* 0: none, or not a number */
     uint64_t seed;
     bool has_seed;
     uint32_t root_pid;   /* of the process that a collector has started; 0: unknown */
@@ -27,4 +29,5 @@ struct hs_env {
     char *const *argv;
 };
 
+/* Reads the variables. */
 void hs_env_read(struct hs_env *ret_env);

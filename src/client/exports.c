@@ -18,7 +18,7 @@
 #include "rt/text.h"
 
 #define PAGE_BYTES UINT64_C(4096)
-/* Of two libraries. */
+/* Of two libraries together. */
 #define SYMBOLS_MAX 96U
 
 struct redirected {
@@ -30,8 +30,9 @@ struct redirected {
 static struct {
     struct redirected symbols[SYMBOLS_MAX];
     uint32_t count;
-    uint32_t
-        libc_count; /* so many are the C library's; the others are of the library that serves malloc */
+    /* The first entries, which are the C library's; the others are of the library that serves
+     * malloc. */
+    uint32_t libc_count;
 } redirected;
 
 uint64_t hs_exports_value(const ElfW(Sym) * symbol)
@@ -44,7 +45,7 @@ uint64_t hs_exports_value(const ElfW(Sym) * symbol)
     return symbol->st_value;
 }
 
-/* False: it is to be changed, and cannot be. */
+/* Notes an entry that is to be changed. False: it cannot be. */
 static bool note(const struct link_map *map, const char *name, const void *hook)
 {
     const ElfW(Sym) *symbol = hs_linkmap_entry(map, name);
@@ -62,8 +63,8 @@ static bool note(const struct link_map *map, const char *name, const void *hook)
     return true;
 }
 
-/* Sets the entries from `first` on, which are of one library. Their pages are read-only, unless somebody has changed
- * that. */
+/* Sets the entries from `first` to `end`, which are of one library. Their pages are read-only,
+ * unless the program has changed that. */
 static bool write_from(uint32_t first, uint32_t end, bool is_restored)
 {
     uint64_t start_va = UINT64_MAX, end_va = 0;
@@ -98,7 +99,8 @@ static bool is_of_allocator(const char *name)
            !hs_text_is_same(name, "syscall");
 }
 
-/* Calls of that name that are bound in the usual way come to the same function as those by way of the library. */
+/* Do calls of this name that are bound in the usual way reach the same function as those bound to
+ * the C library? */
 static bool is_one(const struct link_map *libc, const char *name)
 {
     return !hs_real.is_defined_in_program && hs_linkmap_symbol(libc, name) == hs_real_find(name);
@@ -110,7 +112,8 @@ static bool redirect_libc(const struct link_map *libc)
     for (uint32_t i = 0; i < hs_hook_count; i++) {
         const char *name = hs_hooks[i].name;
         void *other = hs_own_hooks_of_libc(name);
-        /* What is not there would be looked for in objects that may be on their way out. */
+        /* If it is not there, hs_real_find() would search in objects that may be about to be
+         * unloaded. */
         if (other && hs_linkmap_entry(libc, name)) {
             is_whole &= note(libc, name, is_one(libc, name) ? hs_hooks[i].va : other);
         }
@@ -134,12 +137,12 @@ static bool redirect_serving(const struct link_map *libc)
     return write_from(redirected.libc_count, redirected.count, false) && is_whole;
 }
 
-/* --- objects that come later ----------------------------------------------------------------------- */
+/* --- objects that are loaded later ------------------------------------------------------------ */
 
 static struct {
-    uint64_t unload_count; /* of the loader, when they were looked at */
-    uint32_t start_count;  /* objects of the start, which stay */
-    uint32_t object_count; /* so many, which come first, need not be looked at again */
+    uint64_t unload_count; /* the loader's count of unloaded objects, when they were looked at */
+    uint32_t start_count;  /* objects loaded at the start, which stay */
+    uint32_t object_count; /* the first objects, which need not be looked at again */
 } looked;
 
 struct look {
@@ -176,7 +179,8 @@ bool hs_exports_has_other_allocator(void)
     uint32_t is_free = 0;
     struct look look = { 0, false };
     if (!hs_cas_relaxed(&is_busy, &is_free, 1)) {
-        hs_store_relaxed(&hs_patch_is_due, 1); /* another thread looks, and may be past it */
+        /* Another thread is looking, and may have passed the new object. */
+        hs_store_relaxed(&hs_patch_is_due, 1);
         return false;
     }
     dl_iterate_phdr(on_object, &look);
@@ -185,7 +189,7 @@ bool hs_exports_has_other_allocator(void)
     return look.has_other;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------- */
+/* --- redirecting and restoring ---------------------------------------------------------------- */
 
 bool hs_exports_redirect(void)
 {

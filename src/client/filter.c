@@ -1,5 +1,5 @@
 /*
- * The cold half of the free filter: bitmaps come into being. See filter.h.
+ * The slow path of the free filter: making bitmaps. See filter.h.
  */
 #include "client/filter.h"
 

@@ -1,25 +1,28 @@
 /*
- * The free filter: is this address perhaps a sampled block?
+ * The free filter: may this address be a sampled block?
  *
- * Almost every free is of a block we never recorded, so the question must cost nothing. One bit per
- * 16 bytes of address space, in address order: neighbours in the heap are neighbours here. In front of
- * it stands a summary, one bit per KiB: of a heap of 64 MiB it is 16 KiB, stays in the first cache,
- * and mostly says no. A table of the 131072 GiB of user space points to summary and bits of each GiB
- * in use; only touched pages of either take memory, and address space is reserved as the heap grows (a
- * program may limit it).
+ * Almost every free is of a block that was not sampled, so this test must cost next to nothing. The
+ * filter has one bit per 16 bytes of address space, in address order: neighbours in the heap are
+ * neighbours in the filter. In front of the bits stands a summary with one bit per KiB. For a heap
+ * of 64 MiB the summary takes 16 KiB, stays in the first-level cache, and mostly answers no. A
+ * table for the 131072 GiB of user space points to the summary and the bits of each GiB in use.
+ * Only touched pages take memory, and address space is reserved as the heap grows, because a
+ * program may limit it.
  *
  *   chunk   | summary: 256 KiB                    | bits: 8 MiB                     |
  *           | words: changes << 32 | bit per KiB  | words: a bit per 16 bytes, 1 KiB |
  *
- * A summary bit is cleared when the word of bits it stands for has become 0. Somebody may set one at
- * that very moment; so each insert counts a change in the summary's word, and who clears gives up if
- * that word is not what it was before the look at the bits. A summary bit that stays costs a look.
+ * A summary bit is cleared when the word of bits that it stands for has become 0. Another thread
+ * may set a bit at that moment. Therefore each insert counts a change in the summary's word, and a
+ * clearing thread gives up if that word has changed since before it read the bits. A summary bit
+ * that stays set only costs a look at the bits.
  *
  * Holds     the bits of a recorded address are set from the end of its insert to the start of its
- *           removal. Bits are exact for allocators that align to 16; of others some stay set, and
- *           the live table has the last word.
+ *           removal. Bits are exact for allocators that align to 16; for others some bits stay set,
+ *           and the live table decides.
  * Threads   any; async-signal-safe.
- * Fails     add returns false when the bitmap cannot be had; the address is then not recorded.
+ * Fails     add returns false when there is no memory for the bitmap; the address is then not
+ *           recorded.
  */
 #pragma once
 
@@ -38,45 +41,52 @@
 #define HS_FILTER_CHUNKS        (1U << (HS_FILTER_VA_BITS - HS_FILTER_CHUNK_SHIFT))
 #define HS_FILTER_SUMMARY_WORDS (1U << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_SUMMARY_SHIFT))
 #define HS_FILTER_BIT_WORDS     (1U << (HS_FILTER_CHUNK_SHIFT - HS_FILTER_WORD_SHIFT))
-/* Added to a word of the summary by each insert. */
+/* Each insert adds this to a word of the summary. */
 #define HS_FILTER_CHANGE (UINT64_C(1) << 32)
 
+/* The chunks, by GiB of the address; NULL: none there. */
 extern HS_HIDDEN uint64_t *hs_filter_chunks[HS_FILTER_CHUNKS];
 
-/* Makes the chunk of an address; NULL when it cannot be had. Cold half of hs_filter_prefetch. */
+/* Slow path of hs_filter_prefetch: makes the chunk of an address. NULL: no memory. */
 uint64_t *hs_filter_make_chunk(uintptr_t addr);
 
-/* No address was ever added. Those who look meanwhile are told one or the other. */
+/* Clears the filter as if no address had ever been added. A test meanwhile may give either
+ * answer. */
 void hs_filter_clear(void);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
+/* The offset of an address in its chunk's GiB. */
 static inline uint64_t hs_filter_off(uintptr_t addr)
 {
     return addr & ((UINT64_C(1) << HS_FILTER_CHUNK_SHIFT) - 1);
 }
 
+/* The summary word of an address. */
 static inline uint64_t *hs_filter_summary(uint64_t *chunk, uintptr_t addr)
 {
     return chunk + (hs_filter_off(addr) >> HS_FILTER_SUMMARY_SHIFT);
 }
 
+/* The bit of an address in its summary word. */
 static inline uint64_t hs_filter_summary_bit(uintptr_t addr)
 {
     return UINT64_C(1) << (addr >> HS_FILTER_WORD_SHIFT & 31);
 }
 
+/* The word of bits of an address. */
 static inline uint64_t *hs_filter_word(uint64_t *chunk, uintptr_t addr)
 {
     return chunk + HS_FILTER_SUMMARY_WORDS + (hs_filter_off(addr) >> HS_FILTER_WORD_SHIFT);
 }
 
+/* The bit of an address in its word of bits. */
 static inline uint64_t hs_filter_bit(uintptr_t addr)
 {
     return UINT64_C(1) << (addr >> HS_FILTER_GRAIN_SHIFT & 63);
 }
 
-/* NULL: nothing there was ever added. */
+/* The chunk of an address. NULL: no address in its GiB was ever added. */
 static inline uint64_t *hs_filter_chunk(uintptr_t addr)
 {
     return hs_unlikely(addr >> HS_FILTER_VA_BITS)
@@ -84,6 +94,7 @@ static inline uint64_t *hs_filter_chunk(uintptr_t addr)
                : hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
 }
 
+/* True: `addr` may be a sampled block. False: it is not one. */
 static inline bool hs_filter_test(uintptr_t addr)
 {
     uint64_t *chunk = hs_filter_chunk(addr);
@@ -99,7 +110,7 @@ struct hs_filter_slot {
     uint64_t *word;
 };
 
-/* The address will be added soon: what that changes may come. */
+/* The address will be added soon: makes its chunk if needed, and prefetches both words. */
 static inline __attribute__((always_inline)) struct hs_filter_slot
 hs_filter_prefetch(uintptr_t addr)
 {
@@ -117,7 +128,8 @@ hs_filter_prefetch(uintptr_t addr)
     return slot;
 }
 
-/* Sets the bit; *ret_was_set says whether it stood already. */
+/* Sets the bit of an address; *ret_was_set says whether it was set before. False: the address is
+ * out of reach or there was no memory. */
 static inline __attribute__((always_inline)) bool
 hs_filter_add_at(struct hs_filter_slot slot, uintptr_t addr, bool *ret_was_set)
 {
@@ -133,18 +145,19 @@ hs_filter_add_at(struct hs_filter_slot slot, uintptr_t addr, bool *ret_was_set)
     return true;
 }
 
+/* hs_filter_add_at without an earlier prefetch. */
 static inline bool hs_filter_add(uintptr_t addr, bool *ret_was_set)
 {
     return hs_filter_add_at(hs_filter_prefetch(addr), addr, ret_was_set);
 }
 
-/* Only for addresses that were added. */
+/* Clears the bit of an address that was added. */
 static inline void hs_filter_remove(uintptr_t addr)
 {
     uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
     uint64_t *bits = hs_filter_word(chunk, addr), *summary = hs_filter_summary(chunk, addr);
     hs_shared_and(bits, ~hs_filter_bit(addr));
-    /* ORDER filter: bits set by who changed the summary before are seen below. */
+    /* ORDER filter: bits set by threads that changed the summary before are seen below. */
     uint64_t word = hs_load_acquire(summary);
     if (hs_load_relaxed(bits) == 0) {
         hs_shared_cas(summary, &word, word & ~hs_filter_summary_bit(addr));

@@ -1,5 +1,6 @@
 /*
- * The moment of a fork, the ring of records that died since, and what a child does until it begins. See fork.h.
+ * The moment of a fork, the ring of records that died since, and what a child does before it begins
+ * to record. See fork.h.
  */
 #include "client/fork.h"
 
@@ -18,37 +19,39 @@
 #include "fmt/ctl_layout.h"
 #include "rt/sys.h"
 
-/* Deaths that are written down after a fork: as many as there are records, within these. */
+/* How many deaths are written down after a fork: as many as there are records, within these
+ * bounds. */
 #define DEATHS_MIN (UINT64_C(1) << 14)
 #define DEATHS_MAX HS_FORK_RING_ENTRIES
 #define NOTES_MAX  256U
-/* For the forks in progress to be done, which other handlers may make long; and for whoever holds forks back, who is
- * done within milliseconds unless it has no processor. */
+/* How long to wait for forks in progress, which other atfork handlers may delay; and for a thread
+ * that holds forks, which needs milliseconds unless it has no processor. */
 #define HOLD_MAX_NS UINT64_C(100000000)
 #define WAIT_MAX_NS UINT64_C(1000000000)
 
 static struct hs_fork_callbacks on_fork;
 static struct hs_fork_ring
     *ring; /* shared with our children, or, until we begin, with our parent */
-static struct hs_fork_ring
-    *place; /* where it is, or was: stays mapped, for a thread that is late to write into it */
-static uint64_t ring_end; /* no more than so many deaths are written down */
+/* Where the ring is or was. It stays mapped for a thread that writes into it late. */
+static struct hs_fork_ring *place;
+static uint64_t ring_end; /* no more deaths than this are written down */
 
 static struct hs_fork_moment moment;
-static bool is_waiting; /* we are a child that has not begun */
+static bool is_waiting; /* this process is a child that has not begun */
 static uintptr_t notes[NOTES_MAX];
 static uint64_t note_count;
 
 static uint32_t forking_count; /* forks between our first handler and our last */
-static uint32_t is_held;       /* somebody wants none to be in progress */
+static uint32_t is_held;       /* a thread needs that no fork is in progress */
 
-/* --- forks that wait ------------------------------------------------------------------------------- */
+/* --- holding forks ---------------------------------------------------------------------------- */
 
 bool hs_fork_hold(void)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + HOLD_MAX_NS;
     hs_store_relaxed(&is_held, 1);
-    /* ORDER fork-count: one of us sees the other: who counts a fork sees that they are held, or its count is seen here. */
+    /* ORDER fork-count: one side sees the other: a thread that counts a fork sees that forks are
+     * held, or its count is seen here. */
     hs_fence_seq_cst();
     while (hs_load_relaxed(&forking_count) != 0) {
         if (hs_sys_clock_ns(CLOCK_MONOTONIC) > end_ns) {
@@ -66,7 +69,8 @@ void hs_fork_let_go(void)
     hs_store_release(&is_held, 0);
 }
 
-/* Counts this fork as one in progress, as soon as nobody holds forks back. Below a filter nobody does. */
+/* Counts this fork as one in progress, as soon as forks are not held. Below a seccomp filter they
+ * never are. */
 static void begin_forking(void)
 {
     uint64_t end_ns = 0, now_ns = 0;
@@ -87,13 +91,13 @@ static void begin_forking(void)
 
 static void end_forking(void)
 {
-    /* A fork that was under way when we came has not been counted. */
+    /* A fork that had begun before the handlers were registered has not been counted. */
     uint32_t count = hs_load_relaxed(&forking_count);
     while (count > 0 && !hs_cas_relaxed(&forking_count, &count, count - 1)) {
     }
 }
 
-/* --- in the parent --------------------------------------------------------------------------------- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static struct hs_fork_ring *map_ring(void)
 {
@@ -108,7 +112,7 @@ static struct hs_fork_ring *map_ring(void)
     return (struct hs_fork_ring *)va;
 }
 
-/* So many as could be needed, and have room. */
+/* As many as could be needed, and have room. */
 static uint64_t deaths_to_write_down(void)
 {
     uint64_t records = moment.counts[HS_SECTION_RECORDS];
@@ -121,7 +125,7 @@ static void prepare(void)
     begin_forking();
     hs_sampler_prepare_fork();
     if (is_waiting) {
-        return; /* our child will inherit what we have inherited */
+        return; /* our child will inherit what this process has inherited */
     }
     moment.epoch = 0;
     if (!on_fork.may_follow()) {
@@ -156,7 +160,8 @@ void hs_fork_forget(void)
     hs_store_relaxed(&hs_lifecycle.fork_epoch, 0);
     moment.epoch = 0;
     if (ring) {
-        /* Like our tables it stays where it is, empty: a thread that has not come out in time writes there. */
+        /* Like our tables, the ring stays mapped and empty: a thread that has not left in time writes
+         * there. */
         hs_sys_mmap(place, sizeof(*place), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         ring = NULL;
@@ -168,7 +173,7 @@ void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
     uint64_t epoch = hs_load_relaxed(&hs_lifecycle.fork_epoch);
     uint64_t number = hs_add_relaxed(&place->count, 1);
     if (number >= hs_load_relaxed(&ring_end)) {
-        /* A child that has not begun by now will miss some. */
+        /* A child that has not begun by now will miss some deaths. */
         hs_cas_relaxed(&hs_lifecycle.fork_epoch, &epoch, 0);
         return;
     }
@@ -185,7 +190,7 @@ void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
     hs_store_release(&death->tag, number + 1);
 }
 
-/* --- in a child, before it begins ------------------------------------------------------------------- */
+/* --- in a child, before it begins ------------------------------------------------------------- */
 
 static void in_child(void)
 {
@@ -229,7 +234,7 @@ bool hs_fork_note_free(uintptr_t addr)
     if (i >= NOTES_MAX) {
         return false;
     }
-    /* ORDER fork-note: the note before the look whether somebody has begun. */
+    /* ORDER fork-note: the note before the look whether another thread has begun. */
     hs_swap_acq_rel(&notes[i], addr);
     return true;
 }
@@ -260,7 +265,8 @@ bool hs_fork_begin(const char *name)
 {
     int fd;
     bool is_dormant = hs_load_relaxed(&hs_control_page.control.interval_bytes) == HS_INTERVAL_OFF;
-    /* A daemon wants to know of a dormant child, a collector that has switched us off does not. */
+    /* A daemon wants to know of a dormant child; a collector that has switched the client off does
+     * not. */
     if ((is_dormant && name[0] != '/') || hs_sandbox_is_tight() || hs_region_create_file(&fd) < 0) {
         return false;
     }

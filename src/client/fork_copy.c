@@ -1,5 +1,5 @@
 /*
- * Sections, records and deaths, from the parent's file to the child's. See fork_copy.h.
+ * Copies sections, records and deaths from the parent's file to the child's. See fork_copy.h.
  */
 #include "client/fork_copy.h"
 
@@ -30,13 +30,13 @@ struct copy {
     uint32_t *new_ids; /* by old id, + 1; 0: not inherited */
     uint64_t old_count;
     struct hs_record_v1 *records;
-    uint32_t count;      /* of records, with those that came to nothing */
+    uint32_t count;      /* of records, including those that could not be recovered */
     uint64_t kept_count; /* blocks that the child has inherited, */
-    uint64_t lost_count; /* and those that could not be had */
+    uint64_t lost_count; /* and those that could not be recovered */
     uint64_t live_bytes;
 };
 
-/* Part of the new file, to be written. Sections begin with a page. */
+/* Maps a part of the new file, for writing. Sections begin at a page. */
 static void *map_part(const struct copy *c, uint64_t off, uint64_t bytes)
 {
     long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, off);
@@ -73,7 +73,7 @@ static bool copy_plain(const struct copy *c, enum hs_section_id section)
     return true;
 }
 
-/* Without their totals, which are the parent's. */
+/* Copies stacks without their totals, which are the parent's. */
 static bool copy_stacks(const struct copy *c)
 {
     const void *from;
@@ -98,7 +98,8 @@ static bool is_from_before(const struct copy *c, uint64_t word)
     return HS_RECORD_STATE(word) == HS_RECORD_ALIVE && HS_RECORD_EPOCH(word) <= c->moment->epoch;
 }
 
-/* Copies a record that does not change meanwhile. False: it is another block's by now, or nobody's. */
+/* Copies a record that does not change meanwhile. False: it belongs to another block by now, or to
+ * none. */
 static bool read_record(const struct copy *c, uint32_t id, uint32_t hash,
                         struct hs_record_v1 *ret_record)
 {
@@ -121,7 +122,8 @@ static bool read_record(const struct copy *c, uint32_t id, uint32_t hash,
     return false;
 }
 
-/* An entry of the index, or a place: a block that we have inherited. One may stand in two of them. */
+/* Called for each entry of the index and of a record cache: a block that the child has inherited.
+ * One block may stand in two of them. */
 static uint32_t inherit(void *ctx, uint32_t hash, uint32_t old_id)
 {
     struct copy *c = ctx;
@@ -132,7 +134,7 @@ static uint32_t inherit(void *ctx, uint32_t hash, uint32_t old_id)
     if (c->new_ids[old_id] == 0) {
         struct hs_record_v1 *record = &c->records[c->count];
         if (!read_record(c, old_id, hash, record)) {
-            /* It must have died since: to be found in the ring, by its hash. */
+            /* The block has died since; its record is looked for in the ring, by its hash. */
             *record = (struct hs_record_v1){ .addr = hash };
         }
         record->birth_ms = 0;
@@ -165,7 +167,7 @@ static void read_death(struct copy *c, uint64_t number)
     }
 }
 
-/* Of records that changed while we copied, or before. */
+/* Reads the deaths of records that changed before or during the copy. */
 static void read_deaths(struct copy *c)
 {
     if (!c->ring) {
@@ -221,7 +223,7 @@ static bool write_head(const struct copy *c)
     control->interval_bytes = hs_load_relaxed(&old->interval_bytes);
     control->floor_bytes = hs_load_relaxed(&old->floor_bytes);
     control->generation = hs_load_relaxed(&old->generation) + 1;
-    /* Until its own collector has looked. */
+    /* Valid until the child's own collector changes them. */
     control->flags = hs_load_relaxed(&old->flags);
     control->region_limit_bytes = hs_load_relaxed(&old->region_limit_bytes);
     control->session = hs_region.session;
@@ -238,7 +240,8 @@ static bool write_head(const struct copy *c)
     return true;
 }
 
-/* The parent has the same samples, and so has each of its children: their errors add up, not their variances. */
+/* The parent has the same samples, and so has each of its children: their errors add up, not their
+ * variances. */
 static void add_inherited(uint32_t stack_id, const struct hs_record_v1 *record)
 {
     uint64_t hits = HS_RECORD_HITS(record->word);
@@ -254,7 +257,7 @@ static void add_inherited(uint32_t stack_id, const struct hs_record_v1 *record)
     }
 }
 
-/* The region is ours, and still has to say so. */
+/* The region is mapped now; completes what describes the child. */
 static void settle(struct copy *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {

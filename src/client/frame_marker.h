@@ -1,15 +1,15 @@
 /*
- * A mark in a stack frame: a call of ours is going on there.
+ * A marker in a stack frame: it says that a call of ours is in progress there.
  *
- * What we set before a step and take back after it may stay set for good: a signal handler that
- * came in between may leave by siglongjmp, an operator new may throw. So what we remember of such a
- * step is where it runs: the address of a mark in its frame. The mark is gone when another one is
- * about to be set at its place, when other calls have written over it, when its stack is no longer
- * there, or when this thread's own stack has been unwound past it.
+ * A flag that is set before a step and cleared after it may stay set for good: a signal handler
+ * that came in between may leave by siglongjmp, or an operator new may throw. So the client
+ * remembers of such a step where it runs: the address of a marker in its frame. The marker is gone
+ * when another one is about to be set at its place, when other calls have overwritten it, when its
+ * stack does not exist any more, or when this thread's own stack has been unwound past it.
  *
- * Holds     while the frame exists, its mark is never taken to be gone. Of a frame that was left, it
- *           is noticed sooner or later.
- * Threads   each its own; async-signal-safe.
+ * Holds     while the frame exists, its marker is never taken to be gone. That a frame was left is
+ *           noticed sooner or later.
+ * Threads   each thread has its own; async-signal-safe.
  */
 #pragma once
 
@@ -21,17 +21,18 @@
 
 #define HS_FRAME_MARKER_KEY UINT64_C(0xa3c59ac3d1b54a35)
 
+/* Lies in the frame that it marks. */
 struct hs_frame_marker {
     uint64_t word; /* its own address ^ HS_FRAME_MARKER_KEY */
 };
 
-/* Of a mark that this thread set at `mark_va` some time ago. `sp`: where a new mark is going to be, or
- * an address in the running frame. */
+/* Is the marker gone that this thread set at `mark_va` earlier? `sp`: where a new marker is going
+ * to be, or an address in the running frame. */
 bool hs_frame_marker_is_gone(uintptr_t mark_va, uintptr_t sp);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
-/* The address to remember. */
+/* Sets a marker and returns its address, to be remembered. */
 static inline uintptr_t hs_frame_marker_set(struct hs_frame_marker *mark)
 {
     uintptr_t va = (uintptr_t)mark;

@@ -1,15 +1,18 @@
 /*
- * How sections grow: elements are handed out, pages come in batches, and a limit may end it.
+ * How sections grow: elements are handed out one by one, pages are populated in batches, and a
+ * limit may end it.
  *
- * A page at a time would be a fault for every 128th record, so a section in use gets its pages some 64 KiB at a
- * time. That makes the memory of a region a figure that follows from its counts, to be compared with the limit
- * before anything grows: what takes no new pages is always handed out.
+ * One page at a time would be a page fault for every 128th record, so a section in use gets its
+ * pages some 64 KiB at a time. This also makes the memory of a region a figure that follows from
+ * its counts and can be compared with the limit before anything grows. Elements that take no new
+ * pages are always handed out.
  *
- * Under a limit only tables of samples (records, stacks, their frames) stop. Threads and modules have places for
- * themselves: they are few, and without them everything that comes after would be lost.
+ * Under a limit only the tables of samples (records, stacks, their frames) stop growing. Threads
+ * and modules may always grow: they are few, and without them all later samples would be lost.
  *
- * Holds     the pages of the tables of samples, with those of everything else at that moment, stay within the limit:
- *           but for a batch or two, should several tables grow at the very moment when it is reached.
+ * Holds     the pages of the tables of samples, together with those of everything else at that
+ *           moment, stay within the limit, except for a batch or two if several tables grow at the
+ *           very moment when the limit is reached.
  * Threads   any.
  * Fails     hs_region_take returns UINT64_MAX; the sample is lost and counted under its reason.
  * See       region.h
@@ -17,23 +20,24 @@
 #include "client/pages.h"
 #include "client/region.h"
 
-/* Sections in use get their pages so many bytes at a time. */
+/* Sections in use get their pages this many bytes at a time. */
 #define SMALL_BATCH UINT64_C(16384)
 #define LARGE_BATCH UINT64_C(65536)
-/* Below this each page comes when it is touched. */
+/* A section shorter than this gets each page when it is touched. */
 #define BATCHED_FROM (4 * SMALL_BATCH)
 
 #define SAMPLE_SECTIONS                                                                            \
     (1U << HS_SECTION_FRAMES | 1U << HS_SECTION_FRAME_IDS | 1U << HS_SECTION_STACKS |              \
      1U << HS_SECTION_RECORDS)
 
-/* A section that ends at `end_off` grows by so many bytes at once: at most a quarter of what it has. */
+/* How many bytes a section that ends at `end_off` grows at once: at most a quarter of what it
+ * has. */
 static uint64_t batch_bytes(uint64_t end_off)
 {
     return end_off >= 4 * LARGE_BATCH ? LARGE_BATCH : SMALL_BATCH;
 }
 
-/* Pages of a section that ends at `end_off`, as grow() brings them. */
+/* Bytes of the pages of a section that ends at `end_off`, as grow() populates them. */
 static uint64_t pages_bytes(uint64_t end_off)
 {
     uint64_t batch = batch_bytes(end_off);
@@ -55,8 +59,8 @@ static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint6
     return bytes <= limit_bytes;
 }
 
-/* hs_region_take of a section that may be refused. What is handed out stays so: the count is not raised before
- * it is clear that it may be. */
+/* hs_region_take for a section that the limit may stop. Handed-out elements are not taken back: the
+ * count is raised only when it is clear that it may be. */
 static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
                                      uint64_t limit_bytes)
 {
@@ -76,7 +80,7 @@ static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
     return first;
 }
 
-/* The same of one that is only refused when it is full: then for all that come after, too. */
+/* The same for a section that can only be full; then it is full for all later calls, too. */
 static inline uint64_t take_free(enum hs_section_id section, uint64_t count)
 {
     struct hs_section_v1 *info = &hs_region.header->sections[section];
@@ -88,9 +92,9 @@ static inline uint64_t take_free(enum hs_section_id section, uint64_t count)
     return first;
 }
 
-/* A new view has no pages yet where the one before had them. All at once they would be a pause of some
- * milliseconds; so each batch that is new, at `start`, brings one that is old along. (Of a region that was made anew
- * behind long views there may be nothing old yet.) */
+/* A new view has no pages yet where the previous view had them. Populating them all at once would
+ * be a pause of some milliseconds. So each new batch, at `start`, also populates one old batch. (In
+ * a region that was renewed while its views were long there may be nothing old yet.) */
 static void carry_over(enum hs_section_id section, uint64_t start, uint64_t batch)
 {
     const struct hs_region_view *view = hs_load_relaxed(&hs_region.current[section]);
@@ -105,7 +109,7 @@ static void carry_over(enum hs_section_id section, uint64_t start, uint64_t batc
     }
 }
 
-/* Elements from from_off to end_off were taken: if they begin a new batch, the rest of it will be, too. */
+/* Elements from from_off to end_off were taken: if they begin a new batch, populates all of it. */
 static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off)
 {
     uint64_t batch = batch_bytes(end_off), start = end_off & ~(batch - 1);

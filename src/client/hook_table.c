@@ -1,5 +1,5 @@
 /*
- * The hooks' own addresses. See hook_table.h.
+ * The addresses of the hooks. See hook_table.h.
  */
 #include "client/hook_table.h"
 
@@ -52,7 +52,7 @@
     HOOK(__libc_valloc)                                                                            \
     HOOK(__libc_pvalloc)
 
-/* Each has a second, hidden name: HS_HOOK_NAME in hooks.h. */
+/* Each hook has a second, hidden name: HS_HOOK_NAME in hooks.h. */
 #define DECLARE(name) void hs_hook_##name(void) HS_HIDDEN;
 HOOKS(DECLARE)
 
@@ -60,7 +60,7 @@ HOOKS(DECLARE)
 const struct hs_hook hs_hooks[] = { HOOKS(ENTER) };
 const uint32_t hs_hook_count = HS_COUNT_OF(hs_hooks);
 
-/* The linker's names for where the library begins, and where its code ends. */
+/* The linker's names for the start of the library and the end of its code. */
 extern const char __ehdr_start[] HS_HIDDEN;
 extern const char etext[] HS_HIDDEN;
 

@@ -1,7 +1,9 @@
 /*
- * All hooks by name: what a process that was not started with us has its calls led to.
+ * All hooks by name: the calls of a process that was not started with the client are redirected to
+ * them.
  *
- * The exported names mean the allocator's own functions there; these are ours whatever was loaded first.
+ * In such a process the exported names mean the allocator's own functions; these addresses are our
+ * hooks in any load order.
  */
 #pragma once
 
@@ -10,13 +12,17 @@
 
 #include "rt/base.h"
 
+/* A hook: the name of the function it replaces, and its address. */
 struct hs_hook {
     const char *name;
     void *va;
 };
 
+/* All hooks; other files name a hook by its index here. */
 extern HS_HIDDEN const struct hs_hook hs_hooks[];
+/* How many hooks there are. */
 extern HS_HIDDEN const uint32_t hs_hook_count;
 
-/* Is that code of the library that the hooks are in? (Weak: what tests link is the client without its hooks.) */
+/* Is `pc` in the code of the library that contains the hooks? (Weak: tests link the client without
+ * its hooks.) */
 __attribute__((weak)) bool hs_hook_table_is_own_code(uint64_t pc);

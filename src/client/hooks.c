@@ -1,19 +1,28 @@
 /*
- * The C allocation functions: what a program calls instead of its allocator's.
+ * The hooks of the C allocation functions: a program calls these in place of its allocator's.
  *
- * Each hot half is a subtraction, a compare and a jump to the real function; each slow half does
- * what the real function does, and records it. The rules that make the accounts exact:
+ * Each hook has two halves. The hot half subtracts the size from the thread's countdown, compares,
+ * and jumps to the real function. It calls the slow half only when the allocation may be sampled,
+ * when the block that is freed may have been, or when the real function is known to call other
+ * hooked functions. The slow half calls the real function and records what it did. hooks.h says how
+ * one half reaches the other.
  *
- *   - Record after the real allocation returned: before that nobody knows the block. NULL is not an
- *     allocation.
- *   - Forget before the real free: after it another thread may already own the address.
- *   - A realloc is both, in that order; if it fails, the old block is put back. realloc(p, 0) that
- *     returns NULL has freed p.
- *   - A real function may allocate through another hook: see nested_hook.h.
- *   - Blocks that were never recorded (from before us, unsampled, foreign) are not in the filter.
+ * These rules make the accounts exact:
  *
- * Threads   any; also signal handlers, constructors, exit handlers.
- * Fails     never differently from the real function; errno is the real function's.
+ *   - An allocation is recorded after the real function has returned: no other thread can know the
+ *     block before that. NULL is not an allocation.
+ *   - A free is recorded before the real free: afterwards another thread may already own the
+ *     address.
+ *   - A realloc is a free and then an allocation. If it fails, the old block is put back. A
+ *     realloc(p, 0) that returns NULL has freed p.
+ *   - A real function may allocate through another hook: nested_hook.h says how such a block is
+ *     recorded only once.
+ *   - Blocks that were never recorded are not in the free filter. These are the blocks from before
+ *     the client was loaded, unsampled blocks, and blocks of other allocators.
+ *
+ * Threads   any; also signal handlers, constructors and exit handlers.
+ * Fails     only as the real function fails; errno is the real function's.
+ * See       sampler.h (which allocations are sampled), record.c (what a sampled one costs).
  */
 #include "client/hooks.h"
 
@@ -29,12 +38,14 @@
 #include "client/record.h"
 #include "client/sampler.h"
 
-/* C23, and a name that glibc took back: not in the headers here. */
+/* These are C23, and cfree() is a name that glibc removed: the headers here declare none of
+ * them. */
 void free_sized(void *ptr, size_t size_bytes);
 void free_aligned_sized(void *ptr, size_t align_bytes, size_t size_bytes);
 void cfree(void *ptr);
 
-/* Real functions that were seen to call other hooked ones: see nested_hook.h. */
+/* Whether the real function of this name was seen to call other hooked functions: see
+ * nested_hook.h. */
 static bool does_malloc_call, does_calloc_call, does_realloc_call, does_memalign_call,
     does_posix_memalign_call, does_valloc_call, does_pvalloc_call;
 bool hs_does_aligned_alloc_call;
@@ -45,7 +56,8 @@ static void begin(struct hs_nested_hook *probe, const bool *does_call)
                          hs_load_relaxed(does_call) ? HS_NESTED_HOOK_MUTE : HS_NESTED_HOOK_WATCH);
 }
 
-/* True: the block was recorded inside, which we have just found out. */
+/* Ends what begin() began. True: an inner hook has recorded the block, which was not known to
+ * happen until this call. */
 static bool end(const struct hs_nested_hook *probe, bool *does_call, const void *ptr)
 {
     if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
@@ -65,13 +77,12 @@ static void *keep(void *ptr, size_t size_bytes, const struct hs_regs *regs)
     return ptr;
 }
 
-/* --- slow halves -------------------------------------------------------------------------------- */
+/* --- slow halves ------------------------------------------------------------------------------ */
 
-/*
- * A malloc that is not the C library's may call the C library's (__libc_malloc, or what RTLD_NEXT finds), which is
- * hooked too. Once that is found out, its hot half must keep the inner function quiet as well: not by a look at each
- * call of malloc in all programs, but by a function in place of the real one in these.
- */
+/* A malloc that is not the C library's may call the C library's (as __libc_malloc, or through
+ * RTLD_NEXT), which is hooked too. When the slow half has found that out, the hot half must mute
+ * the inner hook as well. A test in each malloc of every program would be too expensive; so in such
+ * a program this function takes the place of the real one. */
 static void *malloc_and_mute(size_t size_bytes)
 {
     struct hs_nested_hook probe;
@@ -122,7 +133,7 @@ void *hs_slow_calloc(size_t count, size_t size_bytes, const struct hs_regs *regs
     begin(&probe, &does_calloc_call);
     void *ptr = hs_real.calloc(count, size_bytes);
     bool is_recorded = end(&probe, &does_calloc_call, ptr);
-    /* The hot half has seen that the product does not overflow. */
+    /* The hot half has checked that the product does not overflow. */
     return is_recorded ? ptr : keep(ptr, count * size_bytes, regs);
 }
 
@@ -213,7 +224,7 @@ static HS_COLD void forget(void *ptr)
     hs_record_free(ptr, NULL);
 }
 
-/* --- hot halves --------------------------------------------------------------------------------- */
+/* --- hot halves ------------------------------------------------------------------------------- */
 
 HS_EXPORT void *malloc(size_t size_bytes)
 {
@@ -250,8 +261,8 @@ HS_EXPORT void *realloc(void *ptr, size_t size_bytes)
     return hs_entry_realloc(ptr, size_bytes);
 }
 
-/* What it does everywhere: a multiplication, realloc, and ENOMEM if either fails (some reallocs leave
- * errno alone). */
+/* Does what every reallocarray does: multiplies, calls realloc, and sets ENOMEM if either fails
+ * (some reallocs do not set errno). */
 HS_EXPORT void *reallocarray(void *ptr, size_t count, size_t size_bytes)
 {
     size_t total_bytes;
@@ -327,9 +338,10 @@ HS_EXPORT void cfree(void *ptr)
     free(ptr);
 }
 
-/* Code may be gone afterwards; what we cached about it must not be used for what comes next. Another thread may
- * have something else there before we are back: so we flush beforehand too, when whoever ran that code is done
- * with it, and once more for what ran while it was unloaded. */
+/* dlclose() may unmap code, and what is cached about that code must not be used for code that is
+ * mapped there later. Another thread may map something there before dlclose() returns. Therefore
+ * the caches are flushed twice: before the call, when the program no longer runs that code; and
+ * after it, for what was cached while the code was being unloaded. */
 HS_EXPORT int dlclose(void *handle)
 {
     hs_record_flush();
@@ -338,7 +350,7 @@ HS_EXPORT int dlclose(void *handle)
     return err;
 }
 
-/* --- their own names ---------------------------------------------------------------------------- */
+/* --- their own names -------------------------------------------------------------------------- */
 
 HS_HOOK_NAME(malloc)
 HS_HOOK_NAME(calloc)

@@ -1,14 +1,16 @@
 /*
- * The slow halves of the hooks of dlopen, dlsym, dlvsym and dlmopen. The hooks themselves are in src/arch: the real functions
- * look at their return address to know who asks.
+ * The slow halves of the hooks of dlopen, dlsym, dlvsym and dlmopen. The hot halves are in
+ * src/arch, because the real functions look at their return address to find out which object calls
+ * them.
  *
- * RTLD_NEXT asks for the definition that comes after the asking object's own. We are preloaded, and come right after
- * the executable: an executable that defines malloc, and asks for the next one to call it, would get our hook. But its
- * malloc leads to that hook itself (client/detours.h), and would call itself without end. So it gets the definition
- * that it would get without us.
+ * RTLD_NEXT requests the definition that comes after the calling object's own. The client is
+ * preloaded and comes right after the executable: an executable that defines malloc, and asks for
+ * the next malloc in order to call it, would get our hook. But calls of its malloc lead to that
+ * hook (client/detours.h), so it would call itself without end. Therefore it gets the definition
+ * that it would get without the client.
  *
  * Threads   any.
- * Fails     never differently from the real functions.
+ * Fails     only as the real functions fail.
  */
 #include <dlfcn.h>
 #include <sys/auxv.h>
@@ -46,7 +48,8 @@ void *hs_slow_next_symbol(const char *name, uint64_t caller_va)
         !hs_linkmap_symbol(hs_linkmap_first(), name)) {
         return NULL;
     }
-    /* As far as the C library nothing is ever unloaded; beyond, objects may be on their way out. */
+    /* The C library and the objects before it are never unloaded; objects behind it may be about to
+     * be. */
     const struct link_map *libc = hs_real_libc();
     if (!libc || !hs_linkmap_symbol(libc, name)) {
         return NULL;

@@ -1,15 +1,17 @@
 /*
- * C++'s operator new and delete, in all their forms.
+ * C++'s operators new and delete, in all their forms.
  *
- * The C++ runtime's own operators call malloc, some of them through one another, each time by way of our
- * hooks. So we call the real malloc and free at once, which takes less time than the program does
- * without us; only when memory is short the runtime's operator is asked, which has handlers and
- * exceptions for that. Operators of somebody else are called. They may end in malloc, where hooks.c sees them; or,
- * in an allocator's library, go straight to its insides. Which it is, is found out by looking: see nested_hook.h.
+ * The C++ runtime's own operators call malloc, some of them through one another, and each call
+ * passes through our hooks. So the hooks call the real malloc and free directly, which takes less
+ * time than the program's operators do without the client. Only when memory is short do they call
+ * the runtime's operator, which runs handlers and throws exceptions. Operators of another origin
+ * are called. Such an operator may end in malloc, where hooks.c sees the allocation; in an
+ * allocator's library it may go straight to internal functions. The hooks find out which it is by
+ * observation: see nested_hook.h.
  *
- * The operators may be defined by a library that is loaded late and privately (a plugin's C++
- * runtime, or a plugin itself); since ours are found first everywhere, the real one is looked up again until there is one
- * that stays (operators.h).
+ * A library that is loaded late and privately (a plugin's C++ runtime, or a plugin itself) may
+ * define the operators. Since our definitions are found first everywhere, the real one is looked up
+ * again until there is one that stays (operators.h).
  *
  * Holds     a block is recorded once: by the operator, or by the malloc inside it.
  * Threads   any.
@@ -34,18 +36,18 @@ typedef void (*delete_fn)(void *ptr, size_t arg1, size_t arg2);
 /* What is known of a real operator. */
 enum hs_inside {
     HS_INSIDE_UNKNOWN,
-    HS_INSIDE_HOOKED, /* its allocations come to us through another hook */
-    HS_INSIDE_ALONE,  /* they do not: it must be recorded where it is called */
-    HS_INSIDE_PLAIN,  /* it is malloc or aligned_alloc: that is called in its place */
+    HS_INSIDE_HOOKED, /* its allocations come to another hook */
+    HS_INSIDE_ALONE,  /* they do not: the operator's own hook must record them */
+    HS_INSIDE_PLAIN,  /* it is malloc or aligned_alloc, which is called in its place */
 };
 
-/* So many looks in a row no handler gets into. */
+/* A signal handler does not allocate inside this many observations in a row. */
 #define SEEN_ENOUGH 4U
 
 struct hs_new_hook {
     new_fn real;
     uint32_t inside;     /* enum hs_inside */
-    uint32_t seen_count; /* looks that saw a hooked function inside */
+    uint32_t seen_count; /* observations that saw a hooked function inside */
     bool is_nothrow;
     struct hs_operator op;
 };
@@ -55,7 +57,7 @@ struct hs_delete_hook {
     struct hs_operator op;
 };
 
-/* What operator new does where there is no C++ runtime. */
+/* What operator new does in a process without a C++ runtime. */
 static void *plain_new(struct hs_new_hook *hook, size_t size_bytes, size_t align_bytes)
 {
     void *ptr = NULL;
@@ -70,13 +72,14 @@ static void *plain_new(struct hs_new_hook *hook, size_t size_bytes, size_t align
     return ptr;
 }
 
-/* What is asked of malloc: blocks of no size have addresses of their own, too. */
+/* The size that malloc is called with: blocks of size 0 have addresses of their own, too. */
 static inline size_t at_least_one(size_t size_bytes)
 {
     return size_bytes + (size_bytes == 0);
 }
 
-/* The same of aligned_alloc: a multiple of the alignment. 0: the runtime's operator has to say what becomes of it. */
+/* The size that aligned_alloc is called with: a multiple of the alignment. 0: the runtime's
+ * operator must be called, which decides what happens. */
 static inline size_t align_padded(size_t size_bytes, size_t align_bytes)
 {
     size_t mask = align_bytes - 1;
@@ -85,7 +88,8 @@ static inline size_t align_padded(size_t size_bytes, size_t align_bytes)
     return is_usual && padded_bytes >= size_bytes ? padded_bytes : 0;
 }
 
-/* Before anything is learnt: when we have started, an allocator in the executable is led to us, or never (waiting.h). */
+/* Called before anything is known of the operator. Once the client has started, an allocator in the
+ * executable has been redirected to our hooks, or never will be (waiting.h). */
 static HS_COLD new_fn find_real(struct hs_new_hook *hook, const struct hs_regs *regs)
 {
     bool is_kept, is_plain;
@@ -100,7 +104,7 @@ static HS_COLD new_fn find_real(struct hs_new_hook *hook, const struct hs_regs *
     return real;
 }
 
-/* True: what the operator gave is for us to record. */
+/* Learns from one observation. True: the caller must record the block. */
 static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
 {
     uint32_t unknown = HS_INSIDE_UNKNOWN;
@@ -108,7 +112,8 @@ static bool learn(struct hs_new_hook *hook, bool has_seen, const void *ptr)
         hs_cas_relaxed(&hook->inside, &unknown, HS_INSIDE_ALONE);
         return true;
     }
-    /* If the block is not there, it was not sampled, or what we saw was a signal handler. */
+    /* If the block is not recorded, it was not sampled, or a signal handler made the observed
+     * call. */
     bool is_inside = hs_live_covers((uintptr_t)ptr);
     if (is_inside || hs_add_relaxed(&hook->seen_count, 1) + 1 == SEEN_ENOUGH) {
         hs_cas_relaxed(&hook->inside, &unknown, HS_INSIDE_HOOKED);
@@ -146,7 +151,7 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
     if (hook->inside == HS_INSIDE_UNKNOWN) {
         struct hs_nested_hook probe;
         hs_nested_hook_begin(&probe, HS_NESTED_HOOK_WATCH);
-        ptr = real(size_bytes, arg1, arg2); /* may throw: then the next one looks again */
+        ptr = real(size_bytes, arg1, arg2); /* may throw: then the next call observes again */
         bool has_seen = hs_nested_hook_end(&probe);
         is_ours = hs_load_relaxed(&hook->real) ? learn(hook, has_seen, ptr) : !has_seen;
     } else {
@@ -158,7 +163,7 @@ void *hs_slow_new(size_t size_bytes, size_t arg1, size_t arg2, struct hs_new_hoo
     return ptr;
 }
 
-/* Where memory is short, and the runtime's operator is asked, there is no frame of ours below it. */
+/* When memory is short and the runtime's operator is called, no frame of ours lies below it. */
 static inline __attribute__((always_inline)) void *
 new_hot(struct hs_new_hook *hook, bool is_aligned, size_t size_bytes, size_t arg1, size_t arg2)
 {
@@ -187,7 +192,7 @@ static void delete_first(struct hs_delete_hook *hook, void *ptr, size_t arg1, si
     bool is_kept, is_plain;
     delete_fn found = (delete_fn)hs_operator_find(&hook->op, caller_va, &is_kept, &is_plain);
     if (is_plain && !hook->op.is_aligned) {
-        found = (delete_fn)(void (*)(void))hs_real.free; /* which does not look at the others */
+        found = (delete_fn)(void (*)(void))hs_real.free; /* which ignores the other arguments */
     }
     if (is_kept) {
         hs_store_relaxed(&hook->real, found);
@@ -199,7 +204,7 @@ static void delete_first(struct hs_delete_hook *hook, void *ptr, size_t arg1, si
     }
 }
 
-/* All of it, at the end of the hot half, which so has nothing to keep. */
+/* Does everything, as the last call of the hot half, which therefore needs no stack frame. */
 static __attribute__((noinline)) void delete_slow(struct hs_delete_hook *hook, void *ptr,
                                                   size_t arg1, size_t arg2, uint64_t caller_va)
 {
@@ -225,7 +230,7 @@ static inline __attribute__((always_inline)) void delete_hot(struct hs_delete_ho
     }
 }
 
-/* Arguments that an operator does not have are passed on as whatever is in their registers. */
+/* Arguments that an operator does not have are passed on with whatever is in their registers. */
 #define OPERATOR_NEW(symbol, nothrow, aligned)                                                     \
     HS_EXPORT void *symbol(size_t size_bytes, size_t arg1, size_t arg2);                           \
     static struct hs_new_hook hook_##symbol = {                                                    \

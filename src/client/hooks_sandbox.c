@@ -1,8 +1,9 @@
 /*
- * The hooks through which a seccomp filter is noticed, just before it is there. See sandbox.h.
+ * The hooks through which the client notices a seccomp filter, just before it is installed. See
+ * sandbox.h.
  *
  * Threads   any.
- * Fails     never differently from the real functions.
+ * Fails     only as the real functions fail.
  */
 #include <assert.h>
 #include <link.h>
@@ -30,7 +31,8 @@ static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
     return 0;
 }
 
-/* What we would otherwise ask the kernel later. The loader's lock keeps what it tells of mapped. */
+/* Looks up now what would need system calls later. The loader's lock keeps each listed object
+ * mapped. */
 static void look_around(void)
 {
     struct hs_frame_marker mark;
@@ -54,8 +56,9 @@ static HS_COLD void enter(bool is_strict)
     }
 }
 
-/* A system call that changes what system calls may be made? One that sends those from other code than the C
- * library's to a handler of the program (an emulator of another system) is as strict to us as the strict mode. */
+/* Does the system call change which system calls may be made? One that diverts those made outside
+ * the C library to a handler of the program (an emulator of another system) restricts the client as
+ * much as the strict mode does. */
 static void look_at_prctl(unsigned long option, unsigned long arg2)
 {
     if (hs_unlikely(option == PR_SET_SECCOMP)) {
@@ -65,7 +68,7 @@ static void look_at_prctl(unsigned long option, unsigned long arg2)
     }
 }
 
-/* As the C library declares it, with all the arguments that there may be. */
+/* As the C library declares it, with all possible arguments. */
 int hs_hook_prctl(int option, unsigned long arg2, unsigned long arg3, unsigned long arg4,
                   unsigned long arg5) __asm__("prctl");
 

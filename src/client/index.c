@@ -1,5 +1,5 @@
 /*
- * The cold half of the index: placing entries, growing, carrying entries over. See index.h.
+ * The slow paths of the index: placing entries, growing, carrying entries over. See index.h.
  */
 #include "client/index.h"
 
@@ -9,14 +9,16 @@
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
-/* A level grows when one in this many of its lines has an entry outside its first two, */
+/* A level grows when one in this many of its lines has an entry outside its first two lines, */
 #define SPILL_SHARE 4U
-/* and of so many lines each holds so many entries, of 8. */
+/* and when, of this many lines, each holds this many entries on average, of 8. */
 #define LOOK_LINES 64U
 #define CROWDED    6U
-/* Old lines each insert carries over; 2 empties the old level before the new one is half full. */
+/* Old lines that each insert carries over; 2 empties the old level before the new one is half
+ * full. */
 #define MOVE_LINES 2U
-/* A level is a hash table: all of it is touched, in any order. From this size on in huge pages. */
+/* A level is a hash table, so all of it is touched, in any order: from this size on it uses huge
+ * pages. */
 #define HUGE_BYTES (UINT64_C(2) << 20)
 
 static uint64_t level_bytes(uint32_t lines)
@@ -24,7 +26,8 @@ static uint64_t level_bytes(uint32_t lines)
     return (uint64_t)lines * HS_INDEX_LINE * sizeof(uint64_t);
 }
 
-/* Gives level `level_no` its slots; whoever comes second uses the first one's. */
+/* Gives level `level_no` its slots; a thread that comes second uses the first one's. False: no
+ * memory. */
 static bool level_init(struct hs_index *index, uint32_t level_no)
 {
     struct hs_index_level *level = &index->levels[level_no];
@@ -65,20 +68,21 @@ void hs_index_clear(struct hs_index *index)
     index->current = index->oldest = 0;
 }
 
-/* Publishes a level of twice the size above `from`. True when there is one now, whoever made it. */
+/* Publishes a level of twice the size above `from`. True: there is one now, made by this thread or
+ * another. */
 static HS_COLD bool grow(struct hs_index *index, uint32_t from)
 {
     if (from + 1 >= HS_INDEX_LEVELS || !level_init(index, from + 1)) {
         return false;
     }
     uint32_t expected = from;
-    /* ORDER index-level: the new level is whole before its number is seen. */
+    /* ORDER index-level: the new level is complete before its number is seen. */
     hs_cas_acq_rel(&index->current, &expected, from + 1);
     return true;
 }
 
-/* Where entries come and go, the count of those that found no place near rises without end: what is there
- * now decides, and the count begins anew. */
+/* Where entries come and go, the count of entries outside their first lines only rises. So the
+ * present contents decide whether the level grows, and otherwise the count begins anew. */
 static HS_COLD void grow_if_crowded(struct hs_index *index, uint32_t current, uint32_t hash)
 {
     struct hs_index_level *level = &index->levels[current];
@@ -107,7 +111,7 @@ static uint64_t *place(struct hs_index_level *level, uint32_t hash, uint64_t val
             if (hs_load_relaxed(&line[s]) != 0) {
                 continue;
             }
-            /* ORDER index-slot: what the id names is whole before the id can be found. */
+            /* ORDER index-slot: the object the id names is complete before the id can be found. */
             if (hs_shared_cas(&line[s], &empty, value)) {
                 *ret_line_no = i;
                 return &line[s];
@@ -122,15 +126,15 @@ static bool clear(uint64_t *slot, uint64_t value)
     return hs_cas_relaxed(slot, &value, 0);
 }
 
-/* Carries the entries of one line of `old` over to the newest level: one in between may be full. True
- * when there were any. */
+/* Carries the entries of one line of `old` over to the newest level, because a level in between may
+ * be full. True: there were entries. */
 static bool move_line(struct hs_index *index, uint32_t old_no, uint32_t newest, uint32_t line_no)
 {
     struct hs_index_level *old = &index->levels[old_no];
     uint64_t *line = hs_load_relaxed(&old->slots) + (uint64_t)line_no * HS_INDEX_LINE;
     bool had_any = false;
     for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
-        /* ORDER index-slot: the thing is whole; we pass its id on. */
+        /* ORDER index-slot: the object is complete; we pass its id on. */
         uint64_t value = hs_load_acquire(&line[s]);
         uint32_t unused;
         if (value == 0) {
@@ -138,8 +142,8 @@ static bool move_line(struct hs_index *index, uint32_t old_no, uint32_t newest, 
         }
         had_any = true;
         uint64_t *copy = place(&index->levels[newest], (uint32_t)(value >> 32), value, &unused);
-        /* Without room it stays for the next pass. If it was removed while we copied it, the copy
-         * goes too. */
+        /* Without room the entry stays for the next pass. If it was removed while it was copied,
+         * the copy is removed too. */
         if (copy && !clear(&line[s], value)) {
             clear(copy, value);
         }
@@ -150,11 +154,13 @@ static bool move_line(struct hs_index *index, uint32_t old_no, uint32_t newest, 
 static HS_COLD void retire(struct hs_index *index, uint32_t old_no)
 {
     struct hs_index_level *old = &index->levels[old_no];
-    /* ORDER index-move: read after the count that all who moved lines have added to.
-     * The last line was carried over by us. Some entries may have found no room: once more from the
-     * start, until a pass meets none. Else searches would look through this level, and all between it
-     * and the newest, for ever. (A look at the whole level by one thread would be a pause: 0.25 GiB
-     * for 10 million entries.) */
+    /*
+     * ORDER index-move: read after the count that all threads which moved lines have added to.
+     * This thread has carried over the last line. Some entries may have found no room: the lines
+     * are passed over again from the start, until a pass meets no entry. Otherwise each search
+     * would always look through this level and all levels between it and the newest. (If one thread
+     * looked at the whole level at once, that would be a pause: 0.25 GiB for 10 million entries.)
+     */
     if (hs_swap_relaxed(&old->move_found, 0) != 0) {
         hs_store_relaxed(&old->move_done, 0);
         hs_store_relaxed(&old->move_next, 0);
@@ -162,22 +168,23 @@ static HS_COLD void retire(struct hs_index *index, uint32_t old_no)
     }
     if (hs_load_relaxed(&index->oldest) == old_no) {
         uint32_t expected = old_no;
-        /* ORDER index-oldest: all entries of it stand in the newer level. */
+        /* ORDER index-oldest: all its entries stand in the newer level. */
         if (hs_cas_acq_rel(&index->oldest, &expected, old_no + 1)) {
-            /* Late readers see zeros; late writers notice that the level is not the newest, and look
-             * whether their entry is anywhere (hs_index_settle). */
+            /* Late readers see zeros. Late writers notice that the level is not the newest, and
+             * check whether their entry is in any level (hs_index_settle). */
             hs_sandbox_advise(hs_load_relaxed(&old->slots), level_bytes(hs_index_line_count(old)),
                               MADV_DONTNEED);
         }
     }
 }
 
-/* `current`: the newest level when the caller looked, hence all levels up to it exist. */
+/* Carries some lines over. `current`: the newest level when the caller looked, hence all levels up
+ * to it exist. */
 static HS_COLD void help_move(struct hs_index *index, uint32_t current)
 {
     uint32_t old_no = hs_load_relaxed(&index->oldest);
     if (old_no >= current) {
-        return; /* others have finished meanwhile */
+        return; /* other threads have finished meanwhile */
     }
     struct hs_index_level *old = &index->levels[old_no];
     uint32_t lines = hs_index_line_count(old);
@@ -199,7 +206,7 @@ static HS_COLD void help_move(struct hs_index *index, uint32_t current)
     }
 }
 
-/* Takes `value` out of one level; false when it is not there (any more). */
+/* Removes `value` from one level. False: it is not there (any more). */
 static bool take_from(const struct hs_index_level *level, uint64_t value)
 {
     for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
@@ -227,8 +234,8 @@ static bool is_there(const struct hs_index *index, uint64_t value)
 
 HS_COLD bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t value)
 {
-    /* Our entry may have been overlooked by those who carry over: place it anew. When it is not there,
-     * it was carried over; or the level was given back at the moment we came. */
+    /* The threads that carry over may have overlooked our entry: it is placed anew. If it is not
+     * there, it was carried over, or the level was given back at that moment. */
     return (!take_from(&index->levels[level_no], value) && is_there(index, value)) ||
            hs_index_insert_slow(index, (uint32_t)(value >> 32), (uint32_t)value - 1);
 }

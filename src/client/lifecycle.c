@@ -34,23 +34,24 @@ static const uint32_t not_alive = 0;
 
 struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
 
-/* For forked children: by then the environment may be overwritten. */
+/* Kept for forked children: by then the environment may be overwritten. */
 static char collector_name[HS_CTL_PATH_MAX + 1];
 static bool is_following; /* children are to be profiled, too */
 static uint32_t *alive_page;
-static bool has_tables; /* they may have something in them */
+static bool has_tables; /* the tables may have contents */
 
 static void watch_forks(void);
 
-/* Of threads that are recording: mostly some microseconds. */
+/* How long to wait for threads that are recording: mostly it takes some microseconds. */
 #define QUIET_MAX_NS UINT64_C(2000000)
-/* Where the program waits, or a borrowed thread with a real-time priority, that keeps the others from their processor. */
+/* The same while the program waits, or while a borrowed thread with a real-time priority keeps the
+ * others from their processor. */
 #define QUIET_BRIEF_NS UINT64_C(200000)
 
-/* How often a thread looks whether another one has begun, in a child: some ten milliseconds. */
+/* How often a thread of a child checks whether another one has begun: some ten milliseconds. */
 #define FOLLOW_TRIES 10000U
 
-/* One page that the kernel empties in a forked child. */
+/* Makes a page that the kernel empties in a forked child. */
 static uint32_t *make_alive_page(void)
 {
     long va = hs_sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,7 +59,7 @@ static uint32_t *make_alive_page(void)
         return NULL;
     }
     if (hs_sys_madvise((void *)va, 4096, MADV_WIPEONFORK) != 0) {
-        return NULL; /* a kernel before 4.14: we could not tell a child */
+        return NULL; /* a kernel before 4.14: a child could not be recognised */
     }
     return (uint32_t *)va;
 }
@@ -68,7 +69,7 @@ static bool start_tables(void)
     return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
 }
 
-/* Nothing is recorded, and nothing takes memory. */
+/* Empties all tables: nothing is recorded, and nothing takes memory. */
 static void empty_tables(void)
 {
     hs_region_abandon();
@@ -79,7 +80,7 @@ static void empty_tables(void)
     has_tables = false;
 }
 
-/* False: not yet, somebody is recording still. */
+/* Empties the tables when no thread is recording. False: not yet, a thread still is. */
 static bool empty_if_quiet(uint64_t max_ns)
 {
     if (has_tables && hs_quiesce_wait(max_ns)) {
@@ -88,16 +89,17 @@ static bool empty_if_quiet(uint64_t max_ns)
     return !has_tables;
 }
 
-/* Does the kernel tell what can be read? One that is emulated may not look. Page 0 cannot. */
+/* Does the kernel say what can be read? An emulated one may not check. Page 0 cannot be read. */
 static bool can_ask_kernel(void)
 {
     return !hs_sys_is_readable(4096 - 8);
 }
 
-/* A sanitizer's runtime library: it hands out memory before it is ready for anything else, and has a
- * shadow for what the program may touch, not for us. One inside the executable is never called by us.
- * Or that of a tool of valgrind's that replaces malloc: to memcheck it is an error to ask the kernel about
- * memory, and the program's. */
+/* Is there a tool that checks memory accesses? A sanitizer's runtime library hands out memory
+ * before it is ready for anything else, and has a shadow for what the program may touch, but not
+ * for the client. (The client never calls one inside the executable.) A valgrind tool may replace
+ * malloc: memcheck reports it as an error, and as the program's, when the kernel is asked about
+ * memory. */
 static bool has_checker(void)
 {
     static const char *const names[] = { "__asan_init", "__hwasan_init", "__msan_init",
@@ -118,7 +120,7 @@ static void keep_name(const char *name)
     }
 }
 
-/* In place of an earlier region, if there was one. */
+/* Makes the region, in place of an earlier one if there was one. */
 static int make_region(bool is_patient, int *ret_fd)
 {
     if (!hs_region.header) {
@@ -133,8 +135,9 @@ static int make_region(bool is_patient, int *ret_fd)
     return hs_region_renew(ret_fd);
 }
 
-/* One that the user gave is that of the first process. All others that inherit it add how many pids they are away from
- * that: each draws numbers of its own, and the same ones when pids are given out in the same order. */
+/* A seed that the user gave is that of the first process. All others that inherit it add how many
+ * pids they are away from that process: each draws numbers of its own, and the same ones when pids
+ * are given out in the same order. */
 static uint64_t seed_of(const struct hs_env *env)
 {
     uint64_t seed = env->seed;
@@ -154,7 +157,7 @@ static void set_settings(const struct hs_env *env, const struct hs_collector_con
     hs_region_set_interval(caller->interval_bytes);
 }
 
-/* *ret_fd is the caller's, to hand over and close. */
+/* Prepares everything. The caller hands *ret_fd over and closes it. */
 static int start(const struct hs_env *env, const struct hs_collector_connect *caller,
                  bool is_patient, int *ret_fd)
 {
@@ -208,7 +211,8 @@ static int start_by_environment(void)
         !hs_collector_connect_find(&env, &caller)) {
         return -ENOENT;
     }
-    /* What runs with other rights than those of who started it does not believe its environment. */
+    /* A process that runs with other rights than those of the process that started it does not
+     * trust its environment. */
     if (env.is_willing && getauxval(AT_SECURE) == 0) {
         hs_register_set_willing();
     }
@@ -217,10 +221,10 @@ static int start_by_environment(void)
     return err;
 }
 
-/* What no hook of ours sees in this process, for as long as it lives: by enum hs_loss. */
+/* Allocations that no hook sees in this process, for as long as it lives: by enum hs_loss. */
 static bool is_unseen[HS_LOSS_N];
 
-/* In each region anew: the figures of none are whole. */
+/* Counted again in each region, because the figures of each are incomplete. */
 static void count_unseen(void)
 {
     for (unsigned i = 0; i < HS_LOSS_N; i++) {
@@ -244,7 +248,7 @@ static void turn_on(void)
     hs_store_release(alive_page, 1);
     /* ORDER life: the same, where the word was set before. */
     hs_store_release(&hs_lifecycle.alive_word, alive_page);
-    /* ORDER life: the same for who asks slowly. */
+    /* ORDER life: the same for the slow path. */
     hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
     count_unseen();
 }
@@ -253,7 +257,7 @@ HS_COLD void hs_lifecycle_start(void)
 {
     hs_real_resolve();
     uint32_t state = HS_LIFE_NEW;
-    /* Left by a longjmp, it would stay STARTING for good. */
+    /* A longjmp that left this would leave the state STARTING for good. */
     uint64_t old_mask = hs_sys_block_signals();
     /* ORDER life: one thread starts; what it prepared comes with ON. */
     if (!hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_STARTING)) {
@@ -269,8 +273,8 @@ HS_COLD void hs_lifecycle_start(void)
     hs_sys_restore_signals(old_mask);
 }
 
-/* In a forked child: the region is the parent's affair. (The filter still has the bits of blocks
- * that the parent recorded; freeing one of them here costs a look at the state, no more.) */
+/* In a forked child: leaves the parent's region alone. (The filter still has the bits of blocks
+ * that the parent recorded; freeing one of them here only costs a look at the state.) */
 static HS_COLD void leave_parent(void)
 {
     hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
@@ -283,7 +287,7 @@ bool hs_lifecycle_is_on_slow(void)
     /* ORDER life: as in hs_lifecycle_is_on. */
     uint32_t state = hs_load_acquire(&hs_lifecycle.state);
     if (state == HS_LIFE_ON) {
-        /* It may have come on since we looked; or be going off. */
+        /* Recording may have begun since the caller's look, or may be ending. */
         bool is_alive = hs_load_relaxed(alive_page) != 0;
         if (!is_alive) {
             leave_parent();
@@ -298,7 +302,7 @@ bool hs_lifecycle_is_on_slow(void)
     return false;
 }
 
-/* --- attaching ---------------------------------------------------------------------------------- */
+/* --- attaching -------------------------------------------------------------------------------- */
 
 static bool take_state(uint32_t from)
 {
@@ -360,7 +364,7 @@ HS_COLD bool hs_lifecycle_renew(void)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
     uint64_t old_mask = hs_sys_block_signals();
-    /* Below a filter we could not, and in a vfork child it is the parent's to do. */
+    /* Not possible below a seccomp filter; and in a vfork child the parent must do it. */
     bool may_try = hs_tls.guard_va == 0 && !hs_sandbox_is_tight() &&
                    hs_region.header->pid == hs_sys_getpid() && take_state(HS_LIFE_ON);
     bool is_on = false;
@@ -375,7 +379,7 @@ HS_COLD bool hs_lifecycle_renew(void)
             is_on = begin_again(interval_bytes);
         }
         if (is_on || !is_empty) {
-            turn_on(); /* not empty: the next one tries again */
+            turn_on(); /* not empty: the next thread tries again */
         } else {
             hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
         }
@@ -384,7 +388,7 @@ HS_COLD bool hs_lifecycle_renew(void)
     return is_on;
 }
 
-/* --- forked children --------------------------------------------------------------------------- */
+/* --- forked children -------------------------------------------------------------------------- */
 
 static bool may_child_follow(void)
 {
@@ -397,14 +401,15 @@ static void wait_in_child(void)
     hs_sampler_follow_fork();
 }
 
-/* A signal handler has forked that interrupted our code. */
+/* In a child whose signal handler forked while it interrupted our code: records nothing. */
 static void leave_in_child(void)
 {
     leave_parent();
     hs_region_abandon();
 }
 
-/* Another thread begins, and cannot be interrupted by a handler of ours: that is worth a wait. */
+/* Waits while another thread begins. It cannot be interrupted by a signal handler, so a short wait
+ * is worth it. */
 static bool wait_for_beginner(void)
 {
     for (unsigned i = 0; i < FOLLOW_TRIES; i++) {
@@ -442,7 +447,7 @@ static void watch_forks(void)
     is_watching = is_watching || hs_fork_watch(&callbacks);
 }
 
-/* A program that never allocates is a profile too: an empty one. */
+/* Starts the client at load time: the profile of a program that never allocates is an empty one. */
 static __attribute__((constructor)) void on_load(void)
 {
     if (hs_lifecycle_is_on()) {

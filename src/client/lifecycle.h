@@ -1,22 +1,23 @@
 /*
  * The client's life: from the first allocation, through fork, to the end.
  *
- *   NEW ──first hook or constructor──► STARTING ──► ON ──fork──► WAITING ──first sample──► FOLLOWING ──► ON
- *                                          │                 (in the child)                     │
- *                                          └── no collector, no memory ──► OFF ◄── raw clone ───┘
+ *  NEW ──first hook or load──► STARTING ──► ON ──fork──► WAITING ──first sample──► FOLLOWING ──► ON
+ *                                  │                 (in the child)                     │
+ *                                  └── no collector, no memory ──► OFF ◄── raw clone ───┘
  *
- *   OFF ──attach──► STARTING ──► ON ──detach──► STARTING ──► OFF
+ *  OFF ──attach──► STARTING ──► ON ──detach──► STARTING ──► OFF
  *
  * Everything is set up inside the first allocation of the process, which comes before any
- * constructor of ours. A forked child shares the region's pages with its parent and so must not
- * write: a page that the kernel empties in children (MADV_WIPEONFORK) says so at its first slow path.
- * With its first sample, or, dormant, when it has allocated some, it begins a region of its own (fork.h), if it was fork(2) that made it: of a raw
- * clone nobody tells us before, and it is OFF. A vfork child runs in the parent's memory, and its
+ * constructor of ours. A forked child shares the region's pages with its parent and must not write
+ * to them. A page that the kernel empties in children (MADV_WIPEONFORK) tells the child so at its
+ * first slow path. If fork(2) made the child, it begins a region of its own (fork.h) with its first
+ * sample, or, when it is dormant, after it has allocated a certain amount. After a raw clone no
+ * handler of ours has run, and the child is OFF. A vfork child runs in the parent's memory, and its
  * allocations are the parent's.
  *
- * Threads   hs_lifecycle_start from any; one of them does it, the others go on without being
- *           profiled until it is done.
- * Fails     OFF: every hook then only forwards, until somebody attaches.
+ * Threads   any thread may call hs_lifecycle_start; one of them does the work, and the others go on
+ *           without being profiled until it is done.
+ * Fails     OFF: every hook then only forwards, until a collector attaches.
  */
 #pragma once
 
@@ -27,70 +28,75 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
+/* States of the client; the picture above shows their changes. */
 enum hs_life {
     HS_LIFE_NEW,
     HS_LIFE_STARTING,
     HS_LIFE_ON,
-    HS_LIFE_WAITING,   /* a forked child: it has not begun to record */
-    HS_LIFE_FOLLOWING, /* it is about to */
+    HS_LIFE_WAITING,   /* a forked child that has not begun to record */
+    HS_LIFE_FOLLOWING, /* it is beginning */
     HS_LIFE_OFF,
 };
 
+/* The state, as the slow paths read it. */
 struct hs_lifecycle {
-    /* Points to a word that is not 0 while we are ON: on a page of its own, which the kernel empties
-     * in a forked child. Before that and after it, to one that is 0. */
+    /* Points to a word that is not 0 while we are ON: it lies on a page of its own, which the
+     * kernel empties in a forked child. Before and after, points to a word that is 0. */
     const uint32_t *alive_word;
     uint32_t state; /* enum hs_life */
-    /* Births up to this epoch are from before the last fork: see fork.h. 0: nobody needs to know. Here, as
-     * each free asks. */
+    /* Births up to this epoch are from before the last fork: see fork.h. 0: no child needs to know.
+     * It lies here because each free reads it. */
     uint64_t fork_epoch;
 };
 
+/* The state of this process. */
 extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;
 
-/* Sets up everything, once. Where the executable has an allocator of its own, it waits for the collector: waiting.h. */
+/* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
+ * waiting.h. */
 void hs_lifecycle_start(void);
 
-/*
- * Begins to record in a process that runs already: 0, and *ret_fd is the caller's to hand over and close.
- * -EBUSY: it does already; -ENOTSUP: it must not, here; -EAGAIN: a thread is still recording for who was there
- * before (with is_patient); or another -errno. Not from inside our own code; signals are blocked by the caller.
- */
 struct hs_env;
+/* Begins to record in a process that runs already. 0: done; the caller hands *ret_fd over and
+ * closes it. -EBUSY: the process is recording already; -ENOTSUP: it must not record in this
+ * process; -EAGAIN: with is_patient, a thread is still recording for the previous collector; or
+ * another -errno. Not from inside our own code; the caller has blocked signals. */
 int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd);
 
-/* The opposite: OFF, and with *ret_was_quiet no table left. Without, a thread is still recording, and the tables
- * go when this is called again. -ENOENT: it does not record, and there are none. */
+/* The opposite: sets OFF. *ret_was_quiet true: the tables are gone. False: a thread is still
+ * recording, and the tables go when this is called again. -ENOENT: the process does not record, and
+ * there are no tables. */
 int hs_lifecycle_detach(bool *ret_was_quiet);
 
-/* From now on no hook sees some of what the program allocates, for this reason (HS_LOSS_UNSEEN_...): counted once in each
- * region. */
+/* From now on no hook sees some of the program's allocations, for this reason (HS_LOSS_UNSEEN_...):
+ * counted once in each region. */
 void hs_lifecycle_note_unseen(enum hs_loss loss);
 
-/* A new region for another session, with the settings that are in force. False: not now, or not any more. Not from
- * inside our own code. */
+/* Makes a new region for another session, with the current settings. False: not now, or not any
+ * more. Not from inside our own code. */
 bool hs_lifecycle_renew(void);
 
-/* What hs_lifecycle_is_on does when it is not plainly so. */
+/* Slow path of hs_lifecycle_is_on: starts the client, or notices a fork. */
 bool hs_lifecycle_is_on_slow(void);
 
-/* A forked child begins to record. False: it cannot, or somebody else is at it. */
+/* A forked child begins to record. False: it cannot, or another thread has begun and is not
+ * done. */
 bool hs_lifecycle_follow_fork(void);
 
-/* Not on; but perhaps soon? */
+/* Not on, but may it be on soon? */
 static inline bool hs_lifecycle_is_waiting(void)
 {
     uint32_t state = hs_load_relaxed(&hs_lifecycle.state);
     return state == HS_LIFE_WAITING || state == HS_LIFE_FOLLOWING;
 }
 
-/* Are tables being made, or emptied? Then nobody else may write to them. */
+/* Are the tables being made or emptied? Then no other thread may write to them. */
 static inline bool hs_lifecycle_is_starting(void)
 {
     return hs_load_relaxed(&hs_lifecycle.state) == HS_LIFE_STARTING;
 }
 
-/* May we record? To be asked at each slow path. */
+/* May the client record? Asked at each slow path. */
 static inline bool hs_lifecycle_is_on(void)
 {
     /* ORDER life: all that start prepared, before the word is set. */

@@ -14,7 +14,7 @@
 #include "rt/base.h"
 #include "rt/text.h"
 
-/* What we need of a dynamic section. */
+/* The parts of a dynamic section that are needed. */
 struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -23,14 +23,14 @@ struct dynamic {
     const uint16_t *versions;
 };
 
-static const struct link_map *last_lasting; /* NULL: it is not known which objects stay */
+static const struct link_map *last_lasting; /* NULL: not known */
 
 void hs_linkmap_set_last(const struct link_map *last)
 {
     hs_store_relaxed(&last_lasting, last);
 }
 
-/* As a debugger finds it. */
+/* Finds the loader's list as a debugger does. */
 static const struct r_debug *find_debug(void)
 {
     const ElfW(Phdr) *phdrs = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -64,7 +64,7 @@ const struct link_map *hs_linkmap_first(void)
 
 bool hs_linkmap_has_namespaces(void)
 {
-    /* Since version 2 (glibc 2.35) there is a list of them behind it. */
+    /* Since version 2 (glibc 2.35) a list of them follows the structure. */
     const struct r_debug *debug = find_debug();
     return debug && debug->r_version >= 2 &&
            *(struct r_debug *const *)(const void *)(debug + 1) != NULL;
@@ -72,7 +72,7 @@ bool hs_linkmap_has_namespaces(void)
 
 const struct link_map *hs_linkmap_self(void)
 {
-    /* _DYNAMIC is our own dynamic section; the loader's entry for us points to it. */
+    /* _DYNAMIC is our own dynamic section; the loader's entry for the client points to it. */
     const struct link_map *map = hs_linkmap_first();
     while (map && map->l_ld != _DYNAMIC) {
         map = map->l_next;
@@ -85,7 +85,8 @@ static struct dynamic read_dynamic(const struct link_map *map)
     struct dynamic d = { NULL, NULL, NULL, NULL, NULL };
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
         uintptr_t va = dyn->d_un.d_ptr;
-        /* The loader relocates these in place, but not in a read-only dynamic section (vdso). */
+        /* The loader relocates these addresses in place, but not in a read-only dynamic section
+         * (vdso). */
         va += va < map->l_addr ? map->l_addr : 0;
         switch (dyn->d_tag) {
         case DT_SYMTAB:
@@ -127,7 +128,7 @@ static int rank(const struct dynamic *d, uint32_t idx, const char *name)
         !hs_text_is_same(d->strings + sym->st_name, name)) {
         return 0;
     }
-    /* The default version is not hidden; an old one serves where there is nothing else. */
+    /* The default version is not hidden; an old one is used where there is nothing else. */
     return d->versions && d->versions[idx] & 0x8000 ? 1 : 2;
 }
 

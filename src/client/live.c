@@ -1,5 +1,5 @@
 /*
- * Inserting and removing sampled blocks. See live.h.
+ * Inserting and removing sampled blocks: the slow paths. See live.h.
  */
 #include "client/live.h"
 
@@ -10,7 +10,8 @@
 #include "client/shared.h"
 
 bool hs_live_has_half_grains;
-/* Of an allocator that aligns blocks of another one: the furthest it goes. */
+/* For allocators that align blocks within blocks of another allocator: the largest alignment that
+ * is looked for. */
 #define ALIGN_BYTES_MAX  ((uintptr_t)2 << 20)
 #define HEADER_BYTES_MAX 64U
 
@@ -48,7 +49,7 @@ bool hs_live_covers(uintptr_t addr)
     return false;
 }
 
-/* Takes an address out of the filter, if no other can share its bit. */
+/* Clears the filter's bit of an address, unless another block may share the bit. */
 static inline void unfilter(uintptr_t addr, uint64_t size_bytes)
 {
     if (hs_likely(size_bytes > HS_LIVE_HALF_GRAIN)) {
@@ -57,7 +58,8 @@ static inline void unfilter(uintptr_t addr, uint64_t size_bytes)
         hs_filter_remove(addr);
         if (hs_unlikely(hs_load_relaxed(&hs_live_has_half_grains))) {
             bool unused;
-            hs_filter_add(addr, &unused); /* the first one came this very moment */
+            /* The first such small block was recorded at this moment. */
+            hs_filter_add(addr, &unused);
         }
     }
 }
@@ -67,8 +69,10 @@ HS_COLD void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes)
     unfilter(addr, size_bytes);
 }
 
-/* Either a neighbour within 16 bytes, or a free that did not come through us, or the first block of a pool that lies in
- * a block of another allocator: one address has one record. */
+/* Another block may be recorded at this address, or 8 bytes beside it with the same bit. It can be
+ * a neighbour within 16 bytes, a block whose free did not come through a hook, or the first block
+ * of a pool that lies in a block of another allocator. One address has one record: the older one is
+ * removed. */
 HS_COLD void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr)
 {
     bool unused;
@@ -122,9 +126,9 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     if (hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word)))) {
         hs_fork_write_down(record, word);
     }
-    /* ORDER record: nobody uses the record again before it has left its place. */
+    /* ORDER record: no thread reuses the record before it has left its place. */
     if (hs_unlikely(!hs_shared_cas(&record->word, &word, dead))) {
-        return false; /* freed twice at once: the other one has it */
+        return false; /* two threads freed it at once: the other one has it */
     }
     unfilter(addr, size_bytes);
     hs_locate_forget(thread, &place, addr, dead);

@@ -1,22 +1,45 @@
 /*
- * The live table: which sampled blocks exist, and which existed when it mattered.
+ * The live table: which sampled blocks exist now, and which existed at the moment of a cut.
  *
- * A block is a record in the region (fmt/region_layout.h), found by address through a private index;
- * the free filter stands in front of both. Records are recycled through per-thread lists, so a
- * thread that allocates and frees keeps using the same few cache lines.
+ * For each sampled block there is one record in the region (fmt/region_layout.h), which the
+ * collector reads while the program runs. The live table has five parts, of which the collector
+ * sees only the records:
  *
- * A record that dies is needed as long as a cut contains it (see "Cuts" there): it becomes a
- * tombstone on one of two lists of the thread that freed it. A list carries the cut it was made for,
- * and is given back as a whole when that cut is out of date.
+ *    address --> free filter (filter.h)    answers "not sampled" for almost every free
+ *       |
+ *       +------> record cache (locate.h)   the thread's latest records: one entry for each of 256
+ *       |            |                     hashes of an address; only its owner fills it
+ *       |            v  evicted
+ *       +------> index (index.h)           all other records: hash -> record id, shared by threads
+ *                    |
+ *                    v
+ *                record (region)           address, size, weight, stack, thread, time, epoch
+ *                    ^
+ *                free lists (records.h)    where unused records and tombstones wait
  *
- * The peak. Only a free can end a rise, so it is noticed there: when the live total before a free
- * exceeds the highest one marked so far, the moment before that free is the new peak. With one thread
- * that is exact. With several the total is summed from parts that are flushed in quanta, and the region
- * says how far the true maximum can be above the mark (collect/peak_bound.h).
+ * An insert sets the address's bit in the free filter, takes a record (from the entry of the record
+ * cache, where the last block's record is reused; otherwise from the free lists), fills it, stores
+ * its word with the state ALIVE, and publishes it: in the record cache or, while the thread does
+ * not use its cache, in the index. A free tests the filter, then looks in the thread's own record
+ * cache, in the index, and in the caches of the other threads. When two threads free the block at
+ * once, the compare-and-swap of the record's word decides which of them does it.
  *
- * Threads   any; lock-free; removal may run in a signal handler that interrupted an insert of the
- *           same thread (is_nested).
- * Fails     insert returns the loss to count; the caller's block is then simply not recorded.
+ * A record that dies while a cut contains it (see "Cuts" in fmt/region_layout.h) is still needed:
+ * it becomes a tombstone on one of two lists of the thread that freed it. Each list carries the cut
+ * that it was made for, and all its records are reused together when that cut is out of date.
+ *
+ * The peak. The live total can only stop rising at a free, so the peak is noticed there: when the
+ * live total before a free exceeds the highest one marked so far, the moment before that free is
+ * the new peak. With one thread this is exact. With several threads the total is summed from parts
+ * that each thread adds in quanta, and the region says how far the true maximum can lie above the
+ * mark (collect/peak_bound.h).
+ *
+ * Holds     the filter's bit is set, and the record is ALIVE and found by its address, from the end
+ *           of the insert until the removal.
+ * Threads   any; lock-free. A removal may run in a signal handler that interrupted an insert of the
+ *           same thread; it then passes NULL for the thread.
+ * Fails     an insert returns the loss to count; the block is then not recorded.
+ * See       locate.h for finding a record by its address, record.c for the caller.
  */
 #pragma once
 
@@ -30,54 +53,57 @@
 #include "client/thread.h"
 #include "fmt/region_layout.h"
 
+/* A sampled block: what an insert records, and what a removal says was recorded. */
 struct hs_live_block {
     uintptr_t addr;
     uint64_t size_bytes;
     uint64_t weight_bytes;
     uint32_t stack_id;
     uint32_t birth_ms;
-    uint32_t hits; /* 0: exact */
+    uint32_t hits; /* hits of the sampler; 0: the size is exact */
     uint32_t interval_idx;
     uint64_t epoch; /* of its birth */
 };
 
+/* Makes the index. False: no memory. */
 bool hs_live_init(void);
 
-/* No block is known any more: for a new region. Nobody else may be recording meanwhile. */
+/* Forgets all blocks: for a new region. No other thread may be recording meanwhile. */
 void hs_live_clear(void);
 
-/*
- * Is there a recorded block that `addr` lies in, perhaps aligned by hand? Then at most as far from its
- * start as its own alignment says, and a header. Slow: a look at each possible start.
- */
+/* Does `addr` lie in a recorded block, perhaps because an allocator aligned it by hand? Then `addr`
+ * lies behind the block's start by at most its own alignment (up to 2 MiB) and a header of 64
+ * bytes. Slow: it tests each possible start. */
 bool hs_live_covers(uintptr_t addr);
 
-/*
- * Forgets the block at `addr`, before the real free. True when it was recorded; *ret_block (NULL
- * allowed) is then what it was, so that a failed realloc can put it back. `thread` is NULL when this
- * thread is inside our code already (a signal handler): its lists are then left alone.
- */
+/* Forgets the block at `addr`; called before the real free. True: the block was recorded, and
+ * *ret_block (may be NULL) says what it was, so that a failed realloc can put it back. `thread` is
+ * NULL when this thread is inside our code already (in a signal handler): the thread's lists are
+ * then left alone. */
 bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
 
-/* Cold halves of hs_live_insert_at: somebody of this address is there already; and it came to nothing. */
+/* Slow path of hs_live_insert_at: the filter says that the address is already recorded. Removes its
+ * record, and counts it as lost. */
 void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
+/* Slow path of hs_live_insert_at: undoes what a failed insert did to the filter. */
 void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
-/* Some allocators align blocks of up to 8 bytes to 8, so two may share a filter bit, and come and go
- * on two threads. Set when first seen; from then on the bits of such small blocks stay set. */
+/* Some allocators align blocks of up to 8 bytes to 8, so two blocks may share a bit of the filter
+ * and be allocated and freed by two threads. Set when the first such address is seen; from then on
+ * the bits of blocks of up to 8 bytes are not cleared. */
 extern HS_HIDDEN bool hs_live_has_half_grains;
 #define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
 #define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
 
-/* Where a block will be recorded. */
+/* Where a block will be recorded: found early, so that the lines are in the cache by then. */
 struct hs_live_slot {
     struct hs_filter_slot filter;
     struct hs_cached_record *cached;
 };
 
-/* A block at `addr` will be inserted soon: what is far away may come. */
+/* A block at `addr` will be inserted soon: prefetches the lines that the insert will touch. */
 static inline __attribute__((always_inline)) struct hs_live_slot
 hs_live_prefetch(struct hs_thread *thread, uintptr_t addr)
 {
@@ -85,7 +111,7 @@ hs_live_prefetch(struct hs_thread *thread, uintptr_t addr)
     return (struct hs_live_slot){ filter, hs_locate_prefetch(thread, addr) };
 }
 
-/* Makes the record, and has it found by address. */
+/* Fills a record and makes it findable by its address. Returns HS_LOSS_N, or why it failed. */
 static inline __attribute__((always_inline)) enum hs_loss
 hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
                 const struct hs_live_block *block)
@@ -99,7 +125,8 @@ hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
     /* ORDER record: its former state was taken away before; see view_record in record_scan.c. */
     hs_fence_release();
     hs_store_relaxed(&record->addr, block->addr);
-    /* One store, which a free soon after can read from while it is still under way. */
+    /* One store of 64 bits: a free that follows soon can be forwarded its value from the store
+     * buffer. */
     hs_store_relaxed(&record->size_thread, HS_RECORD_SIZE_THREAD(size_bytes, thread->thread_id));
     hs_store_relaxed(&record->stack_id, block->stack_id);
     hs_store_relaxed(&record->birth_ms, block->birth_ms);
@@ -110,7 +137,8 @@ hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
                                                                              : HS_LOSS_NO_MEMORY;
 }
 
-/* HS_LOSS_N: recorded; else why not. */
+/* Records a block at the slot that hs_live_prefetch returned. HS_LOSS_N: done; otherwise the reason
+ * for the loss. */
 static inline __attribute__((always_inline)) enum hs_loss
 hs_live_insert_at(struct hs_thread *thread, struct hs_live_slot slot,
                   const struct hs_live_block *block)
@@ -133,29 +161,32 @@ hs_live_insert_at(struct hs_thread *thread, struct hs_live_slot slot,
         return loss;
     }
     if (hs_unlikely(hs_load_relaxed(&hs_live_has_half_grains))) {
-        /* Our neighbour may have died since we set the common bit, and not have known of us. */
+        /* The neighbour that shares the bit may have been freed since this thread set it, without
+         * knowing of this block: set it again. */
         hs_filter_add_at(slot.filter, block->addr, &was_set);
     }
     hs_peak_add(thread, (int64_t)block->weight_bytes);
     return HS_LOSS_N;
 }
 
+/* hs_live_insert_at without an earlier prefetch. */
 static inline enum hs_loss hs_live_insert(struct hs_thread *thread,
                                           const struct hs_live_block *block)
 {
     return hs_live_insert_at(thread, hs_live_prefetch(thread, block->addr), block);
 }
 
+/* The bytes that a record stands for. `word`: the record's word. */
 static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)
 {
     uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
     uint64_t hits = HS_RECORD_HITS(word);
     uint64_t sampled_bytes = hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
-    /* Without a branch: nobody can foresee which it is. */
+    /* Without a branch: the processor cannot predict which case it is. */
     return sampled_bytes + (size_bytes & -(uint64_t)(hits == 0));
 }
 
-/* Which cuts a block that dies now belongs to, as state bits. */
+/* The cuts that contain a block which dies now, as state bits of its record. 0: no cut needs it. */
 static inline unsigned hs_live_cuts(uint64_t birth_epoch)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
@@ -170,8 +201,8 @@ static inline unsigned hs_live_cuts(uint64_t birth_epoch)
     return state;
 }
 
-/* hs_live_remove for the most frequent case: a block that this thread recorded not long ago, and that no
- * cut contains. False: it was not that, and nothing was done. */
+/* hs_live_remove for the most frequent case: a block that this thread recorded recently, and that
+ * no cut contains. False: another case, and nothing was done. */
 static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr)
 {
     struct hs_cached_record *cached = hs_locate_cached(thread, addr);

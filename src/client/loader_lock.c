@@ -1,5 +1,5 @@
 /*
- * A call out of a resolver. See loader_lock.h.
+ * Running a function inside a resolver. See loader_lock.h.
  */
 #include "client/loader_lock.h"
 
@@ -8,7 +8,7 @@
 
 #include "client/real.h"
 
-/* What the resolver is to call: it runs within this thread's call of dlsym(). */
+/* What the resolver calls: it runs within this thread's call of dlsym(). */
 struct job {
     hs_locked_fn *fn; /* NULL: nothing, or it has been called */
     void *ctx;
@@ -29,7 +29,7 @@ static void nothing(void)
 {
 }
 
-/* Whoever else asks for the symbol gets a function that does nothing. */
+/* Any other caller that looks up the symbol gets a function that does nothing. */
 static __attribute__((used)) void (*resolve_locked(void))(void)
 {
     run_job();

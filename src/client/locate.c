@@ -1,5 +1,5 @@
 /*
- * The cold half of locating: the index, and the places of other threads. See locate.h.
+ * The slow paths of locating: the index, and the record caches of other threads. See locate.h.
  */
 #include "client/locate.h"
 
@@ -7,10 +7,10 @@
 
 #include "client/shared.h"
 
-/* 512 slots: one page, room for some 300 blocks before it grows. */
+/* 512 slots: one page, with room for some 300 blocks before the index grows. */
 #define FIRST_LINES 64U
 
-/* Fewer samples say nothing about how long blocks live. */
+/* Fewer samples do not show how long blocks live. */
 #define REVIEW_SAMPLES 1024U
 
 static struct hs_index index_of_all;
@@ -46,7 +46,7 @@ void hs_locate_review(struct hs_thread *thread, uint32_t sample_count)
     hs_store_relaxed(&thread->found_count, 0);
 }
 
-/* --- finding ----------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 struct match_addr {
     uintptr_t addr;
@@ -90,19 +90,19 @@ static HS_COLD bool find_in_places(uintptr_t addr, struct hs_record_place *ret_p
 
 bool hs_locate_find_slow(uintptr_t addr, struct hs_record_place *ret_place)
 {
-    /* What was in neither has moved from a place to the index in between. */
+    /* A block that was in neither has moved from a cache to the index in between. */
     return hs_likely(find_in_index(addr, ret_place)) || find_in_places(addr, ret_place) ||
            find_in_index(addr, ret_place);
 }
 
-/* --- forgetting -------------------------------------------------------------------------------- */
+/* --- forgetting ------------------------------------------------------------------------------- */
 
 static bool is_id(void *ctx, uint32_t id)
 {
     return id == *(const uint32_t *)ctx;
 }
 
-/* False: it was not there. */
+/* False: it was not in the index. */
 static HS_COLD bool leave_index(uintptr_t addr, uint32_t id)
 {
     uint64_t value;
@@ -130,13 +130,14 @@ void hs_locate_forget_slow(struct hs_thread *thread, const struct hs_record_plac
         dispose(thread, place, dead_word);
     } else if (place->is_own) {
         hs_store_relaxed(&cached->record, NULL);
-        hs_signal_fence(); /* it is out of its place before it is anything else */
+        hs_signal_fence(); /* the record leaves its entry before anything else is done with it */
         hs_store_relaxed(&cached->addr, 0);
         dispose(thread, place, dead_word);
     } else {
         uint64_t expected = addr;
-        /* ORDER cached-leave: who takes the address out knows whether it is in the index: not yet, if it
-         * was still here. The record then stays with its owner. */
+        /* ORDER cached-leave: whichever thread takes the address out knows whether the block is in
+         * the index: if the address was still here, it is not. The record then stays with its
+         * owner. */
         if (!hs_shared_cas(&cached->addr, &expected, 0) &&
             leave_index(addr, hs_region_record_id(place->record))) {
             dispose(thread, place, dead_word);
@@ -144,9 +145,9 @@ void hs_locate_forget_slow(struct hs_thread *thread, const struct hs_record_plac
     }
 }
 
-/* --- publishing -------------------------------------------------------------------------------- */
+/* --- publishing ------------------------------------------------------------------------------- */
 
-/* The block in a place goes to the index. False without memory. */
+/* Evicts the block of a cache entry to the index. False: no memory. */
 static bool move_to_index(struct hs_cached_record *cached, uintptr_t addr)
 {
     uint32_t id = hs_region_record_id(cached->record);
@@ -154,11 +155,11 @@ static bool move_to_index(struct hs_cached_record *cached, uintptr_t addr)
         return false;
     }
     uint64_t expected = addr;
-    /* ORDER cached-leave: it is in the index before it leaves its place. */
+    /* ORDER cached-leave: it is in the index before it leaves its entry. */
     if (hs_likely(hs_shared_cas(&cached->addr, &expected, 0))) {
         hs_store_relaxed(&cached->record, NULL);
     } else {
-        leave_index(addr, id); /* somebody freed it meanwhile, and leaves us the record */
+        leave_index(addr, id); /* another thread freed it meanwhile, and leaves the record to us */
     }
     return true;
 }
@@ -174,7 +175,7 @@ struct hs_record_v1 *hs_locate_take_slow(struct hs_thread *thread, struct hs_cac
     if (hs_load_relaxed(&thread->rest_count) != 0) {
         return take_any(thread);
     }
-    /* ORDER cached-leave: who freed the last block here has done with its record. */
+    /* ORDER cached-leave: the thread that freed the last block here has done with its record. */
     uint64_t addr = hs_load_acquire(&cached->addr);
     if (addr != 0) {
         thread->evicted_count++;
@@ -186,12 +187,12 @@ struct hs_record_v1 *hs_locate_take_slow(struct hs_thread *thread, struct hs_cac
     if (record) {
         uint64_t word = hs_load_relaxed(&record->word);
         if (!(HS_RECORD_STATE(word) & HS_RECORD_DEAD)) {
-            /* Perhaps ALIVE: a longjmp came before it was published. */
+            /* It may say ALIVE: a longjmp left before it was published. */
             hs_store_relaxed(&record->word, 0);
             return record;
         }
         hs_store_relaxed(&cached->record, NULL);
-        /* Freed by somebody else, and some cut needs it. */
+        /* Another thread freed it, and a cut needs it. */
         hs_records_bury(thread, hs_region_record_id(record), word);
     }
     record = take_any(thread);
@@ -209,7 +210,7 @@ bool hs_locate_publish_slow(struct hs_thread *thread, uintptr_t addr, struct hs_
     return true;
 }
 
-/* --- renumbering ------------------------------------------------------------------------------- */
+/* --- renumbering ------------------------------------------------------------------------------ */
 
 void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx)
 {

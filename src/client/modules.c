@@ -1,5 +1,5 @@
 /*
- * Modules as the loader knows them, kept as the region wants them. See modules.h.
+ * Modules as the loader knows them, kept in the region. See modules.h.
  */
 #include "client/modules.h"
 
@@ -17,12 +17,12 @@
 
 #define KNOWN_MAX      4096U
 #define PATH_MAX_BYTES 4096U
-/* How long a thread waits while another one adds a module: where there is much more to do than processors, that one
- * may be without one for tens of milliseconds. */
+/* How long a thread waits while another one adds a module: on a heavily loaded machine, that thread
+ * may have no processor for tens of milliseconds. */
 #define ADD_WAIT_NS UINT64_C(200000000)
 
-/* What the loader said of a module when we entered it. `name` is the hash of its name for it, which
- * tells modules without a build id apart. */
+/* What the loader said of a module when it was entered. `name` is the hash of the loader's name for
+ * it, which tells modules without a build id apart. */
 struct known {
     uint64_t start_va;
     uint64_t end_va;
@@ -31,7 +31,7 @@ struct known {
     uint32_t name;
     uint32_t module_id;
     bool is_gone;
-    uint64_t checked_at; /* its build id was seen there at this generation */
+    uint64_t checked_at; /* the generation at which its build id was last verified */
     struct hs_unwind_module unwind;
 };
 
@@ -40,9 +40,9 @@ typedef int (*find_object_fn)(void *, struct dl_find_object *);
 static find_object_fn find_object;
 static struct known known[KNOWN_MAX]; /* in .bss: only touched pages count */
 static uint32_t known_count;
-static uint64_t generation = 1;       /* how often something was unloaded */
-static bool is_adding;                /* somebody adds a module */
-static char path_buf[PATH_MAX_BYTES]; /* under is_adding */
+static uint64_t generation = 1;       /* counts how often something was unloaded */
+static bool is_adding;                /* a thread is adding a module */
+static char path_buf[PATH_MAX_BYTES]; /* used under is_adding */
 
 static uint32_t add_fixed(const char *path, enum hs_module_kind kind)
 {
@@ -61,8 +61,9 @@ static uint32_t add_fixed(const char *path, enum hs_module_kind kind)
     return (uint32_t)id;
 }
 
-/* The executable, from its first segment to its last. The kernel maps each by itself; where that leaves gaps (large
- * pages), _dl_find_object tells of one segment at a time, and the headers are in the first. */
+/* The executable, from its first segment to its last. The kernel maps each segment by itself. If
+ * that leaves gaps (large pages), _dl_find_object returns one segment at a time, and the headers
+ * are in the first. */
 static struct {
     const struct link_map *map; /* NULL: it was not mapped by the kernel, and has no gaps */
     uint64_t start_va, end_va;
@@ -99,7 +100,7 @@ bool hs_modules_init(void)
            add_fixed("[anon]", HS_MODULE_ANON) == HS_MODULE_ID_ANON;
 }
 
-/* --- what an object's own headers say ---------------------------------------------------------- */
+/* --- what an object's own headers say --------------------------------------------------------- */
 
 struct headers {
     const ElfW(Phdr) * phdrs;
@@ -112,7 +113,7 @@ static bool is_range_readable(uint64_t va, uint64_t bytes)
            hs_sys_is_readable((va + bytes - 1) & ~UINT64_C(7));
 }
 
-/* Do the headers at `va` say themselves that what is at `off` in the file is loaded there? */
+/* Do the headers at `va` say themselves that the byte at `off` in the file is loaded there? */
 static bool are_headers_at(const struct headers *headers, uint64_t bias_va, uint64_t off,
                            uint64_t va)
 {
@@ -126,9 +127,9 @@ static bool are_headers_at(const struct headers *headers, uint64_t bias_va, uint
     return false;
 }
 
-/* Program headers of the object mapped at start_va, if they are mapped there. They follow the file's header;
- * programs that rewrite an object (BOLT, patchelf) move them to its end, into a segment of their own, where the
- * offset in the file is that from the start, too. */
+/* The program headers of the object mapped at start_va, if they are mapped there. They follow the
+ * file's header. Programs that rewrite an object (BOLT, patchelf) move them to its end, into a
+ * segment of their own, where the offset in the file is also the offset from the start. */
 static struct headers read_headers(uint64_t start_va, uint64_t end_va, uint64_t bias_va)
 {
     const struct headers none = { NULL, 0 };
@@ -177,7 +178,7 @@ static void read_build_id(const uint8_t *notes, uint64_t size_bytes, struct hs_m
     }
 }
 
-/* Fills the parts that come from program headers. */
+/* Fills in what comes from program headers. */
 static void describe(const struct dl_find_object *found, struct hs_module_v1 *module,
                      struct hs_unwind_module *unwind)
 {
@@ -212,9 +213,9 @@ static void describe(const struct dl_find_object *found, struct hs_module_v1 *mo
     }
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
-/* The path of a loaded object, absolute where that can be had. Uses path_buf. */
+/* Stores the path of a loaded object, absolute if possible. Uses path_buf. */
 static uint32_t put_path(const struct link_map *map, bool is_executable)
 {
     const char *name = map && map->l_name ? map->l_name : "";
@@ -227,7 +228,8 @@ static uint32_t put_path(const struct link_map *map, bool is_executable)
         }
         len = 0;
     } else if (is_executable && hs_region.header->exe_off != 0) {
-        return hs_region.header->exe_off; /* whoever brought us in could ask */
+        /* Read at the start, when that was possible. */
+        return hs_region.header->exe_off;
     }
     if (name[0] != '/' && name[0] != '\0' && may_ask) {
         len = hs_sys_getcwd(path_buf, PATH_MAX_BYTES); /* counts its NUL */
@@ -243,7 +245,7 @@ static uint32_t put_path(const struct link_map *map, bool is_executable)
     return hs_region_put_bytes(path_buf, (uint64_t)len);
 }
 
-/* Whatever we knew at these addresses is gone. */
+/* Marks as gone what was known at these addresses. */
 static void retire_overlaps(const struct dl_find_object *found, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < known_count; i++) {
@@ -329,8 +331,8 @@ static bool has_same_build_id(const struct known *entry, const struct dl_find_ob
     return true;
 }
 
-/* Is this still the object we entered? The same place and headers; the build id decides, unless it did so
- * already since something was unloaded last. */
+/* Is this still the object that was entered? It must have the same place and headers. Then the
+ * build id decides, unless it was already verified since the last unloading. */
 static bool is_same(struct known *entry, const struct dl_find_object *found)
 {
     if (entry->start_va != (uint64_t)found->dlfo_map_start ||
@@ -363,8 +365,8 @@ static struct known *find_known(const struct dl_find_object *found, bool is_gone
     return NULL;
 }
 
-/* A plugin may be opened and closed a million times at one place: it takes its old entry again. Under
- * is_adding. */
+/* A plugin may be opened and closed a million times at one place: it gets its old entry again.
+ * Under is_adding. */
 static struct known *revive(const struct dl_find_object *found)
 {
     struct known *entry = find_known(found, true);
@@ -378,7 +380,7 @@ static struct known *revive(const struct dl_find_object *found)
     return entry;
 }
 
-/* Enters a module that is new, or back; false: somebody else is at it. */
+/* Enters a module that is new, or back. False: another thread is adding one. */
 static bool try_enter(const struct dl_find_object *found, struct known **ret_entry)
 {
     bool is_taken = false;
@@ -396,9 +398,9 @@ static bool try_enter(const struct dl_find_object *found, struct known **ret_ent
     return is_ours;
 }
 
-/* Threads that begin together meet here, each with its first sample. Whoever adds is done after some 20 us on a
- * processor and cannot be interrupted by a handler of ours: that is worth a wait, but only so long (a debugger may
- * have stopped it). */
+/* Threads that begin together meet here, each with its first sample. The thread that adds needs
+ * some 20 us of processor time and cannot be interrupted by a signal handler, so a wait is worth
+ * it, but only a bounded one (a debugger may have stopped that thread). */
 static HS_COLD struct known *enter(const struct dl_find_object *found)
 {
     struct known *entry = NULL;

@@ -1,23 +1,27 @@
 /*
- * Hooked functions inside hooked functions: a block must be recorded once.
+ * Hooked functions that are called inside hooked functions: a block must be recorded once.
  *
- * C++'s operator new mostly calls malloc; an allocator's calloc or realloc may call its own malloc by
- * name, which leads to our hook. Names tell nothing, so we look. While a real function runs, the
- * countdown is put aside, so that a hooked function inside it must take the slow path, and
- * hs_sampler_hit reports here. Two ways to look:
+ * C++'s operator new mostly calls malloc. An allocator's calloc or realloc may call its own malloc
+ * by name, which leads to our hook. Names do not tell which function does so, so the hooks find out
+ * by observation: while a real function runs, the thread's countdown is set aside. A hooked
+ * function inside it must then take the slow path, and hs_sampler_hit reports the call here. There
+ * are two modes:
  *
- *   WATCH   only notes it. An operator that has malloc inside leaves the recording to it, and costs a
- *           jump from then on.
- *   MUTE    also keeps what is inside from being recorded; the outer function does that. For C
- *           functions that were found to call others, now and then perhaps (a realloc in place does
- *           not). Each call must then come this way, or it would be sampled twice.
+ *   - WATCH only notes the inner call. An operator that has malloc inside leaves the recording to
+ *     it, and from then on costs one jump.
+ *   - MUTE also keeps the inner call from being recorded; the outer function records the block.
+ *     This is for C functions that were found to call other hooked functions, perhaps only now and
+ *     then (a realloc in place does not). Each call of such a function must then take the slow
+ *     path, or its block would be sampled twice.
  *
- * A signal handler that allocates is seen as well. It is not the function that called malloc, as the
- * block shows, which is not recorded then (hs_live_covers). Only inside a muted function it is muted too.
+ * A signal handler that allocates meanwhile is noticed as well. That it is not the real function
+ * that called malloc is seen from the block, which is not recorded in that case (hs_live_covers).
+ * Only inside a muted function the handler's allocation is muted too.
  *
- * Holds     nested looks are told apart, and what an inner one sees the outer one sees. One that was
- *           left by an exception or a longjmp is noticed by its mark.
- * Threads   each its own.
+ * Holds     nested observations are told apart, and an inner call that the inner one notices is
+ *           noticed by the outer one too. An observation that was left by an exception or a longjmp
+ *           is recognised by its frame marker.
+ * Threads   each thread has its own.
  */
 #pragma once
 
@@ -28,6 +32,7 @@
 #include "client/thread.h"
 #include "rt/atomic.h"
 
+/* What a thread observes: bits of hs_tls.probe. */
 enum hs_nested_hook_state {
     HS_NESTED_HOOK_NONE = 0,
     HS_NESTED_HOOK_WATCH = 1U << 0,
@@ -35,14 +40,15 @@ enum hs_nested_hook_state {
     HS_NESTED_HOOK_SEEN = 1U << 2, /* a hooked function was called */
 };
 
-/* In the frame of who looks. */
+/* One observation; it lies in the frame of the function that observes. */
 struct hs_nested_hook {
     struct hs_frame_marker mark;
-    uintptr_t outer_va; /* the look that this one interrupts, */
+    uintptr_t outer_va; /* the observation that this one interrupts, */
     uint8_t outer;      /* and its state */
     bool is_muting;
 };
 
+/* Begins an observation, before the real function is called. */
 static inline void hs_nested_hook_begin(struct hs_nested_hook *probe, enum hs_nested_hook_state how)
 {
     struct hs_tls *tls = &hs_tls;
@@ -53,7 +59,7 @@ static inline void hs_nested_hook_begin(struct hs_nested_hook *probe, enum hs_ne
     probe->outer_va = tls->probe_va;
     probe->outer = tls->probe;
     probe->is_muting = how == HS_NESTED_HOOK_MUTE;
-    /* Nothing is left of the countdown, but nothing of the gap is lost. */
+    /* The countdown is moved to the reserve: no byte of the gap is lost. */
     uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
     tls->reserve_bytes += tls->left_bytes > floor ? tls->left_bytes - floor : 0;
     tls->left_bytes = 0;
@@ -62,7 +68,7 @@ static inline void hs_nested_hook_begin(struct hs_nested_hook *probe, enum hs_ne
     tls->probe = (uint8_t)(how | (probe->outer & HS_NESTED_HOOK_MUTE));
 }
 
-/* True: a hooked function was called inside. */
+/* Ends an observation. True: a hooked function was called inside. */
 static inline bool hs_nested_hook_end(const struct hs_nested_hook *probe)
 {
     struct hs_tls *tls = &hs_tls;
@@ -74,7 +80,8 @@ static inline bool hs_nested_hook_end(const struct hs_nested_hook *probe)
     return seen != 0;
 }
 
-/* A hooked function was called while somebody looks. True: it is to be kept quiet. */
+/* Called by a hooked function while an observation is going on; `sp`: an address in its frame.
+ * True: the function is muted. */
 static inline bool hs_nested_hook_notice(uintptr_t sp)
 {
     struct hs_tls *tls = &hs_tls;

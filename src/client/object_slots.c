@@ -13,10 +13,12 @@
 #include "rt/bits.h"
 #include "rt/text.h"
 
-/* Symbols of one object that are ours, under any version; and relocations that name them. */
+/* Symbols of one object that name hooked functions, under any version; and relocations that name
+ * those symbols. */
 #define SYMBOLS_MAX 256U
 #define SLOTS_MAX   8192U
-/* Symbols are told from others by so many low bits of their number. */
+/* A bit set of this size, indexed by the low bits of a symbol's number, excludes most symbols that
+ * do not name a hook. */
 #define SIEVE_BITS 4096U
 
 /* What was found in one object. */
@@ -67,7 +69,7 @@ static void read_dynamic(struct hs_object *object, const ElfW(Dyn) * dyn)
     }
 }
 
-/* False: nothing to do there, or nothing that we could understand. */
+/* False: the object has no slots to look at, or its headers could not be understood. */
 bool hs_object_look(const struct dl_phdr_info *info, struct hs_object *ret_object)
 {
     struct hs_object object = { .bias_va = info->dlpi_addr, .start_va = UINT64_MAX };
@@ -111,7 +113,7 @@ static uint32_t find_hook(const char *name)
     return i;
 }
 
-/* Most names are told apart by their first letter. */
+/* The first letter already excludes most names. */
 static bool may_be_hook(char first)
 {
     for (const char *known = "mcrfapv_ds"; *known; known++) {

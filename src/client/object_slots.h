@@ -1,10 +1,12 @@
 /*
- * The words of memory in one object that calls of ours go through, or that hold such a function's address.
+ * The slots of one loaded object: the words through which it calls hooked functions, or which hold
+ * such a function's address.
  *
- * Found by the relocations that name one of hs_hooks. Of a hundred thousand symbols an object has a thousand that it
- * does not define, and those come first in its table; of those that it defines, and may be bound to another
- * definition all the same, its hash table knows the numbers. So few names are compared, and each relocation is one
- * look at a bit.
+ * They are found through the relocations that name one of hs_hooks. Of a hundred thousand symbols
+ * an object typically has a thousand that it does not define, and those come first in its symbol
+ * table. The numbers of symbols that it defines, which may be bound to another definition all the
+ * same, are found through its hash table. So few names are compared, and each relocation costs one
+ * test of a bit.
  *
  * Trust     the tables, as far as the loader trusted them.
  * Threads   one; the object must stay loaded.
@@ -18,13 +20,15 @@
 /* Linkers make one; some make two. */
 #define HS_OBJECT_DATA_MAX 4U
 
+/* What is known of one loaded object. */
 struct hs_object {
     const void *dynamic; /* its dynamic section */
     uint64_t bias_va, start_va, end_va;
-    uint64_t relro_va, relro_end_va; /* what the loader relocates and then closes */
+    /* The part that the loader relocates and then makes read-only. */
+    uint64_t relro_va, relro_end_va;
     struct {
         uint64_t start_va, end_va;
-    } data[HS_OBJECT_DATA_MAX]; /* segments that are writable, but for that */
+    } data[HS_OBJECT_DATA_MAX]; /* writable segments, which include that part */
     uint32_t data_count;
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -32,9 +36,10 @@ struct hs_object {
     const uint32_t *sysv_hash;
     const ElfW(Rela) * tables[2]; /* DT_RELA, DT_JMPREL */
     uint64_t counts[2];
-    uint64_t relative_count; /* the first of tables[0], without symbols */
+    uint64_t relative_count; /* the first entries of tables[0], which name no symbols */
 };
 
+/* One slot of an object. */
 struct hs_object_slot {
     const ElfW(Rela) * rela;
     const ElfW(Sym) * symbol;
@@ -43,8 +48,9 @@ struct hs_object_slot {
     bool is_of_call; /* in DT_JMPREL: perhaps not bound yet */
 };
 
-/* False: the loader, the vdso, us; or nothing that could be understood. */
+/* Describes a loaded object. False: it is the loader, the vdso or the client, or it could not be
+ * understood. */
 bool hs_object_look(const struct dl_phdr_info *info, struct hs_object *ret_object);
 
-/* Of that object, until the next call. */
+/* The slots of an object; valid until the next call. */
 const struct hs_object_slot *hs_object_slots(const struct hs_object *object, uint32_t *ret_count);

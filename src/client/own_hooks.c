@@ -1,5 +1,5 @@
 /*
- * The hooks of private allocators, by kinds. See own_hooks.h.
+ * The hooks of private allocators, by kinds of functions. See own_hooks.h.
  */
 #include "client/own_hooks.h"
 
@@ -18,16 +18,16 @@
 #include "rt/base.h"
 #include "rt/text.h"
 
-/* Arguments that a function does not have are passed on as whatever is in their registers. */
+/* Arguments that a function does not have are passed on with whatever is in their registers. */
 typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 struct hs_own_hook {
     own_fn real;
     enum hs_function_kind kind;
-    bool does_call; /* other hooked ones: see nested_hook.h */
+    bool does_call; /* it calls other hooked functions: see nested_hook.h */
 };
 
-/* --- slow ------------------------------------------------------------------------------------------ */
+/* --- slow ------------------------------------------------------------------------------------- */
 
 static bool is_resize(enum hs_function_kind kind)
 {
@@ -36,7 +36,7 @@ static bool is_resize(enum hs_function_kind kind)
            kind == HS_FUNCTION_RESIZE_LAST || kind == HS_FUNCTION_GROW;
 }
 
-/* What is asked for. The hot half has seen that products do not overflow. */
+/* The size that the program requested. The hot half has checked that products do not overflow. */
 static uint64_t wanted_bytes(enum hs_function_kind kind, const uint64_t args[4])
 {
     switch (kind) {
@@ -55,7 +55,7 @@ static uint64_t wanted_bytes(enum hs_function_kind kind, const uint64_t args[4])
     }
 }
 
-/* The block that is there now. */
+/* The block that exists after the call. */
 static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64_t result,
                       uint64_t size_bytes)
 {
@@ -69,7 +69,8 @@ static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64
     }
 }
 
-/* True: it was recorded inside, which we have just found out. */
+/* Ends an observation. True: an inner hook has recorded the block, which was not known to happen
+ * until this call. */
 static bool end(const struct hs_nested_hook *probe, struct hs_own_hook *hook, const void *ptr)
 {
     if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
@@ -110,7 +111,8 @@ static HS_COLD void forget(uint64_t ptr)
     hs_record_free((void *)ptr, NULL);
 }
 
-/* Where the old block is among the arguments of what is not followed; NULL: there is none. */
+/* The old block among the arguments of a function whose result is not followed; NULL: there is
+ * none. */
 static inline const void *moved_block(enum hs_function_kind kind, uint64_t arg0, uint64_t arg1)
 {
     if (kind == HS_FUNCTION_MOVE_AT) {
@@ -131,13 +133,13 @@ static HS_COLD uint64_t move(const struct hs_own_hook *hook, const uint64_t args
     return result;
 }
 
-/* --- hot ------------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
 #define ARGS                                                                                       \
     uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, uint64_t arg4, uint64_t arg5
 #define PASSED arg0, arg1, arg2, arg3, arg4, arg5
 
-/* `size_bytes` more; `old`: instead of this block, or 0. */
+/* An allocation of `size_bytes`; `old`: the block that it replaces, or 0. */
 static inline __attribute__((always_inline)) uint64_t
 own_take(struct hs_own_hook *hook, uint64_t size_bytes, uint64_t old, ARGS)
 {
@@ -175,7 +177,7 @@ static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_o
     return hook->real(PASSED);
 }
 
-/* `kind` is known to the compiler. */
+/* `kind` is a compile-time constant. */
 static inline __attribute__((always_inline)) uint64_t own_hot(struct hs_own_hook *hook,
                                                               enum hs_function_kind kind, ARGS)
 {
@@ -204,7 +206,7 @@ static inline __attribute__((always_inline)) uint64_t own_hot(struct hs_own_hook
     }
 }
 
-/* --- some of each ---------------------------------------------------------------------------------- */
+/* --- the hooks, by kinds ---------------------------------------------------------------------- */
 
 #define HOOK(name, its_kind)                                                                       \
     static struct hs_own_hook its_##name = { .kind = HS_FUNCTION_##its_kind };                     \
@@ -223,7 +225,7 @@ HS_ALLOCATOR_FUNCTIONS(HOOK_OF_SECOND)
 static struct hs_own_hook *const own_hooks[] = { HS_ALLOCATOR_FUNCTIONS(ENTER_FIRST)
                                                      HS_ALLOCATOR_FUNCTIONS(ENTER_SECOND) };
 
-/* Read from outside: HS_OWN_HOOKS_SYMBOL. */
+/* The collector reads it from outside: HS_OWN_HOOKS_SYMBOL. */
 struct own_hooks_v1 {
     uint64_t count;
     own_fn hooks[HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT];
@@ -241,15 +243,15 @@ HS_EXPORT const struct own_hooks_v1 heapscope_own_hooks_v1 = {
 _Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
                "one of each, twice");
 
-/* --- the C library's own --------------------------------------------------------------------------- */
+/* --- the C library's own ---------------------------------------------------------------------- */
 
-/* Whoever is first makes all of them known. */
+/* The first call resolves all of them. */
 static HS_COLD void look_for_real(void)
 {
     hs_real_resolve();
 }
 
-/* In a C library that has no such function nobody can have asked for it. */
+/* If the C library has no such function, no program can have called it. */
 #define LATE_HOOK(declared, hook, its_kind)                                                        \
     static struct hs_own_hook hook = { .kind = HS_FUNCTION_##its_kind };                           \
     declared(ARGS)                                                                                 \
@@ -260,7 +262,8 @@ static HS_COLD void look_for_real(void)
         return own_hot(&(hook), HS_FUNCTION_##its_kind, PASSED);                                   \
     }
 
-/* These have second names that programs call. An allocator may define them, too: they are found as all others are. */
+/* The functions of the C library that have second names, which programs call. An allocator may
+ * define these names, too: they are found like all others. */
 #define SECOND_NAMES(FUNCTION)                                                                     \
     FUNCTION(__libc_malloc, SIZE)                                                                  \
     FUNCTION(__libc_calloc, COUNT_SIZE)                                                            \
@@ -270,7 +273,7 @@ static HS_COLD void look_for_real(void)
     FUNCTION(__libc_valloc, SIZE)                                                                  \
     FUNCTION(__libc_pvalloc, SIZE)
 
-/* The C library's, whatever serves. */
+/* The C library's functions, whichever allocator serves malloc. */
 #define FIRST_NAMES(FUNCTION)                                                                      \
     FUNCTION(malloc, SIZE)                                                                         \
     FUNCTION(calloc, COUNT_SIZE)                                                                   \
@@ -329,7 +332,7 @@ void *hs_own_hooks_of_libc(const char *name)
     return NULL;
 }
 
-/* --- set from outside ------------------------------------------------------------------------------ */
+/* --- set by the collector --------------------------------------------------------------------- */
 
 bool hs_own_hooks_set(uint32_t number, uint64_t real_va)
 {

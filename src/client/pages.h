@@ -1,8 +1,8 @@
 /*
- * Memory for our own tables: mapped, never from an allocator, and not in core dumps.
+ * Memory for the client's own tables: mapped, never from an allocator, and not in core dumps.
  *
  * Threads   any; async-signal-safe.
- * Fails     map returns NULL; populate never does, the pages then come one by one.
+ * Fails     map returns NULL; populate never fails, the pages are then faulted in one by one.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 #include "client/sandbox.h"
 #include "rt/sys.h"
 
-/* Linux 5.14, and not in older headers: all pages of a range at once. */
+/* Populates all pages of a range at once. Linux 5.14; older headers do not define it. */
 #define HS_MADV_POPULATE_WRITE 23
 
-/* Zeroed; only touched pages count, as nothing is reserved. */
+/* Maps zeroed memory. Nothing is reserved, so only touched pages count. NULL: no memory. */
 static inline void *hs_pages_map(size_t bytes)
 {
     long va = hs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -27,7 +27,8 @@ static inline void *hs_pages_map(size_t bytes)
     return (void *)va;
 }
 
-/* For tables of which a little is touched here and there: a huge page would be 2 MiB for that. */
+/* The same for tables that are touched only here and there: a huge page would take 2 MiB for each
+ * place. */
 static inline void *hs_pages_map_sparse(size_t bytes)
 {
     void *pages = hs_pages_map(bytes);
@@ -37,8 +38,8 @@ static inline void *hs_pages_map_sparse(size_t bytes)
     return pages;
 }
 
-/* Has pages made ready that will be written to soon. Touched one by one, each costs several microseconds; the
- * kernel makes many at once in a fraction of that. */
+/* Populates pages that will be written to soon. Touched one by one, each costs several
+ * microseconds; the kernel makes many at once in a fraction of that time. */
 static inline void hs_pages_populate(void *from, size_t bytes)
 {
     hs_sandbox_advise(from, bytes, HS_MADV_POPULATE_WRITE);

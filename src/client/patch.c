@@ -28,31 +28,32 @@ struct known_object {
 static struct {
     struct known_object objects[OBJECTS_MAX];
     uint32_t object_count;
-    uint64_t unload_count; /* of the loader, when the objects were noted */
+    uint64_t unload_count; /* the loader's count of unloaded objects, when the objects were noted */
     bool is_applied;
 } patched;
 
 uint32_t hs_patch_is_due;
-static uint32_t
-    busy_pid; /* one thread at a time. A child has not inherited who was at it: its pid is another */
+/* The process whose thread is at work, one at a time; after a fork the pid differs, so a child does
+ * not wait for a thread that it has not inherited. */
+static uint32_t busy_pid;
 
-/* What a slot of each hook may hold. */
+/* The values that a slot of each hook may hold. */
 struct meaning {
     uint64_t real_va; /* the definition that the program uses; 0: there is none */
-    uint64_t
-        entry_va; /* the executable's own entry for it, taken for its address everywhere; 0: none */
-    bool
-        is_late; /* it is the operator of a C++ runtime that came late: who defines one himself uses that */
+    /* The executable's own entry for it, which all objects use as its address; 0: none. */
+    uint64_t entry_va;
+    /* It is the operator of a C++ runtime that came late. An object that defines it uses its own. */
+    bool is_late;
 };
 
 static struct meaning meanings[HOOKS_MAX];
 
-/* One object that is being worked on. */
+/* The object whose slots are being visited. */
 struct work {
     struct hs_object object;
     const struct hs_object_slot *slots;
     uint32_t slot_count;
-    bool is_open;    /* what the loader closed may be written to */
+    bool is_open;    /* the part that the loader made read-only is writable now */
     bool is_foreign; /* it was bound to another allocator */
     struct hs_patch_counts *counts;
 };
@@ -66,9 +67,9 @@ static void visit_all(struct work *work, visit_fn *visit)
     }
 }
 
-/* --- writing ------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
-/* Relocations of code (DT_TEXTREL) are not for us. */
+/* Relocations of code (DT_TEXTREL) are left alone. */
 static bool is_in_data(const struct hs_object *object, uint64_t va)
 {
     uint32_t i = 0;
@@ -79,7 +80,7 @@ static bool is_in_data(const struct hs_object *object, uint64_t va)
     return i < object->data_count && va % sizeof(va) == 0;
 }
 
-/* The loader makes what it relocates read-only; unless the program has made it writable again. */
+/* The loader makes relocated memory read-only, unless the program has made it writable again. */
 static bool open_slot(struct work *work, const uint64_t *slot)
 {
     const struct hs_object *object = &work->object;
@@ -106,7 +107,7 @@ static void close_slots(const struct work *work)
     }
 }
 
-/* --- meanings ------------------------------------------------------------------------------------ */
+/* --- meanings --------------------------------------------------------------------------------- */
 
 static void find_meanings(void)
 {
@@ -121,7 +122,8 @@ static void find_meanings(void)
     }
 }
 
-/* Its address as other objects see it, if the executable has an entry of its own for the function. */
+/* Notes the function's address as other objects see it, if the executable has an entry of its own
+ * for the function. */
 static void note_entry(struct work *work, const struct hs_object_slot *slot)
 {
     if (slot->symbol->st_shndx == SHN_UNDEF && slot->symbol->st_value != 0) {
@@ -135,7 +137,8 @@ static bool is_real(uint32_t hook, uint64_t value)
     return value != 0 && (value == meaning->real_va || value == meaning->entry_va);
 }
 
-/* Not bound yet: it leads into the object itself, but not to a definition there, and on to the loader. */
+/* Not bound yet: the slot leads into the object itself, but not to a definition there, and from
+ * there to the loader. */
 static bool is_unbound(const struct work *work, const struct hs_object_slot *slot, uint64_t value)
 {
     const struct hs_object *object = &work->object;
@@ -144,7 +147,7 @@ static bool is_unbound(const struct work *work, const struct hs_object_slot *slo
             value != object->bias_va + slot->symbol->st_value);
 }
 
-/* Bound, and to somebody else: then what is not bound yet would be, too. */
+/* A slot that is bound to another allocator: then slots that are not bound yet would be, too. */
 static void note_foreign(struct work *work, const struct hs_object_slot *slot)
 {
     uint64_t value = hs_load_relaxed(slot->at);
@@ -154,7 +157,7 @@ static void note_foreign(struct work *work, const struct hs_object_slot *slot)
     }
 }
 
-/* --- there and back ------------------------------------------------------------------------------ */
+/* --- redirecting and releasing ---------------------------------------------------------------- */
 
 static void lead_to_us(struct work *work, const struct hs_object_slot *slot)
 {
@@ -174,9 +177,10 @@ static void lead_to_us(struct work *work, const struct hs_object_slot *slot)
     work->counts->changed++;
 }
 
-/* What the loader would have put there. It is not noted for each slot when that is changed: another object may be at the
- * same place by then, which was bound at once where the first one was not; what is not bound in one leads nowhere in the
- * other. A call never leads to the executable's entry, which may call through this very slot. */
+/* The value that the loader would have stored. The old value of a slot is not kept: another object
+ * may be at the same place by then. That one may have been bound at once where the first was not,
+ * and an unbound value of one object leads nowhere in the other. A call slot never gets the
+ * executable's entry, which may call through this very slot. */
 static uint64_t real_of(const struct hs_object_slot *slot)
 {
     const struct meaning *meaning = &meanings[slot->hook];
@@ -192,13 +196,13 @@ static void lead_back(struct work *work, const struct hs_object_slot *slot)
     }
 }
 
-/* --- all objects --------------------------------------------------------------------------------- */
+/* --- all objects ------------------------------------------------------------------------------ */
 
-/* True: it was noted before. */
+/* True: the object was noted before. */
 static bool note_object(const struct dl_phdr_info *info, const struct hs_object *object)
 {
     if (info->dlpi_subs != patched.unload_count) {
-        /* Another one may be where one was. */
+        /* Another object may be where one was. */
         patched.unload_count = info->dlpi_subs;
         patched.object_count = 0;
     }
@@ -224,7 +228,7 @@ static int on_apply(struct dl_phdr_info *info, size_t bytes, void *ctx)
     }
     work.slots = hs_object_slots(&work.object, &work.slot_count);
     if (hs_linkmap_first() && hs_linkmap_first()->l_ld == work.object.dynamic) {
-        visit_all(&work, note_entry); /* it is the first */
+        visit_all(&work, note_entry); /* the executable comes first */
     }
     visit_all(&work, note_foreign);
     visit_all(&work, lead_to_us);
@@ -301,9 +305,9 @@ static void apply_locked(void *ctx)
 
 void hs_patch_new(void)
 {
-    /* Below a filter whoever recorded us comes and does it, on a thread that may. */
+    /* Below a seccomp filter the recording process does it, on a thread that may. */
     if (patched.is_applied && !hs_sandbox_is_tight()) {
-        /* A handler that forks would wait for the thread that it has interrupted. */
+        /* A signal handler that forks would wait for the thread that it has interrupted. */
         uint64_t old_mask = hs_sys_block_signals();
         hs_loader_lock_call(apply_locked, NULL);
         hs_sys_restore_signals(old_mask);

@@ -1,21 +1,25 @@
 /*
- * Leading the calls of a running program to our hooks.
+ * Redirecting the calls of a running program to our hooks.
  *
- * A call of malloc from an executable or a library goes through a pointer of that object, which the loader has
- * set. We were not there then; so each of these pointers is set anew: one store of eight bytes, after which a
- * call goes to our hook, and before which it went to the allocator. Nobody needs to stop for that. The allocator
- * itself, whatever it is, stays as it is and goes on serving.
+ * A call of malloc from an executable or a library goes through a slot: a pointer of that object,
+ * which the loader has set. The client was not loaded at that time, so each of these slots is set
+ * again. This is one store of eight bytes; after it, a call goes to our hook, before it, to the
+ * allocator. No thread needs to stop for that. The allocator itself is not changed and goes on
+ * serving.
  *
- * Which pointers? Those whose relocation names one of our functions, in all objects but the loader and us, if
- * they hold what the program's malloc is: the first definition in the loader's order, the executable's own entry
- * for it (programs that are not position independent), or, not yet bound, a way to the loader. A pointer that leads
- * elsewhere (an object that was loaded with an allocator of its own) is left alone and counted.
+ * Which slots? Those whose relocation names one of our functions, in all objects except the loader
+ * and the client, if the slot holds what the program's malloc is: the first definition in the
+ * loader's order; the executable's own entry for it (in programs that are not position
+ * independent); or, if it is not bound yet, a way to the loader. A slot that leads elsewhere (of an
+ * object that was loaded with an allocator of its own) is left alone and counted.
  *
- * Holds     a slot leads to a hook, or to what the loader binds it to. Slots are only ever found through objects that are
- *           there, and nothing is remembered of one by its address: another object may be there by then.
- * Threads   one at a time, the program's threads go on. An object whose slots are changed must stay where it is, and
- *           be done with being relocated and protected: otherwise our store, or the loader's, would fault, or the
- *           protection of memory that is somebody else's by then would change. See hs_patch_apply(), hs_patch_undo().
+ * Holds     a slot leads to a hook, or to what the loader binds it to. Slots are only ever found
+ *           through objects that are loaded, and no slot is remembered by its address, because
+ *           another object may be there later.
+ * Threads   one at a time; the program's threads go on. An object whose slots are changed must stay
+ *           loaded, and the loader must have finished relocating and protecting it. Otherwise our
+ *           store or the loader's would fault, or the protection of memory that belongs to another
+ *           object by then would change. See hs_patch_apply() and hs_patch_undo().
  * Fails     a slot that cannot be written to is left, and counted.
  * See       hook_table.h
  */
@@ -26,22 +30,25 @@
 
 #include "rt/base.h"
 
+/* Counts of slots. */
 struct hs_patch_counts {
     uint32_t changed;
-    uint32_t left; /* that lead elsewhere */
+    uint32_t left; /* slots that lead elsewhere */
 };
 
-/* Slots of all objects, or of those that are new since. Under the loader's lock (loader_lock.h), so that none of them is
- * half loaded. False: another thread is at it, or is in a fork that lasts. No fork is made meanwhile: the child would
- * find a lock of the loader's taken for good. */
+/* Redirects the slots of all objects, or of those that were loaded since the last call. Called
+ * under the loader's lock (loader_lock.h), so that no object is half loaded. False: another thread
+ * is at work, or a fork lasts too long. No fork is made meanwhile: the child would find a lock of
+ * the loader that is never released. */
 bool hs_patch_apply(struct hs_patch_counts *ret_counts);
 
-/* Sets all slots back, under the loader's lock as well: an object that is half loaded may have been bound to our hooks
- * already (exports.h). False: as above; nothing has changed then. */
+/* Releases all slots. Also called under the loader's lock: an object that is half loaded may have
+ * been bound to our hooks already (exports.h). False: as above; nothing has changed then. */
 bool hs_patch_undo(struct hs_patch_counts *ret_counts);
 
-/* Something may have been loaded: set by the hook of dlopen. */
+/* Set by the hook of dlopen: an object may have been loaded. */
 extern HS_HIDDEN uint32_t hs_patch_is_due;
 
-/* If so, and while we are attached. From the hook of dlsym, whose caller comes from an object at rest. */
+/* Redirects the slots of new objects if hs_patch_is_due and the client is attached. Called from the
+ * hook of dlsym, because its caller is in an object that is completely loaded. */
 void hs_patch_new(void);

@@ -1,5 +1,5 @@
 /*
- * The cold half of the peak: flushing parts and taking the cut. See peak.h.
+ * The slow path of the peak: adding up the parts and taking the cut. See peak.h.
  */
 #include "client/peak.h"
 
@@ -7,16 +7,17 @@
 
 #include "client/sandbox.h"
 
-static uint32_t marking_tid; /* who is taking the cut; 0: nobody */
+static uint32_t marking_tid; /* the thread that is taking the cut; 0: none */
 
-/* A part of the total that a thread may keep to itself. What is exact otherwise shall stay nearly so, yet a line that
- * all threads write to is worth some dozens of blocks; where blocks are estimates, their noise is far larger. */
+/* The part of the total that a thread may keep to itself. At interval 1 the total must stay nearly
+ * exact, yet writing to a cache line that all threads share costs as much as some dozens of blocks.
+ * At larger intervals the noise of the estimates is far larger than the quantum. */
 #define EXACT_QUANTUM_MIN     1024
 #define EXACT_QUANTUM_SHIFT   15 /* 1/32768 of the total */
 #define SAMPLED_QUANTUM_MIN   4096
 #define SAMPLED_QUANTUM_SHIFT 12
 
-/* It never shrinks: a reader takes it for what it was all the time. */
+/* The quantum never shrinks: a reader assumes that the present one was in force all the time. */
 static void raise_quantum(struct hs_region_control_v1 *control, int64_t total)
 {
     bool is_exact = hs_load_relaxed(&control->interval_bytes) <= 1;
@@ -52,19 +53,20 @@ HS_COLD void hs_peak_note(void)
                hs_load_relaxed(&control->live_bytes) + (self ? self->block->live_bytes : 0));
 }
 
-/* Takes the cut. One at a time. */
+/* Takes the cut. Only one thread at a time. */
 static void mark(struct hs_region_control_v1 *control, int64_t total)
 {
-    /* The cut is announced before the epoch moves on, so that nothing dies in between without
-     * leaving its record. Peaks step by 2: see "Totals" in fmt/region_layout.h. */
+    /* The cut is announced before the epoch moves on, so that no block dies in between without
+     * leaving its record. Peaks raise the epoch by 2: see "Totals" in fmt/region_layout.h. */
     uint64_t epoch = hs_load_relaxed(&control->epoch);
-    /* An epoch that a snapshot passes meanwhile is none of ours, whoever saw it announced. */
+    /* If a snapshot moves the epoch on meanwhile, the announced epoch is not our cut, even if a
+     * thread has seen it. */
     hs_store_relaxed(&control->peak_time_ns, 0);
     /* ORDER peak-final: no time before a cut that may yet change. */
     hs_fence_release();
     do {
         hs_store_relaxed(&control->peak_epoch, epoch);
-        /* ORDER cut: the announced cut is seen by whoever sees the next epoch. */
+        /* ORDER cut: the announced cut is seen by every thread that sees the next epoch. */
     } while (!hs_cas_acq_rel(&control->epoch, &epoch, epoch + 2));
     hs_store_relaxed(&control->peak_bytes, total);
     struct timespec now;
@@ -83,15 +85,15 @@ HS_COLD void hs_peak_mark(struct hs_thread *thread)
         mark(control, seen);
         return;
     }
-    /* First of all: whoever loses the race below has seen this total all the same. */
+    /* Done first: a thread that loses the race below has seen this total all the same. */
     raise_most(control, seen);
     uint32_t tid = thread->block->tid;
     uint32_t owner = 0;
-    /* ORDER peak-mark: what the last marker wrote. If it was us, a longjmp took us away from it; or
-     * it may have been a thread that was cancelled in the middle. */
+    /* ORDER peak-mark: what the last marker wrote. If the owner is this thread, a longjmp left the
+     * marking; if it is another, that thread may have been cancelled in the middle. */
     if (!hs_cas_acq_rel(&marking_tid, &owner, tid) && owner != tid &&
         (hs_sandbox_is_tight() || hs_sys_thread_exists(hs_region.header->pid, owner))) {
-        return; /* somebody is marking this very moment */
+        return; /* another thread is marking at this moment */
     }
     hs_peak_flush(thread);
     int64_t total = hs_load_relaxed(&control->live_bytes);

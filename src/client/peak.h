@@ -1,7 +1,8 @@
 /*
- * The live total and its highest value. See live.h for the idea.
+ * The live total and its highest value. See "The peak" in live.h for the idea.
  *
- * Threads   any; with more than one the total is kept in parts, one per thread, flushed in quanta.
+ * Threads   any. With more than one thread the total is kept in parts, one per thread, which are
+ *           added to the shared total in quanta.
  */
 #pragma once
 
@@ -12,18 +13,20 @@
 #include "client/shared.h"
 #include "client/thread.h"
 
-/* Marks the present moment as the peak. */
+/* Takes the cut of the peak: marks the present moment if the live total exceeds the last peak. If
+ * another thread is marking at this moment, this one does nothing. */
 void hs_peak_mark(struct hs_thread *thread);
 
 /* Adds this thread's part to the shared total. */
 void hs_peak_flush(struct hs_thread *thread);
 
-/* As hs_peak_before_free, for a free inside our own code (a signal handler), where no cut can be taken: keeps the
- * total alone, so that nobody calls a lower peak exact. */
+/* As hs_peak_before_free, for a free inside our own code (in a signal handler), where no cut can be
+ * taken. Only notes the total, so that a lower peak is not called exact. */
 void hs_peak_note(void);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
+/* Adds the weight of a block that was born, or subtracts that of one that died. */
 static inline void hs_peak_add(struct hs_thread *thread, int64_t weight_bytes)
 {
     if (hs_shared_is_alone()) {
@@ -47,7 +50,7 @@ static inline bool hs_peak_is_due(const struct hs_thread *thread)
     return total > peak;
 }
 
-/* To be called before a block of this thread dies. */
+/* Called before a block dies that this thread frees. */
 static inline void hs_peak_before_free(struct hs_thread *thread)
 {
     if (hs_unlikely(hs_peak_is_due(thread))) {

@@ -1,5 +1,5 @@
 /*
- * The header's words about the process. See process_info.h.
+ * The parts of the region's header that describe the process. See process_info.h.
  */
 #include "client/process_info.h"
 

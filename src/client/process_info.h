@@ -1,16 +1,17 @@
 /*
- * Who this is: the collector may look when the process is long gone.
+ * Describes the process in its region: the collector may read it long after the process has ended.
  *
- * Threads   once for each region, before anybody else knows of it.
- * Fails     what cannot be had, or has no room, stays empty.
+ * Threads   once for each region, before another process or thread knows of it.
+ * Fails     what cannot be found, or has no room, stays empty.
  */
 #pragma once
 
 #include "client/env.h"
 #include "fmt/region_layout.h"
 
-/* From the start of the process. */
+/* Describes a process that has just started. */
 void hs_process_info_write(struct hs_region_header_v1 *header, const struct hs_env *env);
 
-/* Of one that runs already: its arguments may have been overwritten, and are for the collector to find out. */
+/* Describes a process that runs already: its arguments may have been overwritten, and the collector
+ * finds them out. */
 void hs_process_info_write_late(struct hs_region_header_v1 *header);

@@ -1,5 +1,5 @@
 /*
- * A look at each thread's guard. See quiesce.h.
+ * Examining each thread's guard. See quiesce.h.
  */
 #include "client/quiesce.h"
 
@@ -8,10 +8,10 @@
 #include "client/thread.h"
 #include "rt/sys.h"
 
-/* Without the barrier: so often others have had the processor. */
+/* Without the barrier: by then other threads have run this often. */
 #define YIELDS 100
 
-/* Its stack and its thread-local storage may go at any moment. */
+/* Is a thread inside our code? Its stack and its thread-local storage may go at any moment. */
 static bool is_inside(const struct hs_thread *thread, uint32_t pid)
 {
     uint32_t tid = hs_load_relaxed(&thread->owner_tid);
@@ -43,8 +43,8 @@ static void pass_barrier(void)
     }
 }
 
-/* We do not sleep: the kernel keeps only one note of how long an interrupted call has still to wait, and the thread
- * may be borrowed in the midst of one. */
+/* Waits without sleeping: the kernel keeps only one note of how long an interrupted system call
+ * still has to wait, and the calling thread may have been borrowed in the middle of one. */
 bool hs_quiesce_wait(uint64_t max_ns)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + max_ns;

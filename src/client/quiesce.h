@@ -1,22 +1,25 @@
 /*
- * Waiting until nobody writes to our tables.
+ * Waiting until no thread writes to the client's tables.
  *
- * Recording has been switched off; but a thread may have looked before, and be in the middle of it. Threads
- * say so in their thread-local storage (the guard) by a plain store, which costs nothing; so it is we who
- * pay: a barrier in all threads (membarrier(2)), and then a look at each one's guard.
+ * Recording has been switched off; but a thread may have looked before that, and may still be
+ * recording. Threads say so in their thread-local storage (the guard) by a plain store, which costs
+ * nothing. The waiting side therefore pays: it makes a barrier in all threads (membarrier(2)), and
+ * then looks at each thread's guard.
  *
  *   thread   guard = mark;        is it on? ──no──► guard = 0
- *   we       off;       barrier;  guard = 0 everywhere? ──► nobody is at it, and nobody will be
+ *   waiter   off;       barrier;  guard = 0 everywhere? ──► no thread records, and none will
  *
- * Holds     after true, no thread is inside a guard that it entered while recording was on.
+ * Holds     when this returns true, no thread is inside a guard that it entered while recording was
+ *           on.
  * Threads   one, with recording off.
- * Fails     false: somebody did not come out in time: it is not running, or was left by a longjmp. (Our tables
- *           stay mapped where they are whatever is done to them, so if they are emptied all the same, what
- *           it does yet is at worst one odd record.)
+ * Fails     false: a thread did not leave our code in time: it is not running, or left by a
+ *           longjmp. (The tables stay mapped at their addresses in any case, so if they are emptied
+ *           all the same, that thread can at worst still write one odd record.)
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Waits at most `max_ns` nanoseconds. False: a thread may still be recording. */
 bool hs_quiesce_wait(uint64_t max_ns);

@@ -15,7 +15,7 @@
 #include "rt/base.h"
 #include "rt/text.h"
 
-/* --- until resolved: the first call of each resolves, and is then made -------------------------- */
+/* --- until resolved: the first call of each function resolves, and is then made --------------- */
 
 static void *first_malloc(size_t size_bytes)
 {
@@ -110,10 +110,10 @@ struct hs_real hs_real = {
     .pvalloc = first_pvalloc,
     .dlclose = first_dlclose,
     .prctl = first_prctl,
-    .syscall = NULL, /* its hook looks: src/arch/x86_64/entry.S */
+    .syscall = NULL, /* its hook checks for NULL: src/arch/x86_64/entry.S */
 };
 
-/* --- what a C library may lack ------------------------------------------------------------------ */
+/* --- what a C library may lack ---------------------------------------------------------------- */
 
 static void made_free_sized(void *ptr, size_t size_bytes)
 {
@@ -150,7 +150,7 @@ static void *made_pvalloc(size_t size_bytes)
     return made_aligned(4096, hs_align_up(size_bytes, 4096));
 }
 
-/* --- resolving ---------------------------------------------------------------------------------- */
+/* --- resolving -------------------------------------------------------------------------------- */
 
 void *hs_real_find(const char *name)
 {
@@ -160,12 +160,12 @@ void *hs_real_find(const char *name)
         return va;
     }
     va = self && hs_real.is_preloaded ? hs_linkmap_search(self, NULL, name, NULL) : NULL;
-    /* Objects before us in the list: the executable, or libraries preloaded ahead of us. */
+    /* Objects before the client in the list: the executable, or libraries preloaded ahead of it. */
     return va ? va : hs_linkmap_search(NULL, self, name, NULL);
 }
 
-/* Does what a C++ library (NULL: one that came late) calls lead to us? If we were loaded late, its calls of malloc are made
- * to. */
+/* Do the calls of `name` by a C++ library (NULL: one that was loaded late) lead to our hooks? If the
+ * client was loaded late, the library's calls of malloc are redirected. */
 static bool leads_to_us(const char *name, const struct link_map *library)
 {
     const struct link_map *self = hs_real.self, *map = NULL;
@@ -216,7 +216,8 @@ bool hs_real_is_plain_runtime(bool is_aligned)
     return hs_real.self && all_lead_to_us(NULL, is_aligned);
 }
 
-/* Stores what was found, or else what is made up; keeps what is there when there is neither. */
+/* Stores the function that was found, or else the made one; keeps the pointer when there is
+ * neither. */
 static void bind(void *slot, const char *name, void *made_up)
 {
     void *va = hs_real_find(name);

@@ -1,12 +1,14 @@
 /*
- * The real allocator: whatever the program would have used without us.
+ * The real allocator: the functions that the program would have used without the client.
  *
- * The next definition after ours in the loader's order: the C library's, or that of a jemalloc,
- * tcmalloc or mimalloc that is linked or preloaded. Never __libc_malloc behind its back: a block
- * would then be freed by another allocator than it came from.
+ * They are the next definitions after ours in the loader's order: the C library's, or those of a
+ * jemalloc, tcmalloc or mimalloc that is linked or preloaded. They are never __libc_malloc behind
+ * such an allocator's back: a block would then be freed by another allocator than the one it came
+ * from.
  *
- * Holds     every pointer can be called at any time: until resolved they lead to functions that
- *           resolve and then call. What the C library lacks is made up from what it has.
+ * Holds     every pointer can be called at any time: until they are resolved, they lead to
+ *           functions that resolve them and then call. What the C library lacks is made from what
+ *           it has.
  * Threads   any; resolving is idempotent and takes no lock.
  */
 #pragma once
@@ -18,6 +20,7 @@
 
 struct link_map;
 
+/* The real functions, and how they were found. entry.S knows some of the offsets. */
 struct hs_real {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -38,39 +41,43 @@ struct hs_real {
     void *(*dlvsym)(void *, const char *, const char *);
     void *(*dlmopen)(long, const char *, int);
     bool is_resolved;
-    bool
-        is_preloaded; /* our functions are found before the allocator's own; not when we were loaded later */
-    bool
-        has_own_malloc; /* the executable defines malloc, without a detour: it does not come to us */
+    /* The loader finds our functions before the allocator's own; false when the client was loaded
+     * later. */
+    bool is_preloaded;
+    /* The executable defines malloc, without a detour: its calls do not come to our hooks. */
+    bool has_own_malloc;
     bool is_defined_in_program; /* the executable defines malloc, with or without a detour */
-    bool is_foreign;            /* what serves malloc is not the C library */
-    void *(*found_malloc)(
-        size_t);                 /* malloc as it was found, whatever stands in its place: hooks.c */
-    const struct link_map *self; /* the loader's entry for us, and its handle */
+    bool is_foreign;            /* malloc is not served by the C library */
+    /* malloc as it was found, even while another function stands in its place: hooks.c. */
+    void *(*found_malloc)(size_t);
+    const struct link_map *self; /* the loader's entry for the client, which is also its handle */
 };
 
+/* Those of this process. */
 extern HS_HIDDEN struct hs_real hs_real;
 
+/* Resolves all pointers, once. */
 void hs_real_resolve(void);
 
-/* Detours have been added: what was found remains good to call, but leads to our hooks from now on. */
+/* Resolves again, after detours have been added: the functions found before can still be called,
+ * but lead to our hooks from now on. */
 void hs_real_resolve_again(void);
 
-/* The C library. NULL: another one than glibc. */
+/* The C library. NULL: it is not glibc. */
 const struct link_map *hs_real_libc(void);
 
-/* Finds a function for a hook; NULL when no library that was there at the start defines it. */
+/* The real function of a hook. NULL: no library that was there at the start defines it. */
 void *hs_real_find(const char *name);
 
-/*
- * Is the real `name`, one of C++'s operators, the C++ library's own, and does what it calls lead to our hooks? Then it
- * is malloc, aligned_alloc or free with nothing around it but what happens when memory is short. Not when the program
- * replaces an operator: the library's others may call that one.
- */
+/* Is the real `name`, one of C++'s operators, the C++ library's own, and do the functions that it
+ * calls lead to our hooks? Then it is malloc, aligned_alloc or free, except for what it does when
+ * memory is short. False when the program replaces an operator, because the library's other
+ * operators may call that one. */
 bool hs_real_is_plain_operator(const char *name, bool is_aligned);
 
-/* The same of those of a C++ library that was loaded late, where nobody defined them at the start. */
+/* The same for the operators of a C++ library that was loaded late, when no object defined them at
+ * the start. */
 bool hs_real_is_plain_runtime(bool is_aligned);
 
-/* By the path it was loaded from. */
+/* Is a library with this path a C++ runtime? */
 bool hs_real_is_cxx_library(const char *path);

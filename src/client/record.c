@@ -1,5 +1,39 @@
 /*
- * From a sampled allocation to a record in the region. See record.h.
+ * From a sampled allocation to a record in the region, and back when the block is freed.
+ *
+ * A hook's slow half calls hs_record_alloc after the real function has returned the block. The
+ * steps, in this order:
+ *
+ *   1. Thread state. The first sample of a thread makes or takes over its state. Without memory for
+ *      it the sample is lost.
+ *   2. Reentry guard. hs_reentry_guard_enter marks the thread as being in our code. If it already
+ *      is (a signal handler interrupted our own code), the sample is lost as HS_LOSS_REENTRANT.
+ *   3. Still on? Recording may have ended. Or the process is a forked child without a region of its
+ *      own, which now makes one (hs_lifecycle_follow_fork).
+ *   4. Clock. Every 16th sample of a thread reads the clock; the others use the later one of that
+ *      time and the collector's. Now and then the thread's name is read as well.
+ *   5. Prefetch. The lines of the free filter and of the index that step 8 will change are fetched
+ *      while the stack is found.
+ *   6. Stack. Replay comes first: an earlier walk whose stack words have not changed gives the
+ *      stack's id at once. Otherwise the stack is walked (unwind/unwind.h), interned in the stack
+ *      table (stacks.h), and kept for the next replay. The walk names each frame through resolve()
+ *      below.
+ *   7. Epoch. It decides to which cuts the birth belongs, and which of the stack's two totals
+ *      counts it.
+ *   8. Live table (live.h). The address goes into the free filter, a record is taken and filled,
+ *      and it is published in the thread's record cache or in the index.
+ *   9. Totals. The stack's running totals and the thread's counters are raised; so is, if a
+ *      collector asked for it, the time that samples took.
+ *
+ * Whatever fails is counted by count_loss under its reason, with the bytes and blocks that the
+ * sample stands for.
+ *
+ * A free whose address passes the free filter calls hs_record_free before the real free: guard,
+ * still on, and then hs_live_remove_young, which handles a young block of the same thread, or else
+ * hs_live_remove. A failed realloc puts the block back with hs_record_put_back, under a new epoch.
+ *
+ * Threads   any; see record.h.
+ * See       record.h, live.h, unwind/replay.h.
  */
 #include "client/record.h"
 
@@ -21,28 +55,29 @@
 #include "unwind/rule_cache.h"
 #include "unwind/unwind.h"
 
-/* The unwinder's reasons and the region's are the same numbers. */
+/* The unwinder's reasons for ending a walk and the region's are the same numbers. */
 _Static_assert((int)HS_UNWIND_END_N == (int)HS_STACK_END_N &&
                    (int)HS_UNWIND_TOO_DEEP == (int)HS_STACK_END_TOO_DEEP &&
                    (int)HS_UNWIND_NO_ADVANCE == (int)HS_STACK_END_NO_ADVANCE,
                "one numbering");
 
-/* 1 MiB of address space; a small program touches four pages. */
+/* 1 MiB of address space, of which a small program touches four pages. */
 #define RULE_COUNT 65536U
 
 /* The first instructions of a program have no caller, and often no unwind information that says so:
- * pcs this close to an entry point end a stack well. */
+ * a walk that ends this close behind an entry point is complete. */
 #define ENTRY_BYTES 128U
 
 static struct hs_rule_cache rules;
-static struct hs_rule_entry *rule_entries; /* NULL: not there yet */
-static uint64_t entry_va[2];               /* of the executable and of its loader */
+static struct hs_rule_entry *rule_entries; /* NULL: not mapped yet */
+static uint64_t entry_va[2];               /* entry points of the executable and of its loader */
 static struct hs_unwinder unwinder;
-/* All code of ours, if a stack ever had some: one frame stands for it, and is left out. */
+/* Once a stack had a frame of our code, this is the one frame id that stands for all our code;
+ * frames of this id are left out of stacks. */
 static uint32_t own_frame_id = HS_ID_NONE;
 static int64_t start_ms;
 
-/* A frame's number. */
+/* The id of a frame in the frame table. */
 static uint32_t intern(uint64_t pc, uint32_t module_id, bool is_exact)
 {
     bool is_own = hs_hook_table_is_own_code && hs_hook_table_is_own_code(pc);
@@ -57,7 +92,8 @@ static uint32_t intern(uint64_t pc, uint32_t module_id, bool is_exact)
     return id;
 }
 
-/* Names the frame at `pc` and finds its unwind information. */
+/* Implements hs_unwinder.resolve: gives the frame at `pc` an id and finds its unwind information.
+ * False: the pc lies in no code. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
 {
     (void)ctx;
@@ -115,14 +151,14 @@ void hs_record_flush(void)
     }
 }
 
-/* --- stacks ------------------------------------------------------------------------------------ */
+/* --- stacks ----------------------------------------------------------------------------------- */
 
 static uint32_t marker(uint64_t pc)
 {
     return hs_frame_intern(pc, HS_MODULE_ID_MARKER, HS_FRAME_MARKER);
 }
 
-/* Puts the markers for what is missing into the walk's frames. */
+/* Inserts marker frames into the walk where frames are missing. */
 static HS_COLD void mark_gaps(struct hs_walk *walk)
 {
     uint32_t *frames = walk->frames;
@@ -134,16 +170,15 @@ static HS_COLD void mark_gaps(struct hs_walk *walk)
         walk->frame_count++;
     }
     if (walk->end != HS_UNWIND_END) {
-        /* Of a stack that is full already, the outermost frame gives way. */
+        /* If the stack is full already, the marker replaces the outermost frame. */
         uint32_t last = walk->frame_count < HS_FRAMES_MAX ? walk->frame_count++ : HS_FRAMES_MAX - 1;
         frames[last] = marker(HS_FRAME_PC_END + walk->end);
     }
 }
 
-/*
- * A real function that a hook of ours calls may come back through another hook: an operator new that calls malloc, one
- * that throws, a destructor below dlclose. What is between is ours, and is no part of the program's stack.
- */
+/* Removes frames of our own code. A real function that a hook calls may call another hook: an
+ * operator new that calls malloc, one that throws, or a destructor below dlclose. The frames of
+ * ours in between are no part of the program's stack. */
 static HS_COLD void drop_own_frames(struct hs_walk *walk)
 {
     uint32_t *frames = walk->frames, kept = 0, cut_idx = walk->cut_idx;
@@ -157,7 +192,7 @@ static HS_COLD void drop_own_frames(struct hs_walk *walk)
     walk->frame_count = kept;
 }
 
-/* Does the walk end where programs begin? */
+/* Does the walk end at an entry point, where programs begin? */
 static bool is_at_entry(const struct hs_walk *walk)
 {
     const struct hs_frame_v1 *frame =
@@ -179,7 +214,8 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
         walk->end = HS_UNWIND_END;
     }
     if (hs_unlikely(walk->end == HS_UNWIND_NO_MODULE) && hs_load_relaxed(&hs_region.is_at_limit)) {
-        return HS_ID_NONE; /* a frame more likely had no place than no module */
+        /* More likely the frame table had no room than that there is no module. */
+        return HS_ID_NONE;
     }
     thread->block->walk_count++;
     thread->block->stack_end_count[walk->end]++;
@@ -189,7 +225,7 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     if (walk->cut_idx != 0 || walk->end != HS_UNWIND_END) {
         mark_gaps(walk);
         if (hs_unlikely(walk->frames[walk->frame_count - 1] == HS_ID_NONE)) {
-            return HS_ID_NONE; /* nor had its marker a place */
+            return HS_ID_NONE; /* there was no room for the marker either */
         }
     }
     struct hs_stack_key key = {
@@ -208,7 +244,8 @@ static HS_COLD uint32_t walk_stack(struct hs_thread *thread, const struct hs_reg
     return id;
 }
 
-/* Not found where most are. */
+/* The stack was not found by the first, fast search: searches the replay table with the whole stack
+ * window, then walks. */
 static __attribute__((noinline)) uint32_t
 find_or_walk(struct hs_thread *thread, const struct hs_regs *regs, uint64_t generation)
 {
@@ -225,7 +262,8 @@ find_or_walk(struct hs_thread *thread, const struct hs_regs *regs, uint64_t gene
 
 static inline uint32_t find_stack(struct hs_thread *thread, const struct hs_regs *regs)
 {
-    /* Half-written records could lead anywhere. */
+    /* A handler jumped out of replay and left the table half written; its paths can lead
+     * anywhere. */
     if (hs_unlikely(thread->is_replaying)) {
         hs_thread_forget_replay(thread);
     }
@@ -244,15 +282,16 @@ static inline uint32_t find_stack(struct hs_thread *thread, const struct hs_regs
     return id;
 }
 
-/* --- samples ----------------------------------------------------------------------------------- */
+/* --- samples ---------------------------------------------------------------------------------- */
 
-/* A look at the clock is a twelfth of what a sample costs, and a thread that samples often would see the same
- * time again and again; so it looks at every 16th. For one that samples seldom, the collector, who looks after
- * us now and then, leaves the time here. */
+/* Reading the clock costs a twelfth of what a sample costs, and a thread that samples often would
+ * read the same time again and again. So a thread reads it at every 16th sample. For a thread that
+ * samples seldom, the collector, which polls the client now and then, leaves its time in the
+ * control page. */
 #define CLOCK_SAMPLES 16U
 
-/* The same samples are timed while a collector wants to know what they cost. Not the thread's own clock: that is a
- * system call. */
+/* The samples that read the clock are also timed while a collector wants to know what samples cost.
+ * CLOCK_MONOTONIC, and not the thread's CPU clock: reading that is a system call. */
 static HS_COLD uint64_t clock_ns(void)
 {
     struct timespec now;
@@ -267,8 +306,8 @@ static HS_COLD void count_time(struct hs_thread *thread, uint64_t begin_ns)
     thread->block->timed_count++;
 }
 
-/* Milliseconds since recording began; the coarse clock is a read of the vdso page. Returns when the sample
- * begins that is to be timed, or 0. */
+/* Sets the thread's milliseconds since recording began; reading the coarse clock is a read of the
+ * vdso page. Returns the time in ns at which the sample began if it is to be timed, otherwise 0. */
 static __attribute__((noinline)) uint64_t look_at_clock(struct hs_thread *thread)
 {
     struct timespec now;
@@ -285,7 +324,8 @@ static inline uint32_t now_ms(const struct hs_thread *thread)
     return thread->clock_ms > told_ms ? thread->clock_ms : told_ms;
 }
 
-/* A table without room may be one that may not grow. */
+/* A table that is full may be one that the memory limit keeps from growing: that is another
+ * reason. */
 static HS_COLD enum hs_loss reason_of(enum hs_loss loss)
 {
     return loss == HS_LOSS_TABLE_FULL && hs_load_relaxed(&hs_region.is_at_limit) ? HS_LOSS_LIMIT
@@ -332,14 +372,15 @@ static inline enum hs_loss record(struct hs_thread *thread, const void *ptr, siz
     return HS_LOSS_N;
 }
 
-/* Inside the guard: a signal handler may have forked since we looked. From here on it would see that we are
- * at it, and its child will not write to its parent's tables. */
+/* Called inside the guard, because a signal handler may have forked since the first check. A
+ * handler that forks from here on sees that the thread is in our code, and its child will not write
+ * to its parent's tables. */
 static inline bool is_still_on(void)
 {
     return hs_lifecycle_is_on() || hs_lifecycle_follow_fork();
 }
 
-/* A sample that could not be recorded; what it stands for is missing from all figures. */
+/* Counts a sample that could not be recorded: what it stands for is missing from all figures. */
 static HS_COLD void count_loss(enum hs_loss loss, uint64_t size_bytes, uint32_t hits,
                                uint64_t interval_bytes)
 {
@@ -366,14 +407,16 @@ void hs_record_alloc(const void *ptr, size_t size_bytes, const struct hs_sample 
     }
 }
 
-/* In a child that has not begun to record. True: now it has. */
+/* For a free in a forked child that has not begun to record. True: now it has begun, and the free
+ * must be done. */
 static bool begin_for_free(const void *ptr, const struct hs_live_block *ret_block)
 {
     if (!hs_lifecycle_is_waiting()) {
         return false;
     }
     if (!ret_block && hs_fork_note_free((uintptr_t)ptr)) {
-        /* If it has begun this moment, who notes or who begins forgets the block. */
+        /* If another thread begins recording at this moment, either it or this thread forgets the
+         * block. */
         return hs_lifecycle_is_on() && hs_fork_take_note((uintptr_t)ptr);
     }
     return hs_lifecycle_follow_fork();
@@ -398,7 +441,8 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
 {
     struct hs_tls *tls = &hs_tls;
     struct hs_frame_marker mark;
-    /* Most allocators look at the block's own memory next: it may come while we look for the record. */
+    /* Most allocators read the block's own memory next: it is fetched while the record is
+     * searched. */
     __builtin_prefetch((const char *)ptr - 8, 1);
     if (hs_unlikely(!tls->self) || hs_unlikely(tls->guard_va != 0)) {
         return free_with_care(ptr, ret_block);
@@ -415,7 +459,7 @@ bool hs_record_free(const void *ptr, struct hs_live_block *ret_block)
     return was_recorded;
 }
 
-/* The hot way has it inline. */
+/* A copy that is not inlined; the hot path has its own inlined. */
 static HS_COLD enum hs_loss insert_again(struct hs_thread *thread,
                                          const struct hs_live_block *block)
 {
@@ -434,7 +478,8 @@ void hs_record_put_back(const struct hs_live_block *removed)
         if (is_still_on()) {
             loss = thread ? reason_of(insert_again(thread, &block)) : HS_LOSS_NO_THREAD_BLOCK;
             if (thread) {
-                thread->block->free_count--; /* it was not one */
+                /* hs_record_free had counted it, but nothing was freed. */
+                thread->block->free_count--;
             }
         }
         hs_reentry_guard_leave();

@@ -6,14 +6,15 @@
 #include "client/region.h"
 #include "rt/atomic.h"
 
-/* Records taken from the region at once: half a page, so that threads do not share lines. */
+/* This many records are taken from the region at once: half a page, so that threads do not share
+ * cache lines. */
 #define FRESH_COUNT 64U
-/* Heads of lock-free stacks: tag << 32 | id + 1, 0 when empty. */
+/* Heads of lock-free stacks: tag << 32 | id + 1, or 0 when empty. */
 static uint64_t pool_head;   /* of batches: linked by stack_id, their length in birth_ms */
 static uint64_t nested_head; /* of single tombstones, linked by addr; only ever taken as a whole */
 
-/* Empties a list. First of all: should a signal handler jump out of what we do with its records, they
- * are lost, which is better than to have them in two places. */
+/* Empties a list and returns what it held. The list is emptied first: if a signal handler jumps out
+ * of what follows, the records are lost, which is better than having them in two places. */
 static struct hs_record_list list_detach(struct hs_record_list *list)
 {
     struct hs_record_list all = *list;
@@ -39,7 +40,7 @@ static void list_splice(struct hs_record_list *to, struct hs_record_list *from)
     }
 }
 
-/* Passes the free list on to whoever needs it. */
+/* Passes the free list on to threads that need records. */
 HS_COLD void hs_records_pass_on(struct hs_record_list *list)
 {
     struct hs_record_list all = list_detach(list);
@@ -67,9 +68,10 @@ static HS_COLD bool pool_take(struct hs_record_list *list)
         if (!first) {
             return false;
         }
-        /* May be another's by now; then the tag has changed and so the swap fails. */
+        /* The record may belong to another thread by now; then the tag has changed and the swap
+         * fails. */
         uint64_t next = ((head >> 32) + 1) << 32 | hs_load_relaxed(&first->stack_id);
-        /* ORDER record-pool: as above, for the head found when we fail. */
+        /* ORDER record-pool: as above, for the head found when the swap fails. */
         if (hs_cas_acq_rel(&pool_head, &head, next)) {
             list->first = id;
             list->count = first->birth_ms;
@@ -79,7 +81,7 @@ static HS_COLD bool pool_take(struct hs_record_list *list)
     return false;
 }
 
-/* Tombstones that signal handlers left are taken into this thread's lists. */
+/* Takes tombstones that signal handlers left into this thread's lists. */
 static HS_COLD void adopt_nested(struct hs_thread *thread)
 {
     /* ORDER record-nested: links before the head. */
@@ -101,7 +103,7 @@ static HS_COLD void adopt_nested(struct hs_thread *thread)
     }
 }
 
-/* Lists whose cut is out of date are free again. */
+/* Frees the records of lists whose cut is out of date. */
 static void reclaim(struct hs_thread *thread)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
@@ -172,7 +174,7 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
                               : hs_load_relaxed(&control->snapshot_epoch);
     if (hs_unlikely(list->first != HS_RECORD_NONE && list->tag != tag)) {
         reclaim(thread);
-        /* What is left in the list is needed by a cut at least as new. */
+        /* What is left in the list is needed by a cut that is at least as new. */
     }
     list->tag = tag;
     hs_records_push(list, id, record);

@@ -1,5 +1,5 @@
 /*
- * Creating the region and lengthening its views. See region.h.
+ * Creating the region and extending its views. See region.h.
  */
 #include "client/region.h"
 
@@ -43,7 +43,8 @@ static bool is_error(long result)
     return result < 0 && result > -4096;
 }
 
-/* Shares of the file; `shift` makes everything smaller where the file's size is limited. */
+/* Lays out the sections in the file and returns its size. Each step of `shift` halves the sections,
+ * for processes whose file size is limited. */
 static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
 {
     uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v1), 4096);
@@ -61,7 +62,7 @@ static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
     return off;
 }
 
-/* A file larger than RLIMIT_FSIZE would raise SIGXFSZ in the host. */
+/* A file larger than RLIMIT_FSIZE would raise SIGXFSZ in the program. */
 static uint64_t lay_out_within_limit(struct hs_section_v1 *sections)
 {
     uint64_t limit[2] = { UINT64_MAX, UINT64_MAX };
@@ -93,7 +94,7 @@ static int make_file(uint64_t bytes, int *ret_fd)
     return 0;
 }
 
-/* `va` NULL: anywhere. The address, or an error. */
+/* `va` NULL: at any address. Returns the address, or an error. */
 static long map_file(void *va, uint64_t bytes, int fd, uint64_t off)
 {
     long mapped =
@@ -132,7 +133,7 @@ void hs_region_describe_process(struct hs_region_header_v1 *header)
     hs_sys_thread_name(header->comm);
 }
 
-/* Both are zero before. */
+/* Fills the control page and the header, which are zero before. */
 static void start_head(struct hs_region_control_v1 *control, struct hs_region_header_v1 *header)
 {
     header->magic = HS_REGION_MAGIC;
@@ -186,7 +187,7 @@ int hs_region_create_file(int *ret_fd)
     return hs_region.file_bytes > limit[0] ? -EFBIG : make_file(hs_region.file_bytes, ret_fd);
 }
 
-/* Both in one piece, as they lie in the file. */
+/* Maps the control page and the header together, as they lie in the file. */
 static int write_head(int fd)
 {
     uint64_t bytes = HS_REGION_HEADER_OFF + HEADER_BYTES;
@@ -220,7 +221,8 @@ int hs_region_renew(int *ret_fd)
     return 0;
 }
 
-/* The part in use of a section's current view: else each page would be a fault of its own. */
+/* Populates the used part of a section's current view; otherwise each page would be a fault of its
+ * own. */
 static void populate_used(enum hs_section_id section)
 {
     const struct hs_section_v1 *info = &hs_region.header->sections[section];
@@ -234,7 +236,7 @@ static void populate_used(enum hs_section_id section)
 int hs_region_replace(int fd)
 {
     hs_store_relaxed(&hs_region.is_at_limit, false);
-    /* The control page last: it tells threads that there is something new. */
+    /* The control page is replaced last: it tells threads that something has changed. */
     const struct hs_section_v1 *sections = hs_region.layout;
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         for (unsigned v = 0; v < HS_REGION_VIEWS; v++) {
@@ -286,7 +288,8 @@ void hs_region_abandon(void)
     }
 }
 
-/* Maps view `view_no` of a section if nobody has; its base, or NULL without address space. */
+/* Maps view `view_no` of a section, unless another thread has done so. Returns its base, or NULL
+ * without address space. */
 static uint8_t *map_view(enum hs_section_id section, unsigned view_no)
 {
     struct hs_region_view *view = &hs_region.views[section][view_no];

@@ -1,14 +1,15 @@
 /*
- * The client's side of the region: creating it, and looking at its sections while they grow.
+ * The client's side of the region: creating it, and reaching its sections while they grow.
  *
- * The file has its full size from the start and is sealed, and we keep no descriptor. A section is
- * seen through a view: one mapping from its first element on. When it gets too short, a longer one
- * is made by mremap(2) of length 0, which maps the same pages again; nothing moves and old views
- * stay, so a thread that holds a pointer never notices.
+ * The file has its full size from the start and is sealed, and the client keeps no descriptor of
+ * it. A section is reached through a view: one mapping that begins at the section's first element.
+ * When a view becomes too short, mremap(2) with the length 0 makes a longer one, which maps the
+ * same pages again. Nothing moves and old views stay mapped, so a thread that holds a pointer never
+ * notices.
  *
  * Holds     hs_region_at() of an id below the section's `count` is readable and writable.
  * Threads   any; views are published by compare-and-swap; async-signal-safe.
- * Fails     view growth fails without address space: the id is then unusable and the sample lost.
+ * Fails     a view cannot grow without address space: the id is then unusable and the sample lost.
  * See       fmt/region_layout.h, docs/CONCURRENCY.md
  */
 #pragma once
@@ -20,28 +21,33 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 
-#define HS_REGION_VIEWS 8 /* lengths a section's view can have, each eight times the one before */
+#define HS_REGION_VIEWS                                                                            \
+    8 /* lengths that a section's view can have, each eight times the one before */
 
+/* One mapping of a section. */
 struct hs_region_view {
     uint8_t *base;  /* of element 0; NULL until mapped */
-    uint64_t count; /* elements it reaches; fixed when the region is created */
+    uint64_t count; /* elements that it reaches; fixed when the region is created */
 };
 
+/* What the client knows of its region. */
 struct hs_region {
     struct hs_region_header_v1 *header;           /* NULL until created */
     struct hs_region_view *current[HS_SECTION_N]; /* the longest mapped view */
     struct hs_region_view views[HS_SECTION_N][HS_REGION_VIEWS];
-    /* Of the part that the view before reached: how much has its pages in the current one. */
+    /* How many bytes of the part that the previous view reached already have their pages in the
+     * current one. */
     uint64_t carried_bytes[HS_SECTION_N];
     bool is_at_limit; /* a table of samples did not grow because of control.region_limit_bytes */
     uint64_t file_bytes;
-    struct hs_section_v1 layout[HS_SECTION_N]; /* of each file: nothing handed out */
-    /* The highest of the control pages that hs_region_forget took away. */
+    struct hs_section_v1 layout[HS_SECTION_N]; /* of an empty file: all counts are 0 */
+    /* The highest values of the control pages that hs_region_forget removed. */
     uint64_t old_floor_bytes;
     uint32_t old_generation;
-    uint32_t session; /* that it serves */
+    uint32_t session; /* the session that the region serves */
 };
 
+/* The region of this process. */
 extern HS_HIDDEN struct hs_region hs_region;
 
 /* The control page lies in our own .bss, so that the hot path reaches it without a pointer. */
@@ -50,50 +56,59 @@ union hs_control_page {
     struct hs_region_control_v1 control;
     char bytes[HS_CONTROL_PAGE_BYTES];
 };
+/* Private and empty until there is a region. */
 extern HS_HIDDEN union hs_control_page hs_control_page;
 
-/* Creates, sizes, seals and maps it; *ret_fd is the caller's to hand over and close. */
+/* Creates, sizes, seals and maps the file. 0 or -errno; the caller hands *ret_fd over and closes
+ * it. */
 int hs_region_create(int *ret_fd);
 
-/* Another file of the same size, empty. For a forked child. */
+/* Creates another, empty file of the same size, for a forked child. 0 or -errno. */
 int hs_region_create_file(int *ret_fd);
 
-/* After hs_region_abandon: a new region, where the old one was. Threads take notice as of any change of a
- * setting. *ret_fd as of hs_region_create. */
+/* After hs_region_abandon: creates a new region and maps it where the old one was. Threads notice
+ * it like any change of a setting. 0 or -errno; *ret_fd as for hs_region_create. */
 int hs_region_renew(int *ret_fd);
 
-/* What a process is and when it began to record, as of now. */
+/* Writes what the process is and that it begins to record now. */
 void hs_region_describe_process(struct hs_region_header_v1 *header);
 
-/* Maps such a file in place of the one we share with our parent: pointers stay good. */
+/* Maps such a file in place of the region that the child shares with its parent: pointers stay
+ * valid. 0 or -errno. */
 int hs_region_replace(int fd);
 
-/* A private, empty control page again, for a forked child: nothing of the parent's is touched. */
+/* For a forked child: maps a private, empty control page again; nothing of the parent's is
+ * touched. */
 void hs_region_forget(void);
 
-/* All of it is private and empty, and takes no memory: somebody may yet write, to places found before. */
+/* Makes the whole region private and empty, so that it takes no memory. It stays mapped, because a
+ * thread may still write through pointers that it found before. */
 void hs_region_abandon(void);
 
-/* Makes element `id` of a section reachable. Cold half of hs_region_at. */
+/* Slow path of hs_region_at: makes element `id` of a section reachable. NULL: it cannot be
+ * mapped. */
 void *hs_region_extend(enum hs_section_id section, uint64_t id);
 
-/* Hands out `count` new elements, consecutive; UINT64_MAX when the section is full, or may not grow: growth.c. */
+/* Hands out `count` new consecutive elements and returns the first. UINT64_MAX: the section is
+ * full, or may not grow (growth.c). */
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count);
 
-/* Cold half of hs_region_record_id. */
+/* Slow path of hs_region_record_id. */
 uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record);
 
-/* Copies a NUL-terminated string of `len` bytes (and its NUL) to BYTES; 0 when there is no room. */
+/* Copies a string of `len` bytes, and a NUL, to BYTES and returns its offset; 0 when there is no
+ * room. */
 uint32_t hs_region_put_bytes(const char *bytes, uint64_t len);
 
-/* Index of an interval in the header's table, adding it when new; 0 when the table is full. */
+/* Index of an interval in the header's table; a new one is added. 0 when the table is full. */
 uint32_t hs_region_interval_idx(uint64_t interval_bytes);
 
-/* What is recorded from now on, by all threads: HS_INTERVAL_OFF, nothing. */
+/* Sets the interval for all threads from now on; HS_INTERVAL_OFF: nothing is recorded. */
 void hs_region_set_interval(uint64_t interval_bytes);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
+/* Size of a section's elements. */
 static inline uint32_t hs_region_elem_bytes(enum hs_section_id section)
 {
     static const uint32_t bytes[HS_SECTION_N] = {
@@ -109,16 +124,18 @@ static inline uint32_t hs_region_elem_bytes(enum hs_section_id section)
     return bytes[section];
 }
 
-/* The header's pages in the file. */
+/* Bytes of the header's pages in the file. */
 #define HS_REGION_HEADER_PAGES_BYTES hs_align_up(sizeof(struct hs_region_header_v1), 4096)
 
+/* Length of a view's mapping. */
 static inline uint64_t hs_region_view_bytes(enum hs_section_id section, unsigned view_no)
 {
     return hs_align_up(hs_region.views[section][view_no].count * hs_region_elem_bytes(section),
                        4096);
 }
 
-/* Element `id`, or NULL when it cannot be mapped. `section` is a constant at every call. */
+/* Element `id` of a section, or NULL when it cannot be mapped. `section` is a constant at every
+ * call. */
 static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_id section,
                                                                 uint64_t id)
 {
@@ -130,12 +147,13 @@ static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_
     return hs_load_relaxed(&view->base) + id * hs_region_elem_bytes(section);
 }
 
+/* The record of this id, or NULL. */
 static inline struct hs_record_v1 *hs_region_record(uint32_t id)
 {
     return hs_region_at(HS_SECTION_RECORDS, id);
 }
 
-/* The id of a record that hs_region_record gave. */
+/* The id of a record that hs_region_record returned. */
 static inline uint32_t hs_region_record_id(const struct hs_record_v1 *record)
 {
     /* ORDER region-view: a view's base before the view. */
@@ -144,11 +162,13 @@ static inline uint32_t hs_region_record_id(const struct hs_record_v1 *record)
     return hs_likely(id < view->count) ? (uint32_t)id : hs_region_record_id_in_any(record);
 }
 
+/* The stack of this id, or NULL. */
 static inline struct hs_stack_v1 *hs_region_stack(uint32_t id)
 {
     return hs_region_at(HS_SECTION_STACKS, id);
 }
 
+/* The frame of this id, or NULL. */
 static inline struct hs_frame_v1 *hs_region_frame(uint32_t id)
 {
     return hs_region_at(HS_SECTION_FRAMES, id);

@@ -1,5 +1,5 @@
 /*
- * The hello. See register.h.
+ * Sending the hello. See register.h.
  */
 #include "client/register.h"
 
@@ -16,7 +16,7 @@
 
 #define RETRY_NS 2000000
 
-/* The address of `name`, and its length; -ENAMETOOLONG. */
+/* Makes the address of `name` and returns its length, or -ENAMETOOLONG. */
 static int address_of(const char *name, struct sockaddr_un *ret_addr)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };

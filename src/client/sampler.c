@@ -1,5 +1,5 @@
 /*
- * The cold half of the sampler. See sampler.h.
+ * The slow path of the sampler. See sampler.h.
  */
 #include "client/sampler.h"
 
@@ -22,8 +22,9 @@ static uint64_t next_thread_seed(void)
     return hs_mix64(process_seed + hs_add_relaxed(&thread_count, 1)) | 1;
 }
 
-/* Floors are whole steps and a countdown is shorter than one, so left_bytes tells the floor that it was made for
- * and what is left of it, also when the floor has risen since. */
+/* Floors are multiples of a step, and a countdown is shorter than a step. So left_bytes holds both
+ * the floor that the countdown was made for and what remains of it, also when the floor has risen
+ * since. */
 static inline uint64_t countdown_floor(const struct hs_tls *tls)
 {
     return tls->left_bytes & ~(HS_FLOOR_STEP - 1);
@@ -34,8 +35,9 @@ static inline uint64_t countdown_bytes(const struct hs_tls *tls)
     return (tls->left_bytes & (HS_FLOOR_STEP - 1)) + tls->reserve_bytes;
 }
 
-/* A new gap begins at the next allocation. A gap of 0 would be one more hit of the byte before it, which does not
- * count: the others are drawn with the chances that they have among each other. */
+/* Draws the gap with which a new countdown begins at the next allocation. A gap of 0 would be one
+ * more hit of the byte before, which does not count; so 0 is drawn again, which keeps the
+ * proportions of all other gaps. */
 static uint64_t draw_first(struct hs_tls *tls)
 {
     uint64_t gap;
@@ -58,7 +60,7 @@ static void sleep_on(struct hs_tls *tls, uint64_t floor)
     tls->reserve_bytes = 0;
 }
 
-/* Takes over the settings in force, and begins a new gap. */
+/* Takes over the current settings and begins a new gap. */
 static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
@@ -76,12 +78,13 @@ static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
         tls->self->gap_count = 0;
     }
     tls->interval_idx = (uint8_t)hs_region_interval_idx(tls->interval_bytes);
-    /* With interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
+    /* At interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
     set_gap(tls, floor, tls->interval_bytes == 1 ? 0 : draw_first(tls));
 }
 
-/* A draw is a chain of some twenty operations that wait for each other; many of them at once do not.
- * A signal handler may come in between and be given the same ones: no harm. */
+/* Draws many gaps at once. One draw is a chain of some twenty dependent operations; the chains of
+ * many draws run in parallel. A signal handler that comes in between may be given the same gaps,
+ * which does no harm. */
 static HS_COLD void draw_ahead(struct hs_tls *tls)
 {
     for (uint32_t i = 0; i < HS_GAPS_AHEAD; i++) {
@@ -101,7 +104,7 @@ static HS_COLD uint64_t draw(struct hs_tls *tls)
 static inline uint64_t next_gap(struct hs_tls *tls)
 {
     struct hs_thread *thread = tls->self;
-    /* Read once: a signal handler may use up what is left. */
+    /* Read once: a signal handler may take the remaining gaps. */
     uint32_t left = thread ? hs_load_relaxed(&thread->gap_count) : 0;
     if (hs_unlikely(left == 0)) {
         return draw(tls);
@@ -110,7 +113,8 @@ static inline uint64_t next_gap(struct hs_tls *tls)
     return thread->gap_bytes[left - 1];
 }
 
-/* Another session wants another region, in which each thread begins anew. */
+/* Whether this thread may use the present region. Another session needs another region, in which
+ * each thread begins anew. */
 static bool is_region_current(void)
 {
     const struct hs_region_control_v1 *control = &hs_control_page.control;
@@ -120,20 +124,20 @@ static bool is_region_current(void)
            hs_lifecycle_renew();
 }
 
-/*
- * Has the thread come here because its countdown has run out, and not because the floor has risen or the block is
- * large? Then the allocation is a hit of the settings that the countdown was made with, though others are in force
- * by now. To begin a new gap before it would discard the hit: one in each forked child, whose region has another
- * generation and the same floor. To begin one after it is right with any interval, as in all other cases: what is
- * left of the countdown then says nothing about when the thread came here.
- */
+/* Has the thread come here because its countdown has run out, and not because the floor was
+ * raised or because the block is large? Then the allocation is a hit under the settings that the
+ * countdown was made with, even if others are in force by now. A new gap that begins before this
+ * allocation would discard the hit: one in each forked child, whose region has another
+ * generation and the same floor. A new gap that begins after it is correct for any interval. In
+ * all other cases the gap may begin at once, because the remaining countdown then says nothing
+ * about why the thread came here. */
 static bool is_due(const struct hs_tls *tls, uint64_t floor, size_t size_bytes)
 {
     return countdown_floor(tls) == floor && size_bytes < tls->interval_bytes &&
            tls->interval_bytes > 1 && countdown_bytes(tls) <= size_bytes;
 }
 
-/* The hits of an allocation smaller than the interval. */
+/* The number of hits of an allocation smaller than the interval. */
 static uint32_t count_hits(struct hs_tls *tls, uint64_t floor, size_t size_bytes)
 {
     uint32_t hits = 0;
@@ -163,7 +167,8 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     if (hs_unlikely(is_outdated)) {
         is_on = is_on || hs_lifecycle_follow_fork();
         if (!is_on || !is_region_current()) {
-            return false; /* another thread is about to follow or to renew, or it came to nothing */
+            /* Another thread is following or renewing at this moment, or that failed. */
+            return false;
         }
     }
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
@@ -174,7 +179,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     uint64_t interval = tls->interval_bytes;
     if (interval == HS_INTERVAL_OFF) {
         if (!is_on) {
-            hs_lifecycle_follow_fork(); /* dormant too, but known */
+            hs_lifecycle_follow_fork(); /* it stays dormant, but announces itself */
         }
         sleep_on(tls, floor);
         return false;
@@ -200,7 +205,8 @@ void hs_sampler_prepare_fork(void)
 HS_COLD void hs_sampler_follow_fork(void)
 {
     struct hs_tls *tls = &hs_tls;
-    /* The thread's own state too: threads that fork at the same time may find the same count. */
+    /* The thread's own state is mixed in too: threads that fork at the same time may read the same
+     * count. */
     process_seed = hs_mix64(process_seed + hs_mix64(fork_count) + tls->rng);
     fork_count = 0;
     thread_count = 0;

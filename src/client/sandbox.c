@@ -1,5 +1,5 @@
 /*
- * What there is of us below a seccomp filter. See sandbox.h.
+ * The state of a client below a seccomp filter. See sandbox.h.
  */
 #include "client/sandbox.h"
 

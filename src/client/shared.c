@@ -1,5 +1,5 @@
 /*
- * Finding out whether we are alone. See shared.h.
+ * Finding out whether the process has a single thread. See shared.h.
  */
 #include "client/shared.h"
 

@@ -1,13 +1,14 @@
 /*
- * Updates of what threads share, as cheap as the moment allows.
+ * Updates of data that threads share, as cheap as the moment allows.
  *
  * A locked instruction costs 6 ns, and recording and forgetting one block takes seven of them. Most
- * programs, and most of the short ones, never start a second thread; the C library knows
- * (__libc_single_threaded, glibc 2.32) and so uses none in its own malloc. Nor do we: one
- * instruction without the lock is enough against our own signal handlers.
+ * programs, and most of the short ones, never start a second thread. The C library knows that
+ * (__libc_single_threaded, glibc 2.32) and then uses no locked instructions in its own malloc.
+ * Neither does the client: a single instruction without the lock prefix is enough against its own
+ * signal handlers.
  *
- * Holds     the library clears the variable before a second thread can run. (It may set it again when
- *           only one is left, which is as good.)
+ * Holds     the library clears the variable before a second thread can run. (It may set it again
+ *           when only one thread is left, which does no harm.)
  * Threads   any.
  */
 #pragma once
@@ -20,17 +21,19 @@
 #include "rt/base.h"
 #include "rt/bits.h"
 
-/* Points to the C library's variable, or to a 0 where it has none. */
+/* Points to the C library's variable, or to a 0 if there is none. */
 extern HS_HIDDEN const char *hs_is_single_threaded;
 
-/* Looks it up. Once, at start. */
+/* Looks the variable up. Called once, at start. */
 void hs_shared_init(void);
 
+/* Does the process have a single thread? */
 static inline bool hs_shared_is_alone(void)
 {
     return hs_likely(hs_load_relaxed(hs_is_single_threaded) != 0);
 }
 
+/* Adds `value`. */
 static inline void hs_shared_add(uint64_t *ptr, uint64_t value)
 {
     if (hs_shared_is_alone()) {
@@ -52,7 +55,7 @@ static inline void hs_shared_add_double(uint64_t *ptr, double value)
     }
 }
 
-/* The word before. */
+/* Sets bits, and returns the word as it was before. */
 static inline uint64_t hs_shared_or(uint64_t *ptr, uint64_t bits)
 {
     if (hs_shared_is_alone()) {
@@ -63,6 +66,7 @@ static inline uint64_t hs_shared_or(uint64_t *ptr, uint64_t bits)
     return hs_or_relaxed(ptr, bits);
 }
 
+/* Keeps only `bits`. */
 static inline void hs_shared_and(uint64_t *ptr, uint64_t bits)
 {
     if (hs_shared_is_alone()) {
@@ -72,11 +76,12 @@ static inline void hs_shared_and(uint64_t *ptr, uint64_t bits)
     }
 }
 
-/* With the order of hs_cas_acq_rel. */
+/* Compare-and-swap with the order of hs_cas_acq_rel. False: *expected was not there, and now says
+ * what was. */
 static inline bool hs_shared_cas(uint64_t *ptr, uint64_t *expected, uint64_t desired)
 {
-    /* On the CPUs we know a plain compare-and-swap orders like any load and store of its thread;
-     * there is no other thread, and the collector reads through hs_load_acquire. */
+    /* On the processors that we know a plain compare-and-swap is ordered like any load and store of
+     * its thread. There is no other thread, and the collector reads through hs_load_acquire. */
     if (hs_shared_is_alone()) {
         return hs_arch_local_cas(ptr, expected, desired);
     }

@@ -10,7 +10,7 @@
 #include "rt/sys.h"
 
 #define PAGE 4096U
-/* A stack that grew by more than this since the last sample is verified as a foreign one. */
+/* A stack that grew by more than this since the last sample is treated as a foreign one. */
 #define GROW_MAX_BYTES (16U * 1024 * 1024)
 /* Frames of one stack lie closer together than this. */
 #define STEP_MAX_BYTES (1024U * 1024)
@@ -33,7 +33,7 @@ static bool verify(uint64_t lo_page, uint64_t hi_va)
     return true;
 }
 
-/* Moves the verified part of the thread's own stack down to sp, if sp is on it. */
+/* Extends the verified part of the thread's own stack down to sp, if sp is on it. */
 static HS_COLD bool grow_own(struct hs_thread *thread, uint64_t sp)
 {
     uint64_t lo = hs_align_down(sp, PAGE);
@@ -47,8 +47,8 @@ static HS_COLD bool grow_own(struct hs_thread *thread, uint64_t sp)
             return true;
         }
     } else {
-        /* Our thread-local block lies above the stack of every thread but the main one's. (What lies
-         * below the main thread's block could be a coroutine's stack, and come and go.) */
+        /* Our thread-local block lies above the stack of every thread except the main one. (Below
+         * the main thread's block there could be a coroutine's stack, which may be unmapped.) */
         bool is_main = thread->block->tid == hs_region.header->pid;
         uint64_t top = is_main ? main_stack_end_va : (uint64_t)(uintptr_t)&hs_tls;
         if (sp < top && top - sp <= GROW_MAX_BYTES && verify(lo, top)) {
@@ -57,7 +57,8 @@ static HS_COLD bool grow_own(struct hs_thread *thread, uint64_t sp)
             return true;
         }
     }
-    /* Another stack. Remember its neighbourhood, so that we do not try again at each sample. */
+    /* Another stack: its neighbourhood is remembered, so that this is not tried again at each
+     * sample. */
     thread->foreign_lo_va = lo;
     thread->foreign_hi_va = lo + 16 * PAGE;
     return false;

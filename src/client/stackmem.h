@@ -2,15 +2,15 @@
  * Which stack memory may be read.
  *
  * A thread runs on its own stack nearly always, but also on signal stacks, coroutine stacks, or a
- * stack that is half set up. Reading beyond the end of one of those would kill the program, so
- * nothing is read that is not known to be there. Of the thread's own stack we remember the verified
- * part, from its top (the C library keeps thread-local storage there; for the main thread it says
- * where the stack ends) down to the lowest page seen; it stays valid as long as the thread runs. Of
- * any other stack each page is verified again at each sample, since it may be unmapped in between.
- * A page is verified by asking the kernel to read from it (hs_sys_is_readable).
+ * stack that is half set up. Reading beyond the end of one of those would kill the program, so only
+ * memory that is known to exist is read. Of the thread's own stack the verified part is remembered,
+ * from its top (the C library keeps thread-local storage there; for the main thread it says where
+ * the stack ends) down to the lowest page seen. It stays valid as long as the thread runs. Of any
+ * other stack each page is verified again at each sample, since it may be unmapped in between. A
+ * page is verified by asking the kernel to read from it (hs_sys_is_readable).
  *
  * Holds     every word inside a window that is handed out can be read.
- * Threads   each its own.
+ * Threads   each thread has its own.
  * Fails     a window that cannot be extended ends the walk; the reason is counted.
  */
 #pragma once
@@ -20,18 +20,20 @@
 #include "client/thread.h"
 #include "unwind/unwind.h"
 
-/* Finds where the main thread's stack ends. Once, at start. */
+/* Finds where the main thread's stack ends. Called once, at start. */
 void hs_stackmem_init(void);
 
-/* Cold half of hs_stackmem_window: sp is outside what is verified. */
+/* Slow path of hs_stackmem_window: sp is outside the verified part. */
 void hs_stackmem_look(struct hs_thread *thread, uint64_t sp, struct hs_stack_window *ret_window);
 
-/* The `extend` of every window; its ctx is the thread. */
+/* The `extend` of every window; its ctx is the thread. Extends the window to the word at `va`.
+ * False: it cannot be read. */
 bool hs_stackmem_extend(struct hs_stack_window *window, uint64_t va);
 
-/* --- hot ------------------------------------------------------------------------------------- */
+/* --- hot -------------------------------------------------------------------------------------- */
 
-/* The end of the running thread's own stack, if all from `sp` up to there is known to be readable; else `sp`. */
+/* The end of the running thread's own stack, if everything from `sp` up to there is known to be
+ * readable; otherwise `sp`. */
 static inline uint64_t hs_stackmem_own_end(const struct hs_thread *thread, uint64_t sp)
 {
     return hs_likely(sp - thread->stack_lo_va < thread->stack_hi_va - thread->stack_lo_va)
@@ -39,7 +41,7 @@ static inline uint64_t hs_stackmem_own_end(const struct hs_thread *thread, uint6
                : sp;
 }
 
-/* What may be read from `sp` up. */
+/* The window of readable memory from `sp` up. */
 static inline void hs_stackmem_window(struct hs_thread *thread, uint64_t sp,
                                       struct hs_stack_window *ret_window)
 {

@@ -9,7 +9,7 @@
 #include "rt/bits.h"
 #include "rt/rand.h"
 
-/* One page each to begin with. */
+/* Each index begins with one page. */
 #define FIRST_LINES 64U
 
 static struct hs_index frame_index;
@@ -26,7 +26,7 @@ void hs_stacks_clear(void)
     hs_index_clear(&stack_index);
 }
 
-/* --- frames ------------------------------------------------------------------------------------ */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static inline bool is_frame(void *ctx, uint32_t id)
 {
@@ -50,12 +50,12 @@ uint32_t hs_frame_intern(uint64_t pc, uint32_t module_id, uint32_t flags)
         return HS_ID_NONE;
     }
     *frame = want;
-    /* Without room in the index it is stored again next time. */
+    /* Without room in the index the frame is stored again next time. */
     hs_index_insert(&frame_index, hash, (uint32_t)id);
     return (uint32_t)id;
 }
 
-/* --- stacks ------------------------------------------------------------------------------------ */
+/* --- stacks ----------------------------------------------------------------------------------- */
 
 struct match_stack {
     const struct hs_stack_key *key;

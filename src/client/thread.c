@@ -21,21 +21,23 @@ _Thread_local _Alignas(64) struct hs_tls hs_tls;
 #define REPLAY_SLOTS       1024U
 #define REPLAY_ARENA_BYTES (512U * 1024)
 
-/* Those of a thread whose stacks do not fit, 2 MiB together; and how many threads of a process may have that. */
+/* Those of a thread whose stacks do not fit, 2 MiB together; and how many threads of a process may
+ * have such a table. */
 #define LARGE_SLOTS       4096U
 #define LARGE_ARENA_BYTES ((2U << 20) - LARGE_SLOTS * sizeof(struct hs_replay_slot))
 #define LARGE_COUNT_MAX   3U
 
-/* How many threads' state a new thread looks at for one whose owner is gone. */
+/* How many threads' states a new thread examines for one whose owner has ended. */
 #define ADOPT_TRIES 8U
 
-/* Threads of a sandbox cannot be told to be gone, so their state is not used again. */
+/* In a sandbox the client cannot find out whether a thread has ended, so the state of its threads
+ * is not reused. */
 #define NAMELESS_MAX 256U
 
 static struct hs_thread *all_threads;
 static struct hs_thread *adopt_cursor;
 static int32_t attaching_count; /* threads that are taking or making their state */
-/* Of threads without a block; added to the next one. */
+/* Losses of threads without a counter block; they are added to the next block. */
 static uint64_t orphan_losses[HS_LOSS_N];
 static uint64_t orphan_bytes, orphan_alloc_fx;
 
@@ -54,7 +56,7 @@ static struct hs_thread_v1 *take_identity(uint32_t tid, uint16_t *ret_id)
     return entry;
 }
 
-/* Of the running thread. */
+/* Makes the identity of the running thread. */
 static uint16_t new_identity(uint32_t tid)
 {
     uint16_t id;
@@ -65,7 +67,7 @@ static uint16_t new_identity(uint32_t tid)
     return id;
 }
 
-/* Takes over the state of a thread that is gone. */
+/* Takes over the state of a thread that has ended. */
 static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
 {
     /* ORDER thread-list: a thread's fields before it is linked. */
@@ -74,7 +76,7 @@ static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
     for (uint32_t i = 0; i < ADOPT_TRIES && first; i++) {
         thread = thread ? thread : first;
         uint32_t owner = hs_load_relaxed(&thread->owner_tid);
-        /* A thread that is gone has written all it will: the kernel's word for it is enough. */
+        /* A thread that has ended has written all that it will: the kernel's answer is enough. */
         if ((owner == tid || owner == 0 || !hs_sys_thread_exists(pid, owner)) &&
             hs_cas_relaxed(&thread->owner_tid, &owner, tid)) {
             hs_store_relaxed(&adopt_cursor, thread->next);
@@ -92,7 +94,7 @@ struct hs_thread *hs_thread_first(void)
     return hs_load_acquire(&all_threads);
 }
 
-/* What lies in one piece: the thread's state, and a table of the usual size. */
+/* One mapping holds the thread's state and a replay table of the usual size. */
 #define REPLAY_OFF hs_align_up(sizeof(struct hs_thread), 64)
 #define THREAD_BYTES                                                                               \
     hs_align_up(REPLAY_OFF + HS_REPLAY_BYTES(REPLAY_SLOTS, REPLAY_ARENA_BYTES), 4096)
@@ -109,12 +111,12 @@ HS_COLD void hs_thread_drop_replay(struct hs_thread *thread)
     struct hs_replay *replay = &thread->replay;
     uintptr_t start = hs_align_up((uintptr_t)replay->slots, 4096);
     uintptr_t end = hs_align_down((uintptr_t)(replay->arena + replay->arena_words), 4096);
-    hs_thread_forget_replay(thread); /* the part of a page at either end */
+    hs_thread_forget_replay(thread); /* the partial pages at both ends */
     hs_sys_madvise((void *)start, end - start, MADV_DONTNEED);
     thread->is_replaying = false;
 }
 
-/* What the small table holds is forgotten: mostly it was full, and has just been emptied. */
+/* The contents of the small table are dropped: mostly it was full, and has just been emptied. */
 static void replace_replay(struct hs_thread *thread)
 {
     static uint32_t large_count;
@@ -171,7 +173,8 @@ static struct hs_thread *make(uint32_t tid)
     return thread;
 }
 
-/* A thread that may not ask who it is: nobody in particular, and nobody's heir. */
+/* Makes state for a thread that may not ask for its id: it gets a number of its own, and takes over
+ * no other state. */
 static struct hs_thread *attach_in_sandbox(void)
 {
     static uint32_t nameless_count;
@@ -184,7 +187,7 @@ static struct hs_thread *attach_by_id(void)
     uint32_t tid = hs_sys_gettid();
     uint32_t pid = hs_sys_getpid();
     if (pid != hs_region.header->pid) {
-        /* A vfork child, in the thread-local storage of its parent, and with a thread id that will
+        /* A vfork child: it runs in the thread-local storage of its parent, and its thread id will
          * be gone when the parent goes on. */
         return NULL;
     }
@@ -223,7 +226,7 @@ static void attach(void)
     thread->block->tid = thread->owner_tid;
     thread->block->thread_id = thread->thread_id;
     adopt_orphan_losses(thread->block);
-    /* Which is our own stack? */
+    /* Finds the thread's own stack. */
     struct hs_stack_window unused;
     hs_stackmem_look(thread, (uintptr_t)__builtin_frame_address(0), &unused);
     thread->tls = &hs_tls;
@@ -235,12 +238,12 @@ HS_COLD void hs_thread_renew_all(void)
     for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
         struct hs_thread_block_v1 *block = take_block();
         if (!block) {
-            return; /* the section has room for a million */
+            return; /* does not happen: the section has room for a million */
         }
         thread->block = block;
         thread->gap_count = 0;
         thread->name_interval = 1;
-        thread->name_countdown = 1; /* it knows its name */
+        thread->name_countdown = 1; /* it reads its name itself, at its next sample */
         if (thread->owner_tid != 0 && thread->owner_tid <= UINT32_MAX - NAMELESS_MAX) {
             take_identity(thread->owner_tid, &thread->thread_id);
             block->tid = thread->owner_tid;
@@ -265,26 +268,26 @@ HS_COLD void hs_thread_follow_fork(struct hs_thread *self)
 
 HS_COLD void hs_thread_attach(void)
 {
-    /* Half of it done and then left by a longjmp would be done again, and leak, each time. */
+    /* A longjmp that left this half done would make it start again, and leak, each time. */
     uint64_t old_mask = hs_sys_block_signals();
-    /* ORDER quiet: that we are at it, before the look whether we may. */
+    /* ORDER quiet: the count of attaching threads, before the look whether attaching is allowed. */
     hs_add_acq_rel(&attaching_count, 1);
     if (!hs_lifecycle_is_starting()) {
         attach();
     }
-    /* ORDER quiet: all that we wrote, before we are done. */
+    /* ORDER quiet: all that this thread wrote, before the count goes down. */
     hs_add_acq_rel(&attaching_count, -1);
     hs_sys_restore_signals(old_mask);
 }
 
 bool hs_thread_is_any_attaching(void)
 {
-    /* ORDER quiet: what those have written who are done. */
+    /* ORDER quiet: all that threads wrote which are not counted any more. */
     return hs_load_acquire(&attaching_count) != 0;
 }
 
-/* A thread is often named just after it has begun, and seldom later: look at samples 1, 2, 4, ...
- * 4096, and then at every 4096th. */
+/* A thread is often named just after it has begun, and seldom later: its name is read at samples 1,
+ * 2, 4, ... 4096, and then at every 4096th. */
 HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
 {
     hs_locate_review(thread, thread->name_interval);

@@ -1,5 +1,5 @@
 /*
- * Serving requests until the collector hangs up. See waiting.h.
+ * Serving requests until the collector closes the connection. See waiting.h.
  */
 #include "client/waiting.h"
 
@@ -18,10 +18,10 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* Written from outside. */
+/* The collector writes it from outside. */
 HS_EXPORT struct hs_detour_request_v1 heapscope_waiting_v1;
 
-/* Does it say something before `end_ns`? */
+/* Does data arrive before `end_ns`? */
 static bool is_spoken_to(int sock, uint64_t end_ns)
 {
     struct pollfd fd = { .fd = sock, .events = POLLIN };

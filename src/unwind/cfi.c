@@ -1,8 +1,8 @@
 /*
- * The DW_CFA interpreter.
+ * The interpreter of DW_CFA instructions.
  *
- * The initial instructions of the CIE run first and are kept apart, because DW_CFA_restore goes
- * back to them; then those of the FDE run until the location passes the wanted address.
+ * The initial instructions of the CIE run first, and their row is kept, because DW_CFA_restore goes
+ * back to it. Then those of the FDE run until the location passes the wanted address.
  */
 #include "unwind/cfi.h"
 
@@ -87,7 +87,7 @@ static int32_t read_scaled_s(struct machine *m)
     return scale(m, hs_cursor_sleb(&m->c));
 }
 
-/* Where the expression that follows is, skipping it. */
+/* The place of the expression that follows, which is skipped. */
 static int32_t read_expr(struct machine *m)
 {
     uint64_t off = (uint64_t)(m->c.at - m->fde->section.at);
@@ -96,7 +96,7 @@ static int32_t read_expr(struct machine *m)
 }
 
 /* Registers without a number here (vectors, flags) are of no use to unwinding: their rules are read
- * and forgotten. */
+ * and dropped. */
 static void set(struct machine *m, uint64_t reg, enum hs_cfi_how how, int32_t value)
 {
     if (reg < HS_DWARF_REG_N) {
@@ -154,7 +154,7 @@ static void recall(struct machine *m)
     *m->row = m->remembered[--m->remembered_count];
 }
 
-/* Moves on; false: the wanted row is complete. */
+/* Advances the location. False: the wanted row is complete. */
 static bool advance(struct machine *m, uint64_t delta)
 {
     uint64_t distance;
@@ -175,7 +175,7 @@ static bool advance_to(struct machine *m, uint64_t va)
     return true;
 }
 
-/* Rules for one register. */
+/* Executes an instruction about one register. */
 static void exec_register_op(struct machine *m, uint8_t op)
 {
     uint64_t reg = hs_cursor_uleb(&m->c);
@@ -218,7 +218,7 @@ static void exec_register_op(struct machine *m, uint8_t op)
     }
 }
 
-/* Everything that is not about one register; false: the wanted row is complete. */
+/* Executes any other instruction. False: the wanted row is complete. */
 static bool exec_other_op(struct machine *m, uint8_t op)
 {
     switch (op) {

@@ -1,5 +1,5 @@
 /*
- * The DW_OP machine.
+ * The interpreter of DW_OP expressions.
  */
 #include "unwind/dwarf_expr.h"
 
@@ -59,7 +59,7 @@ struct vm {
     const uint8_t *start;
     const struct hs_frame *frame;
     struct hs_stack_reader *reader;
-    enum hs_frame_step failure; /* HS_FRAME_STEPPED while all is well */
+    enum hs_frame_step failure; /* HS_FRAME_STEPPED: no failure */
     uint32_t depth;
     uint64_t stack[HS_EXPR_DEPTH_MAX];
 };

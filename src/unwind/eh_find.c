@@ -1,9 +1,9 @@
 /*
- * Parses CIEs and FDEs, and finds the one for an address.
+ * Parses CIEs and FDEs, and finds the FDE for an address.
  *
  *   length  u32 (or 0xffffffff and u64)
- *   id      .eh_frame: 0 in a CIE, else the distance back to the CIE; .debug_frame: all ones, or the
- *           CIE's offset in the section
+ *   id      .eh_frame: 0 in a CIE, otherwise the distance back to the CIE;
+ *           .debug_frame: all ones in a CIE, otherwise the CIE's offset in the section
  *   CIE:    version, augmentation string, alignments, return register, [blob], instructions
  *   FDE:    start, length, [blob], instructions
  */
@@ -14,7 +14,7 @@
 #include "arch/regs.h"
 #include "unwind/eh_pointer.h"
 
-/* One section, and how entries refer to each other in it. */
+/* One section, and how its entries refer to each other. */
 struct section {
     struct hs_cursor all;
     bool is_debug;
@@ -23,12 +23,12 @@ struct section {
 
 struct entry {
     struct hs_cursor body; /* behind the id */
-    struct hs_cursor cie;  /* of an FDE: where its CIE starts; reaches to the end of the section */
+    struct hs_cursor cie;  /* in an FDE: where its CIE starts; reaches to the end of the section */
     bool is_cie;
     bool is_end; /* the zero length that ends .eh_frame */
 };
 
-/* Reads the head of the entry at *c and moves *c behind the whole of it. */
+/* Reads the head of the entry at *c, and moves *c behind the entry. */
 static int read_entry(const struct section *s, struct hs_cursor *c, struct entry *ret_entry)
 {
     *ret_entry = (struct entry){ 0 };
@@ -36,7 +36,7 @@ static int read_entry(const struct section *s, struct hs_cursor *c, struct entry
     unsigned id_bytes = 4;
     if (length_bytes == 0xffffffff) {
         length_bytes = hs_cursor_uint(c, 8);
-        id_bytes = s->is_debug ? 8 : 4; /* LSB: it stays short in .eh_frame */
+        id_bytes = s->is_debug ? 8 : 4; /* the LSB says that it stays short in .eh_frame */
     }
     if (c->is_bad) {
         return -EBADMSG;
@@ -70,7 +70,7 @@ static int read_entry(const struct section *s, struct hs_cursor *c, struct entry
     return 0;
 }
 
-/* The letters behind a leading 'z', each with its data in `blob`. */
+/* Reads the letters behind a leading 'z', each of which has its data in `blob`. */
 static void read_augmentation(const struct section *s, const char *letters, struct hs_cursor *blob,
                               struct hs_cfi_cie *cie)
 {
@@ -81,7 +81,7 @@ static void read_augmentation(const struct section *s, const char *letters, stru
             break;
         case 'P': {
             uint8_t encoding = hs_cursor_u8(blob);
-            /* Only skipped, so its base does not matter; but padding does. */
+            /* The pointer is only skipped, so its base does not matter; but padding does. */
             if ((encoding & HS_EH_PE_BASE_MASK) == HS_EH_PE_ALIGNED) {
                 hs_cursor_pointer(blob, HS_EH_PE_ALIGNED, s->abs_bias, 0);
             } else {
@@ -98,8 +98,8 @@ static void read_augmentation(const struct section *s, const char *letters, stru
         case 'B': /* return addresses are signed: on another architecture */
             break;
         default:
-            /* Letters come in order of their data, whose length is known: the rest can be skipped
-             * without being understood. */
+            /* Letters come in the order of their data, whose length is known: the rest can be
+             * skipped without being understood. */
             return;
         }
     }
@@ -152,7 +152,7 @@ static int parse_cie(const struct section *s, struct hs_cursor at, struct hs_cfi
             return -EBADMSG;
         }
     } else if (letters[0] != '\0') {
-        /* Something before our time ("eh"): what follows has an unknown shape. */
+        /* An obsolete augmentation ("eh"): the layout of what follows is unknown. */
         return -EBADMSG;
     }
     if (c.is_bad) {
@@ -163,7 +163,8 @@ static int parse_cie(const struct section *s, struct hs_cursor at, struct hs_cfi
     return 0;
 }
 
-/* With its CIE already parsed, reads the range of an FDE and, when it covers va, all of it. */
+/* Reads the range of an FDE, whose CIE is already parsed, and, when the range covers va, all of the
+ * FDE. */
 static int parse_fde(const struct section *s, const struct entry *entry,
                      const struct hs_cfi_cie *cie, uint64_t va, struct hs_cfi_fde *ret_fde)
 {
@@ -215,7 +216,7 @@ static int parse_fde_at(const struct section *s, uint64_t fde_va, uint64_t va,
     return err ? err : parse_fde(s, &entry, &cie, va, ret_fde);
 }
 
-/* Reads entries from `from` on until one covers va. */
+/* Reads entries, beginning at `from`, until one covers va. */
 static int scan(const struct section *s, struct hs_cursor from, uint64_t va,
                 struct hs_cfi_fde *ret_fde)
 {
@@ -239,7 +240,7 @@ static int scan(const struct section *s, struct hs_cursor from, uint64_t va,
         if (entry.cie.at != cie_at) {
             cie_at = NULL;
             if (parse_cie(s, entry.cie, &cie) != 0) {
-                continue; /* one we do not understand need not be ours */
+                continue; /* a CIE that is not understood may belong to other FDEs only */
             }
             cie_at = entry.cie.at;
         }
@@ -251,14 +252,14 @@ static int scan(const struct section *s, struct hs_cursor from, uint64_t va,
     return -ENOENT;
 }
 
-/* The usual table: pairs of 32-bit offsets from the header, (code, FDE). */
+/* Searches the usual table: pairs of 32-bit offsets from the header, (code, FDE). */
 static int search_table(const struct hs_span *hdr, const struct hs_cursor *table, uint64_t count,
                         uint64_t va, uint64_t *ret_fde_va)
 {
     const uint8_t *pairs = table->at;
     int64_t wanted = (int64_t)(va - hdr->va);
     uint64_t first = 0, n = count;
-    /* Invariant: pairs before `first` start at or below va; the answer is the one before it. */
+    /* Invariant: pairs before `first` start at or below va; the answer is the pair before it. */
     while (n > 0) {
         uint64_t half = n / 2;
         int32_t start_off;
@@ -303,7 +304,7 @@ static int find_by_hdr(const struct hs_unwind_module *m, const struct section *s
         int err = search_table(&m->eh_hdr, &c, count, va, &fde_va);
         return err ? err : parse_fde_at(s, fde_va, va, ret_fde);
     }
-    /* No table, or one in an encoding that no linker makes: start where .eh_frame starts. */
+    /* No table, or one in an encoding that no linker produces: scan from the start of .eh_frame. */
     uint64_t off = frame_va - hs_cursor_va(&s->all);
     if (off > hs_cursor_left(&s->all)) {
         return -EBADMSG;

@@ -1,8 +1,9 @@
 /*
  * From a code address to its frame description entry (FDE), in .eh_frame or .debug_frame.
  *
- * .eh_frame_hdr holds a table sorted by address: a binary search, and one entry to parse. Without
- * it the section is read from its start, which costs ten nanoseconds an entry, once per rule.
+ * .eh_frame_hdr holds a table sorted by address: finding an FDE takes a binary search and parsing
+ * one entry. Without the table the section is read from its start, which costs ten nanoseconds an
+ * entry, once for each rule.
  *
  * Holds     every offset, length and count found in the bytes is checked before use; an entry that
  *           leaves its span is bad. Loops are bounded by the size of the span.
@@ -16,23 +17,26 @@
 #include "rt/cursor.h"
 #include "unwind/module.h"
 
+/* A parsed common information entry. */
 struct hs_cfi_cie {
     uint64_t code_align;
     int64_t data_align;
     struct hs_cursor insns; /* the initial instructions */
     uint8_t pointer_enc;    /* of addresses in the FDEs */
     bool has_aug_data;      /* FDEs have a length-prefixed blob before their instructions */
-    bool is_signal;         /* frames of it were interrupted, not called from */
+    bool is_signal;         /* its frames were interrupted by a signal, not left by a call */
 };
 
+/* A parsed frame description entry. */
 struct hs_cfi_fde {
     uint64_t start_va;
     uint64_t end_va;
     struct hs_cfi_cie cie;
     struct hs_cursor insns;
     uint64_t abs_bias;        /* for DW_CFA_set_loc */
-    struct hs_cursor section; /* all of it: expressions are known by their offset in here */
+    struct hs_cursor section; /* the whole section: expressions are named by their offset in it */
 };
 
-/* 0: *ret_fde covers va. -ENOENT: nothing does. -EBADMSG: the bytes make no sense. */
+/* Finds the FDE for `va`. 0: *ret_fde covers va. -ENOENT: no FDE does. -EBADMSG: the bytes are
+ * invalid. */
 int hs_eh_find(const struct hs_unwind_module *module, uint64_t va, struct hs_cfi_fde *ret_fde);

@@ -1,5 +1,5 @@
 /*
- * Pointers as .eh_frame and its header write them, read by a cursor.
+ * Encoded pointers of .eh_frame and its header, read with a cursor.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "rt/cursor.h"
 #include "unwind/module.h"
 
-/* DW_EH_PE_*: how pointers are written in .eh_frame and its header. */
+/* DW_EH_PE_*: encodings of pointers in .eh_frame and its header. */
 enum hs_eh_pe {
     HS_EH_PE_ABSPTR = 0x00,
     HS_EH_PE_ULEB128 = 0x01,
@@ -28,6 +28,7 @@ enum hs_eh_pe {
     HS_EH_PE_OMIT = 0xff,
 };
 
+/* A cursor at the start of a span. */
 static inline struct hs_cursor hs_cursor_over(const struct hs_span *span)
 {
     return (struct hs_cursor){ .at = span->bytes,
@@ -35,7 +36,7 @@ static inline struct hs_cursor hs_cursor_over(const struct hs_span *span)
                                .va_delta = span->va - (uint64_t)(uintptr_t)span->bytes };
 }
 
-/* A pointer's bytes without its base: as many as the format says. */
+/* A pointer without its base, of the length that the encoding says. */
 static inline uint64_t hs_cursor_pointer_raw(struct hs_cursor *c, uint8_t encoding)
 {
     switch (encoding & HS_EH_PE_FORMAT_MASK) {
@@ -61,9 +62,9 @@ static inline uint64_t hs_cursor_pointer_raw(struct hs_cursor *c, uint8_t encodi
     }
 }
 
-/* A pointer to code. `abs_bias` is added to absolute ones, `data_va` is the base of DATAREL ones.
- * Encodings that need another base, or a word of memory, are bad: code pointers have none of them
- * on this architecture. */
+/* A pointer to code. `abs_bias` is added to absolute ones; `data_va` is the base of DATAREL ones.
+ * Encodings that need another base, or a word of memory, set is_bad: code pointers have none of
+ * them on this architecture. */
 static inline uint64_t hs_cursor_pointer(struct hs_cursor *c, uint8_t encoding, uint64_t abs_bias,
                                          uint64_t data_va)
 {

@@ -29,7 +29,7 @@ static enum hs_frame_step find_cfa(struct step *s)
     return HS_FRAME_STEPPED;
 }
 
-/* The caller's `reg` by an expression, which has the CFA on its stack. */
+/* Evaluates an expression for a register of the caller, with the CFA on the operand stack. */
 static enum hs_frame_step eval(const struct step *s, int32_t expr, bool is_address,
                                uint64_t *ret_value)
 {
@@ -54,7 +54,8 @@ static enum hs_frame_step same(const struct step *s, uint64_t reg, uint64_t *ret
     return HS_FRAME_STEPPED;
 }
 
-/* HS_FRAME_UNKNOWN: this register of the caller is lost, which only matters if it is asked for. */
+/* Recovers a register of the caller. HS_FRAME_UNKNOWN: it is lost, which only matters if a rule
+ * needs it. */
 static enum hs_frame_step recover(const struct step *s, unsigned reg, uint64_t *ret_value)
 {
     int32_t value = s->row->value[reg];
@@ -71,7 +72,8 @@ static enum hs_frame_step recover(const struct step *s, unsigned reg, uint64_t *
     case HS_CFI_REGISTER:
         return same(s, (uint64_t)(int64_t)value, ret_value);
     case HS_CFI_OFFSET:
-        /* Below the stack of a frame that has made a call: popped already, as in rule_make.c. */
+        /* The slot lies below the stack of a frame that has made a call: the register was popped
+         * already, as in rule_make.c. */
         if (!s->from->is_exact && reg != HS_DWARF_RA && there < s->from->reg[HS_DWARF_SP]) {
             return same(s, reg, ret_value);
         }
@@ -120,10 +122,11 @@ enum hs_frame_step hs_frame_step(const struct hs_unwind_module *module,
         } else if (result == HS_FRAME_BAD_INFO || reg == HS_DWARF_RA) {
             return result;
         }
-        /* Else it is lost, which matters only if a frame further out asks for it. At the end of a
-         * function, where all has been popped, the slots named may be below the stack. */
+        /* Otherwise the register is lost, which matters only if a frame further out needs it. At
+         * the end of a function, where everything has been popped, the named slots may lie below
+         * the stack. */
     }
-    /* A return address that is "as before" would not end. */
+    /* A return address that is "as before" would make an endless walk. */
     if (row.how[HS_DWARF_RA] == HS_CFI_UNSET || row.how[HS_DWARF_RA] == HS_CFI_SAME) {
         return HS_FRAME_BAD_INFO;
     }

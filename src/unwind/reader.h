@@ -1,5 +1,5 @@
 /*
- * Reads stack words on behalf of a walk: inside the window only, and noting each for replay.
+ * Reads stack words for a walk: inside the window only, and noting each word for replay.
  */
 #pragma once
 
@@ -10,14 +10,15 @@
 #include "rt/base.h"
 #include "unwind/unwind.h"
 
+/* Through which a walk reads. */
 struct hs_stack_reader {
     struct hs_stack_window *window;
-    struct hs_walk *walk; /* gets the words; NULL: nobody wants them */
+    struct hs_walk *walk; /* receives the words; NULL: they are not noted */
     uint64_t base_va;     /* the walk's start sp */
     uint64_t top_va;      /* the end of the highest word read */
 };
 
-/* Is the word at va readable, after extending the window if need be? */
+/* Is the word at va readable, after extending the window if necessary? */
 static inline bool hs_stack_window_has(struct hs_stack_window *w, uint64_t va)
 {
     for (int is_extended = 0; is_extended < 2; is_extended++) {
@@ -31,7 +32,8 @@ static inline bool hs_stack_window_has(struct hs_stack_window *w, uint64_t va)
     return false;
 }
 
-/* A stack has red zones under AddressSanitizer; what is read there is only compared. */
+/* Loads a word of the stack. Under AddressSanitizer a stack has red zones; what is read there is
+ * only compared. */
 __attribute__((no_sanitize("address"))) static inline uint64_t hs_stack_load(uint64_t va,
                                                                              uint64_t shift)
 {
@@ -40,7 +42,8 @@ __attribute__((no_sanitize("address"))) static inline uint64_t hs_stack_load(uin
     return word;
 }
 
-/* A word that cannot be told by its distance above the start makes the walk not replayable. */
+/* Notes a word for replay. A word whose distance above the start does not fit makes the walk not
+ * replayable. */
 static inline void hs_walk_note_word(struct hs_walk *walk, uint64_t base_va, uint64_t va,
                                      uint64_t word)
 {
@@ -52,6 +55,7 @@ static inline void hs_walk_note_word(struct hs_walk *walk, uint64_t base_va, uin
     walk->word[walk->word_count++] = word;
 }
 
+/* Reads the word at va. False: it is not readable. */
 static inline bool hs_stack_read(struct hs_stack_reader *r, uint64_t va, uint64_t *ret_word)
 {
     if (!hs_stack_window_has(r->window, va)) {

@@ -1,5 +1,5 @@
 /*
- * The replay table: walks, kept and found again.
+ * The replay table: walks that are kept, and found again.
  *
  * A record is followed by its words, in groups of four that are compared at once:
  *
@@ -8,8 +8,8 @@
  *
  * The last group is filled up by repeating the last word, so that a comparison has no remainder.
  *
- * Holds     all words of a record lie at or above its sp. Hence who may read from sp up to
- *           sp + top_off may compare. Records are aligned to 16 bytes, as groups have to be.
+ * Holds     all words of a record lie at or above its sp. Hence a caller that may read from sp up
+ *           to sp + top_off may compare them. Records are aligned to 16 bytes, as groups must be.
  */
 #include "unwind/replay.h"
 
@@ -25,8 +25,8 @@ struct record {
     uint64_t bp; /* if has_used_bp */
     uint64_t generation;
     uint32_t user;
-    uint32_t top_off;    /* the highest word, above sp */
-    uint32_t room_words; /* of the arena, the record itself included */
+    uint32_t top_off;    /* offset of the highest word above sp */
+    uint32_t room_words; /* arena words that the record has, including itself */
     uint16_t size_words; /* those in use */
     bool has_used_bp;
 };
@@ -65,7 +65,7 @@ void hs_replay_init(struct hs_replay *replay, void *memory, uint32_t slot_count,
                                   .arena_used = FIRST_AT };
 }
 
-/* --- room -------------------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------- */
 
 static void reset(struct hs_replay *replay)
 {
@@ -80,7 +80,8 @@ static uint32_t size_of_record(uint32_t word_count)
     return (uint32_t)(RECORD_WORDS + group_count * GROUP_WORDS);
 }
 
-/* Brings a slot to the front of its set. Most stacks are found there already: not inline. */
+/* Moves a slot to the front of its set. Most stacks are found there already, so this is not
+ * inlined. */
 static __attribute__((noinline)) void touch(struct hs_replay_slot *set, struct hs_replay_slot *slot)
 {
     struct hs_replay_slot touched = *slot;
@@ -90,7 +91,7 @@ static __attribute__((noinline)) void touch(struct hs_replay_slot *set, struct h
     *set = touched;
 }
 
-/* The way whose record gives way: an old one that has room, else the oldest. */
+/* The way whose record is replaced: one of the back half that has room, otherwise the last. */
 static uint32_t choose_way(const struct hs_replay *replay, const struct hs_replay_slot *set,
                            uint32_t size_words)
 {
@@ -102,7 +103,7 @@ static uint32_t choose_way(const struct hs_replay *replay, const struct hs_repla
     return HS_REPLAY_WAYS - 1;
 }
 
-/* Where the record goes, its slot at the front of the set; NULL: nowhere. */
+/* Room for a record, whose slot moves to the front of the set. NULL: there is none. */
 static struct record *make_room(struct hs_replay *replay, struct hs_replay_slot *set,
                                 uint32_t size_words)
 {
@@ -121,7 +122,7 @@ static struct record *make_room(struct hs_replay *replay, struct hs_replay_slot 
     return record_at(replay, at);
 }
 
-/* --- storing ----------------------------------------------------------------------------------- */
+/* --- storing ---------------------------------------------------------------------------------- */
 
 static void fill_groups(struct record *record, const struct hs_walk *walk)
 {
@@ -162,16 +163,16 @@ void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                                .size_words = (uint16_t)size_words,
                                .has_used_bp = walk->has_used_bp };
     fill_groups(record, walk);
-    /* Until it is known by which word it differs from others: the second return address. */
+    /* The second return address, until it is known which word tells this record from others. */
     const struct hs_arch_words *first = groups_of(record);
     set->tag = (uint32_t)hash;
     set->check_off = first->offs[1];
     set->check = (uint32_t)first->expected[1];
 }
 
-/* --- finding ----------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
-/* Next time the slot is passed over by the word that differs. */
+/* Remembers the word that differs, so that the next search skips the slot by it. */
 static HS_COLD void learn(struct hs_replay_slot *slot, const struct hs_arch_words *group,
                           uint64_t base)
 {
@@ -196,7 +197,7 @@ static bool is_same_stack(struct hs_replay_slot *slot, struct record *record, ui
     return true;
 }
 
-/* Words that begin at offsets below this above sp may be read. */
+/* Words that begin at offsets below this above sp can be read. */
 static uint64_t readable_bytes(const struct hs_stack_window *window, uint64_t sp)
 {
     bool has_any = sp >= window->lo_va && sp < window->hi_va && window->hi_va - sp >= 8;
@@ -216,14 +217,14 @@ static bool is_start_of(const struct record *record, const struct hs_regs *start
            (!record->has_used_bp || record->bp == start->bp);
 }
 
-/* Stacks are contiguous, so the highest word vouches for all of them, unless the window was moved
- * for it. (What was readable before still is.) */
+/* Stacks are contiguous. So if the highest word is readable, all of them are, unless the window was
+ * moved to reach it. (What was readable before still is.) */
 static HS_COLD bool extend_to(struct hs_stack_window *window, uint64_t sp, uint32_t off)
 {
     return hs_stack_window_has(window, sp + off) && sp >= window->lo_va;
 }
 
-/* What differs is learnt, and the window is extended. */
+/* Learns which word differs, and extends the window. */
 bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
                     struct hs_stack_window *window, uint64_t generation, uint32_t *ret_user)
 {
@@ -248,7 +249,7 @@ bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
     return false;
 }
 
-/* It calls nothing, and so has no registers to save. */
+/* Calls no function, and so has no registers to save. */
 uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_regs *start,
                                uint64_t hi_va, uint64_t generation)
 {

@@ -27,7 +27,8 @@ void hs_rule_cache_flush(struct hs_rule_cache *cache)
     hs_store_release(&cache->generation, draw_generation(flush_count));
 }
 
-/* A quarter of the entries had to make way: the table is too small. */
+/* Counts an entry that was pushed out. When that has happened to a quarter of the entries, the
+ * table is too small and doubles. */
 static void note_eviction(struct hs_rule_cache *cache, uint32_t mask)
 {
     if (mask >= cache->max_mask) {
@@ -39,8 +40,8 @@ static void note_eviction(struct hs_rule_cache *cache, uint32_t mask)
     }
 }
 
-/* Does the entry hold a rule of the flush_count of (pc, key)? If so, its own pc comes out, which has
- * few bits; else noise. */
+/* Does the entry hold a rule of the same generation as (pc, key)? If so, its own pc comes out,
+ * whose high bits are 0; otherwise noise. */
 static bool is_current(const struct hs_rule_entry *entry, uint64_t pc, uint64_t key)
 {
     uint64_t other_pc = hs_load_relaxed(&entry->check) ^ hs_load_relaxed(&entry->word) ^ key ^ pc;

@@ -1,24 +1,24 @@
 /*
- * Rule cache: from a pc to its unwind rule and to the caller's name for the frame.
+ * The rule cache: from a pc to its unwind rule and to the frame's id.
  *
- * Shared by all threads without a lock. An entry is two words, word and pc ^ word ^ generation. Two
- * threads that write the same entry at once may leave halves of both behind; such a pair does not
- * give back any pc that will ever be asked, so it is a miss and nothing else. A flush draws a new
- * generation, which makes a miss of every older entry.
+ * All threads share it without a lock. An entry is two words: word, and pc ^ word ^ generation. Two
+ * threads that write the same entry at once may leave halves of both behind. Such a pair does not
+ * yield any pc that will ever be looked up, so it is a miss and nothing else. A flush draws a new
+ * generation, which turns every older entry into a miss.
  *
- * A pc has one place, which is read first, and the neighbour in the same cache line: what is pushed
- * out of its place moves there. Two return addresses of one stack that meet would otherwise push
- * each other out at every walk.
+ * A pc has one place, which is read first, and the neighbour in the same cache line: an entry that
+ * is pushed out of its place moves there. Otherwise two return addresses of one stack that share a
+ * place would push each other out at every walk.
  *
- * The memory is the caller's: zero pages, HS_RULE_CACHE_BYTES(max_count) of them. It is used from
- * the start: the table begins with HS_RULE_CACHE_MIN entries and doubles when many different pcs
- * push each other out, so a small program touches four pages of it and no more. The low bits of the
- * pc are the index, hence doubling keeps half the entries where they are, and costs misses for the
+ * The memory is the caller's: HS_RULE_CACHE_BYTES(max_count) of zero pages. It is used from the
+ * start: the table begins with HS_RULE_CACHE_MIN entries and doubles when many different pcs push
+ * each other out, so a small program touches four pages of it and no more. The low bits of the pc
+ * are the index, so doubling keeps half the entries where they are, and costs misses for the
  * others.
  *
  * Holds     `mask` + 1 is a power of two and only grows. Zero memory is an empty table.
  * Threads   any, at any time; hs_rule_cache_init before the first.
- * Fails     never: a rule that is pushed out is worked out again.
+ * Fails     never: a rule that was pushed out is derived again.
  */
 #pragma once
 
@@ -32,31 +32,34 @@
 #define HS_RULE_CACHE_MIN          1024U
 #define HS_RULE_CACHE_BYTES(count) ((size_t)(count) * sizeof(struct hs_rule_entry))
 
+/* The rule of one pc. */
 struct hs_rule_entry {
     uint64_t check; /* key ^ word */
-    uint64_t word;  /* rule << 32 | user */
+    uint64_t word;  /* rule << 32 | user, the frame's id */
 };
 
+/* The cache. */
 struct hs_rule_cache {
     struct hs_rule_entry *entries;
-    uint64_t generation; /* of this flush_count; part of every key */
+    uint64_t generation; /* drawn from flush_count by each flush; part of every key */
     uint32_t mask;
     uint32_t max_mask;
-    /* Written on misses only, away from what every walk reads. */
+    /* Written on misses only; kept away from what every walk reads. */
     _Alignas(64) uint64_t flush_count;
     uint64_t miss_count;
     uint32_t evict_count; /* entries pushed out since the last doubling */
 };
 
-/* `entries` is zero memory for `max_count` (a power of two >= HS_RULE_CACHE_MIN) entries. */
+/* Makes an empty cache. `entries` is zero memory for `max_count` (a power of two >=
+ * HS_RULE_CACHE_MIN) entries. */
 void hs_rule_cache_init(struct hs_rule_cache *cache, struct hs_rule_entry *entries,
                         uint32_t max_count);
 
-/* Forgets all rules. To be called after the new state of the modules can be seen by `resolve`; a
- * walk that begins afterwards uses that state and nothing older. */
+/* Forgets all rules. Called after `resolve` can see the new state of the modules: a walk that
+ * begins afterwards uses that state and nothing older. */
 void hs_rule_cache_flush(struct hs_rule_cache *cache);
 
-/* Remembers `word` for `pc`; `key` as made by hs_rule_cache_key. */
+/* Stores `word` for `pc`; `key` as made by hs_rule_cache_key. */
 void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key, uint64_t word);
 
 /* ---- hot ---- */
@@ -64,24 +67,27 @@ void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key
 /* An exact pc (of a frame interrupted by a signal) has other rules than an equal return address. */
 #define HS_RULE_CACHE_EXACT UINT64_C(0x5bd1e9955bd1e995)
 
+/* The generation that a walk starts with. */
 static inline uint64_t hs_rule_cache_generation(const struct hs_rule_cache *cache)
 {
     /* ORDER rule-flush: with a new generation comes the module state it was drawn for. */
     return hs_load_acquire(&cache->generation);
 }
 
+/* The key of a pc. */
 static inline uint64_t hs_rule_cache_key(uint64_t pc, bool is_exact, uint64_t generation)
 {
     return pc ^ generation ^ (is_exact ? HS_RULE_CACHE_EXACT : 0);
 }
 
-/* Code addresses are even enough as they are, and this is on the critical path of a walk. */
+/* The place of a pc. Code addresses are spread well enough without a hash, and this is on the
+ * critical path of a walk. */
 static inline size_t hs_rule_cache_idx(uint64_t pc, uint64_t mask)
 {
     return pc & mask;
 }
 
-/* The word that `entry` holds for `key`; false: it holds another's. */
+/* The word that `entry` holds for `key`. False: it holds another pc's. */
 static inline bool hs_rule_entry_get(const struct hs_rule_entry *entry, uint64_t key,
                                      uint64_t *ret_word)
 {
@@ -90,6 +96,7 @@ static inline bool hs_rule_entry_get(const struct hs_rule_entry *entry, uint64_t
     return hs_likely((hs_load_relaxed(&entry->check) ^ word) == key);
 }
 
+/* Looks up the word for `key`. False: a miss. */
 static inline bool hs_rule_cache_find(const struct hs_rule_entry *entries, uint64_t mask,
                                       uint64_t pc, uint64_t key, uint64_t *ret_word)
 {

@@ -1,7 +1,7 @@
 /*
- * Packs what fits, and recognises the few expressions that compilers and linkers write.
+ * Packs the rows that fit, and recognises the few expressions that compilers and linkers write.
  *
- * Since a rule belongs to one pc, an expression over pc alone is a constant: the one of the PLT,
+ * Since a rule belongs to one pc, an expression over pc alone is a constant. That of the PLT,
  *   rsp + 8 + ((pc & 15) >= 11 ? 8 : 0)
  * becomes a plain HS_RULE_SP. A realigned stack has CFA = *(rbp - n) and rbp at *rbp.
  */
@@ -11,7 +11,7 @@
 
 #include "arch/code.h"
 
-/* DW_OP_* as far as patterns go. */
+/* The DW_OP_* that the patterns need. */
 enum {
     OP_DEREF = 0x06,
     OP_AND = 0x1a,
@@ -29,14 +29,14 @@ static bool is_sigreturn(const struct hs_unwind_module *m, uint64_t pc)
            hs_arch_is_sigreturn(m->text.bytes + off, m->text.size_bytes - off);
 }
 
-/* `lit n`; -1: it is not. */
+/* Reads `lit n`; -1: it is another operation. */
 static int read_lit(struct hs_cursor *c)
 {
     uint8_t op = hs_cursor_u8(c);
     return op >= OP_LIT0 && op < OP_LIT0 + 32 ? op - OP_LIT0 : -1;
 }
 
-/* rsp + a + ((rip + b & m) >= n) << k, at this pc. */
+/* Matches rsp + a + ((rip + b & m) >= n) << k, and evaluates it at this pc. */
 static bool match_plt(struct hs_cursor c, uint64_t pc, int64_t *ret_off)
 {
     if (hs_cursor_u8(&c) != OP_BREG0 + HS_DWARF_SP) {
@@ -63,7 +63,7 @@ static bool match_plt(struct hs_cursor c, uint64_t pc, int64_t *ret_off)
     return !__builtin_add_overflow(sp_off, extra, ret_off);
 }
 
-/* rbp + off, then a dereference if wanted, and nothing else. */
+/* Matches rbp + off, followed by a dereference if has_deref, and nothing else. */
 static bool match_bp(struct hs_cursor c, bool has_deref, int64_t *ret_off)
 {
     if (hs_cursor_u8(&c) != OP_BREG0 + HS_DWARF_BP) {
@@ -119,8 +119,8 @@ static uint32_t pack_plain(uint64_t cfa_reg, int64_t cfa_off, const struct hs_cf
         return general;
     }
     if ((uint64_t)cfa_off < bp_bytes) {
-        /* A slot below the stack: the register has been popped, which need not be said as long as
-         * nothing overwrites the slot. A call does. */
+        /* A slot below the stack: the register has been popped. The information may still name the
+         * slot, as long as nothing overwrites it. A call does. */
         if (is_exact) {
             return general;
         }
@@ -150,16 +150,17 @@ uint32_t hs_rule_from_row(const struct hs_cfi_fde *fde, const struct hs_cfi_row 
     return pack_expr(fde, row);
 }
 
-/* Is the instruction before `pc` a call? If its bytes are not known, it may be. */
+/* Is the instruction before `pc` a call? True also if its bytes are not known. */
 static bool is_after_call(const struct hs_unwind_module *m, uint64_t pc)
 {
     return !hs_span_holds(&m->text, pc - HS_ARCH_CALL_BYTES_MAX, HS_ARCH_CALL_BYTES_MAX) ||
            hs_arch_is_after_call(m->text.bytes + (pc - m->text.va));
 }
 
-/* A return address at the very start of a function, with no call before: makecontext() and their like
- * put it at the end of a stack that they make. (After a call to a function that does not return, it is
- * a real one.) `before` covers pc - 1; NULL: nothing does. */
+/* Is this a return address at the very start of a function, with no call before it?
+ * makecontext() and similar functions put one at the end of a stack that they make. (Behind a
+ * call to a function that does not return, such an address is a real one.) `before` covers pc -
+ * 1; NULL: no FDE does. */
 static bool is_made_by_hand(const struct hs_unwind_module *m, uint64_t pc,
                             const struct hs_cfi_fde *before)
 {
@@ -167,7 +168,8 @@ static bool is_made_by_hand(const struct hs_unwind_module *m, uint64_t pc,
     if (before && (before->end_va != pc || is_after_call(m, pc))) {
         return false;
     }
-    /* The kernel's return address, the start of a signal trampoline, goes on. */
+    /* The return address that the kernel sets, the start of a signal trampoline, does have a
+     * caller. */
     return hs_eh_find(m, pc, &fde) == 0 && fde.start_va == pc && !fde.cie.is_signal &&
            !is_sigreturn(m, pc);
 }

@@ -1,5 +1,5 @@
 /*
- * One frame at a time, in every case there is: the cold half of a walk. See unwind.c.
+ * The slow path of a walk: takes one frame further, in every case. See unwind.c.
  */
 #include "arch/rule.h"
 #include "arch/sigframe.h"
@@ -18,7 +18,8 @@ static bool resolve(const struct hs_walker *w, uint64_t pc, bool is_exact, struc
     return w->unwinder->resolve(w->unwinder->resolve_ctx, pc, is_exact, ret);
 }
 
-/* The cache's word for the current pc, made if need be. */
+/* The cache's word for the current pc, which is made if it is missing. False: there is no code at
+ * pc. */
 static bool find_word(struct hs_walker *w, uint64_t *ret_word)
 {
     struct hs_rule_cache *cache = w->unwinder->cache;
@@ -50,7 +51,8 @@ static void emit(struct hs_walker *w, uint32_t user)
 
 static bool go_to(struct hs_walker *w, uint64_t pc, uint64_t sp)
 {
-    /* Interrupted code may be about to jump into its caller, whose stack it already has: longjmp. */
+    /* Interrupted code may be about to jump into its caller, whose stack it already has:
+     * longjmp. */
     if (sp < w->sp || (sp == w->sp && !w->is_exact)) {
         return end(w, HS_UNWIND_NO_ADVANCE);
     }
@@ -61,7 +63,7 @@ static bool go_to(struct hs_walker *w, uint64_t pc, uint64_t sp)
     return true;
 }
 
-/* The value of bp, on which the walk now depends. */
+/* Loads the value of bp, on which the walk depends from now on. */
 static bool use_bp(struct hs_walker *w)
 {
     if (w->bp_va == HS_BP_IS_START) {
@@ -91,7 +93,7 @@ static bool step_plain(struct hs_walker *w, uint64_t cfa, uint64_t bp_bytes)
     return go_to(w, ra, cfa);
 }
 
-/* Code without information: if bp looks like a frame pointer it is taken for one. */
+/* Code without information: if bp looks like a frame pointer, it is taken for one. */
 static bool step_frame_pointer(struct hs_walker *w)
 {
     if (!use_bp(w) || w->bp < w->sp || w->bp % 8 != 0 || w->bp > UINT64_MAX - 16) {
@@ -118,9 +120,9 @@ static bool step_guess(struct hs_walker *w, uint32_t user)
     return has_caller;
 }
 
-/* What a frame pointer led to is no code, but the frame pointer itself may be good: V8 has stubs that
- * push a value where a return address would be, then `push %rbp; mov %rsp, %rbp`, and call C. So the
- * caller of that frame is tried, once. */
+/* The frame pointer led to something that is not code, but the frame pointer itself may be good: V8
+ * has stubs that push a value where a return address would be, then `push %rbp; mov %rsp, %rbp`,
+ * and call C. So the caller of that frame is tried, once. */
 static bool skip_value(struct hs_walker *w)
 {
     uint64_t word;
@@ -130,7 +132,7 @@ static bool skip_value(struct hs_walker *w)
     if (!find_word(w, &word)) {
         return end(w, HS_UNWIND_NO_INFO);
     }
-    w->walk->is_replayable = false; /* the same value may be the address of code another time */
+    w->walk->is_replayable = false; /* another time the same value may be the address of code */
     return true;
 }
 
@@ -142,7 +144,7 @@ static bool step_drap(struct hs_walker *w, uint64_t off_bytes)
         return end(w, HS_UNWIND_UNREADABLE);
     }
     w->bp_va = w->bp;
-    /* It may be the highest word of all, and is read without further notice when it is needed. */
+    /* It may be the highest word of all, and is later read without a check. */
     w->reader.top_va = w->bp + 8 > w->reader.top_va ? w->bp + 8 : w->reader.top_va;
     return step_plain(w, cfa, HS_RULE_BP_SAME_BYTES);
 }
@@ -153,8 +155,8 @@ static void set_bp(struct hs_walker *w, const struct hs_frame *frame)
     w->bp_va = HS_BP_IS_NOTED;
 }
 
-/* Goes on in an interrupted frame, maybe on another stack. What it depends on is hardly ever the
- * same again, so such a walk is not for replay. */
+/* Continues in an interrupted frame, perhaps on another stack. Such a walk is not kept for replay,
+ * because what it depends on is hardly ever the same again. */
 static bool enter_interrupted(struct hs_walker *w, const struct hs_frame *frame)
 {
     if (++w->signal_count > HS_SIGNALS_WALK_MAX) {
@@ -223,8 +225,8 @@ static void frame_of_start(const struct hs_regs *start, bool is_exact, struct hs
     hs_frame_set(ret_frame, HS_DWARF_R15, start->r15);
 }
 
-/* All registers of the current frame (number count - 1, as it is already emitted), by going through
- * the frames since the anchor once more. */
+/* Recovers all registers of the current frame (number count - 1, as it is already emitted) by
+ * stepping through the frames since the anchor once more. */
 static bool recover_registers(struct hs_walker *w, struct hs_frame *ret_frame)
 {
     struct hs_frame frame;

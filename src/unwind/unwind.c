@@ -1,17 +1,18 @@
 /*
  * The walk.
  *
- * Two halves take turns. run_hot() goes on as long as every rule is a cached plain one and the stack
- * below is known to be readable: no calls, everything in registers, and its chain of dependent
- * instructions is pc -> cache entry -> frame address -> return address. Whatever it does not like,
- * it leaves untouched to hs_walker_step(), which takes one frame further in every case there is.
+ * Two halves take turns. run_hot() continues as long as every rule is a cached plain one and the
+ * stack up to the frame is known to be readable: it makes no calls and keeps everything in
+ * registers, and its chain of dependent instructions is pc -> cache entry -> frame address ->
+ * return address. It leaves every other case untouched to hs_walker_step(), which takes one frame
+ * further in every case.
  *
- * Registers beyond pc, sp and bp are not followed. When a frame's information asks for one (hand
- * written assembly under a signal handler, say), the walk is gone through again from the last place
- * where all registers were known, its start or a signal frame: see step.c.
+ * Registers other than pc, sp and bp are not followed. When a frame's information needs another one
+ * (for example in hand-written assembly under a signal handler), the walk is repeated from the last
+ * place where all registers were known, its start or a signal frame: see step.c.
  *
- * Holds     every word read lies in the window at that moment. sp rises from frame to frame, but for
- *           HS_SIGNALS_WALK_MAX signal frames: so walks end.
+ * Holds     every word that is read lies in the window at that moment. sp rises from frame to
+ *           frame, except at up to HS_SIGNALS_WALK_MAX signal frames: so every walk ends.
  */
 #include "unwind/unwind.h"
 
@@ -19,10 +20,10 @@
 #include "rt/base.h"
 #include "unwind/walker.h"
 
-/* The furthest above its start that the hot loop goes: a stack of 4 GiB is a slow one. */
+/* How far above its start the hot loop goes; larger stacks are walked by the slow path. */
 #define HOT_SPAN_MAX (UINT64_C(0xffffffff) & ~UINT64_C(7))
 
-/* How many frames run_hot() may take before it has to look at its limits again. */
+/* How many frames run_hot() may take before its limits have to be checked again. */
 static uint32_t hot_room(const struct hs_walker *w)
 {
     uint32_t frames = HS_FRAMES_KEPT - w->out_idx, left = HS_FRAMES_WALK_MAX - w->count;
@@ -31,10 +32,13 @@ static uint32_t hot_room(const struct hs_walker *w)
     return frames < words ? frames : words;
 }
 
-/* Frames that are plain, cached and readable. `shift` is a constant 0 in process.
+/*
+ * Takes frames that are plain, cached and readable. `shift` is a constant 0 in process.
  *
- * A saved bp is not read when it is restored but when a rule uses it: in code without frame pointers
- * it is data, different each time, and a replay that compared it would hardly ever succeed. */
+ * A saved bp is not read when it is restored but when a rule uses it: in code without frame
+ * pointers it is data, different each time, and a replay that compared it would hardly ever
+ * succeed.
+ */
 static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walker *w, uint64_t hi,
                                                                   uint64_t shift, uint32_t room)
 {
@@ -71,7 +75,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
                 bp_va = HS_BP_IS_NOTED;
             }
             cfa = bp + cfa_off;
-            /* Slots at or above sp, and no wrapping around. (Of HS_RULE_SP it is known.) */
+            /* Slots must lie at or above sp, without wrapping around. (HS_RULE_SP ensures that.) */
             if (cfa - sp > hi - sp || cfa - sp < bp_bytes) {
                 break;
             }
@@ -101,7 +105,7 @@ static __attribute__((noinline)) void run_hot(struct hs_walker *w)
 {
     const struct hs_stack_window *window = w->reader.window;
     uint64_t base = w->reader.base_va, hi = window->hi_va;
-    /* Of a word's address 32 bits are kept; and no CFA may wrap around. */
+    /* Only 32 bits of a word's address are kept; and no CFA may wrap around. */
     if (hi - base > HOT_SPAN_MAX) {
         hi = base + HOT_SPAN_MAX;
     }
@@ -128,7 +132,7 @@ static void reverse(uint32_t *ids, uint32_t count)
     }
 }
 
-/* Puts the ring of outer frames in order, and says what is missing. */
+/* Puts the ring of outer frames in order, and sets the gap. */
 static void finish(struct hs_walker *w)
 {
     struct hs_walk *walk = w->walk;
@@ -146,7 +150,7 @@ static void finish(struct hs_walker *w)
         walk->cut_idx = HS_FRAMES_INNER;
         walk->skipped_count = w->count - HS_FRAMES_KEPT;
     }
-    /* The other ends depend on what was readable then. */
+    /* The other ends depend on what was readable at that moment. */
     if (walk->end != HS_UNWIND_END && walk->end != HS_UNWIND_NO_MODULE &&
         walk->end != HS_UNWIND_NO_INFO) {
         walk->is_replayable = false;
@@ -186,7 +190,7 @@ static void run(struct hs_walker *w)
         run_hot(w);
         hs_walker_wrap(w);
         if (walk->word_count > HS_WALK_WORDS_MAX - 2) {
-            walk->is_replayable = false; /* more words than are kept: they go to waste */
+            walk->is_replayable = false; /* more words than can be kept: they are dropped */
             walk->word_count = 0;
         }
         if (w->count >= HS_FRAMES_WALK_MAX) {
