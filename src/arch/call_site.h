@@ -1,5 +1,6 @@
 /*
- * Picks how a call is read from machine code, on the CPU we are built for; see regs.h.
+ * Picks how a call is read from machine code, for the processor that heapscope is built for; see
+ * regs.h.
  */
 #pragma once
 

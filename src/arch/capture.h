@@ -1,5 +1,5 @@
 /*
- * Picks the register capture of the CPU we are built for; see regs.h.
+ * Picks the register capture of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

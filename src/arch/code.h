@@ -1,5 +1,5 @@
 /*
- * Picks what machine code looks like on the CPU we are built for; see regs.h.
+ * Picks the machine code patterns of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Picks how the entry of a function is led elsewhere on the CPU we are built for; see regs.h.
+ * Picks how a jump is written over a function's entry, on the processor that heapscope is built
+ * for; see regs.h.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Picks the lengths of instructions of the CPU we are built for; see regs.h.
+ * Picks the instruction lengths of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

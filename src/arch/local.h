@@ -1,5 +1,5 @@
 /*
- * Picks the single-instruction updates of the CPU we are built for; see regs.h.
+ * Picks the single-instruction updates of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * Picks the register set of the CPU we are built for.
+ * Picks the register set of the processor that heapscope is built for.
  *
- * Everything that is specific to a CPU lives in the folder named after it; a new one is a folder to
- * copy. Nothing outside src/arch tests for a CPU.
+ * Everything that is specific to a processor is in the folder named after it; support for a new one
+ * begins with a copy of such a folder. Nothing outside src/arch tests for a processor.
  */
 #pragma once
 

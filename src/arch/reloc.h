@@ -1,5 +1,5 @@
 /*
- * Picks the kinds of relocations of the CPU we are built for; see regs.h.
+ * Picks the kinds of relocations of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

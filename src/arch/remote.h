@@ -1,5 +1,6 @@
 /*
- * Picks how a stopped thread of another process is made to call, on the CPU we are built for; see regs.h.
+ * Picks how a stopped thread of another process is made to call a function, on the processor that
+ * heapscope is built for; see regs.h.
  */
 #pragma once
 

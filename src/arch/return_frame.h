@@ -1,5 +1,6 @@
 /*
- * Picks how a thread of another process is put back without anybody's help, on the CPU we are built for; see regs.h.
+ * Picks the sigreturn frames that restore a thread of another process without a tracer's help, on
+ * the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

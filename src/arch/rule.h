@@ -1,5 +1,5 @@
 /*
- * Picks the packed unwind rule of the CPU we are built for; see regs.h.
+ * Picks the packed unwind rule of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

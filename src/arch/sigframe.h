@@ -1,5 +1,5 @@
 /*
- * Picks the signal frame layout of the CPU we are built for; see regs.h.
+ * Picks the signal frame layout of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Picks the search of a cache line of slots of the CPU we are built for; see regs.h.
+ * Picks the search of a cache line of slots, for the processor that heapscope is built for; see
+ * regs.h.
  */
 #pragma once
 

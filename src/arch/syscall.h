@@ -1,5 +1,5 @@
 /*
- * Picks the system call instruction of the CPU we are built for; see regs.h.
+ * Picks the system call instruction of the processor that heapscope is built for; see regs.h.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Picks the comparison of scattered words of the CPU we are built for; see regs.h.
+ * Picks the comparison of scattered words, for the processor that heapscope is built for; see
+ * regs.h.
  */
 #pragma once
 

@@ -1,47 +1,54 @@
 /*
- * The functions of allocators under names of their own, without the prefix that makes them one allocator's: je_, mi_.
+ * The functions of allocators that have names of their own, without the prefix that belongs to one
+ * allocator: je_, mi_.
  *
- * Both sides have this list: who attaches looks for its names in the program, the client has a hook for each, of
- * which the place in the list is the number (fmt/ctl_layout.h); as many hooks as there may be sets of names, set by set.
+ * Both sides use this list. The collector that attaches looks for the names in the program. The
+ * client has a hook for each function, and the function's place in the list is the hook's number
+ * (fmt/ctl_layout.h). There are as many sets of hooks as there may be sets of names, one set behind
+ * the other.
  *
  *     FUNCTION(name, kind, whose)
  *
- * Kinds say how a function takes its arguments: its integers, of which all that come before the last one named here
- * are in this order. More may follow.
+ * The kind says how a function takes its arguments: its integer arguments, in this order, up to the
+ * last one named here. More may follow.
  *
- * Whose they are matters where a prefix is known: MyISAM's mi_delete is not mimalloc's.
+ * `whose` says which allocators have the function. It matters for known prefixes: MyISAM's
+ * mi_delete is not mimalloc's.
  *
- * Holds     what frees is all here, as far as the allocators' headers say. What only allocates may be missing, and is
- *           where blocks can also be freed all at once (mi_heap_malloc): they are not seen.
+ * Holds     all functions that free are here, as far as the allocators' headers say. Functions that
+ *           only allocate may be missing. They are missing where blocks can also be freed all at
+ *           once (mi_heap_malloc): such blocks are not seen.
  * See       docs/adr/0014-detours.md
  */
 #pragma once
 
+/* How a function takes its arguments, and what it returns. */
 enum hs_function_kind {
-    HS_FUNCTION_SIZE,        /* p = f(size) */
-    HS_FUNCTION_ALIGN_SIZE,  /* p = f(align, size) */
-    HS_FUNCTION_COUNT_SIZE,  /* p = f(count, size) */
-    HS_FUNCTION_OUT,         /* error = f(&p, align, size) */
-    HS_FUNCTION_EXPAND,      /* p = f(p, size): in place; NULL: it is as it was */
-    HS_FUNCTION_GROW,        /* size = f(p, size): in place; less than asked for: it is as it was */
-    HS_FUNCTION_RESIZE,      /* p = f(p, size): NULL, and the old one is there still */
-    HS_FUNCTION_RESIZE_FREE, /* the same: NULL, and it is not */
+    HS_FUNCTION_SIZE,         /* p = f(size) */
+    HS_FUNCTION_ALIGN_SIZE,   /* p = f(align, size) */
+    HS_FUNCTION_COUNT_SIZE,   /* p = f(count, size) */
+    HS_FUNCTION_OUT,          /* error = f(&p, align, size) */
+    HS_FUNCTION_EXPAND,       /* p = f(p, size): in place; NULL: unchanged */
+    HS_FUNCTION_GROW,         /* size = f(p, size): in place; less than requested: unchanged */
+    HS_FUNCTION_RESIZE,       /* p = f(p, size); NULL: the old block still exists */
+    HS_FUNCTION_RESIZE_FREE,  /* the same; NULL: the old block was freed */
     HS_FUNCTION_RESIZE_COUNT, /* p = f(p, count, size) */
     HS_FUNCTION_RESIZE_LAST,  /* p = f(p, align, old size, size) */
     HS_FUNCTION_FREE,         /* f(p) */
-    HS_FUNCTION_MOVE,         /* p = f(p, ...): what becomes of p is not seen */
+    HS_FUNCTION_MOVE,         /* p = f(p, ...): the new block is not followed */
     HS_FUNCTION_MOVE_SECOND,  /* p = f(heap, p, ...): the same */
     HS_FUNCTION_MOVE_AT,      /* error = f(&p, ...): the same */
 };
 
+/* Allocators that have a function. */
 enum hs_function_whose {
     HS_WHOSE_ALL = 0xff,
     HS_WHOSE_JEMALLOC = 1 << 0,
     HS_WHOSE_MIMALLOC = 1 << 1,
     HS_WHOSE_TCMALLOC = 1 << 2,
     HS_WHOSE_SNMALLOC = 1 << 3,
-    HS_WHOSE_OTHER = 1 << 4,  /* of a prefix that the user has given */
-    HS_WHOSE_NOBODY = 1 << 5, /* C++'s operators: of any, and without a prefix */
+    HS_WHOSE_OTHER = 1 << 4,  /* an allocator whose prefix the user has given */
+    HS_WHOSE_NOBODY = 1 << 5, /* C++'s operators: of any allocator, without a prefix */
 };
 
 #define HS_ALLOCATOR_FUNCTIONS(FUNCTION)                                                           \
@@ -69,7 +76,7 @@ enum hs_function_whose {
     FUNCTION(rust_realloc, RESIZE_LAST, SNMALLOC)                                                  \
     FUNCTION(aligned_realloc, MOVE, OTHER)
 
-/* Those with sdallocx_noflags in their name are its own, and called by its operator delete. */
+/* The names with sdallocx_noflags are internal to jemalloc, and called by its operator delete. */
 #define HS_JEMALLOC_FUNCTIONS(FUNCTION)                                                            \
     FUNCTION(mallocx, SIZE, JEMALLOC)                                                              \
     FUNCTION(rallocx, RESIZE, JEMALLOC)                                                            \
@@ -173,10 +180,10 @@ enum hs_function_whose {
     FUNCTION(_ZdlPvSt11align_val_tRKSt9nothrow_t, FREE, NOBODY)                                    \
     FUNCTION(_ZdaPvSt11align_val_tRKSt9nothrow_t, FREE, NOBODY)
 
-/* So many allocators at once: each set of names has a set of hooks. */
+/* How many allocators may be hooked at once: each set of names has a set of hooks. */
 #define HS_ALLOCATOR_SETS 2U
 
-/* Their numbers. */
+/* The numbers of the functions. */
 #define HS_FUNCTION_NUMBER(name, kind, whose) HS_NUMBER_##name,
 enum hs_function_number {
     HS_ALLOCATOR_FUNCTIONS(HS_FUNCTION_NUMBER) HS_ALLOCATOR_FUNCTION_COUNT,

@@ -1,28 +1,29 @@
 /*
  * The handshake: how a region gets from the process that writes it to the collector.
  *
- * A collector listens on a SOCK_SEQPACKET unix socket with an abstract name, so that nothing is left
- * in the file system and a target in a chroot still finds it. The target learns the name from its
- * environment. At its first allocation a client makes its region, connects, sends ONE message (the
- * hello below, with the region's memfd as SCM_RIGHTS) and closes socket and memfd: it waits for no
- * answer and keeps no descriptor. What was sent on a connection outlives its sender, so a process
- * that dies at once is still profiled.
+ * A collector listens on a SOCK_SEQPACKET unix socket with an abstract name, so that nothing is
+ * left in the file system and a target in a chroot still finds it. The target learns the name from
+ * its environment. At its first allocation a client makes its region, connects, sends ONE message
+ * (the hello below, with the region's memfd as SCM_RIGHTS) and closes the socket and the memfd: it
+ * waits for no answer and keeps no descriptor. A message that was sent on a connection outlives its
+ * sender, so a process that dies at once is still profiled.
  *
- * Without a collector's name in its environment a client looks for a daemon, at most at three paths
- * (HS_ENV_SOCKET, HS_ENV_RUNTIME_FOLDER, HS_CTL_SYSTEM_SOCKET): one try each, and only one whose
- * daemon runs as root or as the client's own user. It sends the same hello there, usually with
- * HS_HELLO_DORMANT: it records nothing until a session of the daemon begins on it. A program that is
- * to be recorded from its first allocation cannot wait for an answer: so a daemon keeps a board beside
- * its socket, which says whether to begin at once.
+ * Without a collector's name in its environment, a client looks for a daemon, at most at three
+ * paths (HS_ENV_SOCKET, HS_ENV_RUNTIME_FOLDER, HS_CTL_SYSTEM_SOCKET). It makes one attempt each,
+ * and accepts only a daemon that runs as root or as the client's own user. It sends the same hello
+ * there, usually with HS_HELLO_DORMANT: it records nothing until a session of the daemon begins on
+ * it. A program that is to be recorded from its first allocation cannot wait for an answer.
+ * Therefore a daemon keeps a startup hint file beside its socket, which says whether to begin at
+ * once.
  *
- * A process image is one hello. exec gives the same pid a new image, hence a second hello, which
- * tells the collector that the first image is final.
+ * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
+ * which tells the collector that the first image is final.
  *
  * Holds     little-endian, naturally aligned; unknown flags and reserved fields are 0.
- * Trust     the collector checks the peer's credentials, believes the kernel about its pid, and
- *           treats every byte of the hello as hostile. A client treats its environment as untrusted
- *           text: a name longer than HS_CTL_NAME_MAX, or a failed connect, means "no session".
- * See       region_layout.h for what the memfd holds; docs/FORMAT.md.
+ * Trust     the collector checks the peer's credentials, takes its pid from the kernel, and treats
+ *           every byte of the hello as hostile. A client treats its environment as untrusted text:
+ *           a name longer than HS_CTL_NAME_MAX, or a failed connect, means "no session".
+ * See       region_layout.h for the contents of the memfd; docs/FORMAT.md.
  */
 #pragma once
 
@@ -35,44 +36,48 @@
 #define HS_ENV_FOLLOW_PID "HEAPSCOPE_FOLLOW_PID" /* decimal, as the target sees itself */
 #define HS_ENV_SEED       "HEAPSCOPE_SEED"       /* the user's, for repeatable runs */
 
-/* Where a daemon may listen: a socket of this path, else below this folder, else at a fixed place. */
+/* Where a daemon may listen: at the path in HS_ENV_SOCKET, in this folder, or at a fixed path. */
 #define HS_ENV_SOCKET         "HEAPSCOPE_SOCKET"
 #define HS_ENV_RUNTIME_FOLDER "XDG_RUNTIME_DIR"
 #define HS_CTL_SOCKET_NAME    "heapscope.sock"
 #define HS_CTL_SYSTEM_SOCKET  "/run/heapscope/heapscope.sock"
-#define HS_CTL_PATH_MAX       107U /* bytes of a path, which begins with '/'; abstract names do not */
-/* "0" (no, off, false): this process does not announce itself, and is not attached to; "1" (yes, on, true): it agrees
- * to be profiled by its user though it is not dumpable. Not believed of what runs with more rights than who started
- * it. `heapscope run` takes the variable away from the program that it is told to start. */
+#define HS_CTL_PATH_MAX       107U /* bytes of a path; it begins with '/', abstract names do not */
+/* "0" (no, off, false): this process does not announce itself, and is not attached to. "1" (yes,
+ * on, true): it agrees to be profiled by its user though it is not dumpable. The variable is
+ * ignored in a process that runs with more rights than the process that started it. `heapscope run`
+ * removes the variable from the environment of the program that it starts. */
 #define HS_ENV_PROFILEABLE "HEAPSCOPE_PROFILEABLE"
 
-/* Names of sockets of collectors that are no daemon, and behind it 32 hexadecimal digits. */
+/* Prefix of the socket names of collectors that are not daemons; 32 hexadecimal digits follow. */
 #define HS_CTL_COLLECTOR_PREFIX "heapscope-"
 #define HS_CTL_NAME_MAX         64U /* bytes of an abstract name, without its leading NUL */
-#define HS_CTL_CONNECT_MAX      64U /* tries of a client to connect while the queue is full */
+#define HS_CTL_CONNECT_MAX      64U /* attempts of a client to connect while the queue is full */
 #define HS_CTL_HELLO_FDS        1U  /* descriptors that come with a hello: the region */
 
 #define HS_HELLO_MAGIC          UINT64_C(0x31304f4c4c454853) /* "SHELLO01" read as little-endian */
 #define HS_HELLO_VERSION        1U
 
+/* What a hello says about its process. */
 enum hs_hello_flag {
-    /* The executable itself defines malloc: its allocations don't pass through the client. */
+    /* The executable itself defines malloc: its allocations do not pass through the client. */
     HS_HELLO_OWN_MALLOC = 1U << 0,
-    /* Nothing is recorded so far: it waits for a session. */
+    /* Nothing is recorded yet: the process waits for a session. */
     HS_HELLO_DORMANT = 1U << 1,
-    /* The client was loaded into a process that ran already: it can be let go of. */
+    /* The client was loaded into a process that was already running: it can be detached. */
     HS_HELLO_LATE = 1U << 2,
-    /* HS_ENV_PROFILEABLE is "1": it agrees, also where its user alone would not be enough. */
+    /* HS_ENV_PROFILEABLE is "1": the process agrees, also where the same user alone would not be
+     * enough. */
     HS_HELLO_WILLING = 1U << 3,
-    /* With HS_HELLO_OWN_MALLOC: it waits on this connection, see HS_WAITING_SYMBOL. */
+    /* With HS_HELLO_OWN_MALLOC: the process waits on this connection, see HS_WAITING_SYMBOL. */
     HS_HELLO_WAITS = 1U << 4,
 };
 
+/* The hello: the only message from a client to a collector. */
 struct hs_hello_v1 {
     uint64_t magic;
     uint32_t version;
     uint32_t hello_bytes;  /* sizeof(struct hs_hello_v1); a later version may be longer */
-    uint32_t pid;          /* as the target sees itself; another one in a pid namespace */
+    uint32_t pid;          /* as the target sees it; in a pid namespace it differs from ours */
     uint32_t flags;        /* enum hs_hello_flag */
     uint64_t region_bytes; /* size of the memfd */
     uint64_t reserved[4];
@@ -80,120 +85,131 @@ struct hs_hello_v1 {
 
 _Static_assert(sizeof(struct hs_hello_v1) == 64, "layout v1");
 
-/*
- * Attaching: a process that runs already is made to call these functions of the client library, each
- * `int f(void *)`, by whoever attaches to it. 0, or -errno: -EBUSY: somebody else records it; -EAGAIN: a thread is
- * in the middle of recording for who was there before, a moment later will do.
- * A library of another version knows other names.
- */
+/* Attaching: a collector makes a process that is already running call these functions of the client
+ * library, each of them `int f(void *)`. They return 0 or -errno. -EBUSY: another collector records
+ * the process; -EAGAIN: a thread is still recording for the previous collector, so try again a
+ * moment later. A library of another version has other names. */
 #define HS_ATTACH_ENTRY "heapscope_attach_v1" /* begin to record; struct hs_attach_v1 */
 #define HS_DETACH_ENTRY "heapscope_detach_v1" /* stop, and undo; struct hs_detach_v1 */
-#define HS_REFRESH_ENTRY                                                                           \
-    "heapscope_refresh_v1" /* libraries were loaded since; struct hs_refresh_v1 */
+/* Redirect the slots of libraries that were loaded since; struct hs_refresh_v1. */
+#define HS_REFRESH_ENTRY "heapscope_refresh_v1"
 
+/* How to attach. */
 enum hs_attach_flag {
-    HS_ATTACH_TAKE_OVER = 1U << 0, /* whoever records it is gone */
+    HS_ATTACH_TAKE_OVER = 1U << 0, /* the process that was recording it is gone */
     HS_ATTACH_FOLLOW = 1U << 1,    /* forked children announce themselves at `collector` */
-    HS_ATTACH_SANDBOX = 1U << 2,   /* it runs below a seccomp filter already */
-    HS_ATTACH_IMPATIENT =
-        1U << 3, /* no more -EAGAIN: a thread that records still may make an odd record */
+    HS_ATTACH_SANDBOX = 1U << 2,   /* it already runs below a seccomp filter */
+    /* No -EAGAIN: a thread that is still recording may write one odd record. */
+    HS_ATTACH_IMPATIENT = 1U << 3,
 };
 
+/* Argument of HS_ATTACH_ENTRY. */
 struct hs_attach_v1 {
     uint32_t attach_bytes; /* sizeof(struct hs_attach_v1) */
     uint32_t flags;        /* enum hs_attach_flag */
     uint64_t interval_bytes;
     uint64_t seed;                       /* 0: a random one */
-    char collector[HS_CTL_PATH_MAX + 1]; /* as hs_register_connect() wants it: name or path */
-    /* Answers. */
+    char collector[HS_CTL_PATH_MAX + 1]; /* as hs_register_connect() expects it: name or path */
+    /* Answers of the client. */
     int32_t region_fd; /* a descriptor of the target's, to be taken and closed; -1: none */
     uint64_t region_bytes;
     uint32_t hello_flags; /* enum hs_hello_flag */
-    uint32_t slot_count;  /* pointers that lead to the client now; 0: it was preloaded */
-    uint32_t left_count;  /* that would not be changed: they lead elsewhere */
-    /* Who attaches, as it sees itself. With -EBUSY, who records it, as the control page says; 0: unknown. */
+    uint32_t slot_count;  /* slots that lead to the client now; 0: it was preloaded */
+    uint32_t left_count;  /* slots that were not changed: they lead elsewhere */
+    /* The attaching process, as it sees itself. With -EBUSY the client stores the process that
+     * records it, as the control page says; 0: unknown. */
     uint32_t collector_pid;
     uint64_t collector_start_ticks;
     uint32_t reserved[6];
 };
 
+/* Argument of HS_DETACH_ENTRY. */
 struct hs_detach_v1 {
     uint32_t detach_bytes;
     uint32_t flags;
-    /* Answers. */
-    uint32_t slot_count; /* pointers that lead where they did before */
-    uint32_t was_quiet;  /* 1: the tables are gone; 0: a thread is still at it, call again */
+    /* Answers of the client. */
+    uint32_t slot_count; /* slots that were released */
+    uint32_t was_quiet;  /* 1: the tables are gone; 0: a thread is still recording, call again */
     uint32_t reserved[12];
 };
 
+/* Argument of HS_REFRESH_ENTRY. */
 struct hs_refresh_v1 {
     uint32_t refresh_bytes;
     uint32_t flags;
-    /* Answers. */
-    uint32_t slot_count; /* pointers that lead to the client now, in addition */
+    /* Answers of the client. */
+    uint32_t slot_count; /* slots that lead to the client now, in addition */
     uint32_t left_count;
     uint32_t reserved[12];
 };
 
-/*
- * An allocator that is part of the executable is called there without a pointer that could be changed: the entries
- * of its functions are (arch/detour.h). Whoever attaches makes up the code for it, from outside, and has it put in
- * its place by this function of the client, which then calls the allocator by it; only then, with all threads stopped, the
- * entries are changed. It comes in pieces, one a call, the first of which begins anew. 0, or -errno: -EEXIST: there is
- * something at slots_va; -EPERM: the kernel allows no new code; -EALREADY: there are detours, and they stay as they are
- * for as long as the process lives. With no rows at all: nothing is done.
- */
+/* An allocator that is part of the executable is called without a pointer that could be changed;
+ * its functions' entries can be changed instead (arch/detour.h). The collector that attaches makes
+ * the code for that from outside, and has this function of the client put the code into place. From
+ * then on the client calls the allocator through that code. Only after that, with all threads
+ * stopped, the collector changes the entries. The code comes in pieces, one in each call; the first
+ * piece begins anew. 0, or -errno: -EEXIST: there is something at slots_va; -EPERM: the kernel
+ * allows no new code; -EALREADY: there are detours, and they stay for as long as the process lives.
+ * A call without rows does nothing. */
 #define HS_DETOUR_ENTRY "heapscope_detour_v1" /* struct hs_detour_request_v1 */
-/* What is there, for who comes later: struct hs_detours_v1, to be read from outside. */
+/* The existing detours, for a later collector: struct hs_detours_v1, to be read from outside. */
 #define HS_DETOURS_SYMBOL "heapscope_detours_v1"
-/* The hooks of fmt/allocator_functions.h, in its order: their number (8 bytes), and the address of each. */
+/* The hooks of fmt/allocator_functions.h, in its order: how many there are (8 bytes), and the
+ * address of each. */
 #define HS_OWN_HOOKS_SYMBOL    "heapscope_own_hooks_v1"
 #define HS_DETOUR_ROWS_MAX     128U
 #define HS_DETOUR_NAME_BYTES   40U
 #define HS_DETOUR_CHANGE_BYTES 8U
 
+/* One function that has a detour. */
 struct hs_detour_row_v1 {
-    char name[HS_DETOUR_NAME_BYTES]; /* cut; with a NUL at its end */
-    uint64_t entry_va;               /* several names may have one */
-    uint64_t real_va;                /* what to call instead of it */
+    char name[HS_DETOUR_NAME_BYTES]; /* truncated; with a NUL at its end */
+    uint64_t entry_va;               /* several names may have the same entry */
+    uint64_t real_va;                /* the code to call instead of it */
     uint8_t was[HS_DETOUR_CHANGE_BYTES];
     uint8_t now[HS_DETOUR_CHANGE_BYTES];
-    uint32_t change_bytes; /* of these */
-    /* 1 + the number of its hook, see fmt/allocator_functions.h. 0: its name is that of a hook, and of what the process calls by it */
+    uint32_t change_bytes; /* bytes of `was` and `now` in use */
+    /* 1 + the number of its hook, see fmt/allocator_functions.h. 0: `name` is the name of a hook,
+     * and of the function that the process calls. */
     uint32_t own_number;
 };
 
+/* The detours of a process. */
 struct hs_detours_v1 {
     uint32_t detours_bytes; /* sizeof(struct hs_detours_v1) */
     uint32_t count;
-    uint64_t slots_va; /* whole pages, for good */
+    uint64_t slots_va; /* whole pages, which stay for good */
     struct hs_detour_row_v1 rows[HS_DETOUR_ROWS_MAX];
 };
 
 /*
- * A program that is recorded from its start, and has such an allocator, is not attached to: the client is there. It
- * says HS_HELLO_WAITS, keeps the connection, and waits until it is hung up on, HS_WAITING_MAX_MS at most. Meanwhile
- * the collector writes a request into its memory, at this symbol, and sends a datagram of one byte. The client does
- * with it what HS_DETOUR_ENTRY would, and answers with that function's value, an int32_t. Then the entries are changed.
+ * The collector does not attach to a program that is recorded from its start and has such an
+ * allocator: the client is already there. It sends HS_HELLO_WAITS, keeps the connection, and waits
+ * until the collector closes it, HS_WAITING_MAX_MS at most. Meanwhile the collector writes a
+ * request into the program's memory, at this symbol, and sends a datagram of one byte. The client
+ * does what HS_DETOUR_ENTRY would do with the request, and answers with that function's result, an
+ * int32_t. Then the collector changes the entries.
  *
- * A request is code. That it comes by way of memory, where the kernel asks who may trace whom, and not by the
- * connection, is the proof that it comes from somebody who could have put it anywhere: of the byte alone nothing comes.
+ * A request is code. It comes through memory, where the kernel checks who may trace whom, and not
+ * over the connection. That proves that its sender could have put the code anywhere. The byte alone
+ * has no effect.
  */
 #define HS_WAITING_SYMBOL         "heapscope_waiting_v1" /* struct hs_detour_request_v1 */
 #define HS_WAITING_MAX_MS         2000U
 
 #define HS_DETOUR_SLOTS_BYTES_MAX 8192U
-/* In one piece. */
+/* Limits of one piece. */
 #define HS_DETOUR_PIECE_ROWS        32U
 #define HS_DETOUR_PIECE_SLOTS_BYTES 2048U
 
+/* One piece of the code of detours: argument of HS_DETOUR_ENTRY. */
 struct hs_detour_request_v1 {
     uint32_t request_bytes; /* sizeof(struct hs_detour_request_v1) */
     uint32_t is_last;
-    uint32_t row_first; /* so many came before */
+    uint32_t row_first; /* this many rows came before */
     uint32_t row_count;
     uint64_t slots_va;
-    uint32_t slots_all_bytes; /* of all pieces */
+    uint32_t slots_all_bytes; /* of all pieces together */
     uint32_t slots_off;
     uint32_t slots_bytes;
     uint32_t reserved;
@@ -208,36 +224,35 @@ _Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1)
                    sizeof(struct hs_refresh_v1) == 64,
                "layout v1");
 
-/*
- * The board: a file beside a daemon's socket, SOCKET.board. It is replaced as a whole (rename), and
- * believed when it belongs to root or to the client's own user.
- */
+/* The startup hint file: a file beside a daemon's socket, SOCKET.board. It is replaced as a whole
+ * (rename), and trusted when it belongs to root or to the client's own user. */
 #define HS_STARTUP_HINT_SUFFIX  ".board"
 #define HS_STARTUP_HINT_MAGIC   UINT64_C(0x3130445241424853) /* "SHBARD01" read as little-endian */
 #define HS_STARTUP_HINT_VERSION 1U
 
+/* The content of the startup hint file. */
 struct hs_startup_hint_v1 {
     uint64_t magic;
     uint32_t version;
     uint32_t board_bytes; /* sizeof(struct hs_startup_hint_v1); a later version may be longer */
     /* Programs that start now record at once, with this interval: the smallest of all sessions that
-     * wait for programs to start. 0: none does. Who is not meant is told right after its hello. */
+     * wait for programs to start. 0: no session does. A program that no session matches is told so
+     * right after its hello. */
     uint64_t startup_interval_bytes;
     uint64_t reserved[5];
 };
 
 _Static_assert(sizeof(struct hs_startup_hint_v1) == 64, "layout v1");
 
-/*
- * What heapscope's commands and a daemon say to each other, on the same socket: one message is one
- * datagram, this head and behind it a protobuf message of src/ctl/ctl.proto. A body that is longer
- * than HS_CTL_BODY_MAX comes in a memfd of its own, the last descriptor of the datagram.
- */
+/* What heapscope's commands and a daemon send each other, on the same socket: one message is one
+ * datagram, this head and behind it a protobuf message of src/ctl/ctl.proto. A body longer than
+ * HS_CTL_BODY_MAX comes in a memfd of its own, the last descriptor of the datagram. */
 #define HS_CTL_MAGIC    UINT64_C(0x31304c5443534548) /* "HESCTL01" read as little-endian */
 #define HS_CTL_VERSION  1U
 #define HS_CTL_BODY_MAX 32768U
-#define HS_CTL_FILE_MAX (UINT64_C(64) << 20) /* of a body in a file */
+#define HS_CTL_FILE_MAX (UINT64_C(64) << 20) /* bytes of a body in a file */
 
+/* The head of a message. */
 struct hs_ctl_head_v1 {
     uint64_t magic;
     uint32_t version;
@@ -246,6 +261,7 @@ struct hs_ctl_head_v1 {
     uint32_t flags;      /* enum hs_ctl_flag */
 };
 
+/* Kinds of messages. */
 enum hs_ctl_kind {
     HS_CTL_ERROR,
     HS_CTL_START = 2,
@@ -261,6 +277,7 @@ enum hs_ctl_kind {
     HS_CTL_KIND_N,
 };
 
+/* Flags of a message. */
 enum hs_ctl_flag {
     HS_CTL_IN_FILE = 1U << 0, /* the body is in the last descriptor */
 };

@@ -1,15 +1,16 @@
 /*
- * The region: everything one process knows about its heap, in one shared memory file.
+ * The region: all that the client records about one process, in one shared memory file.
  *
- * The client (inside the target) creates it as a sealed memfd, hands it to a collector over a unix
- * socket, and keeps only mappings of it. The collector maps it read-only, but for the control page.
- * Whatever happens to the target, the file stays whole and readable.
+ * The client, inside the target, creates the file as a sealed memfd, hands it to a collector over a
+ * unix socket, and keeps only mappings of it. The collector maps it read-only, except for the
+ * control page. Whatever happens to the target, the file stays whole and readable.
  *
- * The file is sparse and never changes size. After the control page and the header come sections:
- * plain arrays, each contiguous in the file, each far larger than it will ever become.
+ * The file is sparse and never changes its size. The control page and the header come first, then
+ * sections: plain arrays, each contiguous in the file, and each given far more room than it will
+ * ever need.
  *
  *   0x0000  struct hs_region_control_v1   the only page a collector writes
- *   0x1000  struct hs_region_header_v1    who this is, and where the sections are
+ *   0x1000  struct hs_region_header_v1    which process this is, and where the sections are
  *   ...     BLOCKS     struct hs_thread_block_v1   per running thread: counters
  *   ...     THREADS    struct hs_thread_v1         per thread that ever sampled: tid, name
  *   ...     MODULES    struct hs_module_v1         executables, libraries, at their addresses
@@ -19,25 +20,28 @@
  *   ...     STACKS     struct hs_stack_v1          distinct (heap, type, frames), with totals
  *   ...     RECORDS    struct hs_record_v1         sampled blocks, live or just dead
  *
- * Cuts. `epoch` counts moments. A cut is a moment C taken by C = epoch++ (atomically). A record
- * with birth epoch B and, if dead, death epoch D belongs to the cut C when B <= C and it is alive or
- * D > C. There are at most two cuts of interest: the snapshot that a collector has open, and the
- * highest live total so far (the peak). A dying record that either one needs stays behind as a
- * tombstone until neither needs it any more. Example: epoch 7, peak cut 5, snapshot cut 6. A
- * record born at 4 that dies now becomes {DEAD | IN_PEAK | IN_SNAPSHOT, epoch 7}; one born at 6
- * {DEAD | IN_SNAPSHOT, epoch 7}; one born at 7 is free at once.
+ * Cuts. A cut is one instant of all records, taken while every thread goes on. `epoch` counts these
+ * instants: a cut C is taken by C = epoch++ (atomically). A record with birth epoch B and, if it is
+ * dead, death epoch D belongs to the cut C when B <= C and it is alive or D > C. There are at most
+ * two cuts of interest: the snapshot that a collector has open, and the highest live total so far
+ * (the peak). A record that dies while one of them needs it stays behind as a tombstone until
+ * neither does. Example: epoch 7, peak cut 5, snapshot cut 6. A record born at 4 that dies now
+ * becomes {DEAD | IN_PEAK | IN_SNAPSHOT, epoch 7}; one born at 6 becomes {DEAD | IN_SNAPSHOT, epoch
+ * 7}; one born at 7 is free at once.
  *
- * Totals of a stack are kept twice, by the parity of the epoch of the allocation. When a snapshot
- * takes cut C, writers move on to parity (C + 1) & 1, so the totals of parity C & 1 stand still
- * while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2, and a
- * snapshot, which takes C = epoch and sets epoch = C + 1, by 1.)
+ * Totals. Those of a stack are kept twice, by the parity of the allocation's epoch. When a snapshot
+ * takes the cut C, writers move on to the parity (C + 1) & 1, so the totals of parity C & 1 stand
+ * still while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2, while
+ * a snapshot, which takes C = epoch and sets epoch = C + 1, advances it by 1.)
  *
  * Holds     every multi-byte field is little-endian and naturally aligned. A section's `count` only
  *           grows, and elements below it are whole. Unknown flags and reserved fields are 0.
- * Threads   writers: all threads of the target, without locks. Readers: anyone, at any time.
+ * Threads   writers: all threads of the target, without locks. Readers: any process that has the
+ *           file, at any time.
  * Trust     a reader treats every byte as hostile: the target may scribble or die at any moment.
  *           The file cannot shrink (F_SEAL_SHRINK), so a mapping never faults.
- * See       docs/FORMAT.md (normative tables), docs/CONCURRENCY.md (who publishes what to whom).
+ * See       docs/FORMAT.md (normative tables), docs/CONCURRENCY.md (which write becomes visible
+ *           when).
  */
 #pragma once
 
@@ -49,16 +53,17 @@
 #define HS_REGION_CONTROL_OFF 0U
 #define HS_REGION_HEADER_OFF  4096U
 
-/* `floor_bytes` of a client without a session: far more than will ever be allocated. */
+/* `interval_bytes` of a client without a session: it records nothing. */
 #define HS_INTERVAL_OFF UINT64_C(0)
 
-/* A collector that changes a setting adds this to floor_bytes: more than any countdown. There is room for four million
- * changes. */
+/* A collector that changes a setting adds this to floor_bytes: it is more than any countdown. There
+ * is room for four million changes. */
 #define HS_FLOOR_STEP (UINT64_C(1) << 42)
 
 /* Fixed-point fractions of estimated counts: 1 object = 1 << HS_COUNT_SHIFT. */
 #define HS_COUNT_SHIFT 10
 
+/* The sections, in their order in the file. */
 enum hs_section_id {
     HS_SECTION_BLOCKS,
     HS_SECTION_THREADS,
@@ -71,60 +76,65 @@ enum hs_section_id {
     HS_SECTION_N,
 };
 
-/* Why a sample was lost or a stack cut short; every one of them reaches the user. */
+/* Why a sample was lost or a stack cut short. Each of these counters reaches the user. */
 enum hs_loss {
     HS_LOSS_REENTRANT,       /* allocated by a signal handler that interrupted our own code */
     HS_LOSS_NO_MEMORY,       /* the region or an index could not grow */
     HS_LOSS_NO_THREAD_BLOCK, /* no counter block for this thread */
-    HS_LOSS_STACK_EMPTY,     /* not one frame could be found */
+    HS_LOSS_STACK_EMPTY,     /* not a single frame could be found */
     HS_LOSS_TABLE_FULL,      /* a section reached its last element */
     HS_LOSS_DUPLICATE,       /* an address was recorded twice without a free (implicit free) */
-    HS_LOSS_INHERITED,       /* a forked child's block, whose record the parent had used again */
-    HS_LOSS_LIMIT, /* the region has the size that it may have: control.region_limit_bytes */
-    HS_LOSS_UNSEEN_SYMBOLS, /* 1: not all symbols of the allocator could be redirected to the hooks */
-    HS_LOSS_UNSEEN_ALLOCATOR, /* 1: an object that was opened with RTLD_DEEPBIND brought another malloc */
+    HS_LOSS_INHERITED,       /* a forked child's block, whose record the parent had reused */
+    HS_LOSS_LIMIT, /* the region has reached its permitted size: control.region_limit_bytes */
+    HS_LOSS_UNSEEN_SYMBOLS,   /* 1: not all symbols of the allocator could be redirected */
+    HS_LOSS_UNSEEN_ALLOCATOR, /* 1: an object opened with RTLD_DEEPBIND brought another malloc */
     HS_LOSS_UNSEEN_NAMESPACE, /* 1: dlmopen loads objects with an allocator of their own */
     HS_LOSS_N,
 };
 
-/* How an unwind ended. Only END is a whole stack. */
+/* Why a walk ended. Only END is a complete stack. */
 enum hs_stack_end {
     HS_STACK_END,            /* the outermost frame, as its unwind information says */
     HS_STACK_END_NO_INFO,    /* code without unwind information, and no frame pointer to follow */
     HS_STACK_END_BAD_INFO,   /* unwind information that cannot be used */
-    HS_STACK_END_UNREADABLE, /* stack memory that may not be read */
+    HS_STACK_END_UNREADABLE, /* stack memory that cannot be read */
     HS_STACK_END_NO_ADVANCE, /* the next frame is not further out */
     HS_STACK_END_NO_MODULE,  /* a return address outside all code */
     HS_STACK_END_TOO_DEEP,   /* more frames than are walked (the outermost are missing) */
     HS_STACK_END_N,
 };
 
+/* Flags of the control page. */
 enum hs_control_flag {
     HS_CONTROL_TIMED = 1U << 0, /* a share of the samples is timed: hs_thread_block_v1.timed_ns */
 };
 
-/* Of a timed sample's time, more than this is not ours: the thread was not running. */
+/* If a timed sample took longer than this, the thread was not running: the excess is not the
+ * client's. */
 #define HS_TIMED_MAX_NS UINT64_C(50000)
 
-/* One 4 KiB page. Mapped writable by the collector too. */
+/* The control page: 4 KiB, which the collector maps writable too. */
 struct hs_region_control_v1 {
     uint64_t magic;
-    /* Threads whose countdown is below this take the slow path at their next allocation, which
-     * picks up the settings below. Normally 0. */
+    /* A thread whose countdown is not above this takes the slow path at its next allocation, and
+     * reads the settings below. Each change of a setting raises it by HS_FLOOR_STEP. */
     uint64_t floor_bytes;
-    uint64_t interval_bytes; /* wanted mean distance of samples; HS_INTERVAL_OFF: record nothing */
-    uint32_t generation;     /* +1 whenever a setting changes */
-    uint32_t flags;          /* enum hs_control_flag */
-    uint32_t
-        collector_ms; /* since start_mono_ns, when the collector looked last; it may lag behind */
-    /* A region serves one session. A collector that wants to begin another one changes this, with the
-     * other settings; the client then makes a new region, and announces it by a hello. */
+    /* Requested mean distance of samples; HS_INTERVAL_OFF: record nothing. */
+    uint64_t interval_bytes;
+    uint32_t generation; /* +1 whenever a setting changes */
+    uint32_t flags;      /* enum hs_control_flag */
+    /* Since start_mono_ns, when the collector last polled the client; it may lag behind. */
+    uint32_t collector_ms;
+    /* A region serves one session. A collector that wants to begin another session changes this
+     * together with the other settings; the client then makes a new region, and announces it by a
+     * hello. */
     uint32_t session;
-    /* So that another collector can tell whether this one is still there. 0: none has come yet. */
+    /* These let another collector find out whether this one still exists. 0: no collector yet. */
     uint32_t collector_pid; /* as it sees itself */
     uint32_t reserved0;
     uint64_t collector_start_ticks; /* of that process: field 22 of its /proc/PID/stat */
-    /* Tables of samples do not grow when the region then had pages for more than this. 0: no limit. */
+    /* Tables of samples stop growing when the region would have pages for more than this. 0: no
+     * limit. */
     uint64_t region_limit_bytes;
 
     uint64_t epoch;          /* see "Cuts"; starts at 2 */
@@ -134,56 +144,59 @@ struct hs_region_control_v1 {
     int64_t live_bytes;
     int64_t peak_bytes;
     uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
-    uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 while peak_epoch is not yet passed */
-    /* How far the highest total can have been above what was marked: see collect/peak_bound.h. */
-    int64_t
-        peak_most_bytes; /* highest total that a thread saw before a free: live_bytes and its own part */
-    int64_t
-        peak_quantum_bytes; /* no thread's part was ever larger; 0: a client that did not tell */
+    uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 until the epoch has moved past peak_epoch */
+    /* How far the highest total can have been above the marked peak: see collect/peak_bound.h. */
+    /* Highest total that a thread saw before a free: live_bytes and its own part. */
+    int64_t peak_most_bytes;
+    int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */
 };
 
+/* Where a section lies in the file, and how long it is. */
 struct hs_section_v1 {
     uint64_t file_off;
     uint32_t elem_bytes;
     uint32_t reserved;
     uint64_t max_count;
-    uint64_t count; /* elements handed out; a whole one is published by its own state or id */
+    uint64_t count; /* elements handed out; a complete one is published by its own state or id */
 };
 
 #define HS_REGION_HEAPS     64
 #define HS_REGION_INTERVALS 64
 
+/* A heap's name. */
 struct hs_heap_v1 {
     char name[64]; /* NUL-terminated; "" while unused */
     uint64_t reserved[2];
 };
 
+/* The header: which process this is, and where the sections are. */
 struct hs_region_header_v1 {
     uint64_t magic;
     uint32_t version;
     uint32_t header_bytes;
-    uint32_t pid; /* as the target sees itself */
+    uint32_t pid; /* as the target sees it */
     uint32_t ppid;
     uint64_t start_mono_ns; /* CLOCK_MONOTONIC at creation */
     uint64_t start_real_ns; /* CLOCK_REALTIME, same moment */
     uint64_t start_boot_ns; /* CLOCK_BOOTTIME, same moment */
     uint32_t page_bytes;
-    uint32_t is_from_startup; /* 1: since exec; 0: attached later */
+    uint32_t is_from_startup; /* 1: records since exec; 0: attached later */
     uint32_t exe_off;         /* in BYTES, NUL-terminated path of the executable */
     uint32_t cmdline_off;     /* in BYTES: /proc/self/cmdline as it is, cmdline_bytes long */
     uint32_t cmdline_bytes;
     uint32_t real_malloc_module; /* module id that serves malloc, +1; 0 unknown */
     char comm[16];
-    /* Intervals that samples were taken with; a record names one by index. Entry 0 is unused. */
+    /* Intervals that samples were taken with; a record names its interval by index. Entry 0 is
+     * unused. */
     uint64_t interval_bytes[HS_REGION_INTERVALS];
     uint32_t interval_count;
-    uint32_t forked_from_pid; /* whose blocks it began with; 0: with none, after exec */
+    uint32_t forked_from_pid; /* the process whose blocks it began with; 0: with none, after exec */
     struct hs_section_v1 sections[HS_SECTION_N];
     struct hs_heap_v1 heaps[HS_REGION_HEAPS];
 };
 
-/* Counters of one running thread; written by it alone. A dead thread's block passes to a new one,
- * which counts on: the sum over all blocks is the process's. */
+/* Counters of one running thread, which only this thread writes. The block of a thread that has
+ * ended passes to a new one, which continues to count: the sum over all blocks is the process's. */
 struct hs_thread_block_v1 {
     uint32_t tid;          /* kernel thread id of the owner; 0: never used */
     uint32_t thread_id;    /* index in THREADS */
@@ -195,7 +208,8 @@ struct hs_thread_block_v1 {
     uint64_t alloc_bytes;  /* weight recorded, all heaps */
     uint64_t timed_count;  /* samples that were timed, while HS_CONTROL_TIMED was set, */
     uint64_t timed_ns;     /* and how long they took, each HS_TIMED_MAX_NS at most */
-    /* What the samples stand for that lost_count counts as not recorded; 0 of an older client: unknown. */
+    /* What the samples stand for that lost_count counts as not recorded. 0 from an older client:
+     * unknown. */
     uint64_t lost_bytes;
     uint64_t lost_alloc_fx;   /* allocations; HS_COUNT_SHIFT */
     uint64_t inherited_count; /* of sample_count: a forked child began with them */
@@ -209,6 +223,7 @@ struct hs_thread_block_v1 {
 
 #define HS_THREAD_ID_OTHER 0U /* entry 0 of THREADS: threads beyond the last entry */
 
+/* A thread that has sampled. */
 struct hs_thread_v1 {
     uint32_t tid;
     uint32_t start_ms; /* of its first sample, since start_mono_ns */
@@ -218,6 +233,7 @@ struct hs_thread_v1 {
 
 #define HS_BUILD_ID_BYTES 32
 
+/* An executable or library, loaded at one place. */
 struct hs_module_v1 {
     uint64_t start_va;   /* lowest mapped address */
     uint64_t end_va;     /* first address after it */
@@ -226,7 +242,7 @@ struct hs_module_v1 {
     uint64_t exec_sva;   /* its link-time address, */
     uint64_t exec_bytes; /* its size in memory */
     uint64_t load_ns;    /* CLOCK_MONOTONIC when first seen */
-    uint64_t unload_ns;  /* when seen gone; 0: still there */
+    uint64_t unload_ns;  /* when found to be gone; 0: still loaded */
     uint32_t path_off;   /* in BYTES, NUL-terminated */
     uint8_t build_id_bytes;
     uint8_t kind; /* enum hs_module_kind */
@@ -235,6 +251,7 @@ struct hs_module_v1 {
     uint64_t reserved[3];
 };
 
+/* Kinds of modules. */
 enum hs_module_kind {
     HS_MODULE_ELF,
     HS_MODULE_ANON, /* code in memory that belongs to no file: JIT */
@@ -244,6 +261,7 @@ enum hs_module_kind {
 
 #define HS_MODULE_ID_MARKER 0U
 
+/* Flags of a frame. */
 enum hs_frame_flag {
     HS_FRAME_EXACT = 1U << 0,  /* pc is the next instruction itself, not a return address */
     HS_FRAME_MARKER = 1U << 1, /* pc is 256 + enum hs_stack_end, or HS_FRAME_PC_CUT */
@@ -252,16 +270,17 @@ enum hs_frame_flag {
 #define HS_FRAME_PC_CUT UINT64_C(1)   /* marker: middle frames of a very deep stack are left out */
 #define HS_FRAME_PC_END UINT64_C(256) /* marker: + enum hs_stack_end, outermost, why it ends */
 
+/* A code address in a module. */
 struct hs_frame_v1 {
     uint64_t pc;
     uint32_t module_id;
     uint32_t flags;
 };
 
-/* What was allocated through one stack, by allocations of one epoch parity. Exact and sampled
- * parts apart, because only the latter have an error: its variance in bytes is
- * interval_bytes * sampled_bytes. The variance of the count is up to (interval_bytes / size)^2 for each
- * sample, more than any fixed point has room for when the interval is large. */
+/* What was allocated through one stack, by allocations of one epoch parity. Exact and sampled parts
+ * are kept apart, because only the latter have an error: its variance in bytes is interval_bytes *
+ * sampled_bytes. The variance of the count is up to (interval_bytes / size)^2 for each sample; when
+ * the interval is large, no fixed-point number has room for that. */
 struct hs_totals_v1 {
     uint64_t exact_bytes;
     uint64_t exact_count;
@@ -270,6 +289,7 @@ struct hs_totals_v1 {
     uint64_t sampled_count_var; /* sum of (1-p)/p^2: the bits of a double */
 };
 
+/* A stack, and what was allocated through it. */
 struct hs_stack_v1 {
     uint64_t hash;          /* of heap, type and frames; 0 until the entry is whole */
     uint32_t frame_ids_idx; /* of the innermost frame, in FRAME_IDS */
@@ -277,26 +297,30 @@ struct hs_stack_v1 {
     uint8_t heap_id;
     uint8_t end;      /* enum hs_stack_end */
     uint32_t type_id; /* 0: unknown */
-    /* Id + 1 of the innermost frame whose caller was found by following a frame pointer, for want of unwind information;
-     * the frame may have none, and then others are missing. 0: there is none, or the client is an older one. */
+    /* Id + 1 of the innermost frame whose caller was found by following a frame pointer, for lack
+     * of unwind information. The frame may have no frame pointer, and then other frames are
+     * missing. 0: there is none, or the client is an older one. */
     uint32_t guessed_frame;
-    struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a line of its own */
-    /* Of a forked child: the part of the totals' variances that came with its parent's samples. The bits of doubles. */
+    struct hs_totals_v1 totals[2]; /* by parity of the epoch: each in a cache line of its own */
+    /* In a forked child: the part of the totals' variances that came with its parent's samples. The
+     * bits of doubles. */
     uint64_t inherited_bytes_var;
     uint64_t inherited_count_var;
     uint64_t pad;
 };
 
+/* States of a record, in its word. */
 enum hs_record_state {
     HS_RECORD_FREE = 0,
     HS_RECORD_ALIVE = 1U << 0,
-    HS_RECORD_DEAD = 1U << 1,        /* tombstone; `epoch` is that of its death */
-    HS_RECORD_IN_SNAPSHOT = 1U << 2, /* tombstone that the snapshot open at its death contains */
-    HS_RECORD_IN_PEAK = 1U << 3,     /* tombstone that the peak of that time contains */
+    HS_RECORD_DEAD = 1U << 1, /* tombstone; `epoch` is that of its death */
+    /* Tombstone contained in the snapshot that was open when it died. */
+    HS_RECORD_IN_SNAPSHOT = 1U << 2,
+    HS_RECORD_IN_PEAK = 1U << 3, /* tombstone contained in the peak of that time */
 };
 
-/* One sampled block. `word` changes state atomically; the rest is written before it says ALIVE, and
- * in one piece each, as a reader may still look at what the record was before. */
+/* One sampled block. `word` changes its state atomically. The other fields are written before it
+ * says ALIVE, each in one store, because a reader may still look at what the record was before. */
 struct hs_record_v1 {
     uint64_t addr;        /* address, or the id a custom allocator gave */
     uint64_t size_thread; /* HS_RECORD_SIZE_THREAD */

@@ -1,12 +1,13 @@
 /*
- * Atomics with the memory order in the name, so that a reader never decodes an argument.
+ * Atomic operations with the memory order in their names, so that a reader never has to decode an
+ * argument.
  *
- * The only file that spells memory orders. Relaxed is for counters and hints. Everything else is
- * written under an `ORDER <tag>:` comment at both ends, and has a row in docs/CONCURRENCY.md;
+ * This is the only file that spells memory orders. Relaxed is for counters and hints. Every other
+ * use is written under an `ORDER <tag>:` comment at both ends and has a row in docs/CONCURRENCY.md;
  * tools/check-order enforces that.
  *
- * They work on plain integers (through the compiler's __atomic builtins), because the region that
- * the collector maps is made of plain integers.
+ * The operations work on plain integers (through the compiler's __atomic builtins), because the
+ * region that the collector maps consists of plain integers.
  */
 #pragma once
 
@@ -25,7 +26,8 @@
 #define hs_swap_relaxed(ptr, value)  __atomic_exchange_n((ptr), (value), __ATOMIC_RELAXED)
 #define hs_swap_acq_rel(ptr, value)  __atomic_exchange_n((ptr), (value), __ATOMIC_ACQ_REL)
 
-/* Strong compare-and-swap; *expected receives the value found when it fails. */
+/* Strong compare-and-swap: true when it swapped. When it fails, *expected receives the value
+ * found. */
 #define hs_cas_relaxed(ptr, expected, desired)                                                     \
     __atomic_compare_exchange_n((ptr), (expected), (desired), false, __ATOMIC_RELAXED,             \
                                 __ATOMIC_RELAXED)
@@ -33,9 +35,9 @@
     __atomic_compare_exchange_n((ptr), (expected), (desired), false, __ATOMIC_ACQ_REL,             \
                                 __ATOMIC_ACQUIRE)
 
-/* Keeps the compiler (not the CPU) from moving memory accesses: for a thread and its own signal
- * handlers. */
+/* Keeps the compiler (not the processor) from moving memory accesses across it: for a thread and
+ * its own signal handlers. */
 #define hs_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
-/* What was stored before stays before what is stored after. */
+/* Stores made before the fence become visible before stores made after it. */
 #define hs_fence_release() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define hs_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)

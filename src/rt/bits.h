@@ -1,5 +1,5 @@
 /*
- * Small bit tricks: mixing, powers of two, logarithms. No state.
+ * Bit operations: mixing, powers of two, logarithms. No state.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ static inline uint64_t hs_mix64(uint64_t x)
     return x;
 }
 
-/* A double in a word that is updated atomically. */
+/* The bits of a double, which is kept in a word that is updated atomically. */
 static inline uint64_t hs_double_bits(double value)
 {
     uint64_t bits;
@@ -24,6 +24,7 @@ static inline uint64_t hs_double_bits(double value)
     return bits;
 }
 
+/* The double with these bits. */
 static inline double hs_double_of_bits(uint64_t bits)
 {
     double value;
@@ -44,7 +45,7 @@ static inline unsigned hs_log2_floor(uint64_t x)
     return 63U - (unsigned)__builtin_clzll(x);
 }
 
-/* The place of the lowest set bit; x must not be 0. */
+/* The position of the lowest set bit; x must not be 0. */
 static inline unsigned hs_lowest_bit(unsigned x)
 {
     return (unsigned)__builtin_ctz(x);

@@ -1,8 +1,8 @@
 /*
- * A reader of hostile bytes that can be asked for anything and checked once.
+ * A reader of untrusted bytes whose calls need no checks of their own.
  *
- * Reading past the end gives zeros and sets is_bad, which stays set; so a parser reads a whole
- * header and asks afterwards. Little-endian, unaligned.
+ * Reading past the end gives zeros and sets is_bad, which stays set. So a parser reads a whole
+ * header and checks is_bad once, afterwards. Little-endian, unaligned.
  *
  * Holds     at <= end, always.
  */
@@ -14,23 +14,27 @@
 
 #include "rt/base.h"
 
+/* A position in a span of bytes. */
 struct hs_cursor {
     const uint8_t *at;
     const uint8_t *end;
-    uint64_t va_delta; /* address of a byte minus the pointer we read it by */
+    uint64_t va_delta; /* address of a byte minus the pointer through which it is read */
     bool is_bad;
 };
 
+/* Bytes that have not been read. */
 static inline uint64_t hs_cursor_left(const struct hs_cursor *c)
 {
     return (uint64_t)(c->end - c->at);
 }
 
+/* The address of the next byte. */
 static inline uint64_t hs_cursor_va(const struct hs_cursor *c)
 {
     return (uint64_t)(uintptr_t)c->at + c->va_delta;
 }
 
+/* Skips bytes. */
 static inline void hs_cursor_skip(struct hs_cursor *c, uint64_t count_bytes)
 {
     if (hs_unlikely(count_bytes > hs_cursor_left(c))) {
@@ -55,6 +59,7 @@ static inline uint64_t hs_cursor_uint(struct hs_cursor *c, unsigned count_bytes)
     return value;
 }
 
+/* The next byte. */
 static inline uint8_t hs_cursor_u8(struct hs_cursor *c)
 {
     if (hs_unlikely(c->at == c->end)) {
@@ -64,18 +69,21 @@ static inline uint8_t hs_cursor_u8(struct hs_cursor *c)
     return *c->at++;
 }
 
+/* The next four bytes. */
 static inline uint32_t hs_cursor_u32(struct hs_cursor *c)
 {
     return (uint32_t)hs_cursor_uint(c, 4);
 }
 
+/* The next `count_bytes` <= 8 bytes, sign-extended. */
 static inline int64_t hs_cursor_sint(struct hs_cursor *c, unsigned count_bytes)
 {
     unsigned unused_bits = 64 - 8 * count_bytes;
     return (int64_t)(hs_cursor_uint(c, count_bytes) << unused_bits) >> unused_bits;
 }
 
-/* Bits beyond the 64th are dropped; a number without an end is bad, and 0 in no bits. */
+/* A LEB128 number and its length in bits. Bits beyond the 64th are dropped. A number without an end
+ * sets is_bad, and is 0 with 0 bits. */
 static inline uint64_t hs_cursor_leb(struct hs_cursor *c, unsigned *ret_bits)
 {
     uint64_t value = 0;
@@ -96,12 +104,14 @@ static inline uint64_t hs_cursor_leb(struct hs_cursor *c, unsigned *ret_bits)
     return 0;
 }
 
+/* An unsigned LEB128 number. */
 static inline uint64_t hs_cursor_uleb(struct hs_cursor *c)
 {
     unsigned unused;
     return hs_cursor_leb(c, &unused);
 }
 
+/* A signed LEB128 number. */
 static inline int64_t hs_cursor_sleb(struct hs_cursor *c)
 {
     unsigned bits;

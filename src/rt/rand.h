@@ -1,8 +1,9 @@
 /*
  * Random numbers for sampling: a small generator and the exponential draw.
  *
- * The generator is splitmix64 (an additive counter through a bijective mixer): one word of state,
- * any seed is a good one. The logarithm is our own, because the client links no libm.
+ * The generator is splitmix64 (an additive counter through a bijective mixer): it has one word of
+ * state, and any seed is a good one. The logarithm is implemented here, because the client does not
+ * link libm.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include "rt/bits.h"
 
+/* The next 64 random bits. */
 static inline uint64_t hs_rand_next(uint64_t *state)
 {
     *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -27,7 +29,8 @@ static inline double hs_log(double x)
         double value;
         uint64_t bits;
     } u = { .value = x };
-    /* Counted from sqrt(1/2), the exponent is that of m: no branch, which would be taken at random. */
+    /* Relative to sqrt(1/2), the exponent is that of m. There is no branch, which would be taken at
+     * random. */
     int64_t above = (int64_t)(u.bits - UINT64_C(0x3fe6a09e667f3bcd)) >> 52;
     u.bits -= (uint64_t)above << 52;
     double m = u.value, exponent = (double)(int)above;
@@ -42,12 +45,10 @@ static inline double hs_log(double x)
     return 2.0 * s * series + 0.6931471805599453 * exponent;
 }
 
-/*
- * Bytes to the next sampled one: Exp(mean), rounded. At most 37 means; mean >= 2. Rounded to the
- * nearest, not up, or samples would be 1/(2 mean) too rare: a quarter, at mean 2. It can be 0: the
- * same byte again. How far the next sample is from any byte is distributed as e^(-distance/mean) all
- * the same, which is what estimated counts rest on.
- */
+/* Draws the bytes to the next sampled one: Exp(mean), rounded. At most 37 means; mean >= 2. It is
+ * rounded to the nearest integer and not up, or samples would be 1/(2 mean) too rare: a quarter, at
+ * mean 2. The result can be 0: the same byte again. The distance from any byte to the next sample
+ * still has the distribution e^(-distance/mean), on which estimated counts rest. */
 static inline uint64_t hs_rand_gap(uint64_t *state, uint64_t mean)
 {
     /* Uniform in (0, 1]: 53 random bits, never 0. */
@@ -55,11 +56,9 @@ static inline uint64_t hs_rand_gap(uint64_t *state, uint64_t mean)
     return (uint64_t)(-hs_log(uniform) * (double)mean + 0.5);
 }
 
-/*
- * How many objects a sampled one of this size stands for: 1/p with p = 1 - e^-x, x = size/interval
- * in (0, 1). By the series of 1/(1 - e^-x) = 1/x + 1/2 + x/12 - x^3/720 + x^5/30240 - ...; the next
- * term is below 1e-6 at x = 1.
- */
+/* How many objects a sampled one of this size stands for: 1/p with p = 1 - e^-x, x = size/interval
+ * in (0, 1). Computed by the series 1/(1 - e^-x) = 1/x + 1/2 + x/12 - x^3/720 + x^5/30240 - ...;
+ * the next term is below 1e-6 at x = 1. */
 static inline double hs_inverse_hit_probability(double x)
 {
     double x2 = x * x;

@@ -1,11 +1,12 @@
 /*
- * Questions about text that every layer asks, the client too (which leaves libc's string functions
- * alone: a program may have its own).
+ * Comparisons of strings that every layer needs, the client too (which does not use libc's string
+ * functions, because a program may have its own).
  */
 #pragma once
 
 #include <stdbool.h>
 
+/* Are the strings equal? */
 static inline bool hs_text_is_same(const char *a, const char *b)
 {
     while (*a && *a == *b) {
@@ -15,6 +16,7 @@ static inline bool hs_text_is_same(const char *a, const char *b)
     return *a == *b;
 }
 
+/* Does `text` begin with `prefix`? */
 static inline bool hs_text_starts_with(const char *text, const char *prefix)
 {
     while (*prefix && *text == *prefix) {
@@ -24,7 +26,7 @@ static inline bool hs_text_starts_with(const char *text, const char *prefix)
     return *prefix == '\0';
 }
 
-/* What follows the last slash of a path: "" after one at its end. Points into `path`. */
+/* The part of a path behind its last slash; "" when the path ends with one. Points into `path`. */
 static inline const char *hs_text_base_name(const char *path)
 {
     const char *base = path;

@@ -1,8 +1,8 @@
 /*
- * What the code before a return address calls, on x86-64.
+ * Finds what the code before a return address calls, on x86-64.
  *
- * Machine code can't be read backwards: other bytes may look like a call. So an answer is worth something only if it
- * leads to where one expects it to.
+ * Machine code cannot be read backwards: other bytes may look like a call. So an answer can be
+ * trusted only if it leads to an address that the caller expects.
  *
  * Threads   pure functions.
  */
@@ -12,15 +12,18 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of these so much is read: before the return address, and at the start of a linkage table's stub. */
+/* How many bytes are read: before the return address, and at the start of a linkage table's
+ * stub. */
 #define HS_CALL_SITE_BYTES 6U
 #define HS_CALL_STUB_BYTES 16U
 
+/* What a call leads to. */
 struct hs_callee {
     uint64_t va;
-    bool is_slot; /* the address is what is kept at `va` */
+    bool is_slot; /* the function's address is stored at `va` */
 };
 
+/* The address that a 32-bit distance at `field` names; the distance counts from `end_va`. */
 static inline uint64_t hs_call_relative(const uint8_t *field, uint64_t end_va)
 {
     int32_t distance;
@@ -28,7 +31,7 @@ static inline uint64_t hs_call_relative(const uint8_t *field, uint64_t end_va)
     return end_va + (uint64_t)(int64_t)distance;
 }
 
-/* call rel32, or call *rel32(%rip). False: neither ends here. */
+/* Reads call rel32, or call *rel32(%rip). False: neither ends here. */
 static inline bool hs_call_site_read(const uint8_t code[HS_CALL_SITE_BYTES], uint64_t return_va,
                                      struct hs_callee *ret_callee)
 {
@@ -37,7 +40,8 @@ static inline bool hs_call_site_read(const uint8_t code[HS_CALL_SITE_BYTES], uin
     return is_slot || code[1] == 0xe8;
 }
 
-/* [endbr64] [bnd] jmp *rel32(%rip): where the address is kept. False: `code`, which is at `va`, is something else. */
+/* Reads [endbr64] [bnd] jmp *rel32(%rip), and returns where the target's address is stored. False:
+ * `code`, which is at `va`, is something else. */
 static inline bool hs_call_stub_read(const uint8_t code[HS_CALL_STUB_BYTES], uint64_t va,
                                      uint64_t *ret_slot_va)
 {

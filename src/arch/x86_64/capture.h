@@ -1,13 +1,14 @@
 /*
  * Captures the registers of a call site, for code of ours that starts a walk at itself.
  *
- * (The hooks of the client have a start of their own: entry.S.)
+ * (The hooks of the client start their walks in entry.S.)
  */
 #pragma once
 
 #include "arch/x86_64/regs.h"
 
-/* *regs: the caller's, as they are when this has returned. Valid while the caller's frame lives. */
+/* Stores in *regs the caller's registers as they are after the return. Valid while the caller's
+ * frame exists. */
 __attribute__((naked, noinline, unused)) static void hs_regs_capture(struct hs_regs *regs
                                                                      __attribute__((unused)))
 {

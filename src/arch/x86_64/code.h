@@ -1,5 +1,5 @@
 /*
- * Machine code of x86-64, as far as unwinding has to know it when it sees it.
+ * Patterns of x86-64 machine code that the unwinder has to recognise.
  *
  * Threads   pure functions.
  */
@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Code that holds at the start of every signal trampoline: these are all of it. */
+/* The length of the longest code that a signal trampoline consists of. */
 #define HS_ARCH_SIGRETURN_BYTES_MAX 9U
 /* The longest call: call *disp32(base, index). */
 #define HS_ARCH_CALL_BYTES_MAX 7U
 
-/* mov $15,%eax (or %rax); syscall: rt_sigreturn. Of `code` there are `size_bytes`. */
+/* Is the code mov $15,%eax (or %rax); syscall, that is, rt_sigreturn? `code` has `size_bytes`. */
 static inline bool hs_arch_is_sigreturn(const uint8_t *code, uint64_t size_bytes)
 {
     static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
@@ -23,11 +23,12 @@ static inline bool hs_arch_is_sigreturn(const uint8_t *code, uint64_t size_bytes
            (size_bytes >= sizeof(eax) && memcmp(code, eax, sizeof(eax)) == 0);
 }
 
-/* Is the instruction that ends at `end` a call? True also when other bytes look like one. The
- * HS_ARCH_CALL_BYTES_MAX bytes before `end` are read. */
+/* Is the instruction that ends at `end` a call? True also when other bytes look like one. Reads the
+ * HS_ARCH_CALL_BYTES_MAX bytes before `end`. */
 static inline bool hs_arch_is_after_call(const uint8_t *end)
 {
-    static const uint8_t lengths[] = { 2, 3, 4, 6, 7 }; /* of call through a register or memory */
+    /* Lengths of a call through a register or memory. */
+    static const uint8_t lengths[] = { 2, 3, 4, 6, 7 };
     if (end[-5] == 0xe8) {
         return true;
     }

@@ -30,10 +30,11 @@ struct moving {
     uint64_t entry_va;
     uint64_t slot_va;
     uint8_t *slot;
-    size_t at; /* in the slot */
+    size_t at; /* offset in the slot */
 };
 
-/* Writes the distance to `target_va` at `at`; it counts from `end`. */
+/* Writes the distance to `target_va` at `at`; the distance counts from `end`. False: out of
+ * reach. */
 static bool put_distance(struct moving *m, size_t at, size_t end, uint64_t target_va)
 {
     int64_t distance = (int64_t)(target_va - (m->slot_va + end));
@@ -61,8 +62,9 @@ static int put_jump(struct moving *m, const struct hs_insn *insn, uint64_t targe
     return put_distance(m, m->at - 4, m->at, target_va) ? HS_DETOUR_DONE : HS_DETOUR_FAR;
 }
 
-/* A call returns to the function itself, behind what is overwritten: so nobody ever sees a return address in a slot. It
- * becomes a push of that address, which lies at the slot's end, and a jump. */
+/* Moves a call. It must return into the function itself, behind the overwritten bytes, so that no
+ * return address ever lies in a slot. Therefore it becomes a push of that return address, which is
+ * stored at the slot's end, and a jump. */
 static int put_call(struct moving *m, const struct hs_insn *insn, size_t off)
 {
     uint64_t end_va = m->entry_va + off + insn->length_bytes;
@@ -94,12 +96,12 @@ static int put_call(struct moving *m, const struct hs_insn *insn, size_t off)
                : HS_DETOUR_FAR;
 }
 
-/* `off`: where in the function it stands. */
+/* Moves one instruction. `off`: its offset in the function. */
 static int move(struct moving *m, const struct hs_insn *insn, size_t off)
 {
     uint64_t end_va = m->entry_va + off + insn->length_bytes;
     if (m->at + insn->length_bytes + 2 * BRANCH_BYTES + JUMP_BYTES + 8 > HS_DETOUR_SLOT_BYTES) {
-        return HS_DETOUR_UNKNOWN; /* longer than any four instructions that make sense */
+        return HS_DETOUR_UNKNOWN; /* longer than any four meaningful instructions */
     }
     switch (insn->kind) {
     case HS_INSN_CALL:
@@ -126,8 +128,8 @@ static int move(struct moving *m, const struct hs_insn *insn, size_t off)
                : HS_DETOUR_FAR;
 }
 
-/* Jumps into what is overwritten, from anywhere in the function; and one to its start would come by the hook once
- * more. */
+/* Looks through the whole function for jumps into the overwritten bytes. A jump to the function's
+ * start would run the hook once more, so it counts too. */
 static int look_for_loops(const uint8_t *code, size_t size_bytes)
 {
     struct hs_insn insn;
@@ -146,7 +148,8 @@ static int look_for_loops(const uint8_t *code, size_t size_bytes)
     return HS_DETOUR_DONE;
 }
 
-/* All that begin within the patch; *ret_off is where the next one stands, or 0: there is none that is reached. */
+/* Moves all instructions that begin within the patch. *ret_off is the offset of the next one; 0: it
+ * is never reached. */
 static int move_all(struct moving *m, size_t size_bytes, size_t *ret_off)
 {
     struct hs_insn insn;

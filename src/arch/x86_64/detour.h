@@ -1,20 +1,22 @@
 /*
- * A detour: the entry of a function is led to a hook, and what stood there goes on to work elsewhere.
+ * A detour: a jump at a function's entry leads to a hook, and the instructions that stood there go
+ * on working in another place.
  *
- *     entry     jmp slot                    instead of the first instructions: five bytes
- *     slot      jmp *hook                   the hook may be anywhere
- *     slot+16   those instructions          moved: what is relative in them has been adjusted
- *               jmp entry + their length
+ *    entry     jmp slot                    instead of the first instructions: five bytes
+ *    slot      jmp *hook                   the hook may be anywhere
+ *    slot+16   those instructions          moved: what is relative in them has been adjusted
+ *              jmp entry + their length
  *
- * The function is the second part of the slot from then on: who calls that gets what the entry gave before, whether
- * the entry leads to the hook or has been set back.
+ * From then on the second part of the slot stands for the function: a call of it does what a call
+ * of the entry did before, whether the entry leads to the hook or has been restored.
  *
- * Only what is understood is moved. Nothing in the function may jump to where the five bytes are, and the function
- * may not end there. A call among the moved returns to the function itself, so that no return address lies in a slot,
- * where no unwinder finds its way. One that ends within the five bytes is refused: threads would return to there.
+ * Only instructions that are understood are moved. Nothing in the function may jump into the five
+ * bytes, and the function may not end there. A call among the moved instructions returns into the
+ * function itself, so that no return address lies in a slot, where no unwinder finds its way. A
+ * call that ends within the five bytes is refused: threads would return into them.
  *
- * Holds     bytes behind the first five stay as they are. A thread must not be behind one of the moved
- *           instructions within these five when they are written: that is the caller's to see to.
+ * Holds     bytes behind the first five are not changed. When the five bytes are written, no thread
+ *           may be behind one of the moved instructions within them: the caller must ensure that.
  * Trust     any bytes.
  * Threads   pure functions.
  * Fails     enum hs_detour_error.
@@ -24,28 +26,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HS_DETOUR_PATCH_BYTES 5U  /* that are written at the entry */
-#define HS_DETOUR_SLOT_BYTES  64U /* its own place, executable, and no further away than 1 GiB */
-#define HS_DETOUR_REAL_OFF    16U /* in the slot: what to call instead of the entry */
+#define HS_DETOUR_PATCH_BYTES 5U /* bytes written at the entry */
+#define HS_DETOUR_SLOT_BYTES                                                                       \
+    64U /* a slot's size; slots are executable, and no further away than 1 GiB */
+#define HS_DETOUR_REAL_OFF 16U /* offset in the slot of the code to call instead of the entry */
 
+/* Why a function can have no detour. */
 enum hs_detour_error {
     HS_DETOUR_DONE,
     HS_DETOUR_SHORT,   /* it ends before there is room for a jump */
-    HS_DETOUR_UNKNOWN, /* an instruction that we do not know */
+    HS_DETOUR_UNKNOWN, /* it has an unknown instruction */
     HS_DETOUR_CALLS,   /* it begins with a call that is too short */
     HS_DETOUR_LOOPS,   /* it jumps back to its first instructions */
-    HS_DETOUR_FAR,     /* what it names is out of reach from the slot */
+    HS_DETOUR_FAR,     /* an address that it uses is out of reach from the slot */
     HS_DETOUR_ERROR_N,
 };
 
+/* The code of a detour. */
 struct hs_detour {
     uint8_t slot[HS_DETOUR_SLOT_BYTES];
     uint8_t patch[HS_DETOUR_PATCH_BYTES];
 };
 
-/* `code` are the `size_bytes` of the function that is at `entry_va`. */
+/* Makes the detour of a function. `code`: the `size_bytes` of the function that lies at `entry_va`.
+ * Returns enum hs_detour_error. */
 int hs_detour_make(const uint8_t *code, size_t size_bytes, uint64_t entry_va, uint64_t slot_va,
                    uint64_t hook_va, struct hs_detour *ret_detour);
 
-/* "it begins with a call". */
+/* A phrase for an error, such as "it is too short". */
 const char *hs_detour_error_words(int error);

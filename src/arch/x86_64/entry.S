@@ -1,12 +1,12 @@
 /*
- * The way from a hook into its slow half on x86-64: the registers of the caller are saved as a
- * struct hs_regs, and the slow half is called with the hook's own arguments and a pointer to it.
+ * The way from a hook into its slow half on x86-64. The caller's registers are saved as a struct
+ * hs_regs, and the slow half is called with the hook's own arguments and a pointer to that struct.
  *
- * The hooks jump here (a tail call), so on entry (%rsp) is the address the program will continue
- * at, and every callee-saved register still has the program's value. That gives an unwinder an
- * exact start, without one frame of ours to skip.
+ * The hooks jump here (a tail call), so on entry (%rsp) is the address at which the program will
+ * continue, and every callee-saved register still has the program's value. That gives the unwinder
+ * an exact start, without a frame of ours to skip.
  *
- *     ENTRY n   the hook has n arguments; the pointer becomes argument n + 1
+ *     ENTRY name, slow, regs_arg   regs_arg: the register of the argument behind the hook's own
  */
 #ifndef __x86_64__
 #error "this file is for x86-64"
@@ -64,12 +64,11 @@
     ENTRY hs_entry_new,            hs_slow_new,            %r8
     ENTRY hs_entry_own,            hs_slow_own,            %r9
 
-/*
- * syscall(), as the program calls it. It can have seven arguments, and the last is on the stack; with fewer, that
- * word is a local of the caller, which another thread may be writing to. So this hook has no frame that the compiler
- * could move arguments through: it looks at registers, and jumps. A few calls, and the first of all, go by
- * hs_slow_syscall().
- */
+/* syscall(), as the program calls it. It can have seven arguments, and the last is on the stack.
+ * With fewer arguments that word is a local variable of the caller, to which another thread may be
+ * writing. So this hook has no frame through which the compiler could move arguments: it looks at
+ * registers, and jumps. Only a few system calls, and the first of all, pass through
+ * hs_slow_syscall(). */
 #define REAL_SYSCALL_OFF 104
 
     .globl syscall
@@ -106,19 +105,19 @@ syscall:
     .hidden hs_hook_syscall
     .set hs_hook_syscall, syscall
 
-/*
- * dlopen(), dlsym() and dlvsym() look at their return address to know who asks: so these jump, with all arguments
- * as they are. In processes that we were attached to, what is loaded later has to be led to us, too; where we are
- * preloaded, a library opened with RTLD_DEEPBIND may bring an allocator. dlopen notes that there may be something new;
- * by the time that its caller asks for a symbol there, it is loaded.
- */
+/* dlopen(), dlsym() and dlvsym() look at their return address to find out which object calls them,
+ * so these hooks jump to them, with all arguments unchanged. In a process that was attached to, the
+ * calls of objects that are loaded later must be redirected too; if the client is preloaded, a
+ * library opened with RTLD_DEEPBIND may bring an allocator. dlopen notes that there may be a new
+ * object; by the time that its caller asks for a symbol there, the object is loaded. */
 #define REAL_IS_PRELOADED_OFF 145
 #define DEEPBIND 8 /* RTLD_DEEPBIND */
 #define REAL_DLOPEN_OFF 112
 #define REAL_DLSYM_OFF  120
 #define REAL_DLVSYM_OFF 128
 
-/* Calls a function of ours between the hook's first instruction and the jump to the real one. */
+/* Calls a function of ours between the hook's first instruction and the jump to the real
+ * function. */
 .macro CALL_ASIDE function
     .irp reg, rdi, rsi, rdx
     pushq %\reg
@@ -154,10 +153,9 @@ dlopen:
     .hidden hs_hook_dlopen
     .set hs_hook_dlopen, dlopen
 
-/*
- * Exported: where the executable defines malloc, its own RTLD_NEXT must not find our hook, to which its malloc leads
- * (hs_slow_next_symbol). The return address lies above three saved registers there.
- */
+/* Exported: if the executable defines malloc, its own RTLD_NEXT must not find our hook, to which
+ * its malloc leads (hs_slow_next_symbol). There the return address lies above three saved
+ * registers. */
 #define REAL_IS_DEFINED_OFF 147
 #define IS_NEXT             -1
 
@@ -205,7 +203,7 @@ dlopen:
     SYMBOL_HOOK dlsym,  REAL_DLSYM_OFF
     SYMBOL_HOOK dlvsym, REAL_DLVSYM_OFF
 
-/* What dlmopen() loads has a C library, and an allocator, of its own: that is counted. */
+/* Objects loaded by dlmopen() have a C library, and an allocator, of their own: that is counted. */
 #define REAL_DLMOPEN_OFF 136
 
     .globl dlmopen

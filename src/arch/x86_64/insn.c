@@ -1,5 +1,5 @@
 /*
- * Lengths by tables. See insn.h.
+ * Instruction lengths by tables. See insn.h.
  */
 #include "arch/x86_64/insn.h"
 
@@ -8,21 +8,21 @@
 /* What follows an opcode. */
 enum shape {
     NONE,
-    M,       /* ModRM and what it asks for */
-    MB,      /* the same, and a byte */
-    MZ,      /* the same, and four bytes, or two */
-    B,       /* a byte */
+    M,       /* ModRM, and what it requires */
+    MB,      /* the same, and one byte */
+    MZ,      /* the same, and four bytes or two */
+    B,       /* one byte */
     W,       /* two bytes */
-    Z,       /* four bytes, or two */
+    Z,       /* four bytes or two */
     V,       /* eight bytes, four or two */
     WB,      /* three bytes */
-    A,       /* an address of eight bytes, or four */
-    TB,      /* a target, a byte */
-    TZ,      /* a target, four bytes */
-    TEST_B,  /* ModRM, and a byte if it is the test */
-    TEST_Z,  /* ModRM, and four bytes or two if it is the test */
+    A,       /* an address of eight bytes or four */
+    TB,      /* a target of one byte */
+    TZ,      /* a target of four bytes */
+    TEST_B,  /* ModRM, and one byte if it is TEST */
+    TEST_Z,  /* ModRM, and four bytes or two if it is TEST */
     PREFIX,  /* of operand or address size, lock, repeat */
-    SEGMENT, /* a segment's prefix */
+    SEGMENT, /* a segment prefix */
     ESCAPE,  /* 0f */
     VEX2,    /* c5 */
     VEX3,    /* c4 */
@@ -160,7 +160,8 @@ static const uint8_t one_byte[256] = {
     M,
 };
 
-/* Behind 0f; 38 and 3a lead to further tables, in which all have ModRM, and behind 3a a byte too. */
+/* Opcodes behind 0f. 38 and 3a lead to further tables, in which every instruction has ModRM, and
+ * behind 3a one byte too. */
 static const uint8_t two_bytes[256] = {
     /* 00 */ X4(M),
     BAD,
@@ -243,7 +244,7 @@ struct decoder {
     bool has_operand_size; /* 66 */
     bool has_address_size; /* 67 */
     bool is_wide;          /* REX.W */
-    bool is_vector;        /* by VEX or EVEX */
+    bool is_vector;        /* encoded with VEX or EVEX */
     unsigned map;          /* 0: one byte; 1: 0f; 2: 0f 38; 3: 0f 3a */
     uint8_t opcode;
     uint8_t modrm;
@@ -265,7 +266,8 @@ static bool skip(struct decoder *d, size_t bytes)
     return d->at <= d->cap_bytes && d->at <= HS_INSN_BYTES_MAX;
 }
 
-/* Immediate operands come last, so a displacement from its end is found before that is known. */
+/* Immediate operands come last. So a displacement that counts from the instruction's end is found
+ * before that end is known. */
 static bool take_modrm(struct decoder *d)
 {
     uint8_t sib = 0;
@@ -273,7 +275,7 @@ static bool take_modrm(struct decoder *d)
         return false;
     }
     unsigned mode = d->modrm >> 6, base = d->modrm & 7U;
-    /* Moves to and from control registers have registers only, whatever the mode says. */
+    /* Moves to and from control registers only have register operands, whatever the mode says. */
     if (mode == 3 || (d->map == 1 && !d->is_vector && d->opcode >= 0x20 && d->opcode <= 0x23)) {
         return true;
     }
@@ -297,7 +299,8 @@ static bool take_target(struct decoder *d, size_t bytes)
 {
     struct hs_insn *insn = d->insn;
     size_t at = d->at;
-    /* Processors differ in what half a target is; a REX says that it is whole (calls of __tls_get_addr). */
+    /* Processors differ in how they truncate a 16-bit target; a REX.W makes it a full one (calls of
+     * __tls_get_addr). */
     if ((d->has_operand_size && !d->is_wide) || d->has_address_size || !skip(d, bytes)) {
         return false;
     }
@@ -354,14 +357,14 @@ static bool take_shape(struct decoder *d, uint8_t shape)
     }
 }
 
-/* Those that go elsewhere, or nowhere, without a target in them. */
+/* Finds instructions that continue elsewhere, or nowhere, without naming a target. */
 static void find_kind(struct decoder *d)
 {
     struct hs_insn *insn = d->insn;
     unsigned which = d->modrm >> 3 & 7U;
     if (d->map == 0) {
         switch (d->opcode) {
-        case 0xc7: /* xbegin: where a transaction that fails goes on */
+        case 0xc7: /* xbegin: the target continues a failed transaction */
             if (d->modrm == 0xf8 && d->at >= 6) {
                 memcpy(&insn->target_off, d->code + d->at - 4, sizeof(insn->target_off));
                 insn->kind = HS_INSN_BRANCH_ODD;
@@ -392,9 +395,10 @@ static void find_kind(struct decoder *d)
     }
 }
 
-/* --- vectors: a prefix of two to four bytes holds REX and the map ---------------------------------- */
+/* --- vectors: a prefix of two to four bytes holds REX and the map ----------------------------- */
 
-/* All but one have ModRM. A byte follows in the third map, and behind a few of the first. */
+/* All but one have ModRM. One byte follows in the third map, and behind a few opcodes of the
+ * first. */
 static bool take_vector(struct decoder *d)
 {
     if (d->map == 0 || d->map > 3 || !take(d, &d->opcode)) {

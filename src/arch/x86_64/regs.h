@@ -1,11 +1,12 @@
 /*
  * The registers that unwinding on x86-64 needs, and their DWARF numbers.
  *
- * Only what survives a call matters: the program counter, the stack pointer and the callee-saved
- * registers of the System V ABI. Caller-saved ones are unknown in every frame but the innermost.
+ * Only registers that survive a call matter: the program counter, the stack pointer and the
+ * callee-saved registers of the System V ABI. Caller-saved ones are unknown in every frame but the
+ * innermost.
  *
- * Holds     `pc` is the address execution will continue at in that frame: a return address, except
- *           in a frame interrupted by a signal.
+ * Holds     `pc` is the address at which execution will continue in that frame: a return address,
+ *           except in a frame interrupted by a signal.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 /* The order is the layout that src/arch/x86_64/entry.S writes. */
 struct hs_regs {
     uint64_t pc;
-    uint64_t sp; /* of the caller, after its call instruction has been undone */
+    uint64_t sp; /* of the caller, as if its call instruction had been undone */
     uint64_t bp;
     uint64_t bx;
     uint64_t r12;

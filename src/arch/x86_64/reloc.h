@@ -1,5 +1,5 @@
 /*
- * Which relocations leave the address of a function in a word of memory.
+ * Which relocations store the address of a function in a word of memory.
  */
 #pragma once
 
@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A word that calls go through, or that holds the function's address for other uses. */
+/* Does the relocation set a word that calls go through, or that holds the function's address for
+ * other uses? */
 static inline bool hs_arch_is_function_slot(uint64_t info)
 {
     uint32_t type = ELF64_R_TYPE(info);

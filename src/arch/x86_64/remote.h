@@ -1,12 +1,12 @@
 /*
- * The registers of a stopped thread of another process on x86-64 Linux: what it was at, and how it is made
- * to call a function.
+ * The registers of a stopped thread of another process on x86-64 Linux: what the thread was doing,
+ * and how to make it call a function.
  *
- * Where a function returns to is return_frame.h's.
+ * Where that function returns to is described in return_frame.h.
  *
- * A system call that was interrupted has left its number in orig_rax and one of the ERESTART codes in rax;
- * the kernel looks at both when the thread goes on, and starts the call anew or goes on with it. So
- * orig_rax is -1 while the thread runs on our behalf, and both are put back in the end.
+ * An interrupted system call has left its number in orig_rax and one of the ERESTART codes in rax.
+ * When the thread goes on, the kernel looks at both, and restarts the call or continues it. So
+ * orig_rax is -1 while the thread runs on our behalf, and both are restored in the end.
  *
  * Threads   pure functions.
  */
@@ -25,21 +25,22 @@
 
 #define HS_REMOTE_MACHINE    EM_X86_64
 #define HS_REMOTE_AUDIT_ARCH AUDIT_ARCH_X86_64
-/* The floating point and vector registers: all that XSAVE knows. 11 KiB with AMX. */
+/* The floating point and vector registers: all those that XSAVE saves. 11 KiB with AMX. */
 #define HS_REMOTE_STATE_NOTE      NT_X86_XSTATE
 #define HS_REMOTE_STATE_BYTES_MAX 32768U
-/* Below sp, and yet in use. */
+/* Memory below sp that is in use. */
 #define HS_REMOTE_RED_ZONE_BYTES 128U
 #define HS_REMOTE_ARGUMENTS_MAX  6U
-/* Waiting calls that only older processors' kernels have. */
+/* Waiting system calls that exist only on older architectures, such as this one. */
 #define HS_REMOTE_OLD_WAITS       { SYS_poll, 0 }, { SYS_select, 0 }, { SYS_pause, 0 }, { SYS_accept, 0 },
 #define HS_REMOTE_OLD_EPOLL_WAITS { SYS_epoll_wait, 4 },
 
+/* A stopped thread's registers. */
 struct hs_remote_regs {
     struct user_regs_struct cpu;
 };
 
-/* Codes of the kernel's own, which no program sees. */
+/* Codes internal to the kernel, which no program sees. */
 #define HS_REMOTE_ERESTARTSYS    512
 #define HS_REMOTE_ERESTARTNOHAND 514
 #define HS_REMOTE_ERESTART_LAST  516 /* ERESTART_RESTARTBLOCK */
@@ -50,35 +51,37 @@ static inline int64_t hs_remote_syscall(const struct hs_remote_regs *regs)
     return (int64_t)regs->cpu.orig_rax < 0 ? -1 : (int64_t)regs->cpu.orig_rax;
 }
 
+/* The program counter. */
 static inline uint64_t hs_remote_pc(const struct hs_remote_regs *regs)
 {
     return regs->cpu.rip;
 }
 
+/* The stack pointer. */
 static inline uint64_t hs_remote_sp(const struct hs_remote_regs *regs)
 {
     return regs->cpu.rsp;
 }
 
-/* What libc keeps of the thread. */
+/* Where libc keeps its data about the thread. */
 static inline uint64_t hs_remote_thread_va(const struct hs_remote_regs *regs)
 {
     return regs->cpu.fs_base;
 }
 
-/* Does it run 64-bit code? A 64-bit process may run other code too. */
+/* Does the thread run 64-bit code? A 64-bit process may run other code too. */
 static inline bool hs_remote_is_native(const struct hs_remote_regs *regs)
 {
     return regs->cpu.cs == 0x33;
 }
 
-/* Has the system call been ended with EINTR, for which the kernel does not start it anew by itself? */
+/* Has the system call ended with EINTR, after which the kernel does not restart it by itself? */
 static inline bool hs_remote_has_eintr(const struct hs_remote_regs *regs)
 {
     return hs_remote_syscall(regs) >= 0 && (int64_t)regs->cpu.rax == -EINTR;
 }
 
-/* Is the thread in the midst of a system call, as opposed to just behind one? */
+/* Is the thread in the middle of a system call, and not just behind one? */
 static inline bool hs_remote_is_interrupted(const struct hs_remote_regs *regs)
 {
     int64_t result = -(int64_t)regs->cpu.rax;
@@ -86,14 +89,14 @@ static inline bool hs_remote_is_interrupted(const struct hs_remote_regs *regs)
                                                                 result <= HS_REMOTE_ERESTART_LAST));
 }
 
-/* Would the kernel go on with the system call by restart_syscall(2)? */
+/* Would the kernel continue the system call by restart_syscall(2)? */
 static inline bool hs_remote_has_restart_block(const struct hs_remote_regs *regs)
 {
     return hs_remote_syscall(regs) >= 0 &&
            (int64_t)regs->cpu.rax == -(int64_t)HS_REMOTE_ERESTART_LAST;
 }
 
-/* Has the kernel start the system call anew unless a signal handler runs first. */
+/* Makes the kernel restart the system call, unless a signal handler runs first. */
 static inline void hs_remote_restart(struct hs_remote_regs *regs)
 {
     regs->cpu.rax = (uint64_t) - (int64_t)HS_REMOTE_ERESTARTNOHAND;
@@ -105,20 +108,21 @@ static inline uint64_t hs_remote_fourth(const struct hs_remote_regs *regs)
     return regs->cpu.r10;
 }
 
+/* Sets the fourth argument of the system call. */
 static inline void hs_remote_set_fourth(struct hs_remote_regs *regs, uint64_t value)
 {
     regs->cpu.r10 = value;
 }
 
-/* Makes *regs those of a thread that has just called `function_va`; the return address is at
- * `return_va`, 8 below a multiple of 16, for the caller to write. */
+/* Makes *regs those of a thread that has just called `function_va`. The return address is at
+ * `return_va`, 8 below a multiple of 16; the caller writes it. */
 static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t function_va,
                                    uint64_t return_va,
                                    const uint64_t arguments[HS_REMOTE_ARGUMENTS_MAX])
 {
     regs->cpu.rip = function_va;
     regs->cpu.rsp = return_va;
-    regs->cpu.rbp = 0; /* the end, for who follows frame pointers */
+    regs->cpu.rbp = 0; /* ends a chain of frame pointers */
     regs->cpu.rax = 0;
     regs->cpu.orig_rax = UINT64_MAX;
     regs->cpu.rdi = arguments[0];
@@ -131,9 +135,12 @@ static inline void hs_remote_enter(struct hs_remote_regs *regs, uint64_t functio
     regs->cpu.eflags &= ~UINT64_C(0x40500);
 }
 
-/* glibc's __errno_location, as far as it has been compiled to the one plain thing: mov slot(%rip),%rax; add %fs:0,%rax;
- * ret. The slot holds the distance of errno from hs_remote_thread_va(). 0: other code. */
+/* How many bytes hs_remote_errno_slot reads. */
 #define HS_REMOTE_ERRNO_CODE_BYTES 21U
+
+/* Recognises glibc's __errno_location in its usual compiled form: mov slot(%rip),%rax; add
+ * %fs:0,%rax; ret. Returns the slot's address. The slot holds the distance of errno from
+ * hs_remote_thread_va(). 0: other code. */
 static inline uint64_t hs_remote_errno_slot(const uint8_t code[HS_REMOTE_ERRNO_CODE_BYTES],
                                             uint64_t va)
 {
@@ -149,6 +156,7 @@ static inline uint64_t hs_remote_errno_slot(const uint8_t code[HS_REMOTE_ERRNO_C
     return va + at + 7 + (uint64_t)(int64_t)off;
 }
 
+/* The registers that a walk starts with. */
 static inline struct hs_regs hs_remote_unwind_regs(const struct hs_remote_regs *regs)
 {
     return (struct hs_regs){ .pc = regs->cpu.rip,

@@ -1,14 +1,18 @@
 /*
- * What rt_sigreturn takes from the stack on x86-64 Linux: all registers of a thread and its signal mask, at once. With
- * such a frame above its return address, a function returns to wherever the frame says.
+ * The sigreturn frame: what rt_sigreturn takes from the stack on x86-64 Linux, namely all registers
+ * of a thread and its signal mask, at once. With such a frame above its return address, a function
+ * returns to wherever the frame says.
  *
- * Its layout is part of the kernel's ABI: the address of libc's code that makes the call, then struct ucontext. The call
- * finds it by sp, which is then right behind that address. The vector registers lie elsewhere, where `state_va` says.
+ * The layout is part of the kernel's ABI: the address of libc's code that makes the system call,
+ * then struct ucontext. The kernel finds the frame by sp, which is then right behind that address.
+ * The vector registers lie elsewhere, where `state_va` says.
  *
- * A frame also makes a thread call a function and go on with the next frame from there: frames are links of a chain.
+ * A frame can also make a thread call a function and continue from there with the next frame:
+ * frames are links of a chain (the return chain).
  *
- * rt_sigreturn forgets what an interrupted system call had left of its time. Whoever may still want to know that enters
- * the chain by setcontext(3), which knows most of the same struct: it loads what a call needs, and forgets nothing.
+ * rt_sigreturn discards the remaining time of an interrupted system call. If that may still be
+ * needed, the chain is entered by setcontext(3), which uses most of the same struct: it loads what
+ * a call needs, and discards nothing.
  *
  * Threads   pure functions.
  */
@@ -22,27 +26,28 @@
 
 #include "arch/x86_64/remote.h"
 
+/* The kernel's frame. */
 struct hs_return_frame {
-    uint64_t gadget_va; /* code that calls rt_sigreturn */
+    uint64_t gadget_va; /* address of code that calls rt_sigreturn */
     uint64_t flags;
     uint64_t link_va;
-    uint64_t stack_va; /* the alternate stack: left as it is by an impossible `stack_flags` */
+    uint64_t stack_va; /* the alternate stack; an impossible `stack_flags` leaves it unchanged */
     uint64_t stack_flags;
     uint64_t stack_bytes;
     uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
     uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
     uint16_t cs, gs, fs, ss;
     uint64_t error, trap, old_mask, fault_va;
-    uint64_t state_va; /* 0: as a new thread's */
+    uint64_t state_va; /* 0: as in a new thread */
     uint64_t reserved[8];
     uint64_t mask;
 };
 static_assert(sizeof(struct hs_return_frame) == 312, "the kernel's layout");
 
-/* Where the second argument of a call is. */
+/* Offset of a call's second argument. */
 #define HS_RETURN_SECOND_OFF offsetof(struct hs_return_frame, rsi)
 
-/* struct ucontext as setcontext(3) wants it: its address is that of frame.flags. */
+/* struct ucontext as setcontext(3) expects it; its address is that of frame.flags. */
 struct hs_return_context {
     struct hs_return_frame frame;
     uint8_t more_mask[120];
@@ -53,12 +58,13 @@ struct hs_return_context {
 static_assert(offsetof(struct hs_return_context, mxcsr) == HS_RETURN_CONTEXT_OFF + 448,
               "glibc's layout");
 
-/* mov $15,%rax; syscall: all C libraries have exactly this, because debuggers know frames by it. */
+/* mov $15,%rax; syscall: all C libraries have exactly this code, because debuggers recognise frames
+ * by it. */
 #define HS_RETURN_GADGET       "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 #define HS_RETURN_GADGET_BYTES 9U
 
-/* Where functions of makecontext(3) return to, in glibc: mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je; call
- * setcontext. rbx is what all functions leave as it was. */
+/* The code to which functions of makecontext(3) return in glibc: mov %rbx,%rsp; mov (%rsp),%rdi;
+ * test %rdi,%rdi; je; call setcontext. rbx is callee-saved, so it survives the function. */
 #define HS_RETURN_STARTER            "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74"
 #define HS_RETURN_STARTER_BYTES      11U
 #define HS_RETURN_STARTER_CALL_OFF   12U
@@ -66,14 +72,14 @@ static_assert(offsetof(struct hs_return_context, mxcsr) == HS_RETURN_CONTEXT_OFF
 /* Stack that setcontext needs below the address of a context. */
 #define HS_RETURN_STARTER_ROOM_BYTES 64U
 
-/* glibc's __fentry__ keeps rax at the end of the 64 bytes below its return address, and returns with no register
- * changed: sub $64,%rsp; mov %rax,(%rsp). There a result outlives setcontext. */
+/* glibc's __fentry__ saves rax at the end of the 64 bytes below its return address, and returns
+ * with no register changed: sub $64,%rsp; mov %rax,(%rsp). There a result survives setcontext. */
 #define HS_RETURN_KEEPER         "__fentry__"
 #define HS_RETURN_KEEPER_CODE    "\x48\x83\xec\x40\x48\x89\x04\x24"
 #define HS_RETURN_KEEPER_BYTES   8U
 #define HS_RETURN_KEPT_BYTES     64U
 
-#define HS_RETURN_FLAGS          7U /* XSAVE's layout, and ss is to be taken from here */
+#define HS_RETURN_FLAGS          7U /* XSAVE's layout, and ss is taken from here */
 #define HS_RETURN_NO_STACK_FLAGS 0x7fffU
 #define HS_RETURN_EFLAGS         0x202U
 #define HS_RETURN_STATE_ALIGN    64U
@@ -81,7 +87,8 @@ static_assert(offsetof(struct hs_return_context, mxcsr) == HS_RETURN_CONTEXT_OFF
 #define HS_RETURN_STATE_END      0x46505845U
 #define HS_RETURN_AMX            (UINT64_C(3) << 17)
 
-/* The thread calls `function_va`, and goes on with the frame at `next_va`. `regs`: of that thread. */
+/* Fills a frame with which the thread calls `function_va`, and continues with the frame at
+ * `next_va`. `regs`: of that thread. */
 static inline void hs_return_frame_call(struct hs_return_frame *frame,
                                         const struct hs_remote_regs *regs, uint64_t function_va,
                                         const uint64_t arguments[4], uint64_t next_va)
@@ -99,12 +106,12 @@ static inline void hs_return_frame_call(struct hs_return_frame *frame,
     frame->ss = (uint16_t)regs->cpu.ss;
 }
 
-/* Code of an interrupted system call, up to the pc behind it. */
+/* Bytes of code around an interrupted system call, up to the pc behind it. */
 #define HS_RETURN_CALL_CODE_BYTES 18U
 #define HS_RETURN_RESTART_SYSCALL SYS_restart_syscall
 
-/* Which system call is made there: mov $NUMBER,%eax; some more; syscall. Only those are looked for whose remaining time the
- * kernel keeps. -1: cannot be seen. */
+/* The number of the system call that this code makes: mov $NUMBER,%eax; some more; syscall. Looks
+ * only for those whose remaining time the kernel keeps. -1: not found. */
 static inline int64_t hs_return_number(const uint8_t code[HS_RETURN_CALL_CODE_BYTES])
 {
     static const uint32_t numbers[] = { SYS_nanosleep, SYS_clock_nanosleep, SYS_poll, SYS_futex };
@@ -120,8 +127,9 @@ static inline int64_t hs_return_number(const uint8_t code[HS_RETURN_CALL_CODE_BY
     return -1;
 }
 
-/* The thread is where `regs` says. The kernel does not take an interrupted system call up again for who comes this way:
- * its instruction, before `pc`, is executed once more, for the call `number`, unless that is -1. */
+/* Fills a frame with which the thread is back where `regs` says. The kernel does not restart an
+ * interrupted system call for a thread that returns this way. So, unless `number` is -1, the
+ * instruction before `pc` is executed once more, with this system call number. */
 static inline void hs_return_frame_last(struct hs_return_frame *frame,
                                         const struct hs_remote_regs *regs, int64_t number)
 {
@@ -152,7 +160,7 @@ static inline void hs_return_frame_last(struct hs_return_frame *frame,
     };
 }
 
-/* The same by setcontext, with the context at `context_va`. */
+/* Completes a context for setcontext, at `context_va`. */
 static inline void hs_return_context_call(struct hs_return_context *context, uint64_t context_va)
 {
     static const uint32_t x87[] = { 0xffff037f, 0xffff0000, 0xffffffff, 0, 0, 0 };
@@ -161,13 +169,14 @@ static inline void hs_return_context_call(struct hs_return_context *context, uin
     context->frame.state_va = context_va + 424;
 }
 
-/* What is called now, returns to the starter: `slot_va` is where the context's address is. */
+/* A function that is called now returns to the starter code; `slot_va` holds the context's
+ * address. */
 static inline void hs_return_context_prepare_call(struct hs_remote_regs *regs, uint64_t slot_va)
 {
     regs->cpu.rbx = slot_va;
 }
 
-/* Where the starter's call leads. 0: this is other code. */
+/* The function that the starter's call leads to. 0: this is other code. */
 static inline uint64_t hs_return_starter_calls(const uint8_t code[HS_RETURN_STARTER_CODE_BYTES],
                                                uint64_t va)
 {
@@ -180,7 +189,8 @@ static inline uint64_t hs_return_starter_calls(const uint8_t code[HS_RETURN_STAR
     return va + HS_RETURN_STARTER_CODE_BYTES + (uint64_t)(int64_t)off;
 }
 
-/* A thread that is about to return to the frame at `frame_va`: it has called nothing. */
+/* Makes *regs those of a thread that is about to return to the frame at `frame_va`, without calling
+ * a function. */
 static inline void hs_return_frame_enter(struct hs_remote_regs *regs, uint64_t gadget_va,
                                          uint64_t frame_va)
 {
@@ -190,8 +200,8 @@ static inline void hs_return_frame_enter(struct hs_remote_regs *regs, uint64_t g
     regs->cpu.eflags = HS_RETURN_EFLAGS;
 }
 
-/* Marks what ptrace gave of the vector registers as rt_sigreturn wants it marked. `state` has room for 4 bytes more.
- * How many of the bytes belong to it. */
+/* Marks the vector registers that ptrace returned as rt_sigreturn expects them. `state` has room
+ * for 4 more bytes. Returns how many bytes belong to it. */
 static inline size_t hs_return_state_seal(uint8_t *state, size_t state_bytes)
 {
     uint64_t features, in_use;
@@ -202,7 +212,7 @@ static inline size_t hs_return_state_seal(uint8_t *state, size_t state_bytes)
     }
     memcpy(&features, state + 464, sizeof(features));
     memcpy(&in_use, state + 512, sizeof(in_use));
-    /* Who never used AMX has no room for it. */
+    /* A thread that never used AMX has no room for it. */
     features &= (in_use & HS_RETURN_AMX) != 0 ? ~UINT64_C(0) : ~HS_RETURN_AMX;
     for (unsigned i = 2; i < 63; i++) {
         if ((features >> i & 1) != 0 && __get_cpuid_count(13, i, &a, &b, &c, &d) && a > 0 &&

@@ -1,8 +1,8 @@
 /*
- * What Linux leaves on the stack for a signal handler on x86-64: a struct ucontext, right above the
- * return address into the trampoline that calls rt_sigreturn.
+ * The frame that Linux puts on the stack for a signal handler on x86-64: a struct ucontext, right
+ * above the return address into the trampoline that calls rt_sigreturn.
  *
- * Offsets are from sp in the trampoline, which is where the ucontext begins. Its layout is part of
+ * Offsets are from sp in the trampoline, which is where the ucontext begins. The layout is part of
  * the kernel's ABI: uc_flags 8, uc_link 8, uc_stack 24, then the registers of struct sigcontext.
  */
 #pragma once
@@ -13,6 +13,7 @@
 
 #define HS_SIGFRAME_REG_N 17U
 
+/* Where each register lies in the frame. */
 static const struct {
     uint8_t off;
     uint8_t dwarf_reg;

@@ -1,23 +1,24 @@
 /*
  * Which of the eight slots of a cache line have given bits? With SSE2, which every x86-64 has.
  *
- * A loop over the slots leaves at a place that no branch predictor can know, and the mistake is only
- * noticed when a line that is not in the cache has come. Here all eight are compared at once, and the
- * answer is a number.
+ * A loop over the slots ends at a place that no branch predictor can know, and the misprediction is
+ * only noticed when a line that was not in the cache has arrived. Here all eight slots are compared
+ * at once, and the answer is a number.
  *
- * Bit i of a result speaks of slot i. The slots change under us: an answer is a proposal, and who acts
- * on it reads that slot again.
+ * Bit i of a result stands for slot i. Other threads change the slots meanwhile: an answer is a
+ * proposal, and a caller that acts on it reads that slot again.
  *
- * Holds     a slot that had the bits before the call and keeps them is always in the answer. The CPU
- *           loads a vector no less than eight bytes at a time and in order, and the barrier keeps the
- *           compiler from moving the loads: together they order like hs_load_acquire.
+ * Holds     a slot that had the bits before the call and keeps them is always in the answer. The
+ *           processor loads a vector in pieces of at least eight bytes and in order, and the
+ *           barrier keeps the compiler from moving the loads: together they order like
+ *           hs_load_acquire.
  */
 #pragma once
 
 #include <emmintrin.h>
 #include <stdint.h>
 
-/* The loads race with writers by design; who reads a slot again does so atomically. */
+/* The loads race with writers by design; a caller that reads a slot again does so atomically. */
 #if defined(__clang__)
 #define HS_ARCH_RACY __attribute__((no_sanitize("thread")))
 #elif defined(__SANITIZE_THREAD__)
@@ -26,7 +27,7 @@
 #define HS_ARCH_RACY
 #endif
 
-/* The low or the high halves of four slots, compared with `want`: four bits. */
+/* Compares the low or the high halves of four slots with `want`: four bits. */
 #define HS_ARCH_HALVES(slots, which, want)                                                         \
     _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(                                              \
         _mm_castps_si128(_mm_shuffle_ps(_mm_load_ps((const float *)(const void *)(slots)),         \
@@ -34,7 +35,7 @@
                                         which)),                                                   \
         want)))
 
-/* `line` is aligned to 64 bytes. */
+/* The slots whose high half is `high`. `line` is aligned to 64 bytes. */
 static inline HS_ARCH_RACY unsigned hs_arch_slots_with_high(const uint64_t *line, uint32_t high)
 {
     __m128i want = _mm_set1_epi32((int)high);

@@ -1,8 +1,9 @@
 /*
- * A raw system call on x86-64 Linux: returns -errno and leaves the caller's errno alone.
+ * A raw system call on x86-64 Linux: it returns -errno and does not change the caller's errno.
  */
 #pragma once
 
+/* Makes the system call `number`. Returns >= 0 or -errno. */
 static inline long hs_arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     long ret;

@@ -1,10 +1,11 @@
 /*
- * Does memory still hold four words that lie apart? With SSE2, which every x86-64 has.
+ * Does memory still hold four words that do not lie side by side? With SSE2, which every x86-64
+ * has.
  *
- * Two words get into one register by a load each and are compared at once; what that says is kept until the
- * last group. Fourteen instructions a group with its loop, where scalar code takes nineteen and a fifth more time.
- * The compiler is not left to do it: gcc 12 turns a plain loop into vectors too, but then needs ten
- * instructions to get at the result.
+ * Two words are loaded into one register, one load each, and compared at once; the outcome is
+ * accumulated until the last group. That takes fourteen instructions for a group with its loop;
+ * scalar code takes nineteen and a fifth more time. This is not left to the compiler: gcc 12 turns
+ * a plain loop into vectors too, but then needs ten instructions to get at the result.
  */
 #pragma once
 
@@ -14,13 +15,13 @@
 
 #define HS_ARCH_WORDS 4U
 
-/* Side by side, so that one pointer leads through many. */
+/* Offsets and expected words together, so that one pointer leads through many groups. */
 struct hs_arch_words {
     _Alignas(16) uint64_t expected[HS_ARCH_WORDS];
-    uint32_t offs[HS_ARCH_WORDS]; /* where it was: bytes above a base */
+    uint32_t offs[HS_ARCH_WORDS]; /* where each word was: bytes above a base */
 };
 
-/* All ones: the words i and i + 1 are as expected. */
+/* All ones: words i and i + 1 are as expected. */
 static inline __m128i hs_arch_words_pair(const struct hs_arch_words *words, unsigned i,
                                          uint64_t base)
 {
@@ -31,8 +32,9 @@ static inline __m128i hs_arch_words_pair(const struct hs_arch_words *words, unsi
                            _mm_load_si128((const void *)&words->expected[i]));
 }
 
-/* Are all words of the groups from `words` to `end`, of which there is one at least, above `base`? These may be
- * unaligned. They are looked at to the last: a test for each group would be a fifth more instructions. */
+/* Are all words of the groups from `words` to `end` (at least one group) still above `base`? They
+ * may be unaligned. All groups are compared to the last: a test for each group would be a fifth
+ * more instructions. */
 static inline bool hs_arch_words_are_at(const struct hs_arch_words *words,
                                         const struct hs_arch_words *end, uint64_t base)
 {
