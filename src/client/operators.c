@@ -17,7 +17,7 @@ typedef int (*find_object_fn)(void *, struct dl_find_object *);
 enum lateness {
     LATE_UNDECIDED,
     LATE_RUNTIME, /* to the C++ runtime's operators */
-    LATE_OWN, /* to those of the caller's own library, if it has any; or else to the runtime's */
+    LATE_OWN,     /* to the operators of the caller's own library; without any, to the runtime's */
 };
 
 static uint32_t lateness;
