@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "rt/clock.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "view/format_interval.h"
@@ -18,13 +19,6 @@ const char *const hs_verdict_names[HS_VERDICT_N] = {
     [HS_VERDICT_FAIL] = "fail",
     [HS_VERDICT_UNKNOWN] = "unknown",
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void hs_check_init(struct hs_check *check, const char *path, const struct hs_limits *limits,
                    struct hs_suppressions *suppressions)
@@ -37,7 +31,7 @@ void hs_check_init(struct hs_check *check, const char *path, const struct hs_lim
         .base_select = { .snapshot = HS_SELECT_LAST },
         .is_kept = true,
         .is_readable = true,
-        .mark_ns = now_ns(),
+        .mark_ns = hs_clock_ns(CLOCK_MONOTONIC),
     };
 }
 
@@ -65,7 +59,7 @@ static struct hs_check_row *put_row(struct hs_check *check, const struct hs_chec
         free(copy);
         return NULL;
     }
-    uint64_t time_ns = now_ns();
+    uint64_t time_ns = hs_clock_ns(CLOCK_MONOTONIC);
     struct hs_check_row *out = &check->rows[check->row_count++];
     *out = *row;
     out->text = copy;

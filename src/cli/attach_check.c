@@ -8,23 +8,17 @@
 
 #include "cli/message.h"
 #include "collect/eligibility.h"
+#include "rt/clock.h"
 
 #define STARTING_MAX_NS UINT64_C(1000000000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* A program that was only just executed is given a moment to load its libraries. */
 static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
 {
     const struct timespec pause = { .tv_nsec = 2000000 };
-    uint64_t end_ns = now_ns() + STARTING_MAX_NS;
+    uint64_t end_ns = hs_clock_ns(CLOCK_MONOTONIC) + STARTING_MAX_NS;
     hs_eligibility_check(pid, ret_it);
-    while (ret_it->verdict == HS_INELIGIBLE_STARTING && now_ns() < end_ns) {
+    while (ret_it->verdict == HS_INELIGIBLE_STARTING && hs_clock_ns(CLOCK_MONOTONIC) < end_ns) {
         nanosleep(&pause, NULL);
         hs_eligibility_check(pid, ret_it);
     }

@@ -26,6 +26,7 @@
 #include "cli/message.h"
 #include "cli/run_summary.h"
 #include "collect/attachment.h"
+#include "rt/clock.h"
 #include "session/admission.h"
 #include "session/session_server.h"
 #include "session/hub.h"
@@ -54,13 +55,6 @@ struct attach {
     size_t meant_count, attached_count, unsaid_count;
     struct hs_attached attached; /* to be let go of at the end */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* --- before anything is touched -------------------------------------------------------------------- */
 
@@ -143,11 +137,11 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         } else {
             hs_message("cannot attach to %d: %s", (int)pid, it.words);
         }
-        hs_hub_refuse(a->hub, pid, it.is_held, it.words, now_ns());
+        hs_hub_refuse(a->hub, pid, it.is_held, it.words, hs_clock_ns(CLOCK_MONOTONIC));
         return -EPERM;
     }
     hs_attached_add(&a->attached, pid);
-    int r = hs_hub_restore_target(a->hub, &it.pending, now_ns());
+    int r = hs_hub_restore_target(a->hub, &it.pending, hs_clock_ns(CLOCK_MONOTONIC));
     if (r < 0) {
         hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
         return r;
@@ -209,14 +203,14 @@ static void on_over(void *ctx, struct hs_session *session)
 static void end_early(struct attach *a)
 {
     hs_attached_add_children(&a->attached, &a->hub->registry);
-    hs_hub_stop(a->hub, a->session, now_ns());
+    hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void take_signals(struct attach *a)
 {
     enum hs_end_wish wish = hs_end_signals_read();
     if (hs_end_signals_take_dump()) {
-        hs_hub_dump_all(a->hub, now_ns());
+        hs_hub_dump_all(a->hub, hs_clock_ns(CLOCK_MONOTONIC));
     }
     if (wish != HS_END_NOT_YET && !a->is_over) {
         end_early(a);
@@ -226,7 +220,7 @@ static void take_signals(struct attach *a)
 static void record(struct attach *a, int signal_fd)
 {
     while (!a->is_over) {
-        uint64_t now = now_ns();
+        uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
         hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
         if (a->server.is_stop_asked && !a->is_over) {
@@ -241,8 +235,7 @@ static void record(struct attach *a, int signal_fd)
         struct pollfd fds[] = { { .fd = hs_hub_fd(a->hub), .events = POLLIN },
                                 { .fd = signal_fd, .events = POLLIN } };
         uint64_t wait_ns = until > now ? until - now : 0;
-        const struct timespec timeout = { .tv_sec = (time_t)(wait_ns / UINT64_C(1000000000)),
-                                          .tv_nsec = (long)(wait_ns % UINT64_C(1000000000)) };
+        const struct timespec timeout = hs_clock_timespec(wait_ns);
         ppoll(fds, 2, until == UINT64_MAX ? NULL : &timeout, NULL);
     }
 }
@@ -268,7 +261,7 @@ static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
 static void on_peer(void *ctx, int connection_fd)
 {
     struct attach *a = ctx;
-    hs_session_server_serve(&a->server, connection_fd, now_ns());
+    hs_session_server_serve(&a->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void open_session_server(struct attach *a)
@@ -309,7 +302,7 @@ static int open_all(struct attach *a)
     r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
     r = r < 0 ? r : open_hub(a);
     if (r == 0) {
-        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file, now_ns(),
+        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file, hs_clock_ns(CLOCK_MONOTONIC),
                            &a->session);
     }
     if (r < 0) {
@@ -323,7 +316,7 @@ static int open_all(struct attach *a)
 static int start(struct attach *a)
 {
     a->session->settings.is_attaching_started = a->head != NULL;
-    int r = hs_hub_start(a->hub, a->session, now_ns(), say_verdict, a);
+    int r = hs_hub_start(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC), say_verdict, a);
     bool is_waiting = a->hub->watch != NULL;
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
@@ -338,7 +331,7 @@ static int start(struct attach *a)
         } else if (a->meant_count == 0) {
             hs_message("no running process is called %s", a->session->settings.names[0]);
         }
-        hs_hub_stop(a->hub, a->session, now_ns());
+        hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
         return -ESRCH;
     }
     if (!a->is_over && a->session->settings.duration_ns == 0) {

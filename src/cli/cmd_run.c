@@ -33,6 +33,7 @@
 #include "collect/collector.h"
 #include "collect/preflight.h"
 #include "profile/symbol_packets.h"
+#include "rt/clock.h"
 #include "rt/text.h"
 #include "session/session_server.h"
 #include "session/frame_names.h"
@@ -145,13 +146,6 @@ static void reserve_standard_fds(void)
     }
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 /* heapscope.NAME.PID.pftrace, here, unless another name was asked for. */
 static void name_file(struct run *run, pid_t pid)
 {
@@ -196,7 +190,7 @@ static int start_file(struct run *run, pid_t pid)
         r = hs_sources_new(&run->settings.sources, run->writer, &run->sources);
     }
     if (r == 0) {
-        hs_sources_begin(run->sources, now_ns());
+        hs_sources_begin(run->sources, hs_clock_ns(CLOCK_MONOTONIC));
     } else {
         hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
                    run->program[0]);
@@ -304,7 +298,7 @@ static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
 static void on_peer(void *ctx, int connection_fd)
 {
     struct run *run = ctx;
-    hs_session_server_serve(&run->server, connection_fd, now_ns());
+    hs_session_server_serve(&run->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void open_session_server(struct run *run)

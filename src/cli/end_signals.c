@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "rt/clock.h"
 
 #define HS_SAME_WISH_NS UINT64_C(1000000000)
 
@@ -19,13 +20,6 @@ static int signal_fd = -1;
 static enum hs_end_wish wish;
 static uint64_t wished_ns; /* when the wish last grew */
 static bool is_dump_asked;
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 int hs_end_signals_open(void)
 {
@@ -51,7 +45,7 @@ int hs_end_signals_open(void)
 
 static void grow(void)
 {
-    uint64_t now = now_ns();
+    uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
     if (wish == HS_END_NOT_YET || (wish < HS_END_LEAVE && now - wished_ns > HS_SAME_WISH_NS)) {
         wish++;
         wished_ns = now;
@@ -83,7 +77,7 @@ void hs_end_signals_begin_end(void)
     enum hs_end_wish until_now = wish > HS_END_SOON ? wish : HS_END_SOON;
     hs_end_signals_read();
     wish = until_now;
-    wished_ns = now_ns();
+    wished_ns = hs_clock_ns(CLOCK_MONOTONIC);
 }
 
 bool hs_end_signals_is_hurried(void)

@@ -15,6 +15,7 @@
 #include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_socket.h"
 #include "rt/base.h"
+#include "rt/clock.h"
 #include "util/proc.h"
 
 #define HS_RETRIES  50
@@ -93,9 +94,7 @@ int hs_endpoint_connect(struct hs_endpoint *place)
 
 static int64_t now_ms(void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (int64_t)(hs_clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* A descriptor of the process that listens at the other end. -1: it is gone, or not visible from here. */

@@ -6,6 +6,7 @@
 
 #include "cli/list_model.h"
 #include "rt/base.h"
+#include "rt/clock.h"
 #include "util/human.h"
 #include "util/table.h"
 
@@ -14,16 +15,9 @@ static const char *text_or(const char *text, const char *otherwise)
     return text && text[0] ? text : otherwise;
 }
 
-static uint64_t now_real_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 static const char *since(char *text, uint64_t start_real_ns)
 {
-    uint64_t now = now_real_ns();
+    uint64_t now = hs_clock_ns(CLOCK_REALTIME);
     return hs_human_duration(text, now > start_real_ns ? now - start_real_ns : 0);
 }
 

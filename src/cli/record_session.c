@@ -17,6 +17,7 @@
 #include "cli/endpoints.h"
 #include "cli/session_ask.h"
 #include "ctl/ctl.pb-c.h"
+#include "rt/clock.h"
 #include "session/hub.h"
 #include "util/shell_word.h"
 
@@ -174,17 +175,15 @@ static void take_signals(struct waiting *waiting)
 
 static int look_for_daemon(struct waiting *waiting)
 {
-    struct timespec begin, now;
+    uint64_t end_ns = hs_clock_ns(CLOCK_MONOTONIC) + PATIENCE_S * HS_NS_PER_S;
     int r;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
         struct pollfd fd = { .fd = waiting->signal_fd, .events = POLLIN };
         r = ask_for_end(waiting);
         if (r < 0 && poll(&fd, 1, RETRY_MS) > 0) {
             take_signals(waiting);
         }
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (r < 0 && waiting->wish != HS_END_LEAVE && now.tv_sec - begin.tv_sec < PATIENCE_S);
+    } while (r < 0 && waiting->wish != HS_END_LEAVE && hs_clock_ns(CLOCK_MONOTONIC) < end_ns);
     return r;
 }
 

@@ -5,11 +5,12 @@
 
 #include <time.h>
 
+#include "rt/clock.h"
+
 bool hs_sandbox_is_in;
 
 uint64_t hs_sandbox_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return hs_clock_ns(CLOCK_MONOTONIC);
 }
+

@@ -18,6 +18,7 @@
 #include "collect/registry.h"
 #include "collect/relay.h"
 #include "collect/target_budget.h"
+#include "rt/clock.h"
 
 #define HS_TURN_MAX_NS UINT64_C(1000000000)
 /* For children that are about to end with the program, e.g. the other end of its pipe. */
@@ -57,16 +58,9 @@ struct hs_collector {
     char own_malloc_why[384];
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t now_ns(void)
 {
-    return clock_ns(CLOCK_MONOTONIC);
+    return hs_clock_ns(CLOCK_MONOTONIC);
 }
 
 static void fail_sink(struct hs_collector *c, int error)
@@ -300,7 +294,7 @@ void hs_collector_add_cpu(struct hs_collector *c, uint64_t cpu_ns)
 
 static void keep_cpu_budget(struct hs_collector *c, uint64_t now)
 {
-    uint64_t used_ns = c->cpu.limit_ns ? clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;
+    uint64_t used_ns = c->cpu.limit_ns ? hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;
     if (!hs_cpu_budget_decide(&c->cpu, used_ns)) {
         return;
     }
@@ -363,8 +357,7 @@ static void wait_for_news(const struct hs_collector *c, uint64_t until_ns)
     };
     uint64_t now = now_ns();
     uint64_t wait_ns = until_ns > now ? until_ns - now : 0;
-    const struct timespec timeout = { .tv_sec = (time_t)(wait_ns / UINT64_C(1000000000)),
-                                      .tv_nsec = (long)(wait_ns % UINT64_C(1000000000)) };
+    const struct timespec timeout = hs_clock_timespec(wait_ns);
     ppoll(fds, 2, &timeout, NULL);
 }
 
@@ -452,7 +445,7 @@ int hs_collector_run(struct hs_collector *collector, struct hs_collector_result 
     raise_limits();
     c->relay.is_usr1_ours = c->config.is_dumping_at_usr1;
     c->next_dump_ns = hs_dump_first_ns(&c->config.dumps, now_ns());
-    c->cpu_start_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    c->cpu_start_ns = hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     hs_cpu_budget_init(&c->cpu, c->config.limits.cpu_ns);
     r = hs_launch_go(&c->launch);
     if (r < 0) {

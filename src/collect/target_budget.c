@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "rt/atomic.h"
+#include "rt/clock.h"
 #include "util/array.h"
 
 #define SPARE_FACTOR 2U
@@ -68,11 +69,7 @@ static void read_counters(struct hs_target *target, struct hs_budget_reading *re
 static uint64_t cpu_of(pid_t pid)
 {
     clockid_t clock;
-    struct timespec ts;
-    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ts) != 0) {
-        return 0;
-    }
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+    return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? hs_clock_ns(clock) : 0;
 }
 
 static uint32_t interval_room(const struct hs_target *target)

@@ -18,6 +18,7 @@
 #include "daemon/recording_job.h"
 #include "daemon/peer.h"
 #include "daemon/supervisor.h"
+#include "rt/clock.h"
 
 #define HS_TURN_EVENTS_MAX 64
 /* Names of functions take at most two minutes. */
@@ -25,21 +26,14 @@
 /* Not to fill the log with one complaint. */
 #define HS_COMPLAINT_NS UINT64_C(60000000000)
 
-static uint64_t read_clock(clockid_t id)
-{
-    struct timespec ts;
-    clock_gettime(id, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t hs_daemon_mono_ns(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return hs_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t hs_daemon_real_ns(void)
 {
-    return read_clock(CLOCK_REALTIME);
+    return hs_clock_ns(CLOCK_REALTIME);
 }
 
 int hs_daemon_watch(struct hs_daemon *daemon, int fd, struct hs_source *source)

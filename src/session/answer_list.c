@@ -7,16 +7,10 @@
 #include <unistd.h>
 
 #include "session/answers.h"
+#include "rt/clock.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "util/proc.h"
-
-static uint64_t read_clock(clockid_t id)
-{
-    struct timespec ts = { 0 };
-    clock_gettime(id, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* CPU time of all threads of a process, also of another user's. */
 static bool read_cpu(pid_t pid, uint64_t *ret_cpu_ns)
@@ -25,7 +19,7 @@ static bool read_cpu(pid_t pid, uint64_t *ret_cpu_ns)
     if (pid <= 0 || clock_getcpuclockid(pid, &id) != 0) {
         return false;
     }
-    *ret_cpu_ns = read_clock(id);
+    *ret_cpu_ns = hs_clock_ns(id);
     return true;
 }
 
@@ -62,9 +56,9 @@ static void add_ourselves(Hs__Ctl__Listed *out)
     out->has_pid = out->has_uid = out->has_cpu_ns = out->has_rss_bytes = out->has_mono_ns = true;
     out->pid = (uint32_t)getpid();
     out->uid = geteuid();
-    out->cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    out->cpu_ns = hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     out->rss_bytes = hs_proc_read_status(getpid(), &status) == 0 ? status.vm_rss_bytes : 0;
-    out->mono_ns = read_clock(CLOCK_MONOTONIC);
+    out->mono_ns = hs_clock_ns(CLOCK_MONOTONIC);
 }
 
 struct hs_listing *hs_listing_new(const struct hs_recorded *recorded, size_t session_max)

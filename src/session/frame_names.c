@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "rt/clock.h"
 #include "symbol/symbolizer.h"
 
 void hs_frame_names_deinit(struct hs_frame_names *names)
@@ -25,13 +26,6 @@ static uint64_t children_cpu_ns(void)
     uint64_t us = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * UINT64_C(1000000000) +
            us * 1000;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
 static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
@@ -89,7 +83,7 @@ void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32
 {
     struct hs_frame_names *names = ctx;
     hs_frame_names_deinit(names);
-    uint64_t begin_ns = now_ns(), before_ns = children_cpu_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC), before_ns = children_cpu_ns();
     if (begin_ns < names->next_ns) {
         return;
     }
@@ -99,7 +93,7 @@ void hs_frame_names_find(void *ctx, const struct hs_snapshot *snap, const uint32
         }
     }
     names->cpu_ns += children_cpu_ns() - before_ns;
-    uint64_t took_ns = now_ns() - begin_ns;
+    uint64_t took_ns = hs_clock_ns(CLOCK_MONOTONIC) - begin_ns;
     if (took_ns > HS_FRAME_NAMES_FREE_NS) {
         names->next_ns = begin_ns + HS_FRAME_NAMES_SHARE * took_ns;
     }

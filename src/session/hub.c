@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "collect/target_budget.h"
+#include "rt/clock.h"
 #include "session/hub_targets.h"
 #include "session/process_watch.h"
 #include "util/array.h"
@@ -22,14 +23,6 @@
 #define HS_GRACE_NS     UINT64_C(500000000)
 /* A registry that waits for descriptors asks again. */
 #define HS_ROOM_NS UINT64_C(1000000000)
-
-/* Our own time, where a session has a budget of it. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* --- the registry's news ----------------------------------------------------------------------- */
 
@@ -144,7 +137,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     if (!session || session->error != 0) {
         return;
     }
-    uint64_t begin_ns = cpu_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!target->has_ended) {
         hs_sources_dump(session->sources, &target->source, target->pid, now_ns, is_final);
     }
@@ -155,7 +148,7 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     }
     hs_session_dump(session, snap);
     hs_snapshot_free(snap);
-    session->cpu_used_ns += cpu_ns() - begin_ns;
+    session->cpu_used_ns += hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 }
 
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
@@ -326,7 +319,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     struct hs_session *session = target->owner;
     const struct hs_dump_schedule *schedule = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
-    uint64_t begin_ns = session->cpu.limit_ns ? cpu_ns() : 0;
+    uint64_t begin_ns = session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     hs_target_look(target, now_ns);
     if (target->has_executed) {
         return now_ns;
@@ -343,7 +336,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
-    session->cpu_used_ns += session->cpu.limit_ns ? cpu_ns() - begin_ns : 0;
+    session->cpu_used_ns += session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns : 0;
     if (hs_dump_has_limits(schedule)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
         next_ns = limit_ns < next_ns ? limit_ns : next_ns;

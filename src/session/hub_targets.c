@@ -17,16 +17,10 @@
 
 #include "collect/target_budget.h"
 #include "rt/base.h"
+#include "rt/clock.h"
 #include "util/proc.h"
 
 #define HS_RSS_PERIOD_SESSION_NS UINT64_C(2000000000)
-
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* --- giving ------------------------------------------------------------------------------------ */
 
@@ -159,7 +153,7 @@ static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target
 void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
 {
     struct hs_process_facts facts;
-    uint64_t now_ns = clock_ns();
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     if (target->is_dormant && (target->has_ended || hub->session_count == 0)) {
         return; /* there is nothing in it, and nothing to come, or nobody wants it */
     }
@@ -340,7 +334,7 @@ void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid
 {
     const struct taking taking = { .hub = hub,
                                    .session = session,
-                                   .now_ns = clock_ns(),
+                                   .now_ns = hs_clock_ns(CLOCK_MONOTONIC),
                                    .say = hub->config.say_new_process,
                                    .say_ctx = hub->config.ctx,
                                    .is_new_process = true };
@@ -431,7 +425,7 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
     target->are_children_taken = true;
     hs_process_facts_of_target(target, &facts);
     if (session && !target->is_dormant &&
-        hs_hub_may_have(hub, session, &facts, target, clock_ns())) {
+        hs_hub_may_have(hub, session, &facts, target, hs_clock_ns(CLOCK_MONOTONIC))) {
         own(target, session);
     } else {
         hs_target_end_session(target); /* its session was over: nobody had told it yet */

@@ -12,6 +12,7 @@
 
 #include "ctl/ctl_message.h"
 #include "ctl/ctl_socket.h"
+#include "rt/clock.h"
 
 static const char *session_of(const void *ctx, const struct hs_target *target)
 {
@@ -48,9 +49,7 @@ static char *make_path(const char *path)
 
 void hs_session_server_open(struct hs_session_server *server)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    server->start_real_ns = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+    server->start_real_ns = hs_clock_ns(CLOCK_REALTIME);
     snprintf(server->name, sizeof(server->name), "%s.%d", server->command, (int)getpid());
     server->full_path = make_path(server->path);
 }

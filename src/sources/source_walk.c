@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "rt/clock.h"
+
 #include "sources/sources_state.h"
 
 /* Read in a buffer on the stack. */
@@ -29,13 +31,6 @@
 #define SPARE_MIN_NS  UINT64_C(50000000)
 #define SPARE_MAX_NS  UINT64_C(10000000000)
 
-static uint64_t clock_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 /* Of a process that ends meanwhile the file just ends, too. */
 static bool has_memory(const struct hs_source_walk *walk)
 {
@@ -47,17 +42,17 @@ static bool has_memory(const struct hs_source_walk *walk)
 static void *walk_pages(void *of)
 {
     struct hs_source_walk *walk = of;
-    uint64_t begin_ns = clock_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC);
     if (walk->with_rollup) {
         walk->rollup_result = hs_proc_read_rollup(walk->folder, walk->pid, &walk->shares);
     }
-    walk->rollup_ns = clock_ns() - begin_ns;
+    walk->rollup_ns = hs_clock_ns(CLOCK_MONOTONIC) - begin_ns;
     if (walk->with_smaps) {
         int r = hs_proc_smaps_open(&walk->smaps, walk->folder, walk->pid);
         r = r < 0 ? r : hs_proc_smaps_step(&walk->smaps, UINT64_MAX);
         walk->smaps_result = r < 0 || has_memory(walk) ? r : -ESRCH;
     }
-    walk->smaps_ns = clock_ns() - begin_ns - walk->rollup_ns;
+    walk->smaps_ns = hs_clock_ns(CLOCK_MONOTONIC) - begin_ns - walk->rollup_ns;
     return NULL;
 }
 
@@ -201,7 +196,7 @@ void hs_source_spare_write(struct hs_sources *sources, struct hs_source_process 
     if (state->smaps_written_ns == 0 && sources->settings.with_smaps_at_dumps &&
         !state->is_smaps_told) {
         state->is_smaps_told = true;
-        hs_trace_writer_unread(sources->writer, (uint32_t)state->pid, clock_ns(), "smaps",
+        hs_trace_writer_unread(sources->writer, (uint32_t)state->pid, hs_clock_ns(CLOCK_MONOTONIC), "smaps",
                                "the process ended before its mappings could be read");
         sources->packet_count++;
     }

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rt/clock.h"
 #include "symbol/symbol_wire.h"
 #include "symbol/symbol_worker.h"
 
@@ -51,9 +52,7 @@ struct run {
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return hs_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 /* A table with nothing in it but the reason. */

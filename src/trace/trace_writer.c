@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rt/bits.h"
+#include "rt/clock.h"
 #include "trace/mapping_path.h"
 #include "trace/writer_batch.h"
 #include "trace/writer_compress.h"
@@ -30,24 +31,17 @@
 #define CMDLINE_BYTES_MAX  (128U * 1024U)
 #define CMDLINE_ARGS_MAX   1024U
 
-static uint64_t read_clock(clockid_t id)
-{
-    struct timespec ts = { 0 };
-    clock_gettime(id, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
 {
     (void)ctx;
     /* In the middle of the other one: time passes between two readings. */
-    uint64_t before_ns = read_clock(CLOCK_BOOTTIME);
-    ret_clocks->monotonic_ns = read_clock(CLOCK_MONOTONIC);
-    ret_clocks->boottime_ns = before_ns + (read_clock(CLOCK_BOOTTIME) - before_ns) / 2;
+    uint64_t before_ns = hs_clock_ns(CLOCK_BOOTTIME);
+    ret_clocks->monotonic_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    ret_clocks->boottime_ns = before_ns + (hs_clock_ns(CLOCK_BOOTTIME) - before_ns) / 2;
     if (ret_clocks->boottime_ns - ret_clocks->monotonic_ns + CLOCK_NOISE_NS < 2 * CLOCK_NOISE_NS) {
         ret_clocks->boottime_ns = ret_clocks->monotonic_ns; /* never suspended */
     }
-    ret_clocks->realtime_ns = read_clock(CLOCK_REALTIME);
+    ret_clocks->realtime_ns = hs_clock_ns(CLOCK_REALTIME);
 }
 
 int hs_trace_writer_new(const struct hs_trace_writer_config *config,

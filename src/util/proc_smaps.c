@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "rt/clock.h"
 #include "util/array.h"
 #include "util/proc_maps.h"
 #include "util/proc_text.h"
@@ -167,13 +168,6 @@ void hs_proc_smaps_deinit(struct hs_proc_smaps_sums *sums)
 
 /* --- the file ---------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 int hs_proc_smaps_open(struct hs_proc_smaps_reader *reader, const char *folder, pid_t pid)
 {
     char path[PATH_MAX];
@@ -189,7 +183,7 @@ int hs_proc_smaps_open(struct hs_proc_smaps_reader *reader, const char *folder, 
 int hs_proc_smaps_step(struct hs_proc_smaps_reader *reader, uint64_t max_ns)
 {
     char chunk[CHUNK_BYTES];
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC);
     do {
         ssize_t got = read(reader->fd, chunk, sizeof(chunk));
         if (got < 0 && errno != EINTR) {
@@ -202,7 +196,7 @@ int hs_proc_smaps_step(struct hs_proc_smaps_reader *reader, uint64_t max_ns)
         if (r < 0) {
             return r;
         }
-    } while (now_ns() - begin_ns < max_ns);
+    } while (hs_clock_ns(CLOCK_MONOTONIC) - begin_ns < max_ns);
     return HS_PROC_SMAPS_E_MORE;
 }
 
