@@ -212,7 +212,7 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
         return fail(ret_attachment, "there is no such process", "");
     }
     ret_attachment->pending.uid = status.uid.real;
-    if (!hs_embedded_allocator_redirect_named(request->pid, request->client_path, HS_CLIENT_NAME,
+    if (!hs_embedded_allocator_redirect(request->pid, request->client_path, HS_CLIENT_NAME,
                                               request->allocator, request->patience_ns, &own)) {
         return fail(ret_attachment, own.words, "");
     }

@@ -27,7 +27,7 @@ struct hs_attachment_request {
     uint64_t seed; /* 0: random */
     pid_t
         own_pid; /* of the collector: what it recorded itself and could not let go of is taken over */
-    const char *allocator; /* see hs_embedded_allocator_redirect_named; NULL: whatever is known */
+    const char *allocator; /* see hs_embedded_allocator_redirect; NULL: whatever is known */
     const char *collector; /* where forked children announce themselves; NULL: they go unprofiled */
     uint64_t patience_ns;
 };

@@ -336,16 +336,8 @@ static bool find_and_lead(struct work *w, const char *prefix)
 }
 
 bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const char *client_name,
-                                    uint64_t patience_ns, struct hs_embedded_allocator *ret_own)
-{
-    return hs_embedded_allocator_redirect_named(pid, client_path, client_name, NULL, patience_ns,
-                                                ret_own);
-}
-
-bool hs_embedded_allocator_redirect_named(pid_t pid, const char *client_path,
-                                          const char *client_name, const char *prefix,
-                                          uint64_t patience_ns,
-                                          struct hs_embedded_allocator *ret_own)
+                                    const char *prefix, uint64_t patience_ns,
+                                    struct hs_embedded_allocator *ret_own)
 {
     struct work *w = malloc(sizeof(*w));
     bool is_ok = true;

@@ -28,19 +28,15 @@ struct hs_embedded_allocator {
     char words[384];
 };
 
+/* `prefix`: of an allocator's functions beside malloc (allocator_names.h); NULL: the known ones are looked for. */
 bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const char *client_name,
-                                    uint64_t patience_ns, struct hs_embedded_allocator *ret_own);
+                                    const char *prefix, uint64_t patience_ns,
+                                    struct hs_embedded_allocator *ret_own);
 
 /* The same for a process that starts with the client preloaded, and waits at the other end of the connection for this. It
  * has such an allocator: true says that it is led to us. Its thread is not borrowed, and stands still anyway. */
 bool hs_embedded_allocator_redirect_waiting(pid_t pid, int waiting_fd, uint64_t patience_ns,
                                             struct hs_embedded_allocator *ret_own);
-/* `prefix`: of an allocator's functions beside malloc (allocator_names.h); NULL: the known ones are looked for. */
-bool hs_embedded_allocator_redirect_named(pid_t pid, const char *client_path,
-                                          const char *client_name, const char *prefix,
-                                          uint64_t patience_ns,
-                                          struct hs_embedded_allocator *ret_own);
-
 bool hs_embedded_allocator_release(pid_t pid, uint64_t patience_ns,
                                    struct hs_embedded_allocator *ret_own);
 

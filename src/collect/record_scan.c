@@ -37,17 +37,6 @@ static void weigh(uint64_t size_bytes, uint64_t interval_bytes, double *ret_coun
     *ret_count_var = (1 - p) / (p * p);
 }
 
-struct hs_estimate hs_record_estimate(uint64_t size_bytes, unsigned hits, uint64_t interval_bytes)
-{
-    struct hs_estimate e = { .bytes = (double)size_bytes, .count = 1 };
-    if (hits > 0 && interval_bytes > 0) {
-        e.bytes = (double)hits * (double)interval_bytes;
-        e.bytes_var = e.bytes * (double)interval_bytes;
-        weigh(size_bytes, interval_bytes, &e.count, &e.count_var);
-    }
-    return e;
-}
-
 /* An estimate's four figures, added at once: this is where the scan's time goes. */
 typedef double quad __attribute__((vector_size(32)));
 

@@ -40,6 +40,3 @@ struct hs_record_scan {
 };
 
 void hs_record_scan_run(struct hs_record_scan *scan);
-
-/* What one sample stands for. hits 0: exactly itself. */
-struct hs_estimate hs_record_estimate(uint64_t size_bytes, unsigned hits, uint64_t interval_bytes);
