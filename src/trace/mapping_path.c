@@ -18,7 +18,7 @@ size_t hs_mapping_component(const char **path, const char **ret_start)
 
 char *hs_mapping_name(const char *path)
 {
-    /* One slash more than the path may have: the leading one. */
+    /* The result has one slash more than the path: the leading one. */
     char *name = malloc(strlen(path) + 2);
     if (!name) {
         return NULL;

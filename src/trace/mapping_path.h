@@ -1,10 +1,10 @@
 /*
- * The name of a mapping: how a module's path is split for a trace, and what it is called after.
+ * The name of a mapping: how a trace stores a module's path, and how readers put it together again.
  *
- * A trace holds paths as components without slashes; a reader joins them with a slash before each. So
- * "/usr//lib/libc.so.6" becomes usr, lib, libc.so.6 and is named "/usr/lib/libc.so.6" ever after;
- * "[anon]" is named "/[anon]". Symbols find their mapping by that name alone, so both sides of a trace
- * use these functions and nothing else.
+ * A trace stores a path as its components, without the slashes. A reader joins the components with
+ * a slash before each. So "/usr//lib/libc.so.6" is stored as usr, lib, libc.so.6 and is read back
+ * as "/usr/lib/libc.so.6"; "[anon]" is read back as "/[anon]". Symbols find their mapping by that
+ * name alone. Therefore the writer and the readers use only these functions for names of mappings.
  *
  * Threads   pure functions.
  */
@@ -12,16 +12,19 @@
 
 #include <stddef.h>
 
-/* Path of the frames that are no code: markers for cut stacks, as other heap profilers name it. */
+/* Path of the mapping whose frames mark a stack that was cut short. Other heap profilers use the
+ * same path. */
 #define HS_MAPPING_ERROR "/ERROR"
-/* Path of the frames that tell heaps apart; see docs/FORMAT.md, "Several heaps". */
+/* Path of the mapping whose frames name a heap; see docs/FORMAT.md, "Several heaps". */
 #define HS_MAPPING_HEAP "[heapscope]"
 
-/* The next component of *path, which moves behind it. Returns its length, 0 at the end. */
+/* Finds the next component of *path and advances *path past it. Returns the component's length in
+ * bytes, 0 at the end of the path. */
 size_t hs_mapping_component(const char **path, const char **ret_start);
 
-/* The name a reader of the trace gives it; "" for no path. Malloc'ed; NULL when out of memory. */
+/* The name that a reader of the trace gives to the mapping of this path; "" for an empty path. The
+ * result is malloc'ed; NULL when out of memory. */
 char *hs_mapping_name(const char *path);
 
-/* The other way: a name as people know it, "[anon]" and not "/[anon]". Points into `name`. */
+/* The name as reports show it: "[anon]" instead of "/[anon]". The result points into `name`. */
 const char *hs_mapping_shown(const char *name);

@@ -1,5 +1,6 @@
 /*
- * Why a process that a session means has no profile. Its dump is empty then, and says so.
+ * The reasons why a process that matches a session has no profile. Such a process gets an empty
+ * dump with the reason.
  *
  * Threads   plain data.
  * See       docs/FORMAT.md, HsDump
@@ -9,20 +10,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers of the file format: only added. */
+/* The file format contains these numbers: new ones are only appended. */
 enum hs_refusal {
-    HS_REFUSAL_NONE,         /* nothing stands against it */
+    HS_REFUSAL_NONE,         /* not refused */
     HS_REFUSAL_CONCURRENT,   /* another session records it */
-    HS_REFUSAL_OTHER_USER,   /* it belongs to somebody else */
-    HS_REFUSAL_POLICY,       /* a rule of the daemon's policy */
-    HS_REFUSAL_NOT_DUMPABLE, /* it gained rights, or forbade to look into its memory */
-    HS_REFUSAL_OPTED_OUT,    /* HEAPSCOPE_PROFILEABLE=0 */
-    HS_REFUSAL_NO_CLIENT,    /* none is in it, and none could be brought in */
-    HS_REFUSAL_GONE,         /* it had ended */
+    HS_REFUSAL_OTHER_USER,   /* it belongs to another user */
+    HS_REFUSAL_POLICY,       /* a rule of the daemon's access policy forbids it */
+    HS_REFUSAL_NOT_DUMPABLE, /* it gained privileges, or it forbids others to read its memory */
+    HS_REFUSAL_OPTED_OUT,    /* its environment has HEAPSCOPE_PROFILEABLE=0 */
+    HS_REFUSAL_NO_CLIENT,    /* it has no client, and attaching was not possible */
+    HS_REFUSAL_GONE,         /* it had already ended */
     HS_REFUSAL_N,
 };
 
-/* For people. Two clauses without a subject: "it belongs to user 5"; "ask root", "" when there is no remedy. */
+/* The reason as text. Both are clauses without a subject: "it belongs to user 5" and "ask root".
+ * `remedy` is "" when there is no remedy. */
 struct hs_refusal_words {
     char what[512];
     char remedy[256];

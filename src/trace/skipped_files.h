@@ -1,10 +1,11 @@
 /*
- * Files whose code is not to be called by its names: skip_symbol_prefix of heapprofd's config.
+ * Files whose functions are not shown by name: skip_symbol_prefix of heapprofd's configuration.
  *
- * Frames stay, so that sums and stacks are what they are; in such a file each is called FILTERED, as heapprofd
- * calls it, and nobody looks its name up.
+ * The frames of such a file stay in the stacks, so that sums and stacks do not change. Each of
+ * these frames has the name FILTERED, as in heapprofd, and heapscope does not look up its real
+ * name.
  *
- * Threads   none.
+ * Threads   plain data.
  */
 #pragma once
 
@@ -14,12 +15,14 @@
 
 #define HS_SKIPPED_NAME "FILTERED"
 
-/* What their paths begin with. Zero-initialised is none. Texts are the owner's. */
+/* Prefixes of the files' paths. A zero-initialised structure skips no file. The texts belong to the
+ * creator of the structure. */
 struct hs_skipped_files {
     const char *const *prefixes;
     size_t count;
 };
 
+/* Does the path begin with one of the prefixes? A NULL path does not. */
 static inline bool hs_is_skipped_file(const struct hs_skipped_files *skipped, const char *path)
 {
     for (size_t i = 0; path && i < skipped->count; i++) {

@@ -1,6 +1,4 @@
-/*
- * Giving a snapshot back. See snapshot.h.
- */
+/* Frees snapshots. See snapshot.h. */
 #include "trace/snapshot.h"
 
 #include <stdlib.h>

@@ -1,16 +1,17 @@
 /*
- * A snapshot: one process's heap at one instant, as plain arrays.
+ * A snapshot: the heap of one process at one instant, as plain arrays.
  *
- * The waist between collecting and writing: src/collect fills it from a region, src/trace writes it
- * to a file. It owns its arrays. Everything is absolute (never a difference to an earlier one), and
- * ids stay the same over all snapshots of a process, so that a writer can tell what is new.
+ * This is the interface between collecting and writing: src/collect fills a snapshot from a region,
+ * src/trace writes it to a file. A snapshot owns its arrays. All figures are absolute, never
+ * differences to an earlier snapshot. Ids stay the same in all snapshots of a process, so that a
+ * writer can tell what is new.
  *
- * Weights are estimates: `bytes` and `count` stand for the whole population, not for the samples,
- * and carry their variance (0 when every allocation was recorded).
+ * Figures are estimates: `bytes` and `count` stand for all allocations, not only for the samples.
+ * They have a variance, which is 0 when every allocation was recorded.
  *
- * Holds     stacks[i].live <= stacks[i].alloc in bytes and count; frame ids < frame_count;
- *           module ids < module_count.
- * Threads   none; belongs to whoever made it.
+ * Holds     stacks[i].live <= stacks[i].alloc in bytes and count; frame ids < frame_count; module
+ *           ids < module_count.
+ * Threads   none; a snapshot belongs to the code that made it.
  */
 #pragma once
 
@@ -23,11 +24,12 @@
 struct hs_estimate {
     double bytes;
     double count;
-    double bytes_var; /* variance of `bytes`, bytes^2 */
+    double bytes_var; /* variance of `bytes`, in bytes^2 */
     double count_var;
 };
 
-/* The part of a forked process's variances that came with its parent's samples, which have the same errors there. */
+/* Of a forked process: the part of its variances that comes from the samples it inherited. The
+ * parent's figures contain the same errors. */
 struct hs_inherited {
     double bytes_var;
     double count_var;
@@ -41,15 +43,16 @@ struct hs_snap_module {
     uint64_t start_va, end_va, bias_va;
     uint64_t exec_off, exec_sva, exec_bytes; /* first executable segment */
     uint64_t unload_ns;                      /* 0: still loaded */
-    /* Stacks that followed frame pointers through code of this module without unwind information, and what was allocated
-     * through them since the start. */
+    /* Stacks that were followed by frame pointers through code of this module that has no unwind
+     * information: how many there are, and what was allocated through them since the start. */
     uint32_t guessed_stack_count;
     double guessed_bytes, guessed_allocs;
 };
 
 struct hs_snap_frame {
-    uint64_t rel_pc; /* link-time address of the instruction: inside the call for a caller */
-    uint64_t pc;     /* run-time address as recorded; markers: HS_FRAME_PC_* */
+    /* link-time address of the instruction; for a caller it lies inside the call */
+    uint64_t rel_pc;
+    uint64_t pc; /* run-time address as recorded; markers: HS_FRAME_PC_* */
     uint32_t module_id;
     uint32_t flags; /* enum hs_frame_flag */
 };
@@ -78,70 +81,76 @@ struct hs_snap_heap {
     char name[64];
 };
 
-/* Why the interval of a running session changed. */
+/* Why the sampling interval of a running session changed. */
 enum hs_change_reason {
     HS_CHANGE_UNKNOWN,
-    HS_CHANGE_MEMORY,   /* the region comes close to `limit` bytes */
+    HS_CHANGE_MEMORY,   /* the region's size comes close to `limit` bytes */
     HS_CHANGE_OVERHEAD, /* recording took more than `limit` millionths of the process's CPU time */
-    HS_CHANGE_COLLECTOR_CPU, /* the collector uses up its `limit` nanoseconds of CPU time */
-    HS_CHANGE_EASED,         /* recording has long taken far less than `limit` millionths */
+    /* the collector uses up its budget of `limit` nanoseconds of CPU time */
+    HS_CHANGE_COLLECTOR_CPU,
+    /* for a long time, recording has taken far less than `limit` millionths of the CPU time */
+    HS_CHANGE_EASED,
     HS_CHANGE_N,
 };
 
 struct hs_snap_change {
     uint64_t time_mono_ns;
-    uint64_t from_bytes, to_bytes; /* intervals; the same: only dumps have changed */
-    uint64_t limit;                /* by reason */
+    uint64_t from_bytes, to_bytes; /* intervals; equal if only the dump schedule has changed */
+    uint64_t limit;                /* its unit depends on `reason` */
     uint32_t reason;               /* enum hs_change_reason */
-    uint32_t rarity; /* scheduled dumps come so many times more rarely than asked; 0: no more */
+    /* scheduled dumps are this many times rarer than requested; 0: there are none any more */
+    uint32_t rarity;
 };
 
-/* How the process ended, as far as it is known when the snapshot was taken. */
+/* How the process ended, as far as it is known when the snapshot is taken. */
 enum hs_exit_kind {
     HS_EXIT_RUNNING,
     HS_EXIT_CODE,     /* exit_value is the status */
     HS_EXIT_SIGNAL,   /* exit_value is the signal */
-    HS_EXIT_UNKNOWN,  /* gone, and nobody could ask how */
-    HS_EXIT_EXECUTED, /* the process lives: it executed another program */
+    HS_EXIT_UNKNOWN,  /* the process is gone, and its exit status could not be read */
+    HS_EXIT_EXECUTED, /* the process lives on, but it has executed another program */
 };
 
 struct hs_snapshot {
     uint32_t pid;
     uint32_t ppid;
-    uint32_t forked_from_pid;        /* whose live blocks it began with; 0: none, after exec */
-    uint64_t inherited_sample_count; /* of sample_count, those that it began with */
-    bool is_inherited_told;          /* that is known, and so is `inherited` */
+    /* the process whose live blocks it inherited; 0: none, it began with exec */
+    uint32_t forked_from_pid;
+    uint64_t inherited_sample_count; /* how many of the sample_count were inherited */
+    bool is_inherited_told;          /* inherited_sample_count and `inherited` are known */
     char comm[16];
-    char *exe;     /* path of the executable, "" unknown */
+    char *exe;     /* path of the executable; "": unknown */
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */
     uint32_t cmdline_bytes;
     bool is_from_startup;
-    bool is_final;           /* the last one of this process */
-    bool has_own_malloc;     /* the executable carries its own malloc: nothing could be seen */
-    enum hs_refusal refusal; /* why there is nothing in this one; none: there is */
-    const struct hs_refusal_words *words; /* of a refusal, not owned; NULL: none */
+    bool is_final; /* the last snapshot of this process */
+    /* the executable contains its own malloc, so that no allocation could be seen */
+    bool has_own_malloc;
+    enum hs_refusal refusal; /* why the snapshot is empty; HS_REFUSAL_NONE: it is not */
+    const struct hs_refusal_words *words; /* text of the refusal, not owned; NULL: none */
     enum hs_exit_kind exit_kind;
     int exit_value;
-    bool is_oom_killed; /* by the kernel, for want of memory: then by SIGKILL */
+    bool is_oom_killed; /* the kernel killed it with SIGKILL for lack of memory */
 
     uint64_t start_mono_ns;     /* CLOCK_MONOTONIC when recording began */
-    uint64_t time_mono_ns;      /* of the instant */
-    uint64_t peak_time_mono_ns; /* of the highest live total; 0: none */
-    uint64_t interval_bytes;    /* in force */
+    uint64_t time_mono_ns;      /* the instant of the snapshot */
+    uint64_t peak_time_mono_ns; /* when the live total was highest; 0: no peak is known */
+    uint64_t interval_bytes;    /* the interval now in force */
     uint64_t orig_interval_bytes;
-    uint64_t rss_bytes;      /* 0: unknown (gone) */
+    uint64_t rss_bytes;      /* 0: unknown, because the process is gone */
     uint64_t rss_peak_bytes; /* 0: unknown */
-    uint64_t
-        rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
-    uint64_t region_bytes; /* memory the client's region takes */
-    char malloc_path[256]; /* the library that serves malloc; "" unknown */
+    /* resident bytes when recording began, if the process ran already; 0: recording began with
+     * the process */
+    uint64_t rss_start_bytes;
+    uint64_t region_bytes; /* size of the client's region */
+    char malloc_path[256]; /* path of the library that serves malloc; "": unknown */
 
-    struct hs_snap_change *changes; /* of the interval, oldest first */
+    struct hs_snap_change *changes; /* changes of the interval, oldest first */
     uint32_t change_count;
 
     struct hs_estimate live, alloc, peak; /* sums over all heaps */
     struct hs_inherited inherited;
-    uint64_t peak_short_bytes; /* the highest live total was at most so much above `peak` */
+    uint64_t peak_short_bytes; /* the highest live total was at most this much above `peak` */
 
     struct hs_snap_heap *heaps;
     uint32_t heap_count;
@@ -149,7 +158,7 @@ struct hs_snapshot {
     uint32_t module_count;
     struct hs_snap_frame *frames;
     uint32_t frame_count;
-    uint32_t *frame_ids; /* what stacks[].frame_ids points into */
+    uint32_t *frame_ids; /* the array that stacks[].frame_ids point into */
     uint64_t frame_id_count;
     struct hs_snap_stack *stacks;
     uint32_t stack_count;
@@ -160,13 +169,14 @@ struct hs_snapshot {
     uint64_t free_count;
     uint64_t replay_count;
     uint64_t walk_count;
-    uint64_t lost_count[HS_LOSS_N];           /* samples */
-    uint64_t stack_end_count[HS_STACK_END_N]; /* walks */
-    /* What these stand for, since the start. Of losses 0: unknown, of an older client. */
+    uint64_t lost_count[HS_LOSS_N];           /* counts of samples */
+    uint64_t stack_end_count[HS_STACK_END_N]; /* counts of stack walks */
+    /* What the lost samples and the incomplete stacks stand for, since the start. lost_* is 0 for a
+     * client of an older version, which does not report it. */
     double lost_bytes[HS_LOSS_N], lost_allocs[HS_LOSS_N];
     double stack_end_bytes[HS_STACK_END_N], stack_end_allocs[HS_STACK_END_N];
-    uint64_t bad_count; /* elements of the region that made no sense and were left out */
+    uint64_t bad_count; /* inconsistent elements of the region, which were left out */
 };
 
-/* Frees everything it owns, and the snapshot. NULL is fine. */
+/* Frees the snapshot and everything that it owns. NULL is allowed. */
 void hs_snapshot_free(struct hs_snapshot *snap);

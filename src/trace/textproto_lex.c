@@ -1,6 +1,4 @@
-/*
- * Words of protobuf's text form: see textproto_lex.h.
- */
+/* Tokens of protobuf's text format: see textproto_lex.h. */
 #include "trace/textproto_lex.h"
 
 #include <stdbool.h>
@@ -60,7 +58,8 @@ static void take_string(struct hs_textproto_lexer *lexer)
     step(lexer);
 }
 
-/* 12, 0x1f, 017, 1.5e-3, .5, 1f: what of it a field can take, the reader says. */
+/* Takes any number: 12, 0x1f, 017, 1.5e-3, .5, 1f. The reader decides which of them a field
+ * accepts. */
 static void take_number(struct hs_textproto_lexer *lexer)
 {
     char last = 0;
@@ -118,7 +117,7 @@ void hs_textproto_lexer_init(struct hs_textproto_lexer *lexer, const char *text,
     hs_textproto_lexer_next(lexer);
 }
 
-/* --- escapes ----------------------------------------------------------------------------------- */
+/* --- escapes ---------------------------------------------------------------------------------- */
 
 static int digit_value(char c)
 {
@@ -129,7 +128,7 @@ static int digit_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
 }
 
-/* At most `count_max` digits; returns how many there were. */
+/* Reads at most `count_max` digits, and returns how many there were. */
 static size_t take_digits(const char *at, const char *end, int base, size_t count_max,
                           uint32_t *ret_value)
 {
@@ -156,7 +155,8 @@ static void add_utf8(struct hs_buf *out, uint32_t code)
     }
 }
 
-/* Behind the backslash; *at moves on. */
+/* Decodes the escape behind a backslash, and advances *at past it. Returns NULL or what is
+ * wrong. */
 static const char *take_escape(const char **at, const char *end, struct hs_buf *out)
 {
     static const char letters[] = "abfnrtv\\'\"?", values[] = "\a\b\f\n\r\t\v\\'\"?";

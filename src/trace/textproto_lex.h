@@ -1,8 +1,8 @@
 /*
- * Words of protobuf's text form: see textproto.h.
+ * Tokens of protobuf's text format; see textproto.h.
  *
- * Holds     `token` is the next word, and lies in the text; the text needs no NUL at its end.
- * Fails     a word that is none is HS_TEXTPROTO_TOKEN_BAD, with the reason in `bad`.
+ * Holds     `token` is the next token and points into the text. The text needs no NUL at its end.
+ * Fails     text that is not a token has the kind HS_TEXTPROTO_TOKEN_BAD, and `bad` says why.
  */
 #pragma once
 
@@ -28,14 +28,15 @@ struct hs_textproto_token {
 
 struct hs_textproto_lexer {
     const char *at, *end;
-    unsigned line, column; /* of `at` */
+    unsigned line, column; /* position of `at` */
     struct hs_textproto_token token;
     const char *bad;
 };
 
-/* The first word is there then. */
+/* Starts at the beginning of `text` and reads the first token. */
 void hs_textproto_lexer_init(struct hs_textproto_lexer *lexer, const char *text, size_t bytes);
+/* Reads the token after the current one. */
 void hs_textproto_lexer_next(struct hs_textproto_lexer *lexer);
 
-/* What a STRING stands for is added to `out`. NULL, or what is wrong with it. */
+/* Appends the value of a STRING token to `out`. Returns NULL, or a text that says what is wrong. */
 const char *hs_textproto_unquote(const struct hs_textproto_token *token, struct hs_buf *out);

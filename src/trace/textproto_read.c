@@ -1,6 +1,4 @@
-/*
- * Text into messages: see textproto.h.
- */
+/* Reads text as messages: see textproto.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,7 +12,8 @@
 
 #define NUMBER_BYTES_MAX 128
 #define NAME_BYTES_MAX   128
-#define FIELDS_MAX       64 /* of a message, that may stand there once; config.proto has far fewer */
+/* fields of a message that may occur only once; config.proto has far fewer */
+#define FIELDS_MAX 64
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
@@ -22,14 +21,14 @@ struct parse {
     struct hs_textproto_lexer lexer;
     const struct hs_textproto_reader *reader;
     struct hs_textproto_error *error;
-    int result; /* 0, HS_TEXTPROTO_E_WRONG: told in `error` */
+    int result; /* 0 or HS_TEXTPROTO_E_WRONG, which `error` describes */
 };
 
 static void wrong(struct parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void read_fields(struct parse *p, const ProtobufCMessageDescriptor *message, char end,
                         unsigned depth, struct hs_buf *out);
 
-/* At the word at hand. */
+/* Sets the error, at the current token. */
 static void wrong(struct parse *p, const char *format, ...)
 {
     va_list args;
@@ -71,7 +70,7 @@ static bool take_mark(struct parse *p, char mark)
     return is_there;
 }
 
-/* --- the binary form --------------------------------------------------------------------------- */
+/* --- the binary form -------------------------------------------------------------------------- */
 
 static void put_varint(struct hs_buf *out, uint64_t value)
 {
@@ -102,9 +101,9 @@ static void put_bytes(struct hs_buf *out, const ProtobufCFieldDescriptor *field,
     out->err = out->err ? out->err : bytes->err;
 }
 
-/* --- values ------------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
-/* A copy with a NUL. */
+/* Copies the token with a NUL at its end. */
 static bool copy_token(struct parse *p, char *ret_text, size_t text_bytes)
 {
     const struct hs_textproto_token *token = &p->lexer.token;
@@ -139,7 +138,7 @@ static void read_string(struct parse *p, const ProtobufCFieldDescriptor *field, 
     hs_buf_deinit(&bytes);
 }
 
-/* A whole number in [min, max]; negative ones as two's complement. */
+/* Reads a whole number in [min, max]; negative ones are stored as two's complement. */
 static bool read_whole(struct parse *p, const char *name, int64_t min, uint64_t max,
                        uint64_t *ret_value)
 {
@@ -312,9 +311,10 @@ static void read_scalar(struct parse *p, const ProtobufCFieldDescriptor *field, 
     }
 }
 
-/* --- fields ------------------------------------------------------------------------------------ */
+/* --- fields ----------------------------------------------------------------------------------- */
 
-/* '}' or '>' for what opens at hand; 0: nothing does. */
+/* Takes an opening bracket and returns the closing one, '}' or '>'; 0: the token does not open a
+ * message. */
 static char take_opening(struct parse *p)
 {
     return take_mark(p, '{') ? '}' : take_mark(p, '<') ? '>' : 0;
@@ -372,7 +372,7 @@ static void read_values(struct parse *p, const ProtobufCFieldDescriptor *field, 
     }
 }
 
-/* Over the value of a field that is none of ours: brackets need only match in number. */
+/* Skips the value of an unknown field. Brackets only need to match in number. */
 static void skip_value(struct parse *p)
 {
     unsigned open = 0;
@@ -400,7 +400,7 @@ static void skip_value(struct parse *p)
     }
 }
 
-/* A field that the message does not have. */
+/* Handles a field that the message does not have. */
 static void read_unknown(struct parse *p, const ProtobufCMessageDescriptor *message,
                          const char *name, const struct hs_textproto_token *where)
 {
@@ -457,7 +457,7 @@ static void read_field(struct parse *p, const ProtobufCMessageDescriptor *messag
     read_values(p, field, depth, out);
 }
 
-/* Up to and over `end`; 0: the end of the text. */
+/* Reads fields up to and including the token `end`; 0: up to the end of the text. */
 static void read_fields(struct parse *p, const ProtobufCMessageDescriptor *message, char end,
                         unsigned depth, struct hs_buf *out)
 {

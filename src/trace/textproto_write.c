@@ -1,6 +1,4 @@
-/*
- * Messages as text: see textproto.h.
- */
+/* Writes messages as text: see textproto.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -125,7 +123,7 @@ static size_t value_bytes(ProtobufCType type)
     }
 }
 
-/* Of the kinds that have no quantifier a pointer says whether there is one. */
+/* For the kinds of fields that have no quantifier, the pointer tells whether the field is set. */
 static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
     const char *base = (const char *)message;

@@ -12,7 +12,7 @@
 
 struct hs_trace_arena_block {
     struct hs_trace_arena_block *next;
-    size_t bytes; /* of data */
+    size_t bytes; /* size of `data` */
     _Alignas(16) unsigned char data[];
 };
 
@@ -62,7 +62,7 @@ void hs_trace_arena_init(struct hs_trace_arena *arena)
     arena->allocator.allocator_data = arena;
 }
 
-/* Keeps the oldest block, which has the usual size. */
+/* Frees the blocks; if keep_one is set, keeps the oldest one, which has the usual size. */
 static void shrink(struct hs_trace_arena *arena, bool keep_one)
 {
     while (arena->blocks && (!keep_one || arena->blocks->next)) {

@@ -1,13 +1,14 @@
 /*
- * Memory for one decoded packet at a time: taken in order, given back all at once.
+ * Memory for one decoded packet at a time: allocated piece by piece, released all at once.
  *
- * Decoding asks for one small piece per string and message, tens of thousands for a large packet. Here
- * each costs an addition. There is a limit to what one packet may take, because a few bytes of a
- * hostile file decode to a message of a hundred.
+ * Decoding allocates one small piece per string and message, tens of thousands for a large packet.
+ * With the arena each piece costs one addition. The arena limits how much one packet can take,
+ * because a few bytes of a malicious file can decode to a message of a hundred bytes.
  *
- * Holds     what was taken stays valid until hs_trace_arena_reset().
+ * Holds     memory from the arena stays valid until hs_trace_arena_reset().
  * Threads   one user.
- * Fails     by returning NULL; is_over_limit tells a limit from a lack of memory.
+ * Fails     an allocation returns NULL; is_over_limit is set if the reason was the limit and not a
+ *           lack of memory.
  */
 #pragma once
 
@@ -19,15 +20,17 @@
 struct hs_trace_arena_block;
 
 struct hs_trace_arena {
-    ProtobufCAllocator allocator;        /* give this to unpack */
+    ProtobufCAllocator allocator;        /* the allocator to pass to the unpack function */
     struct hs_trace_arena_block *blocks; /* newest first */
-    size_t used_bytes;                   /* of the newest block */
-    size_t total_bytes;                  /* of all blocks */
+    size_t used_bytes;                   /* in the newest block */
+    size_t total_bytes;                  /* size of all blocks */
     size_t limit_bytes;
     bool is_over_limit;
 };
 
+/* Makes an empty arena, whose limit is 0 until hs_trace_arena_reset(). */
 void hs_trace_arena_init(struct hs_trace_arena *arena);
+/* Frees all blocks. */
 void hs_trace_arena_deinit(struct hs_trace_arena *arena);
-/* Everything taken so far is invalid. */
+/* Invalidates all memory taken from the arena so far, and sets the limit for the next packet. */
 void hs_trace_arena_reset(struct hs_trace_arena *arena, size_t limit_bytes);

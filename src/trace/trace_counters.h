@@ -1,10 +1,12 @@
 /*
- * Writing what goes on around the heaps: counters of processes, their threads, their mappings, the machine's memory.
+ * Writes what surrounds the heaps: counters of processes, their threads and mappings, and the
+ * machine's memory.
  *
- * Each call is one packet that Perfetto's own reader draws. It draws a process's counters only when a ProcessTree
- * tells of the process, so hs_trace_writer_tree() comes first.
+ * Each call writes one packet that Perfetto's own reader displays. That reader displays a process's
+ * counters only if a ProcessTree describes the process, so hs_trace_writer_tree() must come first.
  *
- * Between begin and finish of a trace writer, in any order with its dumps.
+ * The functions are called between begin and finish of a trace writer, in any order with its dumps.
+ * Each returns 0, or the first error of the writer.
  *
  * Threads   as trace_writer.h.
  * Fails     as trace_writer.h.
@@ -19,7 +21,8 @@
 #include "util/proc_smaps.h"
 #include "util/proc_system.h"
 
-/* All that are set. Of one that is not written, readers go on with the value before. */
+/* Writes all counters that are set. For a counter that is not written, readers keep the previous
+ * value. */
 int hs_trace_writer_counters(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_mono_ns,
                              const struct hs_counters *counters);
 
@@ -30,26 +33,30 @@ struct hs_trace_thread {
 };
 
 struct hs_trace_tree {
-    uint32_t pid;                           /* of the threads */
-    const struct hs_proc_identity *process; /* NULL: threads only */
-    char *cmdline;                          /* arguments, each ended by NUL; or a name alone */
-    size_t cmdline_bytes;                   /* room for one NUL more is behind them */
-    bool is_comm;                           /* the name is the kernel's short one */
-    uint64_t start_boottime_ns;             /* 0: unknown */
+    uint32_t pid;                           /* the process of the threads */
+    const struct hs_proc_identity *process; /* NULL: write the threads only */
+    char *cmdline;                          /* arguments, each ended by NUL; or only a name */
+    size_t cmdline_bytes;                   /* the buffer has room for one more NUL */
+    /* the command line is unknown, and `cmdline` is the kernel's short name */
+    bool is_comm;
+    uint64_t start_boottime_ns; /* 0: unknown */
     const struct hs_trace_thread *threads;
     size_t thread_count;
 };
 
+/* Describes a process, its threads, or both. */
 int hs_trace_writer_tree(struct hs_trace_writer *writer, uint64_t time_mono_ns,
                          const struct hs_trace_tree *tree);
 
+/* Writes the process's mappings, added up by name. */
 int hs_trace_writer_smaps(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_mono_ns,
                           const struct hs_proc_smaps_sums *sums);
 
-/* What their masks say; either may be NULL. */
+/* Writes the values that the masks of meminfo and pressures mark as read. Either may be NULL. */
 int hs_trace_writer_system(struct hs_trace_writer *writer, uint64_t time_mono_ns,
                            const struct hs_meminfo *meminfo, const struct hs_pressures *pressures);
 
-/* A file of /proc could not be read, so what it tells is missing. */
+/* Notes that a file of /proc could not be read, so that its values are missing. `why` is a
+ * clause. */
 int hs_trace_writer_unread(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_mono_ns,
                            const char *file, const char *why);

@@ -16,7 +16,7 @@ void *hs_trace_decoder_new(enum hs_trace_coding coding)
         return ZSTD_createDStream();
     }
     z_stream *z = calloc(1, sizeof(*z));
-    /* 32: find out whether it is gzip or zlib. */
+    /* 32: zlib detects whether the data is gzip or zlib. */
     if (z && inflateInit2(z, MAX_WBITS + 32) != Z_OK) {
         free(z);
         z = NULL;
@@ -52,7 +52,7 @@ static enum hs_trace_step_result step_zlib(z_stream *z, struct hs_trace_step *st
     if (result == Z_STREAM_END) {
         return HS_TRACE_STEP_END;
     }
-    /* Z_BUF_ERROR: no progress without more input or room. */
+    /* Z_BUF_ERROR: no progress is possible without more input or more room. */
     return result == Z_OK || result == Z_BUF_ERROR ? HS_TRACE_STEP_MORE : HS_TRACE_STEP_BAD;
 }
 

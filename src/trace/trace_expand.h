@@ -1,8 +1,9 @@
 /*
- * gzip, zlib and zstd behind one pair of eyes: expand a piece, say how far you got.
+ * One interface to the decompressors for gzip, zlib and zstd: expand one piece, and report the
+ * progress.
  *
- * Holds     a decoder is for one member; after END or BAD it can only be freed.
- * Threads   one user each.
+ * Holds     a decoder decodes one member; after END or BAD it can only be freed.
+ * Threads   one user per decoder.
  */
 #pragma once
 
@@ -16,18 +17,19 @@ struct hs_trace_step {
     size_t in_bytes;
     uint8_t *out;
     size_t out_bytes;
-    size_t in_used, out_used; /* results */
+    size_t in_used, out_used; /* results: bytes consumed and produced */
 };
 
 enum hs_trace_step_result {
-    HS_TRACE_STEP_MORE, /* wants more input or more room */
+    HS_TRACE_STEP_MORE, /* needs more input or more room for output */
     HS_TRACE_STEP_END,
     HS_TRACE_STEP_BAD,
 };
 
-/* GZIP takes zlib's own format too. NULL: out of memory. */
+/* Makes a decoder. HS_TRACE_GZIP also accepts zlib's own format. NULL when out of memory. */
 void *hs_trace_decoder_new(enum hs_trace_coding coding);
-/* NULL is fine. */
+/* NULL is allowed. */
 void hs_trace_decoder_free(enum hs_trace_coding coding, void *decoder);
+/* Expands from step->in to step->out as far as possible, and sets in_used and out_used. */
 enum hs_trace_step_result hs_trace_decoder_step(enum hs_trace_coding coding, void *decoder,
                                                 struct hs_trace_step *step);

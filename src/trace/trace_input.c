@@ -16,7 +16,7 @@
 #define WINDOW_BYTES_MIN (256U * 1024U)
 #define EXPANSION_MAX    2000U
 
-/* A stream need not end. Half of the machine's memory. */
+/* The most that is read of a stream, which may never end: half of the machine's memory. */
 static size_t stream_bytes_max(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ void hs_trace_input_init(struct hs_trace_input *input, const void *data, size_t 
     *input = (struct hs_trace_input){
         .file = data,
         .file_bytes = bytes,
-        .is_whole = true, /* no run yet */
+        .is_whole = true, /* no run has started yet */
         .expanded_max_bytes = max_bytes > HS_TRACE_EXPANDED_MIN ? max_bytes : HS_TRACE_EXPANDED_MIN,
     };
 }
@@ -168,7 +168,7 @@ void hs_trace_input_cut(struct hs_trace_input *input)
 
 /* --- compressed runs --- */
 
-/* Moves what is left of the window to its start and makes it hold `bytes`. */
+/* Moves the rest of the window to its start, and makes the window at least `bytes` large. */
 static int make_room(struct hs_trace_input *input, size_t bytes)
 {
     if (bytes <= input->window_bytes) {
@@ -196,7 +196,7 @@ static int make_room(struct hs_trace_input *input, size_t bytes)
     return 0;
 }
 
-/* The run ends here, and the next one starts at `file_at`. */
+/* Ends the run; the next one starts at `file_at`. */
 static void end_run(struct hs_trace_input *input, size_t file_at)
 {
     hs_trace_decoder_free(input->coding, input->decoder);
@@ -205,7 +205,7 @@ static void end_run(struct hs_trace_input *input, size_t file_at)
     input->file_at = file_at;
 }
 
-/* Expands some more. */
+/* Expands one more piece of the member. */
 static int expand_more(struct hs_trace_input *input)
 {
     const uint8_t *from = input->file + input->file_at;
@@ -234,7 +234,7 @@ static int expand_more(struct hs_trace_input *input)
     input->avail += step.out_used;
     input->expanded_bytes += step.out_used;
     if (result == HS_TRACE_STEP_BAD) {
-        /* It may have been no member at all, or the next one is whole. */
+        /* This may not have been a compressed member at all, or the next member may be intact. */
         input->has_bad_compression = true;
         end_run(input, input->member_at + 1);
     } else if (input->expanded_bytes > input->expanded_max_bytes) {

@@ -14,7 +14,7 @@
 
 struct hs_trace_parts_block {
     struct hs_trace_parts_block *next;
-    size_t used_bytes, bytes; /* of data */
+    size_t used_bytes, bytes; /* used_bytes and bytes count bytes of `data` */
     uint8_t data[];
 };
 
@@ -49,7 +49,7 @@ static bool is_part(const struct hs_trace_field *field)
     }
 }
 
-/* NULL without memory. */
+/* Copies the bytes into a block; NULL when out of memory. */
 static uint8_t *keep(struct hs_trace_parts *parts, const uint8_t *data, size_t bytes)
 {
     struct hs_trace_parts_block *block = parts->blocks;

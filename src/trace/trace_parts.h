@@ -1,15 +1,17 @@
 /*
- * A packet in two: its head, and the parts of it whose meaning depends on when they were true.
+ * Splits a packet into its head and its parts: the fields whose meaning depends on the packet's
+ * time.
  *
- * A trace is written by many at once, so its packets stand in another order than that of their times.
- * Who wants them in order has to see all of them first. The head (times, clocks, what is interned) is
- * needed in the order of the file; the parts (counters, processes, dumps) are only remembered, as bytes,
+ * Several producers write a trace, so its packets are not in the order of their times. A reader
+ * that needs that order has to see all packets first. The head (times, clocks, interned data) is
+ * needed in the order of the file. The parts (counters, processes, dumps) are only kept as bytes,
  * and decoded when their turn comes.
  *
- * A part is one field of the packet, tag included: as a packet of its own it decodes to just that field.
+ * A part is one field of the packet, including its tag. Decoded as a packet of its own, it yields
+ * just that field.
  *
- * Holds     a part's bytes stay valid until hs_trace_parts_deinit(). Those of the mapped file are not
- *           copied; those that were expanded are, up to kept_max_bytes.
+ * Holds     a part's bytes stay valid until hs_trace_parts_deinit(). Bytes of the mapped file are
+ *           not copied; expanded bytes are copied, up to kept_max_bytes.
  * Threads   one user.
  */
 #pragma once
@@ -18,7 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Parts of one packet; a real one has one. More are left out, and said to be damage. */
+/* The most parts that are taken from one packet. A real packet has one. Additional parts are left
+ * out and count as damage. */
 #define HS_TRACE_PARTS_MAX 8U
 
 struct hs_trace_part {
@@ -30,7 +33,7 @@ struct hs_trace_part {
 struct hs_trace_parts_block;
 
 struct hs_trace_parts {
-    /* Of the packet at hand: */
+    /* Of the current packet: */
     struct hs_trace_part parts[HS_TRACE_PARTS_MAX];
     uint32_t count;
     uint8_t *head; /* the other fields */
@@ -40,11 +43,14 @@ struct hs_trace_parts {
     uint64_t kept_bytes, kept_max_bytes;
 };
 
+/* Frees the head and the copies of all parts. */
 void hs_trace_parts_deinit(struct hs_trace_parts *parts);
 
 /*
- * Takes a well-formed packet apart (hs_trace_scan() said so). must_copy: its bytes go away.
- * 0; -ENOMEM; -E2BIG: a part would not be kept, or there are too many; the others and the head are there.
+ * Splits a packet that hs_trace_scan() has found well-formed. must_copy: the packet's bytes do not
+ * stay valid.
+ * Returns 0; -ENOMEM; or -E2BIG if a part could not be kept or there are too many parts: the other
+ * parts and the head are there.
  */
 int hs_trace_parts_split(struct hs_trace_parts *parts, const uint8_t *data, size_t bytes,
                          bool must_copy);

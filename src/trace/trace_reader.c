@@ -1,6 +1,4 @@
-/*
- * See trace_reader.h. From bytes to packets: heads, damage, packets within packets, decoding.
- */
+/* From bytes to packets: lengths, damage, packets within packets, decoding. See trace_reader.h. */
 #include "trace/trace_reader.h"
 
 #include <errno.h>
@@ -10,24 +8,25 @@
 #include "trace/trace_input.h"
 #include "trace/trace_scan.h"
 
-/* A head: a tag, and a length of at most ten bytes. */
+/* What precedes a packet: a tag, and a length of at most ten bytes. */
 #define HEAD_BYTES_MAX 11U
-/* How far a search after damage looks ahead at a time, the longest packet it believes in, and how many
- * bytes it looks into in all: each candidate costs a look at all its bytes. */
+/* Limits of a search after damage: how far it looks ahead at a time, the longest packet that it
+ * accepts, and how many bytes it examines in all, because each candidate costs a scan of all its
+ * bytes. */
 #define SEARCH_BYTES      (64U * 1024U)
 #define SEARCH_PACKET_MAX (UINT64_C(8) << 20)
 #define SEARCH_BUDGET     (UINT64_C(1) << 30)
 #define NESTING_MAX       2U
-/* Memory for one decoded packet. A real one takes less than ten times its size. */
+/* Memory for one decoded packet. A real packet takes less than ten times its size. */
 #define DECODED_BYTES_MIN ((size_t)4 << 20)
 #define DECODED_FACTOR    64U
 #define DECODED_BYTES_MAX ((size_t)2 << 30)
-/* Of compressed files, parts that wait for their turn are kept: so much of any file, and so many bytes
- * for each of the file. Real traces are compressed to a tenth. */
+/* Compressed files need copies of the parts that are kept for later: at most this much for any
+ * file, plus this many bytes for each byte of the file. Real traces are compressed to a tenth. */
 #define KEPT_BYTES_MIN ((uint64_t)256 << 20)
 #define KEPT_RATE      64U
 
-/* Expanded packets of a packet. */
+/* The expanded content of a packet of compressed packets. */
 struct nested {
     uint8_t *data;
     size_t bytes, at;
@@ -38,11 +37,11 @@ struct hs_trace_reader {
     struct hs_trace_arena arena;
     struct hs_trace_damage damage;
     struct nested nested[NESTING_MAX];
-    unsigned depth;  /* of nested */
-    bool has_packet; /* one that only a trace can have */
-    bool has_alien;  /* one that no recorder writes */
+    unsigned depth;  /* entries of `nested` in use */
+    bool has_packet; /* a packet was found that only a trace can have */
+    bool has_alien;  /* a packet was found that no recorder writes */
     bool wants_all, is_split;
-    struct hs_trace_parts parts; /* when is_split */
+    struct hs_trace_parts parts; /* used if is_split */
     uint64_t search_left;
 };
 
@@ -160,7 +159,7 @@ static void skip_damage(struct hs_trace_reader *reader, size_t bytes)
     hs_trace_input_skip(&reader->input, bytes);
 }
 
-/* Can what follows a packet follow a packet? */
+/* Can the bytes at `off` follow a packet? */
 static bool is_boundary(const struct hs_trace_input *input, size_t off)
 {
     uint64_t bytes;
@@ -169,7 +168,7 @@ static bool is_boundary(const struct hs_trace_input *input, size_t off)
            hs_trace_coding_of(input->at + off, input->avail - off) != HS_TRACE_PLAIN;
 }
 
-/* Is there plainly a packet at the current place? 1, 0, or -ENOMEM. */
+/* Is there clearly a packet at the current place? Returns 1, 0, or -ENOMEM. */
 static int is_candidate(struct hs_trace_reader *reader)
 {
     struct hs_trace_input *input = &reader->input;
@@ -189,7 +188,8 @@ static int is_candidate(struct hs_trace_reader *reader)
            hs_trace_scan(input->at + head, (size_t)bytes, &scan) && scan.is_packet;
 }
 
-/* Goes on to the next packet, or to the end of the run. The current byte is none. */
+/* Advances to the next packet, or to the end of the run. The current byte is not the start of a
+ * packet. */
 static int search(struct hs_trace_reader *reader)
 {
     struct hs_trace_input *input = &reader->input;
@@ -214,7 +214,7 @@ static int search(struct hs_trace_reader *reader)
         if (found != 0) {
             return found < 0 ? found : 0;
         }
-        /* Neither a head nor a compressed member starts before one of these bytes. */
+        /* A packet and a compressed member both start with one of these bytes. */
         for (off = 1; off < input->avail; off++) {
             uint8_t byte = input->at[off];
             if (byte == 0x0A || byte == 0x1f || byte == 0x28) {
@@ -224,7 +224,7 @@ static int search(struct hs_trace_reader *reader)
     }
 }
 
-/* The bytes of the next packet of the file. 1, 0 at the end, -errno. */
+/* Finds the bytes of the next packet of the file. Returns 1, 0 at the end, or -errno. */
 static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, size_t *ret_bytes)
 {
     struct hs_trace_input *input = &reader->input;
@@ -265,7 +265,7 @@ static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, si
             return 1;
         }
         if (is_there && is_boundary(input, head + (size_t)bytes)) {
-            /* The length is right, so only its content is lost. */
+            /* The length is right, so only the content of this packet is lost. */
             reader->damage.bad_packet_count++;
             hs_trace_input_skip(input, head + (size_t)bytes);
             continue;
@@ -276,7 +276,7 @@ static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, si
             return err;
         }
         if (input->avail == 0 && is_cut) {
-            /* Not damaged, only cut off. */
+            /* The packet is not damaged but cut off. */
             reader->damage.is_truncated = true;
             reader->damage.skipped_bytes = skipped_bytes;
         }
@@ -285,7 +285,8 @@ static int next_raw(struct hs_trace_reader *reader, const uint8_t **ret_data, si
 
 /* --- packets within packets --- */
 
-/* As next_raw, from the innermost expanded packet. 0 when there is none any more. */
+/* Like next_raw(), for the innermost expanded content. Returns 0 when no expanded content is
+ * left. */
 static int next_nested(struct hs_trace_reader *reader, const uint8_t **ret_data, size_t *ret_bytes)
 {
     while (reader->depth > 0) {
@@ -338,7 +339,7 @@ static int open_nested(struct hs_trace_reader *reader, enum hs_trace_coding codi
 
 /* --- decoding --- */
 
-/* NULL when it cannot be decoded. */
+/* Returns NULL if the packet cannot be decoded. */
 static const Hs__Pb__TracePacket *unpack(struct hs_trace_reader *reader, const uint8_t *data,
                                          size_t bytes)
 {
@@ -356,7 +357,8 @@ const Hs__Pb__TracePacket *hs_trace_reader_decode(struct hs_trace_reader *reader
     return packet;
 }
 
-/* The packet, or its head. 1; 0 when it cannot be decoded, which is counted; -ENOMEM. */
+/* Decodes the packet, or only its head. Returns 1; 0 if it cannot be decoded, which counts as
+ * damage; or -ENOMEM. */
 static int decode(struct hs_trace_reader *reader, const uint8_t *data, size_t bytes,
                   const Hs__Pb__TracePacket **ret_packet)
 {

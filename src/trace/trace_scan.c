@@ -110,7 +110,7 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
     case HS_TRACE_FIELD_INTERNED_DATA:
     case HS_TRACE_FIELD_PROFILE_PACKET:
     case HS_TRACE_FIELD_SMAPS_PACKET:
-    case HS_TRACE_PRIVATE_FIELD: /* ours */
+    case HS_TRACE_PRIVATE_FIELD: /* our own packets */
     case HS_TRACE_FIELD_OUR_COUNTERS:
         scan->is_wanted = true;
         break;
@@ -124,7 +124,7 @@ static void note_bytes(const struct hs_trace_field *field, struct hs_trace_scan 
         scan->zstd = field->data;
         scan->zstd_bytes = field->bytes;
         break;
-    case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like module_symbols */
+    case HS_TRACE_FIELD_DEOBFUSCATION: /* stands alone, like MODULE_SYMBOLS */
         scan->is_packet = scan->is_extra = true;
         break;
     case HS_TRACE_FIELD_PERF_SAMPLE:
@@ -149,7 +149,7 @@ bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_
             return false;
         }
         at += taken;
-        /* Field 1 was never used in a packet; nested messages nearly always have one. */
+        /* No version of the packet uses field 1; nested messages nearly always have one. */
         ret_scan->is_alien |= field.number == 1;
         if (field.wire == HS_TRACE_WIRE_VARINT) {
             note_varint(&field, ret_scan);

@@ -1,8 +1,9 @@
 /*
- * A look at a packet without decoding it: is it well-formed, and is there anything in it for us?
+ * Scans a packet without decoding it: is it well-formed, and does it contain something that we
+ * read?
  *
- * Traces of other tools hold millions of packets we have no use for; and in a damaged file a look
- * tells whether bytes are a packet at all.
+ * Traces of other tools contain millions of packets that we do not use. In a damaged file, a scan
+ * tells whether some bytes are a packet at all.
  *
  * Threads   pure functions.
  */
@@ -19,7 +20,8 @@ enum hs_trace_wire {
     HS_TRACE_WIRE_32 = 5,
 };
 
-/* Fields of TracePacket that are looked for before it is decoded, as in proto/perfetto.proto. */
+/* Fields of TracePacket that are checked before the packet is decoded; numbers as in
+ * proto/perfetto.proto. */
 enum hs_trace_field_number {
     HS_TRACE_FIELD_PROCESS_TREE = 2,
     HS_TRACE_FIELD_CLOCK_SNAPSHOT = 6,
@@ -48,32 +50,35 @@ enum hs_trace_field_number {
 struct hs_trace_field {
     uint64_t number;
     unsigned wire;       /* enum hs_trace_wire */
-    uint64_t value;      /* of a varint */
-    const uint8_t *data; /* of all others, without their length */
+    uint64_t value;      /* of a varint field */
+    const uint8_t *data; /* content of any other field, without its length prefix */
     size_t bytes;
 };
 
-/* Bytes taken, 0 when there is no whole one. */
+/* Reads a varint. Returns the bytes consumed, 0 if no complete varint is there. */
 size_t hs_trace_scan_varint(const uint8_t *data, size_t bytes, uint64_t *ret_value);
-/* The field at `data`, tag first. Bytes taken, 0 for what is no whole field. */
+/* Reads the field at `data`, which begins with its tag. Returns the bytes consumed, 0 if no
+ * complete field is there. */
 size_t hs_trace_scan_field(const uint8_t *data, size_t bytes, struct hs_trace_field *ret_field);
 
 struct hs_trace_scan {
-    bool is_packet;      /* well-formed, and has a field that every recorder writes */
-    bool is_wanted;      /* has something the reader decodes */
-    bool is_alien;       /* has a field that no packet has, but nearly every other message */
-    bool is_extra;       /* has something it decodes for who asks: hs_trace_reader_want_all() */
-    const uint8_t *zlib; /* compressed packets in it; NULL: none */
+    bool is_packet; /* well-formed, and has a field that every recorder writes */
+    bool is_wanted; /* has something that the reader always decodes */
+    /* has a field that no packet has, but that nearly every other message has */
+    bool is_alien;
+    /* has something that the reader decodes only after hs_trace_reader_want_all() */
+    bool is_extra;
+    const uint8_t *zlib; /* compressed packets in this packet; NULL: none */
     size_t zlib_bytes;
     const uint8_t *zstd;
     size_t zstd_bytes;
 };
 
-/* False when the bytes are not well-formed fields from start to end. */
+/* Returns false if the bytes are not well-formed fields from start to end. */
 bool hs_trace_scan(const uint8_t *data, size_t bytes, struct hs_trace_scan *ret_scan);
 
-/* The length of Trace.packet's head at `data` and the packet's own length; 0: no head here, or not
- * all of it. */
+/* Reads the tag and the length that Trace.packet has in front of each packet. Returns the bytes
+ * that these take; 0 if they are not at `data`, or not completely. */
 size_t hs_trace_scan_head(const uint8_t *data, size_t bytes, uint64_t *ret_packet_bytes);
-/* Are these bytes the start of such a head, and not all of it? */
+/* Are these bytes an incomplete beginning of such a tag and length? */
 bool hs_trace_scan_is_cut_head(const uint8_t *data, size_t bytes);

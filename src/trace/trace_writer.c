@@ -1,8 +1,8 @@
 /*
- * The writer's life, and the packets that stand alone: clocks, processes, symbols.
+ * The writer's life cycle, and the packets that stand alone: clocks, processes, symbols.
  *
- * A packet is packed into a scratch buffer first, because its length goes in front, and from there
- * into the window of the output buffer, which keeps the first error.
+ * A packet is first encoded into a scratch buffer, because its length precedes it in the file. From
+ * there it is copied into the window of the output buffer, which remembers the first error.
  *
  * See       trace_writer.h, writer_state.h
  */
@@ -34,12 +34,12 @@
 static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
 {
     (void)ctx;
-    /* In the middle of the other one: time passes between two readings. */
+    /* The value in the middle of the two others, because time passes between two readings. */
     uint64_t before_ns = hs_clock_ns(CLOCK_BOOTTIME);
     ret_clocks->monotonic_ns = hs_clock_ns(CLOCK_MONOTONIC);
     ret_clocks->boottime_ns = before_ns + (hs_clock_ns(CLOCK_BOOTTIME) - before_ns) / 2;
     if (ret_clocks->boottime_ns - ret_clocks->monotonic_ns + CLOCK_NOISE_NS < 2 * CLOCK_NOISE_NS) {
-        ret_clocks->boottime_ns = ret_clocks->monotonic_ns; /* never suspended */
+        ret_clocks->boottime_ns = ret_clocks->monotonic_ns; /* if the machine was never suspended */
     }
     ret_clocks->realtime_ns = hs_clock_ns(CLOCK_REALTIME);
 }
@@ -145,8 +145,8 @@ void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePa
 
 static void write_clocks(struct hs_trace_writer *writer)
 {
-    /* CLOCK_MONOTONIC_COARSE counts from the same origin, it is only read less often. With the same
-     * value for both, no instant shifts when a reader converts it. */
+    /* CLOCK_MONOTONIC_COARSE counts from the same origin and is only updated less often. With the
+     * same value for both clocks, no instant shifts when a reader converts it. */
     const struct {
         uint32_t id;
         uint64_t time_ns;
@@ -189,7 +189,7 @@ void hs_writer_refresh_clocks(struct hs_trace_writer *writer)
     }
 }
 
-/* Clears the state of our sequence, once; defines iid 0 as "" in the tables that have one. */
+/* Clears the state of our sequence, once. Defines iid 0 as "" in the tables that have one. */
 static void write_start(struct hs_trace_writer *writer)
 {
     Hs__Pb__InternedString empty = HS__PB__INTERNED_STRING__INIT, *empties[1] = { &empty };
@@ -230,7 +230,7 @@ int hs_trace_writer_begin(struct hs_trace_writer *writer)
         continued->sequence_id ? continued->sequence_id : writer->config.sequence_id;
     writer->profile_packet_idx = continued->profile_packet_count;
     if (writer->sequence_id == 0) {
-        /* Files are concatenated; sequences of different files must not be taken for one. */
+        /* Users concatenate files. The sequences of different files must have different ids. */
         uint64_t mixed = hs_mix64(writer->clocks.realtime_ns ^ (uint64_t)getpid() << 40);
         writer->sequence_id = (uint32_t)(mixed >> 33) | 1U;
     }
@@ -244,7 +244,7 @@ struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid)
 {
     uint32_t idx;
     bool is_new;
-    /* Room first, so that every id has its element. */
+    /* The room is reserved first, so that every id has its element. */
     int err = hs_array_reserve(&writer->pid_states, &writer->pid_capacity,
                                (size_t)writer->pids.count + 1, sizeof(writer->pid_states[0]));
     if (err == 0) {
@@ -260,7 +260,7 @@ struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid)
     return &writer->pid_states[idx];
 }
 
-/* Splits at NULs; what is longer than a reader can want is left out. */
+/* Splits at NULs. Arguments beyond the limit are left out. */
 static size_t split_cmdline(char *text, size_t bytes, char **args)
 {
     size_t count = 0;
@@ -308,7 +308,8 @@ int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trac
         hs_writer_fail(writer, -ENOMEM);
     } else if (state) {
         memcpy(cmdline, bytes ? process->cmdline : "", bytes);
-        state->cmdline_hash = hs_intern_hash(cmdline, bytes).lo; /* before it is split */
+        /* must come before the text is split */
+        state->cmdline_hash = hs_intern_hash(cmdline, bytes).lo;
         write_process(writer, process, state->tree_ppid ? state->tree_ppid : process->ppid, cmdline,
                       bytes);
         state->is_announced = true;

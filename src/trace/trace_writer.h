@@ -1,20 +1,20 @@
 /*
- * The trace writer: snapshots in, a Perfetto trace out, packet by packet.
+ * The trace writer: turns snapshots into a Perfetto trace, packet by packet.
  *
- * One writer makes one file, of one process or of thousands. It streams: what is written leaves
- * through the sink in windows of 64 KiB, and only what later packets refer to is remembered:
- * tables of distinct strings, mappings, frames and callstacks as 128-bit keys, and per running
- * process the figures last written. A final dump drops the latter.
+ * One writer writes one file, with one process or with thousands. It streams: written bytes leave
+ * through the sink in windows of 64 KiB. The writer remembers only what later packets refer to:
+ * tables of distinct strings, mappings, frames and callstacks as 128-bit keys, and for each running
+ * process the figures that were written last. A final dump frees the latter.
  *
  * Order of calls:  new, begin, { process | dump | module_symbols }*, finish, free.
  * A writer that only appends module_symbols to an existing trace leaves out begin.
  *
- * Holds     what Perfetto demands of a hand-written trace (docs/FORMAT.md, "Rules kept"): one
- *           sequence, its state cleared once, ProfilePacket.index 0, 1, 2 ..., figures cumulative and
- *           never falling per (pid, callstack).
+ * Holds     what Perfetto requires of a trace that it did not write itself (docs/FORMAT.md, "Rules
+ *           kept"): one sequence, whose state is cleared once; ProfilePacket.index 0, 1, 2 ...;
+ *           figures that are cumulative and never fall for a (pid, callstack).
  * Threads   one at a time.
- * Fails     with the -errno of the sink, or -ENOMEM. The first failure sticks: the sink is not
- *           called again, and every later call returns the same error.
+ * Fails     with the -errno of the sink, or -ENOMEM. The first failure is permanent: the sink is
+ *           not called again, and every later call returns the same error.
  * See       docs/FORMAT.md, trace/snapshot.h, trace/trace_reader.h
  */
 #pragma once
@@ -27,47 +27,50 @@
 #include "trace/snapshot.h"
 #include "util/buf.h"
 
-/* TracePacket field of our own packets: 0x4853, "HS". */
+/* The field of TracePacket for our own packets: 0x4853, "HS". */
 #define HS_TRACE_PRIVATE_FIELD 18515U
-/* Variances in rows are IEEE singles without this many low bits. */
+/* Variances in rows are IEEE single-precision numbers without this many low bits. */
 #define HS_VAR_SHIFT 12
 
-/* The same moment on three clocks, ns. */
+/* One moment on three clocks, in ns. */
 struct hs_trace_clocks {
     uint64_t boottime_ns;
     uint64_t monotonic_ns;
     uint64_t realtime_ns;
 };
 
-/* Where a trace stands: what another writer needs to go on with it. */
+/* The state of a trace that another writer needs to continue it. */
 struct hs_trace_place {
-    uint32_t sequence_id; /* 0: nowhere, it begins */
+    uint32_t sequence_id; /* 0: the trace is new */
     uint64_t profile_packet_count;
 };
 
-/*
- * Names of functions as the symbol tables of their modules have them, for the frames of a dump that the file does not
- * have yet. `frame_ids` are indices into snap->frames, each of code in a file. Sets ret_names[i] of those that have a
- * name; these must stay until the next call. A frame's name is written once: who has none now gets none later.
- */
+/* Looks up the names of functions in the symbol tables of their modules, for the frames of a dump
+ * that are new to the file. `frame_ids` are indices into snap->frames; each of these frames is code
+ * of a file. The function sets ret_names[i] for the frames that have a name; the names must stay
+ * valid until the next call. A frame's name is written once: a frame without a name now gets none
+ * later. */
 typedef void hs_trace_name_frames_fn(void *ctx, const struct hs_snapshot *snap,
                                      const uint32_t *frame_ids, size_t count,
                                      const char **ret_names);
 
 struct hs_trace_writer_config {
-    hs_buf_sink_fn *sink; /* takes all bytes it is given, or returns -errno */
+    hs_buf_sink_fn *sink; /* consumes all bytes that it is given, or returns -errno */
     void *sink_ctx;
-    bool is_compressing; /* packets are written compressed, many in one */
-    bool
-        is_at_max; /* Perfetto's packets tell what lived at the peak, with the last dump of each process */
-    uint32_t sequence_id; /* 0: one is chosen that differs from file to file */
-    /* Of a trace that another writer began and could not end: this one appends to it, and a process that is in
-     * both parts is one for readers. */
+    bool is_compressing; /* packets are written compressed, many of them in one packet */
+    /* Perfetto's packets contain what was live at the peak, and come with the last dump of each
+     * process */
+    bool is_at_max;
+    uint32_t sequence_id; /* 0: the writer chooses one that differs from file to file */
+    /* The place in a trace that another writer began and could not finish: this writer appends to
+     * it. Readers treat a process that is in both parts as one process. */
     struct hs_trace_place continued;
-    struct hs_skipped_files skipped;      /* the caller's for as long as there is a writer */
+    /* the texts belong to the caller and must live as long as the writer */
+    struct hs_skipped_files skipped;
     hs_trace_name_frames_fn *name_frames; /* NULL: frames of code have no names */
     void *name_frames_ctx;
-    /* NULL: the system's. Tests give their own, so that the same input makes the same file. */
+    /* NULL: the system's clocks. Tests pass their own function, so that the same input yields the
+     * same file. */
     void (*read_clocks)(void *ctx, struct hs_trace_clocks *ret_clocks);
     void *clocks_ctx;
 };
@@ -81,16 +84,16 @@ struct hs_trace_process {
     uint64_t start_mono_ns; /* 0: unknown */
 };
 
-/* One source position; a frame has several when calls were inlined there. */
+/* One source position. A frame has several when calls were inlined there. */
 struct hs_trace_line {
-    const char *function;    /* demangled, as shown */
-    const char *system_name; /* as in the symbol table; NULL: equal to function */
+    const char *function;    /* demangled, as shown in reports */
+    const char *system_name; /* as in the symbol table; NULL: the same as `function` */
     const char *file;        /* NULL or "": unknown */
     uint32_t line;           /* 0: unknown */
 };
 
 struct hs_trace_address {
-    uint64_t rel_pc;                   /* equal to the frame's */
+    uint64_t rel_pc;                   /* the rel_pc of the frame */
     const struct hs_trace_line *lines; /* innermost first */
     uint32_t line_count;
 };
@@ -105,34 +108,40 @@ struct hs_trace_module_symbols {
 
 struct hs_trace_writer;
 
+/* Makes a writer. Returns 0 or -ENOMEM. */
 int hs_trace_writer_new(const struct hs_trace_writer_config *config,
                         struct hs_trace_writer **ret_writer);
-/* A sink for files, pipes and sockets: ctx is the descriptor, as (void *)(intptr_t)fd. */
+/* A sink for files, pipes and sockets; ctx is the descriptor, as (void *)(intptr_t)fd. Returns 0 or
+ * -errno. */
 int hs_trace_write_fd(void *ctx, const void *data, size_t bytes);
-/* NULL is fine. Does not flush. Returns NULL. */
+/* Frees without flushing. NULL is allowed. Returns NULL. */
 struct hs_trace_writer *hs_trace_writer_free(struct hs_trace_writer *writer);
 
-/* Clocks, and the start of our sequence. */
+/* Writes the clocks and the start of our sequence. */
 int hs_trace_writer_begin(struct hs_trace_writer *writer);
 
-/* Introduces a process. Without it the first dump does so, from what the snapshot knows. */
+/* Introduces a process. Without this call the first dump of the process does so, with what the
+ * snapshot contains. */
 int hs_trace_writer_process(struct hs_trace_writer *writer, const struct hs_trace_process *process);
 
-/* One dump of one process. The first one of a process may be its only one. A process is known by its
- * pid and start_mono_ns: another start under the same pid is a new program (exec), whose
- * predecessor's memory is gone. */
+/* Writes one dump of one process, which may be its only one. A process is identified by its pid and
+ * start_mono_ns: another start with the same pid is a new program image (exec), and the memory of
+ * the previous image is gone. */
 int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapshot *snap);
 
-/* How many processes were refused that have no dump of their own, by reason. Once, at the end. */
+/* Writes how many refused processes have no dump of their own, by reason. Call this once, at the
+ * end. */
 int hs_trace_writer_unlisted(struct hs_trace_writer *writer, const uint64_t counts[HS_REFUSAL_N]);
 
-/* Hands out what is buffered, so that what was written so far is a trace that can be read, and that a writer that
- * begins at `ret_place` (may be NULL) can append to. Compresses a little worse than none. */
+/* Passes all buffered bytes to the sink, so that what was written so far is a readable trace, to
+ * which a writer that begins at *ret_place can append (ret_place may be NULL). Flushing makes
+ * compression a little worse. */
 int hs_trace_writer_flush(struct hs_trace_writer *writer, struct hs_trace_place *ret_place);
 
-/* Names for code addresses, any time, several times for a module. Order does not matter to readers. */
+/* Writes names for code addresses, at any time, and also several times for a module. Readers do not
+ * depend on the order. */
 int hs_trace_writer_module_symbols(struct hs_trace_writer *writer,
                                    const struct hs_trace_module_symbols *symbols);
 
-/* Hands out what is buffered. Returns the first error of all calls. */
+/* Passes all buffered bytes to the sink. Returns the first error of all calls. */
 int hs_trace_writer_finish(struct hs_trace_writer *writer);

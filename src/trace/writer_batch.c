@@ -17,9 +17,10 @@
 #define BATCH_CALLSTACKS 4096U
 #define PATH_COMPONENTS  256U
 #define BATCH_IDS        1024U
-/* Callstacks are encoded as they come: of a file with many they are the most. protobuf-c takes 150
- * instructions for each frame's id; so the ids of a callstack are given to it as what it copies as it is,
- * an unknown field. Room for one of the greatest length; sent when there is none for another such. */
+/* Callstacks are encoded when they are added, because they are the largest part of a file with many
+ * stacks. protobuf-c takes 150 instructions for each frame's id. Therefore the ids of a callstack
+ * are passed to it as an unknown field, which it copies unchanged. The buffer has room for one
+ * callstack of the greatest length; the batch is sent when another such callstack would not fit. */
 #define FRAME_IDS_FIELD  2U
 #define FRAME_IDS_KEY    (FRAME_IDS_FIELD << 3 | PROTOBUF_C_WIRE_TYPE_VARINT)
 #define FRAME_ID_BYTES   6U /* key, and a varint of 32 bits */
@@ -116,7 +117,8 @@ void hs_batch_flush(struct hs_trace_writer *writer)
     drop_texts(batch);
 }
 
-/* Room for one more of everything, and for `ids` ids. */
+/* Makes room for one more element of every kind, and for `ids` ids, by sending the batch if
+ * necessary. */
 static void make_room(struct hs_trace_writer *writer, size_t ids)
 {
     struct hs_writer_batch *batch = writer->batch;
@@ -129,8 +131,8 @@ static void make_room(struct hs_trace_writer *writer, size_t ids)
     }
 }
 
-/* Text that is not to be copied must stay until the batch is sent. The empty string is iid 0, which
- * the first packet defined. */
+/* Interns a string. Text that is not copied must stay valid until the batch is sent. The empty
+ * string is iid 0, which the first packet defined. */
 static int intern_string(struct hs_trace_writer *writer, struct hs_intern *table,
                          struct strings *strings, const void *text, size_t bytes, bool must_copy,
                          uint32_t *ret_iid)
@@ -229,7 +231,7 @@ int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mappi
     return err;
 }
 
-/* Frames of code are told apart by their address alone, other frames by their name. */
+/* The identity of a frame: the address for code, the name for other frames. */
 static struct hs_intern_key frame_key(uint32_t mapping_iid, uint32_t function_iid, uint64_t rel_pc)
 {
     return (struct hs_intern_key){ .hi = (uint64_t)mapping_iid << 32 | function_iid, .lo = rel_pc };
@@ -298,7 +300,7 @@ int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *
                                   false, ret_iid);
 }
 
-/* The key in front of the first id comes from the field itself. */
+/* Encodes frame ids. protobuf-c writes the key in front of the first id itself. */
 static void put_frame_ids(struct hs_writer_batch *batch, ProtobufCMessageUnknownField *field,
                           const uint32_t *frame_iids, size_t count)
 {

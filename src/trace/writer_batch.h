@@ -1,17 +1,18 @@
 /*
- * Distinct strings, mappings, frames and callstacks of all processes of a file.
+ * The distinct strings, mappings, frames and callstacks of all processes of a file.
  *
- * Everything is interned by content: two processes that run the same program share its mappings,
- * frames and callstacks, wherever the kernel loaded them, because a frame is a mapping and a link-time
- * address. So a thousand compiler runs cost little more than one.
+ * All of them are interned by their content. Two processes that run the same program share its
+ * mappings, frames and callstacks, at whatever addresses the kernel loaded them, because a frame is
+ * a mapping and a link-time address. So a thousand runs of a compiler cost little more than one.
  *
- * New things gather in a batch of fixed size, which becomes an InternedData packet when it is full and
- * at the end of a dump. Readers resolve references only when a dump is complete, so the order
- * within a dump is free.
+ * New elements are gathered in a batch of fixed size, which becomes an InternedData packet when it
+ * is full and at the end of a dump. Readers resolve references only when a dump is complete, so
+ * their order within a dump does not matter.
  *
- * Holds     iids start at 1: an interning id + 1. iid 0 is the empty string, or unset.
- *           Text that is not copied must stay until hs_batch_flush().
- * Fails     -ENOMEM. What was interned and not written stays unwritten, so the writer must stop.
+ * Holds     iids start at 1: an iid is an interning id + 1. iid 0 is the empty string, or unset.
+ *           Text that is not copied must stay valid until hs_batch_flush().
+ * Fails     -ENOMEM. Elements that were interned but not written stay unwritten, so the writer must
+ *           stop.
  */
 #pragma once
 
@@ -22,7 +23,7 @@
 struct hs_trace_writer;
 struct hs_writer_batch;
 
-/* As a trace describes it; see docs/FORMAT.md, "Mappings". */
+/* A mapping as a trace describes it; see docs/FORMAT.md, "Mappings". */
 struct hs_batch_mapping {
     const char *path;
     const uint8_t *build_id;
@@ -30,25 +31,30 @@ struct hs_batch_mapping {
     uint64_t exact_off, load_bias, start_va, end_va;
 };
 
+/* Makes an empty batch; NULL when out of memory. */
 struct hs_writer_batch *hs_batch_new(void);
+/* NULL is allowed. Returns NULL. */
 struct hs_writer_batch *hs_batch_free(struct hs_writer_batch *batch);
 
-/* The addresses are those of the first process that had it; they do not tell mappings apart. */
+/* Interns a mapping. The addresses are those of the first process that had it; they do not
+ * distinguish mappings. */
 int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mapping *mapping,
                      uint32_t *ret_iid);
-/* Does the file have this frame? */
+/* Is this frame already in the file? */
 bool hs_batch_has_frame(const struct hs_trace_writer *writer, uint32_t mapping_iid,
                         uint64_t rel_pc);
-/* A frame of code. `name` is copied, and counts only when the frame is new; NULL: it has none. */
+/* Interns a frame of code. `name` is copied and is used only if the frame is new; NULL: it has no
+ * name. */
 int hs_batch_frame(struct hs_trace_writer *writer, uint32_t mapping_iid, uint64_t rel_pc,
                    bool is_jit, const char *name, uint32_t *ret_iid);
-/* A frame that is no code, only a name, which is copied. */
+/* Interns a frame that is no code but only a name, which is copied. */
 int hs_batch_note(struct hs_trace_writer *writer, const char *path, const char *name,
                   uint32_t *ret_iid);
-/* Frames outermost first. Callstacks of different `image` differ. */
+/* Interns a callstack, whose frames are outermost first. Equal frames with different values of
+ * `image` are different callstacks. */
 int hs_batch_callstack(struct hs_trace_writer *writer, const uint32_t *frame_iids, size_t count,
                        uint32_t image, uint32_t *ret_iid);
 
-/* Writes what is new. Its packets carry the time of the dump. */
+/* Writes all new elements. Packets have the time that hs_batch_begin() set. */
 void hs_batch_begin(struct hs_trace_writer *writer, uint64_t time_mono_ns);
 void hs_batch_flush(struct hs_trace_writer *writer);

@@ -48,7 +48,8 @@ struct hs_buf *hs_writer_compress_in(struct hs_writer_compress *press)
     return &press->in;
 }
 
-/* TracePacket.compressed_packets in Trace.packet, by hand: there is nothing to pack but two lengths. */
+/* Writes TracePacket.compressed_packets in Trace.packet by hand, because only two lengths have to
+ * be encoded. */
 static void put_packet(struct hs_buf *out, const uint8_t *data, size_t bytes)
 {
     uint8_t field[16], packet[HS_PACKET_HEAD_BYTES];

@@ -1,6 +1,4 @@
-/*
- * Packets of counters, threads and mappings: see trace_counters.h.
- */
+/* Writes packets of counters, threads and mappings: see trace_counters.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +33,9 @@ static uint64_t kb(const struct hs_counters *counters, enum hs_counter counter)
     return (uint64_t)counters->values[counter] / 1024;
 }
 
-/* Counters that Perfetto's message has no field for. They travel in a field of our own beside it: trace_processor looks at
- * every field of ProcessStats.Process, and reports one that it does not know as an error of the trace. */
+/* Counters for which Perfetto's message has no field. They are written in a field of our own beside
+ * it, because trace_processor checks every field of ProcessStats.Process and reports an unknown one
+ * as an error of the trace. */
 #define OUR_COUNTERS                                                                               \
     (HS_COUNTER_BIT(HS_COUNTER_MINOR_FAULTS) | HS_COUNTER_BIT(HS_COUNTER_MAJOR_FAULTS) |           \
      HS_COUNTER_BIT(HS_COUNTER_THREADS))
@@ -203,7 +202,7 @@ int hs_trace_writer_tree(struct hs_trace_writer *writer, uint64_t time_mono_ns,
 
 /* --- mappings --- */
 
-/* Names are whatever files are called; a string of a message is UTF-8. */
+/* Makes a name valid UTF-8, as strings of a message must be. Files can have any names. */
 static char *clean_name(const char *name)
 {
     struct hs_buf text = HS_BUF_INIT;
@@ -251,7 +250,7 @@ static void write_smaps(struct hs_trace_writer *writer, uint32_t pid, uint64_t t
     Hs__Pb__SmapsPacket smaps = HS__PB__SMAPS_PACKET__INIT;
     smaps.has_pid = smaps.has_recording_type = true;
     smaps.pid = pid;
-    smaps.recording_type = 1; /* for itself */
+    smaps.recording_type = 1; /* the process read its own smaps */
     smaps.packed_entries = &packed;
     Hs__Pb__TracePacket packet;
     packet_init(writer, &packet, time_mono_ns);

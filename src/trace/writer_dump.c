@@ -1,18 +1,19 @@
 /*
- * One dump of one process: what is new, what has changed, and in which order it is written.
+ * Writes one dump of one process: finds what is new and what has changed, and writes it in this
+ * order:
  *
- *   1. the process, if nobody introduced it; memory left over by an earlier program of its pid
- *   2. InternedData: what the file has not seen yet
+ *   1. the process, if it was not introduced yet; blocks left over by an earlier image of its pid
+ *   2. InternedData: what the file does not have yet
  *   3. our own packets (complete by themselves: writer_rows.c)
  *   4. ProfilePackets (complete by themselves: writer_samples.c)
  *
- * Several stacks of a snapshot may be one callstack of the file (stacks that differ by type, code that
- * was unloaded and loaded again), so figures are added up per callstack first.
+ * Several stacks of a snapshot may be one callstack of the file: stacks that differ by type, or
+ * code that was unloaded and loaded again. So figures are first added up by callstack.
  *
- * A process that executes another program keeps its pid but not its memory, and Perfetto keeps totals
- * per pid. So when a pid gets its second image, what the first one left is written as freed at that
- * moment. Kept for this: the live callstacks of ended processes, 24 bytes each, at most
- * LEFTOVER_STACKS_MAX, the oldest forgotten first.
+ * A process that executes another program keeps its pid but not its memory, and Perfetto keeps
+ * totals per pid. So when a pid gets its second image, the blocks that the first image left are
+ * written as freed at that moment. For this the writer keeps the live callstacks of ended
+ * processes: 24 bytes each, at most LEFTOVER_STACKS_MAX; the oldest are dropped first.
  *
  * See       writer_state.h
  */
@@ -57,7 +58,8 @@ static void leftover_remove(struct hs_trace_writer *writer, uint32_t idx)
             (writer->leftover_count - idx) * sizeof(writer->leftovers[0]));
 }
 
-/* Only a nicety is lost when memory runs out here, so that is no failure. */
+/* A failure is ignored: when memory runs out here, only the record of these blocks' release is
+ * lost. */
 static void leftover_keep(struct hs_trace_writer *writer, const struct hs_written_process *process)
 {
     struct hs_leftover leftover = { .pid = process->pid, .last_time_ns = process->last_time_ns };
@@ -90,7 +92,7 @@ static void leftover_keep(struct hs_trace_writer *writer, const struct hs_writte
     }
 }
 
-/* Ends the image that had this pid before, if there was one. */
+/* Ends the previous image of this pid, if there was one. */
 static void leftover_release(struct hs_trace_writer *writer, struct hs_written_process *process)
 {
     for (uint32_t i = writer->leftover_count; i-- > 0;) {
@@ -132,7 +134,8 @@ static void process_remove(struct hs_trace_writer *writer, struct hs_written_pro
     *process = writer->running[--writer->running_count];
 }
 
-/* A process that has another title since it was announced, as servers' workers take, is announced again. */
+/* Announces a process again if its title has changed since it was announced. The worker processes
+ * of servers set titles. */
 static void announce_title(struct hs_trace_writer *writer, const struct hs_snapshot *snap)
 {
     struct hs_pid_state *state = hs_writer_pid(writer, snap->pid);
@@ -190,7 +193,7 @@ static struct hs_written_process *process_find(struct hs_trace_writer *writer,
             return process;
         }
     }
-    /* Another image of a pid whose end nobody reported. */
+    /* Ends an earlier image of this pid whose end was not reported. */
     for (uint32_t i = 0; i < writer->running_count; i++) {
         if (writer->running[i].pid == snap->pid) {
             process_remove(writer, &writer->running[i]);
@@ -290,7 +293,7 @@ int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapsho
         return writer->err;
     }
     announce_title(writer, snap);
-    /* Perfetto tells dumps of a process apart by their time, and takes the heaps of a dump one
+    /* Perfetto distinguishes the dumps of a process by their time, and the heaps of a dump are one
      * nanosecond apart (writer_samples.c). */
     dump.window_start_ns = dump.process->last_time_ns;
     dump.time_ns =

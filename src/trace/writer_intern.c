@@ -1,13 +1,13 @@
 /*
- * From a snapshot's ids to the iids of the file.
+ * Maps a snapshot's ids to the iids of the file.
  *
- * A mapping is described the way other heap profilers do: the first executable segment, from page
- * boundary to page boundary. Its addresses in the file are those of the process that had it first;
- * every process's own are in HsModules.
+ * A mapping is described as other heap profilers do it: the first executable segment, from page
+ * boundary to page boundary. Its addresses in the file are those of the process that had it first.
+ * HsModules has the addresses of each process.
  *
- * Callstacks are outermost first, with up to two frames that are no code: one in front that names
- * the heap (unless it is libc.malloc), because Perfetto keeps totals per callstack and not per heap; and
- * the markers the client left where a stack was cut.
+ * Callstacks are outermost first, with up to two kinds of frames that are not code. A frame in
+ * front names the heap (unless it is libc.malloc), because Perfetto keeps totals per callstack and
+ * not per heap. Markers of the client show where a stack was cut short.
  *
  * See       writer_batch.h, docs/FORMAT.md
  */
@@ -22,9 +22,9 @@
 #include "trace/writer_state.h"
 #include "util/array.h"
 
-/* Mappings start at page boundaries, segments need not. */
+/* Mappings start at page boundaries; segments need not. */
 #define PAGE_BYTES 4096U
-/* The longest stack a snapshot can hold, and a heap's name. */
+/* The frames of the longest stack that a snapshot can hold, and the frame that names the heap. */
 #define STACK_FRAMES (UINT16_MAX + 2U)
 
 static int intern_module(struct hs_trace_writer *writer, const struct hs_snap_module *module,
@@ -66,7 +66,8 @@ static const char *marker_name(uint64_t pc)
     return "ERROR UNKNOWN";
 }
 
-/* Its module, if the frame is code that the file has not had yet and a symbol table may name. */
+/* Returns the frame's module if the frame is code that is new to the file and that a symbol table
+ * may name; otherwise NULL. */
 static bool wants_name(const struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
                        const struct hs_snap_frame *frame)
 {
@@ -80,7 +81,8 @@ static bool wants_name(const struct hs_trace_writer *writer, const struct hs_wri
            !hs_batch_has_frame(writer, dump->mapping_iids[frame->module_id], frame->rel_pc);
 }
 
-/* Names of frames by frame id, NULL where there is none; NULL as a whole when nobody is asked. */
+/* Sets *ret_names to the names of frames by frame id, NULL for frames without a name. *ret_names
+ * itself is NULL if the writer has no source of names. */
 static int find_names(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
                       const char ***ret_names)
 {
@@ -143,7 +145,7 @@ static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *
     return err;
 }
 
-/* Lays the stack out, outermost first. */
+/* Lists the iids of the stack's frames, outermost first. */
 static int lay_out(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
                    const struct hs_snap_stack *stack, uint32_t *iids, size_t *ret_count)
 {
@@ -163,19 +165,19 @@ static int lay_out(struct hs_trace_writer *writer, const struct hs_writer_dump *
         }
     }
     if (err == 0 && count == bare_count) {
-        /* Readers throw away samples whose callstack has no frame. */
+        /* Readers drop samples whose callstack has no frames. */
         err = hs_batch_note(writer, HS_MAPPING_ERROR, "ERROR NO_STACK", &iids[count++]);
     }
     *ret_count = count;
     return err;
 }
 
-/* The index in `written` of a callstack of this process. */
+/* Finds the index of a process's callstack in `written`. */
 static int find_written(struct hs_written_process *process, uint32_t callstack_iid, uint32_t heap,
                         uint32_t *ret_idx)
 {
     bool is_new;
-    /* Room first, so that every id has its element. */
+    /* The room is reserved first, so that every id has its element. */
     int err = hs_array_reserve(&process->written, &process->written_capacity,
                                (size_t)process->stacks.count + 1, sizeof(process->written[0]));
     if (err == 0) {
@@ -233,7 +235,7 @@ int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump 
     if (err == 0) {
         err = intern_stacks(writer, dump, iids);
     }
-    /* Even after a failure: the texts belong to the caller, who will take them away. */
+    /* Also after a failure, because the texts belong to the caller, which will free them. */
     hs_batch_flush(writer);
     free(iids);
     return err < 0 ? err : writer->err;

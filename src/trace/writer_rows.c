@@ -1,9 +1,9 @@
 /*
  * Our own packets of a dump: its head, the rows that changed, its end.
  *
- * Rows go out as columns of packed numbers: about 25 bytes a callstack instead of 100. Bytes are whole
- * numbers; counts keep the ten binary places they have in the region; variances keep twelve
- * significant bits, since nobody needs more than three digits of an uncertainty.
+ * Rows are written as columns of packed numbers, which takes about 25 bytes a callstack instead of
+ * 100. Bytes are whole numbers. Counts keep the ten binary places that they have in the region.
+ * Variances keep twelve significant bits, because three digits of an uncertainty are enough.
  *
  * See       writer_state.h, proto/heapscope.proto
  */
@@ -30,7 +30,7 @@ struct columns {
     uint32_t heap[HS_ROWS_PER_PACKET];
     uint64_t value[COLUMN_N][HS_ROWS_PER_PACKET];
     uint32_t var[COLUMN_N][HS_ROWS_PER_PACKET];
-    uint32_t inherited[2][HS_ROWS_PER_PACKET]; /* of bytes, of counts */
+    uint32_t inherited[2][HS_ROWS_PER_PACKET]; /* variances of bytes, of counts */
     bool has_heap, has_value[COLUMN_N], has_var[COLUMN_N], has_inherited;
     size_t count;
     uint32_t last_iid;
@@ -60,7 +60,7 @@ static void write_ours(struct hs_trace_writer *writer, uint64_t time_ns,
 
 /* --- head --- */
 
-/* Everything the head points to. */
+/* Everything that the encoded head points to. */
 struct head {
     Hs__Pb__HsAmount live, alloc, peak;
     Hs__Pb__HsModules modules;
@@ -154,7 +154,8 @@ static int fill_threads(struct head *head, const struct hs_snapshot *snap, Hs__P
     return 0;
 }
 
-/* Who it is: in the first dump, and when something of it changed (a name, the malloc found). */
+/* Describes the process: in the first dump, and when part of the description has changed (a name,
+ * the malloc library found). */
 static void fill_info(const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
 {
     const struct hs_snapshot *snap = dump->snap;
@@ -172,7 +173,7 @@ static void fill_info(const struct hs_writer_dump *dump, Hs__Pb__HsDump *out)
     out->malloc_path = (char *)(uintptr_t)snap->malloc_path;
 }
 
-/* What the lost and the cut short stand for. */
+/* Writes what the lost samples and the incomplete stacks stand for. */
 static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
     const double count_scale = 1U << HS_COUNT_SHIFT;
@@ -192,7 +193,7 @@ static void fill_weights(struct head *head, const struct hs_snapshot *snap, Hs__
     out->stack_end_alloc_fx = head->stack_end_alloc_fx;
 }
 
-/* A program has few modules without unwind information. */
+/* Programs have few modules without unwind information. */
 static void fill_guesses(struct head *head, const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
     size_t count = 0;
@@ -237,7 +238,7 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     SET(region_bytes, snap->region_bytes);
     SET(interval_bytes, snap->interval_bytes);
     if (snap->forked_from_pid != 0 && snap->is_inherited_told) {
-        /* Also where they are 0: nothing is in common with a relative. */
+        /* Also written when they are 0: nothing is shared with the parent. */
         SET(inherited_bytes_var, snap->inherited.bytes_var);
         SET(inherited_count_var, snap->inherited.count_var);
         SET(inherited_sample_count, snap->inherited_sample_count);
@@ -277,7 +278,7 @@ static int fill_changes(struct head *head, const struct hs_snapshot *snap, Hs__P
     return 0;
 }
 
-/* Why nothing is in the dump. */
+/* Writes why the dump is empty. */
 static void fill_refusal(const struct hs_snapshot *snap, Hs__Pb__HsDump *out)
 {
     if (snap->refusal == HS_REFUSAL_NONE) {
@@ -325,7 +326,7 @@ static int write_head(struct hs_trace_writer *writer, const struct hs_writer_dum
     fill_counters(head, snap, out);
     fill_info(dump, out);
     fill_refusal(snap, out);
-    /* All heaps of the file so far: rows name them by that index. */
+    /* All heaps of the file so far. Rows refer to a heap by its index in this list. */
     out->n_heap_names = writer->heap_count < HS_COUNT_OF(head->heap_names)
                             ? writer->heap_count
                             : HS_COUNT_OF(head->heap_names);
@@ -405,7 +406,8 @@ static void flush_rows(struct hs_trace_writer *writer, const struct hs_writer_du
     memset(columns->has_var, 0, sizeof(columns->has_var));
 }
 
-/* The upper bits of a float, rounded to nearest: three bytes as a varint, one for the common 0. */
+/* The upper bits of a float, rounded to nearest: a varint of three bytes, or of one for the
+ * frequent 0. */
 static uint32_t pack_var(double var)
 {
     if (!(var > 0)) {

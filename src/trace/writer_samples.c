@@ -1,16 +1,18 @@
 /*
- * Perfetto's packets of a dump: samples that changed, cumulative and never falling.
+ * Perfetto's packets of a dump: the samples that changed, cumulative and never falling.
  *
- * Our figures are estimates with fractions; Perfetto's are whole numbers that it takes differences of.
- * So what is written is rounded, and never below what was written before: freed = allocated - live.
+ * Our figures are estimates with fractions. Perfetto's figures are whole numbers, of which it takes
+ * differences. So the figures are rounded, and never written lower than before: freed = allocated -
+ * live.
  *
- * All packets of a dump form one chain (continued, continued, ..., last). The heaps of a process follow
- * each other in it, each under its own header, a nanosecond apart, because Perfetto's interval tables
- * join dumps by process and time alone. Counters of the process are in the first header only: readers
- * add them up over headers.
+ * All packets of a dump form one chain (continued, continued, ..., last). The heaps of a process
+ * follow each other in it. Each heap has its own header, one nanosecond after the previous one,
+ * because Perfetto's interval tables join dumps by process and time alone. Counters of the process
+ * are in the first header only, because readers add them up over all headers.
  *
- * With is_at_max a process has one such dump, with its last one: what lived at its peak, as self_max. Perfetto takes
- * differences of these as of all totals, so two of them, of different peaks, would spoil each other.
+ * With is_at_max set, a process has only one such dump, written with its last dump: what was live
+ * at the peak, as self_max. Perfetto takes differences of these values as of all totals, so the
+ * values of two different peaks would corrupt each other.
  *
  * See       writer_state.h, docs/FORMAT.md "Rules kept"
  */
@@ -22,18 +24,18 @@
 typedef Hs__Pb__ProfilePacket__HeapSample pb_sample;
 typedef Hs__Pb__ProfilePacket__ProcessHeapSamples pb_heap;
 
-/* A chain of ProfilePackets being filled. One packet holds samples of one heap. */
+/* The chain of ProfilePackets that is being filled. One packet holds samples of one heap. */
 struct chain {
     struct hs_trace_writer *writer;
     uint64_t time_ns;
-    pb_heap heap; /* header of the packet at hand */
+    pb_heap heap; /* header of the current packet */
     Hs__Pb__ProfilePacket__ProcessStats stats;
     pb_sample samples[HS_SAMPLES_PER_PACKET];
     pb_sample *pointers[HS_SAMPLES_PER_PACKET];
     size_t count;
 };
 
-/* Sends what is gathered. A packet that is the last of its dump ends the chain. */
+/* Sends the gathered samples. The packet that is_last marks ends the chain. */
 static void chain_flush(struct chain *chain, bool is_last)
 {
     pb_heap *heaps[1] = { &chain->heap };
@@ -97,7 +99,7 @@ static struct chain *chain_new(struct hs_trace_writer *writer, uint32_t pid, uin
 
 /* --- the dump --- */
 
-/* True when it differs from what was written. */
+/* Updates what was written. Returns true if it has changed. */
 static bool update(struct hs_written_stack *written, const struct hs_dump_row *row)
 {
     struct hs_written_stack was = *written;
@@ -139,7 +141,7 @@ static void start_header(struct chain *chain, const struct hs_snapshot *snap)
     heap->orig_sampling_interval_bytes = snap->orig_interval_bytes;
 }
 
-/* The peak is not known, or it is now. */
+/* No peak is known, or this moment is the peak. */
 static bool is_peak_now(const struct hs_snapshot *snap)
 {
     return snap->peak_time_mono_ns == 0 || snap->live.bytes >= snap->peak.bytes;
@@ -152,8 +154,8 @@ static uint64_t max_time_ns(const struct hs_writer_dump *dump)
     return is_inside && !is_peak_now(dump->snap) ? time_ns : dump->time_ns;
 }
 
-/* A stack as it was at the peak. Also one that had nothing then: symbols of frames that no sample leads to are an error to
- * Perfetto. */
+/* Adds a stack as it was at the peak, also if nothing of it was live then: Perfetto reports symbols
+ * of frames that no sample refers to as an error. */
 static void add_max(struct chain *chain, const struct hs_snapshot *snap, uint32_t iid,
                     struct hs_written_stack *written, const struct hs_dump_row *row)
 {

@@ -1,16 +1,17 @@
 /*
- * What the files of the trace writer share: its state, and how a packet gets out.
+ * What the files of the trace writer share: its state, and how it writes a packet.
  *
- *   trace_writer.c    life cycle, packets that stand alone
- *   writer_batch.c    distinct strings, mappings, frames, callstacks -> InternedData
- *   writer_intern.c   from a snapshot's ids to those
- *   writer_dump.c     one dump: who is new, what has changed, in which order
- *   writer_rows.c     our own packets of a dump
- *   writer_samples.c  Perfetto's packets of a dump
- *   writer_symbols.c  names of code addresses
+ *   trace_writer.c       life cycle, packets that stand alone
+ *   writer_batch.c       distinct strings, mappings, frames, callstacks -> InternedData
+ *   writer_intern.c      from a snapshot's ids to the ids of the batch
+ *   writer_dump.c        one dump: what is new, what has changed, in which order it is written
+ *   writer_rows.c        our own packets of a dump
+ *   writer_samples.c     Perfetto's packets of a dump
+ *   writer_symbols.c     names of code addresses
+ *   writer_counters.c    counters of processes and of the machine, threads, mappings
  *   writer_compress.c    compression
  *
- * Holds     iids start at 1: they are an interning id + 1, and 0 means unset.
+ * Holds     iids start at 1: an iid is an interning id + 1, and 0 means unset.
  * Threads   as trace_writer.h.
  */
 #pragma once
@@ -20,20 +21,22 @@
 #include "util/buf.h"
 #include "util/intern.h"
 
-/* Packets are split at about this size; readers take far larger ones, but need memory for each. */
+/* Packets are split at about this size. Readers accept far larger ones, but need memory for
+ * each. */
 #define HS_PACKET_BYTES (400U * 1000U)
-/* The heap that needs no name in front of its callstacks. */
+/* The heap whose callstacks have no frame that names the heap. */
 #define HS_HEAP_MALLOC "libc.malloc"
-/* Repeated varints of a row: column chunks stay below HS_PACKET_BYTES with this many rows. */
+/* Limits for repeated varints of rows: with this many rows, the columns of a packet stay below
+ * HS_PACKET_BYTES. */
 #define HS_ROWS_PER_PACKET    6000U
 #define HS_SAMPLES_PER_PACKET 8000U
 
-/* What was last written for one callstack of one process. */
+/* What was written last for one callstack of one process. */
 struct hs_written_stack {
     uint64_t alloc_bytes, alloc_count;
     uint64_t freed_bytes, freed_count;
-    uint64_t row_hash; /* of all figures; 0: no row yet */
-    uint32_t heap;     /* index in heap_names of the writer */
+    uint64_t row_hash; /* hash of all figures; 0: no row was written yet */
+    uint32_t heap;     /* index in the writer's heap_names */
 };
 
 /* A running process: one program image. */
@@ -41,10 +44,11 @@ struct hs_written_process {
     uint32_t pid;
     uint64_t start_mono_ns;
     uint32_t process_idx;
-    uint32_t image; /* 0: the first of this pid */
+    uint32_t image; /* number of the image among those of this pid; 0: the first */
     uint32_t dump_count;
-    uint64_t first_time_ns;  /* when recording began, and what an image before had left was freed */
-    uint64_t last_time_ns;   /* of its last dump; before it, as first_time_ns */
+    /* when recording began; then the blocks of the previous image were freed */
+    uint64_t first_time_ns;
+    uint64_t last_time_ns;   /* time of its last dump; before that, first_time_ns */
     struct hs_intern stacks; /* callstack iid -> index in written */
     struct hs_written_stack *written;
     size_t written_capacity;
@@ -52,7 +56,8 @@ struct hs_written_process {
     uint64_t modules_hash;
 };
 
-/* Blocks that were live when a program image ended; freed in the file when its pid gets another. */
+/* Blocks that were live when a program image ended. The file records them as freed when the next
+ * image of the pid appears. */
 struct hs_leftover_stack {
     uint32_t callstack_iid;
     uint32_t heap;
@@ -68,11 +73,12 @@ struct hs_leftover {
 
 struct hs_pid_state {
     uint32_t image_count;
-    bool is_announced; /* a ProcessTree was written for the image to come */
-    /* As a tree of trace_counters.h had it; 0: there was none. Of a pid whose parent changes, Perfetto makes another
-     * process, and parents do change: when they end. */
+    bool is_announced; /* a ProcessTree was already written for the next image */
+    /* The parent as a ProcessTree of trace_counters.h had it; 0: there was none. When the parent of
+     * a pid changes, Perfetto makes another process; and parents do change, when the old parent
+     * ends. */
     uint32_t tree_ppid;
-    /* As it was announced last. */
+    /* Command line and user as they were announced last. */
     uint64_t cmdline_hash;
     int64_t uid;
 };
@@ -83,14 +89,14 @@ struct hs_writer_compress;
 struct hs_trace_writer {
     struct hs_trace_writer_config config;
     struct hs_buf out;
-    struct hs_writer_compress *press; /* NULL: packets are written as they are */
+    struct hs_writer_compress *press; /* NULL: packets are written uncompressed */
     int err;
     bool has_begun;
     uint32_t sequence_id;
     uint64_t profile_packet_idx;
-    struct hs_trace_clocks clocks; /* as last written */
+    struct hs_trace_clocks clocks; /* the clocks that were written last */
 
-    uint8_t *scratch; /* one packet */
+    uint8_t *scratch; /* buffer for one packet */
     size_t scratch_bytes;
 
     struct hs_intern functions, paths, build_ids; /* strings, by hash */
@@ -116,13 +122,13 @@ struct hs_trace_writer {
     uint64_t leftover_stack_count;
 };
 
-/* The figures of one callstack at this dump. Indices as in hs_written_process.written. */
+/* The figures of one callstack in this dump. Indices are those of hs_written_process.written. */
 struct hs_dump_row {
     struct hs_estimate alloc, live, peak;
     struct hs_inherited inherited;
 };
 
-/* One dump being written. */
+/* The dump that is being written. */
 struct hs_writer_dump {
     const struct hs_snapshot *snap;
     struct hs_written_process *process;
@@ -134,7 +140,7 @@ struct hs_writer_dump {
     struct hs_dump_row *rows; /* by index in process->written */
 };
 
-/* The encoded form of a value, at most 10 bytes; returns how many. */
+/* Writes the varint encoding of a value, at most 10 bytes, and returns its length. */
 static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
 {
     size_t bytes = 0;
@@ -145,8 +151,8 @@ static inline size_t hs_put_varint(uint8_t *out, uint64_t value)
     return bytes;
 }
 
-/* What stands in front of a packet of so many bytes: Trace.packet, length-delimited. Returns how many bytes
- * that takes. */
+/* Writes what precedes a packet of this many bytes, the tag of Trace.packet and the length, and
+ * returns how many bytes that takes. */
 #define HS_PACKET_HEAD_BYTES 12
 static inline size_t hs_put_packet_head(uint8_t *out, uint64_t bytes)
 {
@@ -154,31 +160,34 @@ static inline size_t hs_put_packet_head(uint8_t *out, uint64_t bytes)
     return 1 + hs_put_varint(out + 1, bytes);
 }
 
-/* Writes one packet. On any failure sets writer->err. */
+/* Writes one packet. A failure sets writer->err. */
 void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket *packet);
-/* A packet of our sequence at a time of CLOCK_MONOTONIC. */
+/* Initialises a packet of our sequence with a time, which is given on CLOCK_MONOTONIC. */
 void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePacket *packet,
                            uint64_t mono_ns);
+/* Sets writer->err if it is not set yet. */
 void hs_writer_fail(struct hs_trace_writer *writer, int err);
-/* BOOTTIME of a moment of CLOCK_MONOTONIC. */
+/* Converts a time of CLOCK_MONOTONIC to CLOCK_BOOTTIME. */
 uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns);
-/* Writes the clocks again when the machine was suspended since. */
+/* Writes the clocks again if the machine was suspended since the last time. */
 void hs_writer_refresh_clocks(struct hs_trace_writer *writer);
 
-/* NULL when out of memory. Valid until the next call. */
+/* The state of a pid, which is made if it is new. NULL when out of memory. Valid until the next
+ * call. */
 struct hs_pid_state *hs_writer_pid(struct hs_trace_writer *writer, uint32_t pid);
 
-/* Saturates: NaN and negative become 0. */
+/* Rounds to a whole number. NaN and negative values become 0, too large ones 9.2e18. */
 uint64_t hs_writer_round(double value);
 
-/* Fills the iids of the dump and sends what is new. */
+/* Sets the iids of the dump and writes what is new to the file. Returns 0 or -errno. */
 int hs_writer_intern_dump(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
 
-/* Our own packets. */
+/* Writes our own packets of the dump. */
 int hs_writer_rows(struct hs_trace_writer *writer, const struct hs_writer_dump *dump);
-/* Perfetto's. Updates what was written. */
+/* Writes Perfetto's packets of the dump, and updates process->written. */
 int hs_writer_samples(struct hs_trace_writer *writer, struct hs_writer_dump *dump);
+/* Writes the blocks that an earlier image left as freed at time_ns. */
 int hs_writer_release(struct hs_trace_writer *writer, const struct hs_leftover *leftover,
                       uint64_t time_ns);
-/* Frees all state of dumps. */
+/* Frees the state of all dumps and processes. */
 void hs_writer_dump_deinit(struct hs_trace_writer *writer);

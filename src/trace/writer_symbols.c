@@ -1,8 +1,8 @@
 /*
  * ModuleSymbols packets: names for the code addresses of one module.
  *
- * They stand alone, so they can be written at any time and appended to any trace. A module with many
- * addresses is split over packets: readers add them up.
+ * These packets stand alone, so they can be written at any time and appended to any trace. A module
+ * with many addresses is split over several packets, which readers combine.
  *
  * See       trace_writer.h
  */
