@@ -1,8 +1,9 @@
 /*
  * CREATE [OR REPLACE] PERFETTO TABLE | VIEW | INDEX | FUNCTION | MACRO.
  *
- * Tables, views and indexes are SQLite's, made in its temporary database. The types that a schema names are not
- * checked, since SQLite's columns have none; its columns must be those of the query.
+ * Tables, views and indexes are SQLite's own, in its temporary database. The types in a schema are
+ * not checked, because SQLite's columns have no fixed types. The columns of a schema must be those
+ * of the query.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "sql/session_state.h"
 #include "util/array.h"
 
-/* Where reading stands in the statement. */
+/* The current position in the statement. */
 struct cursor {
     struct hs_sql *sql;
     const struct hs_sql_place *place;
@@ -64,7 +65,7 @@ void hs_sql_signature_deinit(struct hs_sql_signature *list)
     }
 }
 
-/* What stands behind a name: INT, JOINID(table.id), Expr. */
+/* Skips what follows a name: INT, JOINID(table.id), Expr. */
 static void skip_type(struct cursor *at)
 {
     unsigned depth = 0;
@@ -75,7 +76,7 @@ static void skip_type(struct cursor *at)
     }
 }
 
-/* (a INT, b STRING) */
+/* Reads a signature such as (a INT, b STRING). */
 static int take_signature(struct cursor *at, struct hs_sql_signature *list)
 {
     int err = expect(at, "(");
@@ -99,7 +100,7 @@ static int take_signature(struct cursor *at, struct hs_sql_signature *list)
     return err;
 }
 
-/* The rest of the statement, without the semicolon. */
+/* The end of the rest of the statement, without the semicolon. */
 static size_t body_end(const struct cursor *at)
 {
     size_t end = at->token.begin_off, off = end;
@@ -134,7 +135,7 @@ static bool drop(sqlite3 *db, const char *kind, const char *name)
     return is_done;
 }
 
-/* The columns that a schema declares must be there. */
+/* Checks that the query has the columns that the schema declares. */
 static int check_columns(struct cursor *at, const char *name, const struct hs_sql_signature *schema)
 {
     for (size_t i = 0; i < schema->count; i++) {
@@ -186,7 +187,7 @@ static int create_relation(struct cursor *at, const char *kind, bool is_replacin
     }
     err = err ? err : expect(at, "AS");
     if (err == 0 && is_replacing) {
-        /* One that cannot be dropped, being of the other kind, is told by the CREATE. */
+        /* If the name cannot be dropped because it is of the other kind, the CREATE reports it. */
         drop(at->sql->db, kind, name);
     }
     err = err ? err : make_relation(at, kind, name, &schema);
@@ -237,7 +238,8 @@ static int define_from(struct cursor *at, const char *name, const struct hs_sql_
         err = hs_sql_fail_at(at->sql, at->place, at->token.begin_off, "SELECT is expected here");
     }
     if (err == 0) {
-        /* Told when it is made, not when it is called. */
+        /* The body is checked here, so that its errors are reported when the function is made and
+         * not when it is called. */
         sqlite3_stmt *stmt = NULL;
         const char *body = hs_buf_text(&made.buf);
         if (sqlite3_prepare_v2(at->sql->db, body, -1, &stmt, NULL) != SQLITE_OK) {
@@ -277,7 +279,7 @@ static int create_function(struct cursor *at, bool is_replacing)
         advance(at);
     }
     while (err == 0 && at->token.kind != HS_SQL_TOKEN_END && !is(at, "AS")) {
-        advance(at); /* the rest of a type: JOINID(x.id) */
+        advance(at); /* the parenthesis of a type: JOINID(x.id) */
     }
     err = err ? err : expect(at, "AS");
     err = err ? err : define_from(at, name, &params, &columns);

@@ -1,5 +1,5 @@
 /*
- * What the cursors of our virtual tables have in common: their memory.
+ * Memory for the cursors of our virtual tables.
  *
  * Threads   one user.
  */
@@ -8,7 +8,8 @@
 #include <sqlite3.h>
 #include <string.h>
 
-/* A zeroed cursor of a type that begins with sqlite3_vtab_cursor, for xOpen. Freed with sqlite3_free(). */
+/* Allocates a zeroed cursor for xOpen. Its type must begin with a sqlite3_vtab_cursor. The caller
+ * frees it with sqlite3_free(). */
 static inline int hs_sql_cursor_new(size_t bytes, sqlite3_vtab_cursor **ret_cursor)
 {
     sqlite3_vtab_cursor *cursor = sqlite3_malloc64(bytes);

@@ -13,7 +13,8 @@
 #include "sql/rows_module.h"
 #include "trace/trace_input.h"
 
-/* Other names of the tables; those that begin with __intrinsic_ have a view without that. */
+/* Additional names of the tables. A table whose name begins with __intrinsic_ also has a view
+ * without that prefix. */
 static const struct {
     const char *view;
     enum hs_sql_table table;
@@ -41,7 +42,7 @@ static const struct {
 #define SORT_KIB   (300 << 10)
 #define VIEW_COUNT (sizeof(views) / sizeof(views[0]))
 
-/* Where what is in the trace begins and ends. */
+/* The times at which the content of the trace begins and ends. */
 #define BOUNDS_VIEW                                                                                \
     "CREATE VIEW trace_bounds AS SELECT coalesce(min(first), 0) AS start_ts, "                     \
     "coalesce(max(last), 0) AS end_ts FROM (SELECT min(ts) AS first, max(ts) AS last FROM "        \
@@ -60,7 +61,7 @@ static const struct {
     "CREATE VIEW perf_session AS SELECT DISTINCT session_id AS id, NULL AS cmdline FROM "          \
     "stack_sample WHERE source = 'linux.perf' ORDER BY 1"
 
-/* Where the bytes of the file are, for the tables that are filled later. */
+/* The bytes of the file, for the tables that are filled later. */
 struct source {
     struct hs_trace_input input;
     const void *data;
@@ -103,7 +104,7 @@ static int run(sqlite3 *db, char *text)
     return sqlite_errno(result);
 }
 
-/* The connection owns the store, even after a failure. */
+/* The connection takes over the store, even after a failure. */
 static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
 {
     sqlite3 *db = NULL;
@@ -115,7 +116,7 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
         return err;
     }
     err = sqlite_errno(hs_rows_module_register(db, store));
-    /* What a sort may take before it goes to a file and comes back in pieces. */
+    /* The memory that a sort can use before it writes to a file and reads it back in pieces. */
     err = err ? err : run(db, sqlite3_mprintf("PRAGMA cache_size = -%d", SORT_KIB));
     err = err ? err : run(db, sqlite3_mprintf("BEGIN"));
     for (int i = 0; i < HS_SQL_TABLES_N && err == 0; i++) {
@@ -138,7 +139,7 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
     return err;
 }
 
-/* A trace by its packets; anything else that a profile can be made of, by that. */
+/* Reads a trace by its packets, and any other file by the profile that can be made of it. */
 static int fill(struct hs_sql_store *store, const struct source *source,
                 struct hs_load_report *ret_report)
 {
@@ -150,7 +151,7 @@ static int fill(struct hs_sql_store *store, const struct source *source,
     struct hs_profile *profile = NULL;
     int err = hs_profile_load_memory(source->data, source->bytes, &profile, &report);
     if (err > 0 && import_err == HS_SQL_E_BLANK) {
-        return 0; /* nothing but a trace that has no packets */
+        return 0; /* the file is an intact trace without packets */
     }
     if (ret_report) {
         *ret_report = report;

@@ -1,10 +1,11 @@
 /*
- * A recorded file as an SQLite database, in memory: for queries, and to be written out.
+ * Opens a recorded file as an SQLite database in memory, for queries and for export as an SQLite
+ * file.
  *
- * Tables and views are there at once; rows lie as the import left them, and SQLite reads them through rows_module.h.
- * Tables named heapscope_* are filled when they are first read.
+ * Tables and views exist at once. The rows stay where the import put them, and SQLite reads them
+ * through rows_module.h. Tables named heapscope_* are filled when they are first read.
  *
- * Threads   one user; the connection is the caller's, to be closed with sqlite3_close().
+ * Threads   one user. The connection belongs to the caller, who closes it with sqlite3_close().
  * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. An empty file is a trace without packets.
  * See       docs/SQL.md
  */
@@ -16,13 +17,15 @@
 #include "profile/load.h"
 #include "util/buf.h"
 
-/* "-" is standard input. The report may be NULL. */
+/* Opens a file; "-" is standard input. ret_report may be NULL. */
 int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report);
-/* From memory, which must stay as long as the connection. */
+/* Opens a file in memory, which must stay valid as long as the connection. */
 int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
                        struct hs_load_report *ret_report);
 
-/* The same as an SQLite file: its tables are real ones there. The file is empty, and no use after a failure. 0 or -errno. */
+/* Writes the database as an SQLite file, in which the tables are real tables. `path` must be an
+ * empty file, whose content is useless after a failure. Returns 0 or -errno. */
 int hs_sql_write_file(sqlite3 *db, const char *path);
-/* Into memory first: for what is no file. */
+/* Writes the same file into memory first, for outputs that are not a regular file. Returns 0 or
+ * -errno. */
 int hs_sql_write(sqlite3 *db, struct hs_buf *buf);

@@ -1,8 +1,9 @@
 /*
- * See database.h. A database with real tables.
+ * Writes the database as a file with real tables. See database.h.
  *
- * It is written into a file that nobody else knows yet, so nothing has to be undone or to survive a crash half way:
- * no journal, no waiting for the disk. Indexes are made when all rows are there.
+ * The database is written into a new file that no other process knows yet. Nothing has to be rolled
+ * back or to survive a crash half way, so there is no journal and no waiting for the disk. Indexes
+ * are built when all rows are written.
  */
 #include "sql/database.h"
 
@@ -34,7 +35,7 @@ static int run(sqlite3 *db, char *text)
     return errno_of(db, result);
 }
 
-/* One statement of SQL for each row of a query that makes them. */
+/* Runs one statement for each row of a query, whose rows are the statements. */
 static int run_each(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *rows = NULL;
@@ -50,7 +51,8 @@ static int run_each(sqlite3 *db, const char *query)
     return err;
 }
 
-/* Tables get the short names, and the long ones become views. Ids are keys there. */
+/* Copies the tables. Tables get the short names, and the long names become views. Ids are primary
+ * keys. */
 static int copy_tables(sqlite3 *db)
 {
     static const char create[] = "SELECT printf('CREATE TABLE whole.%s(%s)', replace(name, "

@@ -1,9 +1,9 @@
 /*
  * CREATE PERFETTO FUNCTION: functions whose body is a SELECT.
  *
- * One that returns a value is a function of SQLite's; its statement is prepared for each call, since calls of one
- * function may stand in each other. One that returns a table is a virtual table, whose hidden columns
- * are the arguments: f(1, 2) in FROM sets them.
+ * A function that returns a value is a function of SQLite. Its statement is prepared for each call,
+ * because calls of one function can be nested. A function that returns a table is a virtual table,
+ * whose hidden columns are the arguments: f(1, 2) in FROM sets them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 struct function {
     struct hs_sql *sql;
-    char *name, *body, *schema; /* schema: of a table */
+    char *name, *body, *schema; /* schema: only of a function that returns a table */
     struct hs_sql_signature params;
-    size_t column_count; /* of a table */
+    size_t column_count; /* 0: the function returns a value */
 };
 
 struct function_table {
@@ -44,7 +44,7 @@ static void free_function(void *ctx)
     }
 }
 
-/* Prepares the body; the text of the error belongs to SQLite. */
+/* Prepares the body. On failure, the text of the error belongs to SQLite. */
 static sqlite3_stmt *prepare(const struct function *function, char **ret_error)
 {
     struct hs_sql *sql = function->sql;
@@ -54,7 +54,7 @@ static sqlite3_stmt *prepare(const struct function *function, char **ret_error)
                                      HS_SQL_CALL_DEPTH);
         return NULL;
     }
-    /* Short bodies never reach a look at the budget. */
+    /* A short body never reaches the callback that checks the budget. */
     if (sql->has_budget && sql->kilosteps_left > 0) {
         sql->kilosteps_left--;
     }
@@ -260,7 +260,7 @@ static char *schema_of(const struct hs_sql_signature *columns,
         sqlite3_str_appendf(text, "%s\"%w\"", i > 0 ? ", " : "", columns->names[i]);
     }
     for (size_t i = 0; i < params->count; i++) {
-        /* Columns and parameters may have the same name; hidden ones nobody asks for by name. */
+        /* Columns and parameters may have the same name. No query names the hidden columns. */
         sqlite3_str_appendf(text, ", \"__arg%d_%w\" HIDDEN", (int)i, params->names[i]);
     }
     sqlite3_str_appendall(text, ")");

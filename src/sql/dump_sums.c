@@ -17,13 +17,13 @@ static const char allocation_query[] =
 enum query_column { QUERY_SITE, QUERY_TS, QUERY_UPID, QUERY_HEAP, QUERY_SIZE, QUERY_COUNT };
 enum column { COLUMN_UPID, COLUMN_HEAP, COLUMN_TS, COLUMN_ALLOCATED, COLUMN_DELTA, COLUMN_HELD };
 
-/* A heap of a process, and the call site at hand in it. */
+/* A heap of a process, and the state of the current call site in it. */
 struct heap {
     int64_t upid;
-    char *name; /* NULL: it has none */
+    char *name; /* NULL: the heap has no name */
     bool is_touched;
-    int64_t size_bytes, count, held_bytes;         /* of the call site, so far */
-    int64_t net_bytes, net_count, allocated_bytes; /* of the instant */
+    int64_t size_bytes, count, held_bytes;         /* of the call site so far */
+    int64_t net_bytes, net_count, allocated_bytes; /* of the call site at the current instant */
 };
 
 struct dump {
@@ -32,16 +32,16 @@ struct dump {
 };
 
 struct dumps {
-    struct hs_intern heap_ids; /* (upid, name) */
+    struct hs_intern heap_ids; /* keys: (upid, name) */
     struct heap *heaps;
-    struct hs_intern dump_ids; /* (heap, ts) */
+    struct hs_intern dump_ids; /* keys: (heap, ts) */
     struct dump *dumps;
     size_t heap_capacity, dump_capacity, touched_capacity;
-    uint32_t *touched; /* heaps with rows at the instant at hand */
+    uint32_t *touched; /* heaps that have rows at the current instant */
     uint32_t touched_count;
-    int64_t site, ts; /* at hand */
+    int64_t site, ts; /* current call site and instant */
     bool is_any, is_over;
-    /* The heap of the row before: mostly of the next one, too. */
+    /* The heap of the previous row, which is usually also the heap of the next one. */
     uint32_t last_heap;
 };
 
@@ -110,7 +110,7 @@ static struct dump *dump_at(struct dumps *dumps, uint32_t heap, int64_t ts)
     return &dumps->dumps[number];
 }
 
-/* The call site has no more rows at this instant. */
+/* Adds up the current instant: the call site has no more rows at this instant. */
 static int end_instant(struct dumps *dumps)
 {
     for (uint32_t i = 0; i < dumps->touched_count; i++) {

@@ -1,9 +1,10 @@
 /*
- * What each dump of each heap changed: the table __heapscope_dump_sums(upid, heap_name, ts, allocated, delta,
- * held_change), one row for each instant at which a heap has allocations.
+ * The changes that each dump of each heap made: the table __heapscope_dump_sums(upid, heap_name,
+ * ts, allocated, delta, held_change). It has one row for each instant at which a heap has
+ * allocations.
  *
- * Held is the size of call sites with a positive count, summed up over the heap: what a dump changes of that is
- * followed call site by call site, each in the order of time.
+ * The held size of a heap is the size of its call sites with a positive count, added up. To find
+ * what a dump changed of it, each call site is followed by itself, in the order of time.
  *
  * Threads   one user.
  */
@@ -11,5 +12,5 @@
 
 #include <sqlite3.h>
 
-/* 0 or an SQLite error code. */
+/* Registers the table. Returns 0 or an SQLite error code. */
 int hs_dump_sums_register(sqlite3 *db);

@@ -1,9 +1,10 @@
 /*
- * Macros: name!(arguments) becomes the macro's body with its $parameters replaced.
+ * Expands macros: name!(arguments) becomes the macro's body, with its $parameters replaced.
  *
- * Arguments are text between commas that stand in no parentheses; they are expanded where they are written,
- * before they go into the body, so that a macro of the caller's means what it meant there. The body is
- * expanded in turn. Depth, count and length are bounded, so that no text expands for ever.
+ * Arguments are the texts between commas outside nested parentheses. They are expanded where they
+ * are written, before they are substituted into the body, so that a macro of the caller's has the
+ * meaning that it has there. The body is expanded in turn. Depth, number and length are bounded, so
+ * that every expansion ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,13 +22,13 @@ struct argument {
     size_t bytes;
 };
 
-/* One level: a text, where it came from, and what its variables stand for. */
+/* One level of expansion: a text, its origin, and the values of its variables. */
 struct level {
     const char *text;
     size_t begin_off, end_off;
     const struct hs_sql_macro *macro; /* NULL: the script itself */
     const struct argument *arguments; /* of the macro */
-    size_t invocation_off;            /* in the script; of a macro's text */
+    size_t invocation_off;            /* position in the script, for the text of a macro */
     unsigned depth;
 };
 
@@ -100,7 +101,7 @@ void hs_sql_macro_deinit(struct hs_sql_macro *macro)
     free(macro->body);
 }
 
-/* The text without space around it. */
+/* The text without surrounding white space. */
 static struct argument trimmed(const char *text, size_t begin, size_t end)
 {
     struct hs_sql_token token = hs_sql_token_solid(text, end, begin);
@@ -113,10 +114,8 @@ static struct argument trimmed(const char *text, size_t begin, size_t end)
     return (struct argument){ text + begin, solid_end - begin };
 }
 
-/*
- * Splits what stands in the parenthesis that opens at `off`. Returns the offset behind the closing one,
- * 0 when there is none; nothing at all is no argument.
- */
+/* Splits the arguments in the parenthesis that opens at `off`. Returns the offset after the closing
+ * parenthesis, 0 if it is missing. Empty parentheses contain no argument. */
 static size_t split_arguments(const char *text, size_t end, size_t off, struct argument *arguments,
                               size_t *ret_count)
 {
@@ -152,7 +151,7 @@ static int fail_too_much(struct hs_sql *sql, const struct hs_sql_place *place, s
                           HS_SQL_MACRO_DEPTH, HS_SQL_EXPANSIONS_MAX, HS_SQL_TEXT_BYTES_MAX >> 20);
 }
 
-/* Text that is not the script's, expanded into a buffer of its own. */
+/* Expands a text that is not part of the script into a separate buffer. */
 static int expand_apart(struct hs_sql *sql, const struct hs_sql_place *place,
                         const struct level *level, struct argument text, struct hs_sql_text *out)
 {
@@ -177,7 +176,8 @@ static int invoke(struct hs_sql *sql, const struct hs_sql_place *place, const st
     return expand_level(sql, place, &inner, out);
 }
 
-/* __intrinsic_token_...: apply(list, list, macro), one invocation for each pair of elements, joined. */
+/* __intrinsic_token_...: apply(list, list, macro) invokes the macro once for each pair of elements,
+ * and joins the results. */
 static int apply_pairs(struct hs_sql *sql, const struct hs_sql_place *place,
                        const struct level *level, const struct argument *args, size_t list_count,
                        const char *join, bool is_leading, size_t off, struct hs_sql_text *out)
@@ -281,7 +281,7 @@ static int fail_unknown(struct hs_sql *sql, const struct hs_sql_place *place, si
     return err;
 }
 
-/* name!(...) whose arguments were expanded already. */
+/* Expands name!(...) with arguments that were already expanded. */
 static int run_macro(struct hs_sql *sql, const struct hs_sql_place *place,
                      const struct level *level, struct hs_sql_token name,
                      const struct argument *args, size_t arg_count, struct hs_sql_text *out)
@@ -341,7 +341,8 @@ static int expand_invocation(struct hs_sql *sql, const struct hs_sql_place *plac
     return err;
 }
 
-/* What a $variable stands for; NULL: it stays, for a function's body. */
+/* The value of a $variable. NULL: it stays unchanged, because it belongs to the body of a
+ * function. */
 static const struct argument *find_argument(const struct level *level, struct hs_sql_token token)
 {
     for (size_t i = 0; level->macro && i < level->macro->param_count; i++) {

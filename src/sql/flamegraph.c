@@ -1,6 +1,4 @@
-/*
- * How a flame graph grows: roots, then level by level what they lead to.
- */
+/* Grows a flame graph: the roots, then level by level the nodes that they lead to. */
 #include "sql/flamegraph.h"
 
 #include <errno.h>
@@ -10,16 +8,20 @@
 #include "sql/flamegraph_state.h"
 #include "util/array.h"
 
-/* Input nodes that come next, and what they bring; those of one key become a node. */
+/* The input nodes of the next level and their values. Nodes with one key become a node of the
+ * graph. */
 struct steps {
     uint32_t *nodes;
-    int64_t *amounts; /* [step * value_count + value]: with what is below, or came from there */
+    /* [step * value_count + value]: including everything below, or everything that reached this
+     * node from above */
+    int64_t *amounts;
     size_t count, capacity, amount_capacity;
 };
 
 struct group {
     uint32_t key, entry_count;
-    uint32_t fill; /* entries placed so far; first its place in the order of sight */
+    /* entries placed so far; before that, the order in which the groups were first seen */
+    uint32_t fill;
     int64_t first_value;
 };
 
@@ -27,15 +29,16 @@ struct growth {
     const struct hs_flamegraph_input *input;
     struct hs_flamegraph_rest rest;
     struct hs_flamegraph *graph;
-    size_t width; /* values */
+    size_t width; /* number of values */
     size_t node_capacity, self_capacity, cumulative_capacity;
     size_t entry_count, entry_capacity, amount_capacity;
-    int64_t *amounts; /* of entries */
+    int64_t *amounts; /* values of the entries */
     struct steps steps;
     struct group *groups;
     size_t group_count, group_capacity;
-    uint32_t *group_of_key; /* [key]: group + 1, valid when < group_count and its key is this one */
-    uint32_t *step_of_node; /* [input node]: the same for steps */
+    /* [key]: index of the group, valid if < group_count and if the group's key is this one */
+    uint32_t *group_of_key;
+    uint32_t *step_of_node; /* [input node]: index of the step, valid under the same conditions */
 };
 
 static int add_step(struct growth *g, uint32_t node, const int64_t *amounts, bool is_meeting)
@@ -95,7 +98,7 @@ static int compare_groups(const void *a_, const void *b_)
     return a->fill < b->fill ? -1 : 1;
 }
 
-/* Steps by key, the largest first. */
+/* Groups the steps by key, largest group first. */
 static int make_groups(struct growth *g)
 {
     g->group_count = 0;
@@ -139,7 +142,7 @@ static int reserve_nodes(struct growth *g)
                                   sizeof(int64_t));
 }
 
-/* Values of a node and its entries, from the steps. */
+/* Adds a step to the values and the entries of a node. */
 static int add_amounts(struct growth *g, uint32_t node, size_t step, int32_t depth)
 {
     const uint32_t input_node = g->steps.nodes[step];
@@ -158,7 +161,7 @@ static int add_amounts(struct growth *g, uint32_t node, size_t step, int32_t dep
     return 0;
 }
 
-/* Makes the nodes that the steps lead to. */
+/* Makes the nodes of the groups. */
 static int make_nodes(struct growth *g, uint32_t parent, int32_t depth)
 {
     int err = make_groups(g);
@@ -227,7 +230,7 @@ static int grow_up(struct growth *g, const struct hs_flamegraph_node *node)
     return err;
 }
 
-/* The roots of both halves, then whatever they lead to: the nodes are their own queue. */
+/* Makes the roots of both halves, then all nodes below them: the nodes serve as their own queue. */
 static int grow(struct growth *g)
 {
     const struct hs_flamegraph_input *input = g->input;
@@ -259,7 +262,8 @@ static int grow(struct growth *g)
     return err;
 }
 
-/* Hidden nodes by who has their values: those of n are ret_nodes[ret_first[n] .. ret_first[n + 1]). */
+/* Lists hidden nodes by the node that has their values: those of n are ret_nodes[ret_first[n] ..
+ * ret_first[n + 1]). */
 static uint32_t list_folded(const struct growth *g, uint32_t *ret_first, uint32_t *ret_nodes)
 {
     uint32_t count = g->input->node_count;
@@ -270,7 +274,7 @@ static uint32_t list_folded(const struct growth *g, uint32_t *ret_first, uint32_
     }
     for (uint32_t n = 0, sum = 0; n <= count; n++) {
         sum += ret_first[n];
-        ret_first[n] = sum; /* the end of the list, which filling from the back makes its start */
+        ret_first[n] = sum; /* the end of the list; filling from the back makes it the start */
     }
     for (uint32_t n = count; n-- > 0;) {
         if (g->rest.is_folded[n]) {
@@ -280,7 +284,7 @@ static uint32_t list_folded(const struct growth *g, uint32_t *ret_first, uint32_
     return ret_first[count];
 }
 
-/* All input rows of each node: what aggregates go by. */
+/* Lists all input rows of each node, which the aggregates use. */
 static int make_rows(struct growth *g)
 {
     struct hs_flamegraph *graph = g->graph;

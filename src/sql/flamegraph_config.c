@@ -1,5 +1,6 @@
 /*
- * The configuration of a flame graph: packed by a function, read by the table.
+ * The configuration of a flame graph: packed by an SQL function, unpacked by the table. See
+ * flamegraph_config.h.
  */
 #include "sql/flamegraph_config.h"
 
@@ -82,7 +83,7 @@ static int next_choice(struct reader *reader, const char *const *names, size_t c
     return err ? err : fail(reader, format, word);
 }
 
-/* A regular expression and its flags. */
+/* Reads a regular expression and its flags. */
 static int next_pattern(struct reader *reader, struct hs_flamegraph_word *ret_pattern,
                         bool *ret_is_caseless)
 {

@@ -1,11 +1,13 @@
 /*
- * What is asked of a flame graph: __intrinsic_flamegraph_config('view', 'TOP_DOWN', 'filter', ...).
+ * The configuration of a flame graph: __intrinsic_flamegraph_config('view', 'TOP_DOWN', 'filter',
+ * ...).
  *
- * The function checks its arguments and packs them into a blob, which the table unpacks: an argument of a table can
- * be one value only. A blob may come from anywhere, so it is checked again.
+ * The SQL function checks its arguments and packs them into a blob, which the flame graph's table
+ * unpacks, because an argument of a table can only be a single value. A blob can come from any
+ * source, so the table checks it again.
  *
- * Holds     strings point into the blob, which must stay.
- * Fails     -EINVAL with what is wrong.
+ * Holds     the texts of a configuration point into the blob, which must stay valid.
+ * Fails     -EINVAL with a message.
  */
 #pragma once
 
@@ -54,11 +56,13 @@ struct hs_flamegraph_config {
     size_t filter_count, show_count, aggregate_count, grouping_count, value_count;
 };
 
-/* error: HS_PATTERN_ERROR_BYTES. No bytes are the defaults. */
+/* Unpacks and checks a blob; an empty one yields the defaults. `error` has HS_PATTERN_ERROR_BYTES.
+ * Returns 0 or -EINVAL. */
 int hs_flamegraph_config_read(const void *blob, size_t bytes,
                               struct hs_flamegraph_config *ret_config, char *error);
 
+/* Is the word equal to this text? */
 bool hs_flamegraph_word_is(struct hs_flamegraph_word word, const char *text);
 
-/* __intrinsic_flamegraph_config() */
+/* Registers the function. Returns 0 or an SQLite error code. */
 int hs_flamegraph_config_register(sqlite3 *db);

@@ -1,17 +1,20 @@
 /*
- * What the filters leave of a tree. A frame above the view's frame counts as a match of a stack's filter. A frame that
- * is hidden counts only for the filters before the one that hides it: the match of its key has no others.
+ * Applies the filters to the tree of a flame graph.
+ *
+ * A stack matches a stack filter also by a frame above the view's frame. A frame that is hidden
+ * counts only for the filters that come before the one that hides it, because the match of its key
+ * does not contain the others.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sql/flamegraph_state.h"
 
-/* What is known of the way from the root to a node. */
+/* The state of the path from the root to a node. */
 struct way {
     uint64_t show;
-    bool is_hidden; /* HIDE_STACK matched on it */
-    bool is_inside; /* at or below the view's frame */
+    bool is_hidden; /* HIDE_STACK matched a frame of the path */
+    bool is_inside; /* the node is at or below the view's frame */
 };
 
 static int add(int64_t *sum, int64_t value)
@@ -53,7 +56,8 @@ void hs_flamegraph_rest_deinit(struct hs_flamegraph_rest *rest)
     free(rest->children);
 }
 
-/* Puts a node's own values where they are shown: into itself, or the nearest caller that is. */
+/* Adds a node's own values to the node that shows them: the node itself, or its nearest caller that
+ * is shown. */
 static int place_values(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
                         uint32_t node)
 {
@@ -62,7 +66,7 @@ static int place_values(const struct hs_flamegraph_input *input, struct hs_flame
     for (size_t v = 0; v < input->value_count && err == 0; v++) {
         int64_t value = input->values[v][node];
         err = v == 0 && value < 0 ? HS_FLAMEGRAPH_E_NEGATIVE : 0;
-        /* Of a hidden frame that has nobody above, nobody has the values. */
+        /* The values of a hidden frame that has no shown caller are dropped. */
         if (err == 0 && owner != HS_FLAMEGRAPH_NONE) {
             err = add(&rest->self[owner * input->value_count + v], value);
         }
@@ -87,7 +91,7 @@ static int visit(const struct hs_flamegraph_input *input, struct hs_flamegraph_r
     way.is_inside =
         was_inside || !has_view_frame(input) || (match->is_view && !match->is_hiding_frame);
     ways[node] = way;
-    /* The pivot's callers are shown, upwards; those of a view from a frame are not. */
+    /* A pivot shows the callers of its frame, upwards; a view from a frame does not. */
     bool is_view_above = input->view == HS_FLAMEGRAPH_PIVOT;
     rest->is_shown[node] = !match->is_hiding_frame && (way.is_inside || is_view_above);
     rest->callers[node] = caller;
@@ -140,7 +144,7 @@ static void list_children(const struct hs_flamegraph_input *input, struct hs_fla
         first[n + 1] += first[n];
     }
     first[count + 1] = first[count];
-    /* Filled from the back: the end of c's list, first[c + 1], becomes its start. */
+    /* Filling from the back makes the end of c's list, first[c + 1], its start. */
     for (uint32_t n = count; n-- > 0;) {
         if (has_caller(rest, n)) {
             rest->children[--first[rest->callers[n] + 1]] = n;

@@ -1,6 +1,4 @@
-/*
- * From ids to places: who is whose parent, and an order in which parents come first.
- */
+/* From ids to indices: finds each node's parent, and an order in which parents come first. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +10,7 @@ struct id_slots {
     uint64_t mask;
 };
 
-/* The slot with this id, or the empty one where it would be. */
+/* The slot with this id, or the empty slot where it belongs. */
 static uint32_t *find_slot(const struct id_slots *table, const int64_t *ids, int64_t id)
 {
     uint64_t at = hs_mix64((uint64_t)id) & table->mask;
@@ -47,7 +45,8 @@ static int find_parents(const int64_t *ids, const int64_t *parent_ids, const boo
     return err;
 }
 
-/* Lists of children, one behind the other: those of p are children[first[p] .. first[p + 1]). */
+/* Lists the children of each node, in one array: those of p are children[first[p] .. first[p +
+ * 1]). */
 static void list_children(const uint32_t *parents, uint32_t count, uint32_t *first,
                           uint32_t *children)
 {
@@ -58,7 +57,7 @@ static void list_children(const uint32_t *parents, uint32_t count, uint32_t *fir
     }
     for (uint32_t i = 0, sum = 0; i <= count; i++) {
         sum += first[i];
-        first[i] = sum; /* the end of the list, which filling from the back makes its start */
+        first[i] = sum; /* the end of the list; filling from the back makes it the start */
     }
     for (uint32_t i = count; i-- > 0;) {
         if (parents[i] != HS_FLAMEGRAPH_NONE) {

@@ -1,5 +1,5 @@
 /*
- * Properties of merged nodes: the one value that all have, or what an aggregate makes of them.
+ * Properties of merged nodes: the one value that all of them have, or the result of an aggregate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static int compare_words(const void *a_, const void *b_)
     return a[0] != b[0] ? (a[0] < b[0] ? -1 : 1) : a[1] != b[1] ? (a[1] < b[1] ? -1 : 1) : 0;
 }
 
-/* Different values among these; NULLs are none. */
+/* Counts the different values of these nodes, without NULLs. */
 static uint32_t count_distinct(const struct hs_flamegraph_column *column, const uint32_t *nodes,
                                uint32_t count)
 {
@@ -123,7 +123,7 @@ static uint32_t count_distinct(const struct hs_flamegraph_column *column, const 
     return distinct;
 }
 
-/* "a.c:3", or "a.c:3 and 4 others": of 4 different ones in all, as trace_processor counts them. */
+/* "a.c:3", or "a.c:3 and 4 others". The 4 counts all different values, as in trace_processor. */
 static void result_summary(const struct hs_flamegraph_source *source,
                            const struct hs_flamegraph_column *column, const uint32_t *nodes,
                            uint32_t count, sqlite3_context *context)
@@ -179,7 +179,8 @@ static void result_one(const struct hs_flamegraph_source *source,
     result_cell(source, column, nodes[0], context);
 }
 
-/* The column that an aggregate reads for this one; itself when the name is wrong. */
+/* The column that an aggregate reads for this property; the property's own column if the aggregate
+ * names an unknown one. */
 static const struct hs_flamegraph_column *input_of(const struct hs_flamegraph_source *source,
                                                    struct hs_flamegraph_word in, size_t column)
 {

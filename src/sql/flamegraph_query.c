@@ -1,5 +1,6 @@
 /*
- * One flame graph: columns, patterns and keys of the kept rows, then the graph.
+ * Makes one flame graph: columns, patterns and keys of the stored rows, then the graph. See
+ * flamegraph_query.h.
  */
 #include "sql/flamegraph_query.h"
 
@@ -16,12 +17,13 @@ struct query {
     struct hs_flamegraph_result *result;
     struct hs_flamegraph_input input;
     struct hs_intern keys;
-    size_t key_columns[HS_FLAMEGRAPH_LIST_MAX + 1]; /* the name, then the grouping's */
+    size_t key_columns[HS_FLAMEGRAPH_LIST_MAX + 1]; /* the name, then the columns of the grouping */
     uint32_t *node_keys;
     struct hs_flamegraph_match *matches; /* by key */
     size_t match_capacity;
     int64_t *values[HS_FLAMEGRAPH_VALUES_MAX];
-    struct hs_pattern *patterns[HS_FLAMEGRAPH_LIST_MAX + 1]; /* the filters', then the view's */
+    /* the filters' patterns, then the view's */
+    struct hs_pattern *patterns[HS_FLAMEGRAPH_LIST_MAX + 1];
     char **error;
 };
 
@@ -52,7 +54,7 @@ static int find_column(struct query *query, struct hs_flamegraph_word word, size
     return SQLITE_ERROR;
 }
 
-/* A column as whole numbers. */
+/* Reads a column as whole numbers. */
 static int take_values(struct query *query, size_t value, size_t column_idx)
 {
     const struct hs_flamegraph_column *column = &query->source->columns[column_idx];
@@ -135,7 +137,8 @@ static int search(struct query *query, size_t pattern, const char *name, size_t 
                       : fail(query, "a regular expression takes too many steps: make it simpler");
 }
 
-/* The name, or one of the columns of the grouping, as text. NULL matches nothing. */
+/* Searches a pattern in the name or in a column of the grouping, as text. NULL matches no
+ * pattern. */
 static int search_column(struct query *query, size_t pattern, size_t column_idx, uint32_t node,
                          bool *ret_is_found)
 {
@@ -161,7 +164,7 @@ static int search_column(struct query *query, size_t pattern, size_t column_idx,
     return search(query, pattern, text, bytes, ret_is_found);
 }
 
-/* Whether a pattern matches what tells a node from others. */
+/* Searches a pattern in all columns that distinguish nodes. */
 static int search_node(struct query *query, size_t pattern, uint32_t node, bool *ret_is_found)
 {
     int code = SQLITE_OK;
@@ -174,7 +177,8 @@ static int search_node(struct query *query, size_t pattern, uint32_t node, bool 
     return code;
 }
 
-/* What the patterns say of a node, in their order: those behind one that hides the frame do not see it. */
+/* Matches all patterns against a node, in their order. Patterns after one that hides the frame are
+ * not searched. */
 static int match_node(struct query *query, uint32_t node, struct hs_flamegraph_match *match)
 {
     const struct hs_flamegraph_config *config = query->result->config;
@@ -205,7 +209,7 @@ static int match_node(struct query *query, uint32_t node, struct hs_flamegraph_m
     return code;
 }
 
-/* What must be equal for nodes to be merged: the name, and the columns of the grouping. */
+/* Makes the keys. Nodes are merged if their names and their columns of the grouping are equal. */
 static int make_keys(struct query *query)
 {
     const struct hs_flamegraph_source *source = query->source;

@@ -1,5 +1,6 @@
 /*
- * The rows of a flame graph's query, read into columns, and their tree checked.
+ * Reads the rows of a flame graph's query into columns, and checks their tree. See
+ * flamegraph_source.h.
  */
 #include "sql/flamegraph_source.h"
 

@@ -1,9 +1,9 @@
 /*
- * The virtual table __intrinsic_flamegraph: the query runs when it is made, the graph is made for each use, with the
- * configuration that stands in the parentheses behind its name.
+ * The virtual table __intrinsic_flamegraph. Its query runs when the table is made. The graph is
+ * made at each use, with the configuration in the parentheses after the table's name.
  *
- * Rows are the nodes. The super root, which holds them all, is a row only for who asks for it:
- * WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT').
+ * Rows are the nodes. The super root, which contains all of them, is a row only if the query asks
+ * for it: WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT').
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const char *const fixed_names[COLUMN_FIXED_N] = {
 struct table {
     sqlite3_vtab base;
     struct hs_flamegraph_source *source;
-    size_t *properties; /* columns of the source that are columns here too */
+    size_t *properties; /* columns of the source that are also columns of this table */
     size_t property_count;
 };
 
@@ -48,7 +48,7 @@ struct cursor {
     sqlite3_vtab_cursor base;
     struct hs_flamegraph_result result;
     uint32_t node;
-    bool is_super_root; /* the one row is that */
+    bool is_super_root; /* the only row is the super root */
 };
 
 static int config_column(const struct table *table)
@@ -115,7 +115,7 @@ static int table_disconnect(sqlite3_vtab *base)
     return SQLITE_OK;
 }
 
-/* args[3]: the one argument, with its parentheses. */
+/* args[3] is the only argument, with its parentheses. */
 static char *query_of(int arg_count, const char *const *args)
 {
     size_t bytes = arg_count == 4 ? strlen(args[3]) : 0;
@@ -187,7 +187,7 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     return SQLITE_OK;
 }
 
-/* Also called where it is no condition: is this the super root's row? */
+/* Is this the super root's row? SQLite also calls it where it is not a condition. */
 static void find_node(sqlite3_context *context, int arg_count, sqlite3_value **args)
 {
     (void)arg_count;
@@ -329,7 +329,7 @@ static void super_root_result(const struct cursor *cursor, int column, sqlite3_c
     }
 }
 
-/* self_X and cumulative_X, of the values that were asked for; others have none. */
+/* self_X and cumulative_X exist for the values of the configuration; others are NULL. */
 static void value_result(const struct cursor *cursor, size_t property, bool is_cumulative,
                          sqlite3_context *context)
 {

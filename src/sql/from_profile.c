@@ -72,7 +72,7 @@ static struct totals totals_of(const struct hs_profile_sample *s)
     return t;
 }
 
-/* The same stack and heap in the dump before; both are in order. */
+/* The sample of the same stack and heap in the previous dump. Both lists are sorted. */
 static const struct hs_profile_sample *same_before(const struct hs_profile *p,
                                                    const struct hs_profile_dump *before,
                                                    const struct hs_profile_sample *s, uint32_t *at)
@@ -136,7 +136,7 @@ static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
     free(last);
 }
 
-/* The last dump of each process, as pprof would have it. */
+/* Adds the last dump of each process, with pprof's names. */
 static void add_aggregates(struct hs_sql_store *store, const struct hs_profile *p)
 {
     static const char *const types[][2] = { { "alloc_objects", "count" },
@@ -164,7 +164,7 @@ static void add_aggregates(struct hs_sql_store *store, const struct hs_profile *
 void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile)
 {
     for (int i = 0; i < HS_SQL_OWN_FIRST; i++) {
-        /* What was taken for packets before the file turned out to be something else. */
+        /* Rows that the import made before it found that the file is not a trace. */
         hs_rows_deinit(&store->tables[i]);
     }
     add_code(store, profile);

@@ -1,8 +1,9 @@
 /*
- * The tables of stacks and allocations from a profile, for files that have no packets: pprof and texts of others.
+ * Fills the tables of stacks and allocations from a profile, for files that have no packets: pprof
+ * files, and the heap profiles of other tools.
  *
- * A dump has what it adds to the one before, as a trace would have it. Kinds of figures are aggregate profiles, too, with
- * the names that pprof has for them.
+ * A dump gets the differences to the previous dump, as in a trace. Each kind of figures is also an
+ * aggregate profile, with the name that pprof has for it.
  *
  * Threads   one user.
  * Fails     through store->err.
@@ -13,4 +14,5 @@
 #include "profile/profile.h"
 #include "sql/sql_store.h"
 
+/* Adds the rows of the profile to the store, after removing all rows that are there. */
 void hs_sql_from_profile(struct hs_sql_store *store, const struct hs_profile *profile);

@@ -1,6 +1,4 @@
-/*
- * SQL functions that people who know trace_processor expect, and those that a profile needs.
- */
+/* SQL functions that users of trace_processor expect, and those that a profile needs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +21,7 @@ static void demangle(sqlite3_context *context, int arg_count, sqlite3_value **ar
     free(out);
 }
 
-/* FNV-1a over all arguments, their types and lengths included. */
+/* FNV-1a over all arguments, including their types and lengths. */
 static void hash(sqlite3_context *context, int arg_count, sqlite3_value **args)
 {
     uint64_t sum = 0xCBF29CE484222325U;
@@ -57,7 +55,8 @@ static void free_pattern(void *pattern)
     hs_pattern_free(pattern);
 }
 
-/* The pattern in args[idx], compiled once a statement where it is constant. NULL: the result is set. */
+/* The pattern in args[idx], compiled once for each statement if it is constant. NULL: the result
+ * has been set. */
 static struct hs_pattern *pattern_of(sqlite3_context *context, sqlite3_value **args, int idx,
                                      bool *ret_is_kept)
 {
@@ -76,7 +75,7 @@ static struct hs_pattern *pattern_of(sqlite3_context *context, sqlite3_value **a
         return NULL;
     }
     sqlite3_set_auxdata(context, idx, pattern, free_pattern);
-    /* SQLite drops what it cannot keep at once. */
+    /* SQLite frees at once what it cannot keep. */
     *ret_is_kept = sqlite3_get_auxdata(context, idx) == pattern;
     return *ret_is_kept ? pattern : NULL;
 }
@@ -139,7 +138,7 @@ static int register_walks(struct hs_sql *sql)
                                                      5 };
     static const struct hs_sql_signature ancestor_columns = { { id, depth, parent_id, frame_id },
                                                               4 };
-    /* UNION, not UNION ALL: a chain of callers that is a ring ends. */
+    /* UNION, and not UNION ALL, so that a cyclic chain of callers ends. */
     int err = hs_sql_define_function(
         sql, "experimental_ancestor_stack_profile_callsite", &site, &ancestor_columns,
         "WITH RECURSIVE up(id, depth, parent_id, frame_id) AS (SELECT p.id, p.depth, p.parent_id, "

@@ -1,8 +1,9 @@
 /*
- * See group_terms.h.
+ * Removes terms of GROUP BY. See group_terms.h.
  *
- * A term goes if the table that it is of has its row decided by what stays: by equalities of joins from a column that is
- * known to a key, as often as needed. Joins are inner ones, so that in a group each equality holds.
+ * A term is removed if the remaining terms determine the row of its table: by equalities of joins,
+ * from a known column to a key, over any number of joins. The joins are inner joins, so that each
+ * equality holds within a group.
  */
 #include "sql/group_terms.h"
 
@@ -17,7 +18,7 @@
 #define RESULTS_MAX    64U
 #define TERMS_MAX      32U
 
-/* alias.name; END for one that is something else. */
+/* alias.name; the kind is END for any other expression. */
 struct column {
     struct hs_sql_token alias, name;
 };
@@ -29,7 +30,7 @@ struct source {
 
 struct term {
     struct column column;
-    size_t begin_off, end_off; /* with the comma before it, if there is one */
+    size_t begin_off, end_off; /* including the comma before it, if there is one */
     bool is_gone;
 };
 
@@ -37,7 +38,7 @@ struct reader {
     sqlite3 *db;
     char *text;
     size_t bytes;
-    struct hs_sql_token token; /* the next one */
+    struct hs_sql_token token; /* the next token */
 
     struct column results[RESULTS_MAX];
     struct source sources[SOURCES_MAX];
@@ -94,7 +95,7 @@ static bool is_same(const struct reader *reader, struct hs_sql_token a, struct h
            strncasecmp(reader->text + a.begin_off, reader->text + b.begin_off, a.bytes) == 0;
 }
 
-/* Up to one of these words outside of parentheses. False: the text ends before. */
+/* Skips to one of these words outside parentheses. Returns false if the text ends before. */
 static bool skip_to(struct reader *reader, const char *const *words, size_t count)
 {
     unsigned depth = 0;
@@ -113,7 +114,7 @@ static bool skip_to(struct reader *reader, const char *const *words, size_t coun
 
 /* --- the statement, from its beginning to the end of GROUP BY --- */
 
-/* A column, under another name perhaps, and nothing else before the next result. */
+/* Takes a result that is only a column, possibly renamed, up to the next result. */
 static bool take_plain_result(struct reader *reader, struct column *ret_column)
 {
     bool is_column = take_column(reader, ret_column);
@@ -127,7 +128,8 @@ static bool take_plain_result(struct reader *reader, struct column *ret_column)
     return is_column && (is_next(reader, ",") || is_next(reader, "FROM"));
 }
 
-/* One result, which may be anything; but * is as many as there are columns, and none of them can be numbered. */
+/* Reads one result, which may be any expression except *: that stands for an unknown number of
+ * columns, so that results could not be numbered. */
 static bool read_result(struct reader *reader)
 {
     static const char *const ends[] = { ",", "FROM" };
@@ -272,7 +274,8 @@ static bool read_statement(struct reader *reader)
 
 /* --- what decides what --- */
 
-/* Do views and tables of these names mean what they meant when the file was opened, and is this column one without duplicates? */
+/* Do the views and tables of these names still have the meaning that they had when the file was
+ * opened, and is this a column without duplicates? */
 static bool is_key(const struct reader *reader, struct hs_sql_token table,
                    struct hs_sql_token column)
 {
@@ -308,7 +311,7 @@ static bool is_same_column(const struct reader *reader, struct column a, struct 
     return is_same(reader, a.alias, b.alias) && is_same(reader, a.name, b.name);
 }
 
-/* Is it the same in all rows that are equal in the first `count` terms, as far as is known? */
+/* Is it known that the column is equal in all rows that are equal in the first `count` terms? */
 static bool is_decided(struct reader *reader, struct column column, size_t count)
 {
     const struct source *source = source_of(reader, column);
@@ -331,7 +334,7 @@ static bool decide_source(struct reader *reader, struct column from, struct colu
     return is_news;
 }
 
-/* By the first `count` terms, the last of which is new. */
+/* Marks the tables whose rows the first `count` terms determine; the last of these terms is new. */
 static void decide_sources(struct reader *reader, size_t count)
 {
     const struct column *newest = &reader->terms[count - 1].column;
@@ -347,7 +350,7 @@ static void decide_sources(struct reader *reader, size_t count)
     }
 }
 
-/* Without it SQLite would not tell that a column is not there. */
+/* Is the column a result? Otherwise SQLite would no longer report that it does not exist. */
 static bool is_result(const struct reader *reader, struct column column)
 {
     bool is_there = false;
@@ -357,7 +360,8 @@ static bool is_result(const struct reader *reader, struct column column)
     return is_there;
 }
 
-/* What earlier terms decide goes: sorting by the rest gives the same order, too. */
+/* Removes the terms that earlier terms determine. Sorting by the remaining terms gives the same
+ * order. */
 static void drop_terms(struct reader *reader)
 {
     for (size_t i = 1; i < reader->term_count; i++) {

@@ -1,16 +1,18 @@
 /*
- * Leaves out of GROUP BY what its other terms decide.
+ * Removes terms of GROUP BY that are determined by its other terms.
  *
- * Who wants a stack's function and module beside its id groups by all three, as SQL asks for it. Where tables are
- * joined by their keys, the id decides the rest, and a group is the same without. SQLite does not look for that: it
- * sorts by all terms, while those of one table alone it takes in the order that rows_module.h has them in. (The planner of
- * PostgreSQL does the same with primary keys.)
+ * A query that selects a stack's id, function and module groups by all three, as SQL requires. If
+ * the tables are joined by their keys, the id determines the function and the module, and the
+ * groups are the same without them. SQLite does not detect this: it sorts by all terms. If all
+ * terms belong to one table, SQLite needs no sort, because rows_module.h returns the rows in their
+ * order. (PostgreSQL's planner does the same reduction for primary keys.)
  *
- * Only the plain form is understood:
+ * Only this plain form is recognised:
  *
- *   SELECT ... FROM t [AS] a JOIN u [AS] b ON a.x = b.id [AND ...] ... [WHERE ...] GROUP BY a.x, 2, b.name ...
+ *   SELECT ... FROM t [AS] a JOIN u [AS] b ON a.x = b.id [AND ...] ... [WHERE ...]
+ *   GROUP BY a.x, 2, b.name ...
  *
- * Any other is left as it is, and so are tables that are not heapscope's own.
+ * Any other statement stays unchanged, as do statements over tables that are not heapscope's own.
  */
 #pragma once
 
@@ -18,5 +20,6 @@
 
 #include <sqlite3.h>
 
-/* Writes blanks over such terms, so that all other text stays where it was. `text` is one statement. */
+/* Overwrites such terms with blanks, so that all other text keeps its position. `text` is one
+ * statement. */
 void hs_sql_group_terms_reduce(sqlite3 *db, char *text, size_t bytes);

@@ -1,6 +1,4 @@
-/*
- * The tree of experimental_flamegraph: call sites merged and summed up.
- */
+/* The tree of experimental_flamegraph: call sites merged and added up. See heap_flamegraph.h. */
 #include "sql/heap_flamegraph.h"
 
 #include <stdlib.h>
@@ -13,11 +11,12 @@ struct maker {
     sqlite3 *db;
     const struct hs_stack_forest *forest;
     struct hs_heap_flamegraph *graph;
-    uint32_t *site_nodes; /* by site: what its last function became */
+    uint32_t *site_nodes; /* by site: the node of its last function */
     char **error;
 };
 
-/* A call site or an allocation is some lines of memory anywhere: those of the next ones are fetched meanwhile. */
+/* A call site or an allocation touches some cache lines at random places. Those of the next ones
+ * are prefetched. */
 #define AHEAD_COUNT 16U
 #define BATCH_COUNT 64U
 
@@ -39,7 +38,7 @@ static int fail_sqlite(struct maker *maker)
     return SQLITE_ERROR;
 }
 
-/* Here no name and an empty one are the same. */
+/* In this table, an empty name counts as no name. */
 static uint32_t without_empty(const struct hs_stack_frames *frames, uint32_t text)
 {
     const char *name = hs_stack_frames_text(frames, text);
@@ -48,7 +47,7 @@ static uint32_t without_empty(const struct hs_stack_frames *frames, uint32_t tex
 
 /* --- nodes --- */
 
-/* Nodes by caller, name and mapping: node + 1, 0 is empty. At most half full. */
+/* Hash table of nodes by caller, name and mapping: node + 1; 0 is empty. At most half full. */
 struct node_slots {
     uint32_t *slots;
     uint32_t mask;
@@ -74,7 +73,7 @@ static uint32_t *find_slot(const struct node_slots *table, const struct hs_heap_
     }
 }
 
-/* The node of this function below `parent`; a new one the first time. */
+/* Finds or adds the node of this function below `parent`. */
 static uint32_t keep_node(struct hs_heap_flamegraph *graph, const struct node_slots *table,
                           const struct hs_heap_node *wanted)
 {
@@ -120,7 +119,8 @@ static int add_site(struct maker *maker, const struct node_slots *table, uint32_
     return SQLITE_OK;
 }
 
-/* The slot of the first function of a site that comes soon: right if its caller is there already, else of no use. */
+/* Prefetches the slot of the first function of a later site: the right one if its caller is already
+ * there, otherwise a useless one. */
 static void fetch_slot(const struct maker *maker, const struct node_slots *table, uint32_t i)
 {
     const struct hs_stack_forest *forest = maker->forest;
@@ -171,7 +171,7 @@ static int check_sites(struct maker *maker)
 
 /* --- values --- */
 
-/* False: a sum leaves 64 bits. */
+/* Returns false if a sum exceeds 64 bits. */
 static bool add_allocation(struct hs_heap_node *node, int64_t count, int64_t size_bytes)
 {
     const int64_t more[HS_HEAP_VALUE_N] = {
@@ -187,7 +187,7 @@ static bool add_allocation(struct hs_heap_node *node, int64_t count, int64_t siz
     return !is_over;
 }
 
-/* Rows that were read, and not added yet. */
+/* Rows that were read but not added yet. */
 struct batch {
     uint32_t count;
     uint32_t sites[BATCH_COUNT];
@@ -217,7 +217,7 @@ static int add_rows(struct maker *maker, sqlite3_stmt *stmt)
     int step;
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
         is_any = true;
-        /* Those of no call site are counted nowhere. */
+        /* Allocations without a call site are not counted. */
         if (!hs_id_map_find(&maker->forest->sites.ids, sqlite3_column_int64(stmt, 0),
                             &batch.sites[batch.count])) {
             continue;
@@ -255,7 +255,7 @@ static int add_values(struct maker *maker, int64_t ts, int64_t upid)
     return code;
 }
 
-/* Which stacks have a name with the focus in it; the others count for nothing. */
+/* Finds the stacks that have a name which contains the focus. The others count as nothing. */
 static void focus_on(struct maker *maker, const char *focus)
 {
     struct hs_heap_flamegraph *graph = maker->graph;

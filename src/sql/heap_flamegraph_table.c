@@ -1,6 +1,7 @@
 /*
- * experimental_flamegraph(profile_type, ts, ts_constraint, upid, upid_group, focus_str), and in its older order
- * experimental_flamegraph(ts, upid, profile_type). The arguments may also be named in WHERE.
+ * The tables experimental_flamegraph(profile_type, ts, ts_constraint, upid, upid_group, focus_str)
+ * and, with the older order of arguments, experimental_flamegraph(ts, upid, profile_type). The
+ * arguments may also be named in WHERE.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ struct cursor {
 struct table {
     sqlite3_vtab base;
     sqlite3 *db;
-    struct hs_stack_forest *forest; /* of the session: it has the texts */
+    struct hs_stack_forest *forest; /* the session's forest, which has the texts */
 };
 
 static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *const *args,
@@ -78,7 +79,7 @@ static int table_disconnect(sqlite3_vtab *table)
     return SQLITE_OK;
 }
 
-/* Which argument a constraint sets; ARGUMENT_N: none. ts = N in WHERE sets the instant too. */
+/* The argument that a constraint sets; ARGUMENT_N: none. ts = N in WHERE also sets the instant. */
 static int argument_of(const struct sqlite3_index_constraint *constraint)
 {
     if (constraint->op != SQLITE_INDEX_CONSTRAINT_EQ) {
@@ -147,7 +148,7 @@ static bool is_number(sqlite3_value *value)
     return value && sqlite3_value_numeric_type(value) == SQLITE_INTEGER;
 }
 
-/* The arguments in today's order, whichever they came in. */
+/* Puts the arguments into today's order. */
 static void order_arguments(sqlite3_value *(*all)[ARGUMENT_N])
 {
     sqlite3_value **a = *all;

@@ -1,9 +1,10 @@
 /*
- * From ids of a table to places in an array. Ids that count 0, 1, 2 ... as our tables' do, are their own places and
- * cost nothing; with the first that does not, a hash table is made.
+ * Maps the ids of a table to indices of an array. Ids that count 0, 1, 2 ..., as those of our
+ * tables do, are their own indices and need no memory. At the first id that does not continue the
+ * sequence, the map builds a hash table.
  *
  * Threads   one user.
- * Fails     -ENOMEM, -EOVERFLOW; the map stays as it was.
+ * Fails     -ENOMEM, -EOVERFLOW; the map stays unchanged.
  */
 #pragma once
 
@@ -15,14 +16,17 @@
 struct hs_id_map {
     uint32_t count;
     bool has_gaps;
-    struct hs_intern numbers; /* when it has gaps */
+    struct hs_intern numbers; /* used if has_gaps */
 };
 
+/* Frees the hash table. */
 void hs_id_map_deinit(struct hs_id_map *map);
-/* The place of an id, a new one behind all others when it was never seen. */
+/* Finds the index of an id. A new id gets the next index. */
 int hs_id_map_put(struct hs_id_map *map, int64_t id, uint32_t *ret_place, bool *ret_is_new);
+/* Slow path of hs_id_map_find(): searches the hash table. */
 bool hs_id_map_find_far(const struct hs_id_map *map, int64_t id, uint32_t *ret_place);
 
+/* Finds the index of an id. Returns false if the map does not have it. */
 static inline bool hs_id_map_find(const struct hs_id_map *map, int64_t id, uint32_t *ret_place)
 {
     if (map->has_gaps) {
@@ -35,6 +39,7 @@ static inline bool hs_id_map_find(const struct hs_id_map *map, int64_t id, uint3
     return is_there;
 }
 
+/* The id at an index. */
 static inline int64_t hs_id_map_id(const struct hs_id_map *map, uint32_t place)
 {
     return map->has_gaps ? (int64_t)map->numbers.keys[place].lo : (int64_t)place;

@@ -1,6 +1,4 @@
-/*
- * See import.h. The loop over packets: times, sequences and their state.
- */
+/* The loop over packets: times, sequences and their state. See import.h. */
 #include "sql/import.h"
 
 #include <stdlib.h>
@@ -11,7 +9,8 @@
 
 #define FLAG_STATE_CLEARED 1U
 #define FLAG_NEEDS_STATE   2U
-/* Frames that may be followed: so many in any file, and so many for each of its bytes. */
+/* The number of frames that may be resolved: this many in any file, and this many for each of its
+ * bytes. */
 #define BUDGET_MIN  ((uint64_t)4 << 20)
 #define BUDGET_RATE 16U
 
@@ -20,7 +19,7 @@ static struct hs_intern_key sequence_key(uint32_t id, uint32_t epoch)
     return (struct hs_intern_key){ .hi = epoch, .lo = id };
 }
 
-/* NULL when nothing of it was kept. */
+/* NULL if nothing of the sequence was kept. */
 static struct hs_import_sequence *find_sequence(const struct hs_import *import, uint32_t id)
 {
     const uint32_t *epoch =
@@ -45,7 +44,7 @@ static struct hs_import_sequence *sequence_of(struct hs_import *import, uint32_t
     return sequence;
 }
 
-/* The sequence with no state. What waits keeps the state that it was said with. */
+/* Starts a sequence with empty state. Deferred parts keep the state under which they were read. */
 static struct hs_import_sequence *start_sequence(struct hs_import *import, uint32_t id)
 {
     struct hs_import_sequence *sequence = sequence_of(import, id);
@@ -76,7 +75,7 @@ void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequenc
     sequence->clock_id = 0;
 }
 
-/* False: the packet's time cannot be told, and it is left out. */
+/* Returns false if the packet's time cannot be converted; the packet is then left out. */
 static bool note_time(struct hs_import *import, const struct hs_import_sequence *sequence,
                       const Hs__Pb__TracePacket *packet)
 {
@@ -103,7 +102,8 @@ static bool note_time(struct hs_import *import, const struct hs_import_sequence 
     return ns >= 0;
 }
 
-/* Sequences: their state is cleared, lost, or gets more. NULL: the packet belongs to none that matters. */
+/* Updates the state of the packet's sequence: cleared, lost, or extended. Returns NULL if the
+ * packet belongs to no sequence with state. */
 static struct hs_import_sequence *note_sequence(struct hs_import *import,
                                                 const Hs__Pb__TracePacket *packet, bool has_samples)
 {
@@ -163,8 +163,8 @@ static void add_text_metadata(struct hs_sql_store *store, const char *name, cons
                HS_ROWS_NULL);
 }
 
-/* How the trace was asked for, as text. A name of metadata has one value, as trace_processor has it: of traces that were put
- * together it is the last one's. */
+/* Keeps the trace's configuration as text. A name of metadata has one value, as in trace_processor:
+ * for concatenated traces, that of the last one. */
 static void take_config(struct hs_import *import, const Hs__Pb__TraceConfig *config)
 {
     hs_buf_clear(&import->config_text);

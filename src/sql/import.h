@@ -1,12 +1,13 @@
 /*
- * From the packets of a trace to the rows of a store.
+ * Reads the packets of a trace into the rows of a store.
  *
- * Rows are the packets' own content, by the rules of Perfetto's trace_processor: deltas of every dump, one mapping for
- * each that a process had, statistics. The profile (profile/load.h) is another reading of the same packets.
+ * Rows have the content of the packets, by the rules of Perfetto's trace_processor: the differences
+ * of every dump, one mapping for each mapping of a process, statistics. The profile
+ * (profile/load.h) interprets the same packets differently.
  *
- * Threads   one call is one user.
- * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. What was damaged is in the report. A file without a byte is
- *           a trace without packets.
+ * Threads   each call has one user.
+ * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. The report describes damage. A file of 0
+ *           bytes is a trace without packets.
  * See       docs/SQL.md, docs/adr/0019-tables-from-packets.md
  */
 #pragma once
@@ -16,8 +17,11 @@
 #include "profile/load.h"
 #include "sql/sql_store.h"
 
-/* The tables were made, and have no rows of packets: the file is a trace without packets, unless it is something else. */
+/* The tables were made and contain no rows of packets: the file is either a trace without packets
+ * or not a trace. */
 #define HS_SQL_E_BLANK 16
 
+/* Reads a file of `bytes` bytes. Returns 0, HS_SQL_E_BLANK, HS_TRACE_E_FOREIGN or -errno.
+ * ret_report may be NULL. */
 int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
                   struct hs_load_report *ret_report);

@@ -1,10 +1,12 @@
 /*
- * Clocks: what one showed when another showed something, and from that, any time in the trace's own clock.
+ * Clocks: collects what clocks showed at the same moments, and converts any time to the trace's own
+ * clock.
  *
- * Two clocks that were read in one snapshot are neighbours. A time is carried from neighbour to neighbour on the shortest
- * way, each time by the last snapshot at or before it, or by the first when it is earlier than all.
+ * Two clocks that were read in one snapshot are neighbours. A time is converted from neighbour to
+ * neighbour along the shortest path, each time by the last snapshot at or before it, or by the
+ * first snapshot if the time is earlier than all of them.
  *
- * Holds     at most CLOCKS_MAX clocks, of all sequences; more are not known.
+ * Holds     at most CLOCKS_MAX clocks of all sequences together; further clocks are unknown.
  * See       import_state.h
  */
 #include <errno.h>
@@ -23,18 +25,18 @@ struct point {
 };
 
 struct edge {
-    struct point *points; /* in the order of from_ns */
+    struct point *points; /* sorted by from_ns */
     size_t count, capacity;
 };
 
 struct clock {
     uint64_t unit_ns;
     bool is_incremental;
-    uint64_t last; /* value, of an incremental clock */
+    uint64_t last; /* current value of an incremental clock */
 };
 
 struct hs_import_clocks {
-    struct hs_intern ids; /* (sequence, id) */
+    struct hs_intern ids; /* keys: (sequence, id) */
     struct clock clocks[CLOCKS_MAX];
     struct edge edges[CLOCKS_MAX][CLOCKS_MAX];
     uint32_t trace_clock;
@@ -74,7 +76,7 @@ static struct hs_intern_key clock_key(uint32_t sequence, uint32_t id)
                                    .lo = id };
 }
 
-/* CLOCKS_MAX: there is no room for it. */
+/* Finds or adds a clock. CLOCKS_MAX: there is no room for it. */
 static uint32_t clock_at(struct hs_import *import, uint32_t sequence, uint32_t id)
 {
     struct hs_import_clocks *clocks = import->clocks;
@@ -97,8 +99,9 @@ static uint32_t clock_at(struct hs_import *import, uint32_t sequence, uint32_t i
 
 static void add_point(struct hs_import *import, struct edge *edge, int64_t from_ns, int64_t to_ns)
 {
-    /* One that goes back in time would make the order of all the others wrong. A coarse clock shows one time in several
-     * snapshots: all are kept, and the last counts, as in trace_processor. */
+    /* A snapshot that goes back in time would break the order of all others. A coarse clock shows
+     * the same time in several snapshots: all of them are kept, and the last one is used, as in
+     * trace_processor. */
     if (edge->count > 0 && edge->points[edge->count - 1].from_ns > from_ns) {
         hs_stat_count(import, HS_STAT_CLOCK_SYNC);
         return;
@@ -132,7 +135,7 @@ static int64_t carry(const struct edge *edge, int64_t at_ns)
     return plus(point->to_ns, (int64_t)((uint64_t)at_ns - (uint64_t)point->from_ns));
 }
 
-/* Breadth first. `ret_next[i]`: the clock after i on the way to `to`. */
+/* Searches breadth first. `ret_next[i]` is the clock after i on the path to `to`. */
 static bool find_way(const struct hs_import_clocks *clocks, uint32_t from, uint32_t to,
                      uint8_t ret_next[CLOCKS_MAX])
 {

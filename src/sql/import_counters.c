@@ -1,6 +1,6 @@
 /*
- * Counters over time: memory of processes (ProcessStats) and of the machine (SysStats), in bytes and nanoseconds; and
- * those of our own (HsProcessCounters).
+ * Counters over time: memory of processes (ProcessStats) and of the machine (SysStats), in bytes
+ * and nanoseconds; and heapscope's own counters (HsProcessCounters).
  *
  * See       import_state.h, docs/SQL.md
  */
@@ -99,7 +99,7 @@ static void add_process(struct hs_import *import, const Hs__Pb__ProcessStats__Pr
             count_of_process(import, upid, fields[i].name, fields[i].value, fields[i].unit);
         }
     }
-    /* Files written before HsProcessCounters existed have them here. */
+    /* Files that were written before HsProcessCounters existed have these counters here. */
     add_ours(import, upid,
              &(Hs__Pb__HsProcessCounters){
                  .has_minor_fault_count = p->has_heapscope_minor_fault_count,
@@ -187,7 +187,7 @@ void hs_import_sys_stats(struct hs_import *import, const Hs__Pb__SysStats *stats
     }
 }
 
-/* By time; of equal times the one that was first in the file. */
+/* Sort key: by time; those of equal times in the order of the file. */
 struct order {
     int64_t ts_ns;
     uint32_t row;

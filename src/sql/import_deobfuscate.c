@@ -1,10 +1,11 @@
 /*
- * DeobfuscationMapping: what classes and methods were called before an obfuscator renamed them.
+ * DeobfuscationMapping: the names that classes and methods had before an obfuscator renamed them.
  *
- * A frame "class.method" is looked up in the mappings of its package: the package that the path of its file names, or else
- * those that the user of its process may run, or else "", the package of a mapping that names none. Code in a memfd comes
- * from any package: the last mapping with that name has it. With a line number the methods whose lines cover it are one
- * chain of inlined calls; without, all that it can be are told.
+ * A frame "class.method" is looked up in the mappings of its package. This is the package that the
+ * path of the frame's file names; otherwise the packages that the user of its process can run;
+ * otherwise "", the package of a mapping that names none. Code in a memfd can belong to any
+ * package: the last mapping with that name is used. If the line number is known, the methods whose
+ * lines contain it are one chain of inlined calls. Otherwise all possible names are listed.
  *
  * See       import_state.h
  */
@@ -24,14 +25,14 @@
 enum { MAPPING_NAME = 6, PROCESS_UID = 5, SITE_PARENT = 1, SITE_FRAME = 2 };
 
 struct method {
-    int64_t name; /* "Class.method", as it was */
+    int64_t name; /* original "Class.method" */
     uint32_t line_first, line_last, source_first;
     bool has_lines, has_source;
-    uint32_t next; /* of the same obfuscated name; HS_IMPORT_NONE */
+    uint32_t next; /* the next method with the same obfuscated name; HS_IMPORT_NONE: none */
 };
 
 struct method_list {
-    uint32_t first, last; /* 1 + index */
+    uint32_t first, last; /* 1 + index; 0: none */
 };
 
 struct package {
@@ -42,13 +43,14 @@ struct package {
 struct hs_import_classes {
     struct method *methods;
     size_t method_count, method_capacity;
-    struct hs_import_ids list_ids; /* (package, obfuscated "class.method") */
+    struct hs_import_ids list_ids; /* keys: (package, obfuscated "class.method") */
     struct method_list *lists;
-    struct hs_import_ids last_ids; /* obfuscated "class.method" */
-    int64_t *last_packages;        /* of the last mapping that has it */
+    struct hs_import_ids last_ids; /* keys: obfuscated "class.method" */
+    int64_t *last_packages;        /* the package of the last mapping that has the method */
     struct package *packages;
     size_t package_count, package_capacity;
-    uint32_t *frame_upids; /* by frame, at the end: a process of a known package; HS_IMPORT_NONE */
+    /* by frame, filled at the end: a process of a known package; HS_IMPORT_NONE: none */
+    uint32_t *frame_upids;
 };
 
 int hs_import_classes_new(struct hs_import_classes **ret_classes)
@@ -94,7 +96,7 @@ static void add_method(struct hs_import *import, int64_t package,
         !member->deobfuscated_name) {
         return;
     }
-    /* A name with a point is whole: the method came from another class. */
+    /* A name with a point is complete: the method came from another class. */
     int64_t name = strchr(member->deobfuscated_name, '.')
                        ? hs_sql_store_str(import->store, member->deobfuscated_name)
                        : joined(import, class->deobfuscated_name, member->deobfuscated_name);
@@ -164,7 +166,7 @@ void hs_import_packages(struct hs_import *import, const Hs__Pb__PackagesList *li
 
 /* --- which package a frame belongs to --- */
 
-/* Applications of the system lie in folders that are not named after their package. */
+/* Applications of the system are in folders that are not named after their package. */
 static bool package_of_system_app(struct hs_import *import, const char *path, int64_t *ret_package)
 {
     static const char *const apps[][2] = {
@@ -197,10 +199,9 @@ static bool package_of_system_app(struct hs_import *import, const char *path, in
     return false;
 }
 
-/*
- * "/data/app/[~~RANDOM==/]PACKAGE-RANDOM/...": PACKAGE. It may stand within the name, as in that of code which was taken
- * out of a file: "[anon:dalvik-classes.dex extracted in memory from /data/app/...]".
- */
+/* "/data/app/[~~RANDOM==/]PACKAGE-RANDOM/...": PACKAGE. The path may be in the middle of the name,
+ * as in the name of code that was extracted from a file: "[anon:dalvik-classes.dex extracted in
+ * memory from /data/app/...]". */
 static bool package_of_path(struct hs_import *import, const char *path, int64_t *ret_package)
 {
     static const char folder[] = "/data/app/";
@@ -222,7 +223,7 @@ static bool package_of_path(struct hs_import *import, const char *path, int64_t 
     return true;
 }
 
-/* Can a package be told by the user of this process? */
+/* Does the user of this process identify a package? */
 static bool has_package(const struct hs_import *import, uint32_t upid)
 {
     const struct hs_import_classes *classes = import->classes;
@@ -235,7 +236,8 @@ static bool has_package(const struct hs_import *import, uint32_t upid)
     return false;
 }
 
-/* The frames of a stack are of this process, but for those that an earlier one had. */
+/* Assigns the frames of a stack to this process, except those that an earlier process already
+ * has. */
 static void note_stack(struct hs_import *import, bool *is_seen, int64_t site, uint32_t upid)
 {
     const struct hs_rows *sites = &import->store->tables[HS_SQL_CALLSITE];
@@ -248,7 +250,7 @@ static void note_stack(struct hs_import *import, bool *is_seen, int64_t site, ui
     }
 }
 
-/* All stacks of a table's rows. */
+/* Notes all stacks of a table's rows. */
 static void note_stacks(struct hs_import *import, bool *is_seen, enum hs_sql_table table,
                         int upid_cell, int site_cell)
 {
@@ -266,7 +268,7 @@ static void note_stacks(struct hs_import *import, bool *is_seen, enum hs_sql_tab
     }
 }
 
-/* The stacks of samples, whose processes are those of their tasks. */
+/* Notes the stacks of samples, whose processes are those of their tasks. */
 static void note_samples(struct hs_import *import, bool *is_seen)
 {
     enum { SAMPLE_TASK = 2, SAMPLE_SITE = 4, TASK_UPID = 0 };
@@ -301,7 +303,7 @@ static void find_processes(struct hs_import *import)
     free(is_seen);
 }
 
-/* The packages to look in, the likeliest first. */
+/* The packages to search, most likely first. */
 static uint32_t candidates_of(struct hs_import *import, uint32_t frame,
                               int64_t ret_packages[CANDIDATES_MAX])
 {
@@ -362,7 +364,7 @@ static bool apply_lines(struct hs_import *import, uint32_t frame, const struct m
     return count > 0;
 }
 
-/* All different names, "A | B". */
+/* Joins all different names: "A | B". */
 static void apply_names(struct hs_import *import, uint32_t frame, const struct method_list *list)
 {
     struct hs_sql_store *store = import->store;

@@ -1,12 +1,12 @@
 /*
  * ProfilePackets: what was allocated and freed between one dump of a heap and the next.
  *
- * Totals in the packets are cumulative; rows are what was added, an allocation and a free each for itself. A dump is
- * a chain of packets, and may be followed only when its last one is there. A call site that gets a new number starts to
- * count anew: then the totals it had are added.
+ * Totals in the packets are cumulative. Rows are the differences, one for allocations and one for
+ * frees. A dump is a chain of packets, and is complete only with its last packet. When a call site
+ * gets a new number, its counts start again at 0; then the totals it had before are added.
  *
- * Totals are kept by (process, heap, call site). trace_processor leaves out the heap, so that two heaps that share a
- * call site disturb each other there; see docs/SQL.md.
+ * Totals are kept by (process, heap, call site). trace_processor leaves out the heap, so that its
+ * results are wrong when two heaps share a call site; see docs/SQL.md.
  *
  * See       import_state.h
  */
@@ -40,7 +40,7 @@ struct hs_import_part {
     size_t sample_n;
 };
 
-/* Cumulative, or for good once it is said. */
+/* The numbers are cumulative; the flags stay set once they are set. */
 struct hs_import_said {
     uint64_t unwind_us, unwind_samples, blocked_us;
     bool is_disconnected, is_corrupted, is_overrun, is_rejected, is_guarded;
@@ -154,7 +154,7 @@ static bool is_fall(const struct hs_import_totals *was, const struct hs_import_t
 struct place {
     uint32_t upid;
     int64_t ts_ns, heap;
-    bool has_frees; /* the runtime of com.android.art does not tell of them */
+    bool has_frees; /* false: the runtime of com.android.art does not report frees */
 };
 
 static void add_rows(struct hs_import *import, const struct place *place, uint32_t site,
@@ -257,7 +257,8 @@ static struct held *hold_samples(const pb_heap *from)
         const Hs__Pb__ProfilePacket__HeapSample *sample = from->samples[i];
         samples[i].callstack_iid = sample->callstack_id;
         if (sample->has_self_max) {
-            /* The state at the moment of the maximum; recorders that know no interval counted nothing. */
+            /* The state at the moment of the maximum. Recorders that do not write an interval did
+             * not count anything. */
             samples[i].totals.alloc_bytes = sample->self_max;
             samples[i].totals.alloc_count =
                 from->orig_sampling_interval_bytes > 0 ? sample->self_max_count : 0;
@@ -325,7 +326,7 @@ void hs_import_profile_packet(struct hs_import *import, struct hs_import_sequenc
     int64_t ns;
     bool has_legacy = hs_import_count(&sequence->legacy.site_ids) > 0;
     sequence->complete_count = sequence->part_count;
-    /* A snapshot of the clocks may yet come. */
+    /* A snapshot of the clocks may still follow. */
     if (has_legacy || hs_import_time(import, 0, CLOCK_MONOTONIC_COARSE, 0, &ns)) {
         add_complete(import, sequence);
         hs_import_legacy_deinit(&sequence->legacy);

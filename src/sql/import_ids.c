@@ -1,5 +1,5 @@
 /*
- * Numbers for things that the import meets, each with an element in an array.
+ * Numbers for keys that the import finds, each with an element in an array.
  *
  * See       import_state.h
  */

@@ -1,8 +1,8 @@
 /*
- * The tables that very old recorders put into the ProfilePacket itself.
+ * The interned tables that very old recorders put into the ProfilePacket itself.
  *
- * They are followed at once, in the order strings, mappings, frames, callstacks; and they are forgotten when the dump is
- * complete. Mappings are known by their content.
+ * They are resolved at once, in the order strings, mappings, frames, callstacks, and freed when the
+ * dump is complete. Mappings are identified by their content.
  *
  * See       import_state.h
  */
@@ -13,7 +13,7 @@
 
 #define PATH_BYTES_MAX 8192U
 
-/* A string may be a name, or the raw bytes of a build id. */
+/* A string, which can be a name or the raw bytes of a build id. */
 struct hs_import_legacy_string {
     int64_t text, build_id;
 };

@@ -8,14 +8,15 @@
 #include "trace/trace_scan.h"
 #include "util/array.h"
 
-/* Parts that wait take more memory than a short part takes in the file: so many in any file, and one for so
- * many bytes of a longer one. A counter's packet of one value has about 20. */
+/* Limits of deferred parts, because a short part takes more memory than it has bytes in the file:
+ * this many parts in any file, and one for this many bytes of a longer file. A counter's packet of
+ * one value has about 20 bytes. */
 #define WAITING_MIN        ((size_t)4 << 20)
 #define BYTES_EACH_WAITING 2U
 
 struct hs_import_waiting {
     int64_t ns;
-    uint64_t order;         /* of those of one time: as they stood */
+    uint64_t order;         /* for parts of the same time: their order in the file */
     uint32_t sequence;      /* HS_IMPORT_NONE */
     uint32_t default_count; /* hs_import_stack_default_count() */
     struct hs_trace_part part;
@@ -64,7 +65,7 @@ static int compare_waiting(const void *left_data, const void *right_data)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-/* packet: NULL when it cannot be decoded. */
+/* Adds the rows of a part. packet: NULL if it could not be decoded. */
 static void take(struct hs_import *import, struct hs_import_sequence *sequence,
                  const Hs__Pb__TracePacket *packet)
 {

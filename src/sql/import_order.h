@@ -1,8 +1,10 @@
 /*
- * The parts of packets that wait until all of the file was seen, to be taken in the order of their times.
+ * Defers the parts of packets until the whole file was read, to process them in the order of their
+ * times.
  *
- * trace_processor sorts before it looks into packets, and what it makes of a file depends on it: a counter of a
- * process is its, or of the next one with its pid; cumulative totals of dumps rise or seem to fall.
+ * trace_processor sorts the packets before it decodes them, and its results depend on that order:
+ * whether a counter belongs to a process or to the next process with the same pid, and whether the
+ * cumulative totals of dumps rise or seem to fall.
  *
  * See       import_state.h, trace/trace_parts.h
  */
@@ -10,8 +12,10 @@
 
 #include "sql/import_state.h"
 
-/* Parts of the packet at hand wait; sequence: NULL when it is of none that matters. */
+/* Defers the parts of the current packet. `sequence` is NULL if the packet belongs to no sequence
+ * with state. */
 void hs_import_put_off(struct hs_import *import, struct hs_import_sequence *sequence,
                        struct hs_trace_reader *reader);
-/* Takes all that wait; then sequences that nothing waits for have no state any more. */
+/* Processes all deferred parts. Clears the state of each ended sequence after its last deferred
+ * part. */
 void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *reader);

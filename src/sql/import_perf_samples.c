@@ -1,8 +1,8 @@
 /*
- * PerfSample packets, of the profiler of Perfetto that samples the CPU: a thread's stack at a moment.
+ * PerfSample packets, from Perfetto's CPU profiler: a thread's stack at one moment.
  *
- * They are rows of the same table as StackSamples, of the source "linux.perf", and of the view perf_sample. Packets that say
- * that samples are missing are statistics.
+ * They become rows of the same table as StackSamples, with the source "linux.perf", and of the view
+ * perf_sample. Packets that report missing samples become statistics.
  *
  * See       import_state.h, docs/SQL.md
  */

@@ -1,7 +1,8 @@
 /*
- * Processes and threads: pid -> upid, tid -> utid, in the order of first sight.
+ * Processes and threads: pid -> upid, tid -> utid, in the order of their first appearance.
  *
- * Process 0 and thread 0 are there from the start: the kernel's idle task. A process that is seen gets its main thread.
+ * Process 0 and thread 0, the kernel's idle task, exist from the start. A process that is added
+ * also gets its main thread.
  *
  * See       import_state.h
  */

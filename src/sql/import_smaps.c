@@ -1,5 +1,6 @@
 /*
- * smaps: the mappings of a process and what is resident of each; one by one, or added up by name in columns.
+ * smaps: the mappings of a process and the resident size of each. A packet lists them one by one,
+ * or added up by name in columns.
  *
  * See       import_state.h
  */
@@ -44,7 +45,7 @@ static void add_entry(struct hs_import *import, uint32_t upid, const Hs__Pb__Sma
                HS_ROWS_NULL);
 }
 
-/* NULL where the column is not there. */
+/* NULL if the packet does not have the column. */
 static int64_t cell(const uint64_t *column, size_t count, size_t row)
 {
     return row < count ? (int64_t)column[row] : HS_ROWS_NULL;
@@ -68,7 +69,7 @@ static void add_packed(struct hs_import *import, uint32_t upid, const Hs__Pb__Pa
         }
     }
     for (size_t i = 0; i < n && import->store->err == 0; i++) {
-        /* Without numbers of names there is a row for each name. */
+        /* A packet without numbers of names has one row for each name. */
         size_t name = p->n_name_id == 0 ? i : i < p->n_name_id ? p->name_id[i] : 0;
         if (name != 0 && name >= p->n_string_table) {
             hs_stat_count(import, HS_STAT_SMAPS_PARSER);

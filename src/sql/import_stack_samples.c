@@ -1,8 +1,8 @@
 /*
- * StackSample packets: a stack, and what was counted there, at a moment of a thread.
+ * StackSample packets: a thread's stack and counters at one moment.
  *
- * What a sample does not say itself, the defaults of its sequence say. Contexts and counters are given in place, or by
- * numbers that the sequence interned.
+ * The defaults of the sequence supply what a sample does not contain. Contexts and counters are
+ * contained in the sample, or referred to by numbers that the sequence interned.
  *
  * See       import_state.h, stack_sample.h, docs/SQL.md
  */
@@ -16,16 +16,17 @@
 struct defaults {
     int64_t source;
     struct hs_stack_counter_ref primary;
-    uint32_t follower_first, follower_count; /* in the state's followers */
+    uint32_t follower_first, follower_count; /* range in the state's followers */
 };
 
-/* Of one sequence. */
+/* The state of one sequence. */
 struct hs_import_stack_state {
-    struct hs_import_ids task_ids, execution_ids, counter_ids; /* by iid */
+    struct hs_import_ids task_ids, execution_ids, counter_ids; /* keys: iid */
     struct hs_stack_task *tasks;
     struct hs_stack_execution *executions;
     struct hs_stack_counter *counters;
-    struct defaults *defaults; /* each time they were set: what waits refers to its own */
+    /* one for each time they were set, because a deferred sample refers to those of its time */
+    struct defaults *defaults;
     size_t default_capacity;
     uint32_t default_count;
     struct hs_stack_counter_ref *followers;
@@ -71,7 +72,7 @@ static struct hs_stack_fields of(const ProtobufCBinaryData *data)
     return (struct hs_stack_fields){ .data = data->data, .bytes = data->len };
 }
 
-/* What was sent first under a number counts. */
+/* The first message with an iid is valid. */
 void hs_import_stack_interned(struct hs_import *import, struct hs_import_sequence *sequence,
                               const Hs__Pb__InternedData *data)
 {
@@ -165,7 +166,8 @@ uint32_t hs_import_stack_default_count(const struct hs_import_sequence *sequence
 
 /* --- rows --- */
 
-/* HS_IMPORT_NONE when there is none, or no room for it. */
+/* The call site of a callstack that the sample contains; HS_IMPORT_NONE if it has no frames, or if
+ * there is no room. */
 static uint32_t site_in_place(struct hs_import *import, struct hs_stack_fields callstack)
 {
     uint32_t site = HS_IMPORT_NONE;
@@ -180,7 +182,7 @@ static uint32_t site_in_place(struct hs_import *import, struct hs_stack_fields c
     return site;
 }
 
-/* What the sample refers to by number, where it is known. */
+/* Resolves the contexts that the sample refers to by number, if they are known. */
 static void follow(const struct hs_import_stack_state *state, struct hs_stack_sample *sample)
 {
     const struct hs_stack_task *task =
@@ -247,7 +249,7 @@ static void add_counter(struct hs_import *import, int64_t set, bool is_primary,
                counter.multiplier, hs_rows_real(weight));
 }
 
-/* The set's number; NULL: nothing was counted. */
+/* The number of the set of counters; HS_ROWS_NULL: nothing was counted. */
 static int64_t add_counters(struct hs_import *import, const struct hs_import_stack_state *state,
                             const struct defaults *defaults, const struct hs_stack_sample *sample)
 {

@@ -1,8 +1,9 @@
 /*
- * What a sequence interned, and the mappings, frames and call sites made of it.
+ * Resolves what a sequence interned: mappings, frames and call sites.
  *
- * Rows are made when a sample first needs them, for the process it belongs to: mappings and their frames are rows of
- * that process. Only what cannot be told apart by its place (no addresses) is a row for its content.
+ * Rows are made when a sample first needs them, for the process of the sample: mappings and their
+ * frames are rows of that process. Only mappings without addresses are identified by their content
+ * instead.
  *
  * See       import_state.h, docs/SQL.md
  */
@@ -16,7 +17,8 @@
 
 #define BREAKPAD_ID_BYTES 33U
 #define BUILD_ID_MAX      64U
-/* Components are numbers of strings, so a few bytes could make a path of megabytes. */
+/* Limits the length of a path. Components are numbers of strings, so a few bytes could make a path
+ * of megabytes. */
 #define PATH_BYTES_MAX 8192U
 
 void hs_import_tables_deinit(struct hs_import_tables *tables)
@@ -217,7 +219,7 @@ uint32_t hs_import_content_mapping(struct hs_import *import,
     return import->content_rows[id];
 }
 
-/* Recorders have "" for a name that they do not know; a table has NULL. */
+/* Recorders write "" for an unknown name; the table has NULL. */
 static int64_t known_name(const struct hs_import *import, int64_t name)
 {
     return name == import->empty ? HS_ROWS_NULL : name;
@@ -258,7 +260,7 @@ uint32_t hs_import_site_row(struct hs_import *import, uint32_t parent, uint32_t 
 
 /* --- following --- */
 
-/* "" for 0. False, and counted, for one that is not there. */
+/* The string with this iid; "" for iid 0. Returns false if it does not exist, which is counted. */
 static bool find_string(struct hs_import *import, struct hs_import_tables *tables,
                         enum hs_import_strings kind, uint64_t iid, int64_t *ret_text)
 {
@@ -275,7 +277,7 @@ static bool find_string(struct hs_import *import, struct hs_import_tables *table
     return true;
 }
 
-/* "/" and the components joined by "/"; of two slashes at its start one is left. */
+/* "/" and the components joined by "/". Two slashes at the start become one. */
 static bool path_text(struct hs_import *import, struct hs_import_tables *tables,
                       const struct hs_import_mapping *mapping, int64_t *ret_text)
 {
@@ -350,7 +352,7 @@ static uint32_t mapping_row(struct hs_import *import, struct hs_import_tables *t
     return row ? *row : HS_IMPORT_NONE;
 }
 
-/* Where a recorder said it was: the frame's own line. */
+/* Adds the frame's own source line, if the recorder wrote one. */
 static int64_t add_own_line(struct hs_import *import, int64_t name, int64_t file,
                             const struct hs_import_frame *frame)
 {
@@ -361,7 +363,8 @@ static int64_t add_own_line(struct hs_import *import, int64_t name, int64_t file
     return set;
 }
 
-/* Without a mapping, a frame is told apart by its name and place in the source. */
+/* The row of a frame without a mapping, which is identified by its name and its place in the
+ * source. */
 static uint32_t nowhere_frame(struct hs_import *import, uint32_t mapping, int64_t name,
                               int64_t file, const struct hs_import_frame *frame)
 {
@@ -481,7 +484,7 @@ uint32_t hs_import_site(struct hs_import *import, struct hs_import_tables *table
     if (known && *known != HS_IMPORT_NONE) {
         return *known;
     }
-    /* What could not be followed may have come since. */
+    /* Tried again even if it failed before: the missing elements may have been interned since. */
     uint32_t site = make_site(import, tables, upid, callstack_iid);
     uint32_t *kept =
         hs_import_at(import, &tables->site_ids, &tables->sites, sizeof(*kept), key, &is_new);

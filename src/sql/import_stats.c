@@ -145,7 +145,7 @@ static void add_row(struct hs_import *import, enum hs_stat stat, int64_t idx, in
 }
 
 struct indexed {
-    struct hs_intern_key key; /* hi: the statistic; lo: its idx */
+    struct hs_intern_key key; /* hi: the statistic; lo: its index */
     int64_t value;
 };
 
@@ -156,7 +156,7 @@ static int compare_keys(const void *a_, const void *b_)
     return a->hi != b->hi ? (a->hi < b->hi ? -1 : 1) : (a->lo > b->lo) - (a->lo < b->lo);
 }
 
-/* Those of one statistic are in the order of idx. */
+/* The rows of one statistic are sorted by index. */
 void hs_import_stats_finish(struct hs_import *import)
 {
     const struct hs_import_stats *all = &import->stats;

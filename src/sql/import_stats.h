@@ -1,8 +1,8 @@
 /*
- * Statistics of a trace: what its recorder and its reader have to complain about.
+ * Statistics of a trace: errors and losses that its recorder or its reader noticed.
  *
- * Those that stand for the whole trace are always there, with 0 when all is well; those by number (of a process, mostly)
- * only when they were set.
+ * Statistics of the whole trace always have a row, with 0 when there is no problem. Statistics with
+ * an index (mostly a pid) have rows only for the indices that were set.
  *
  * Threads   one user.
  */
@@ -50,15 +50,19 @@ enum hs_stat {
 };
 
 struct hs_import_stats {
-    int64_t values[HS_STATS_N];   /* of the whole trace */
+    int64_t values[HS_STATS_N];   /* statistics of the whole trace */
     struct hs_intern indexed_ids; /* (stat, idx) */
     int64_t *indexed;
     size_t indexed_capacity;
 };
 
+/* Adds 1 to a statistic of the whole trace. */
 void hs_stat_count(struct hs_import *import, enum hs_stat stat);
+/* Adds to a statistic at an index; the sum saturates. */
 void hs_stat_add_at(struct hs_import *import, enum hs_stat stat, uint64_t idx, int64_t value);
+/* Sets a statistic at an index. */
 void hs_stat_set_at(struct hs_import *import, enum hs_stat stat, uint64_t idx, int64_t value);
-/* Makes rows of them. */
+/* Adds the rows of all statistics to the store. */
 void hs_import_stats_finish(struct hs_import *import);
+/* Frees the values. */
 void hs_import_stats_deinit(struct hs_import_stats *stats);

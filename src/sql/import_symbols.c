@@ -1,8 +1,8 @@
 /*
- * ModuleSymbols: names of the functions at a frame's address, the innermost inlined one first.
+ * ModuleSymbols: names of the functions at a frame's address, innermost inlined function first.
  *
- * They are kept until the end of the file, so that it does not matter whether they stand before or behind the dumps.
- * A frame that its recorder had no name for is called as the symbol table calls the function it is in.
+ * They are kept until the end of the file, so that they can be before or after the dumps. A frame
+ * for which its recorder had no name gets the name of its function in the symbol table.
  *
  * See       import_state.h
  */
@@ -72,7 +72,7 @@ static int keep_address(struct hs_import *import, const struct address *module,
     address->line_count = from->n_lines;
     for (size_t i = 0; i < from->n_lines; i++) {
         const Hs__Pb__Line *line = from->lines[i];
-        /* Without a file a line is of no use. */
+        /* A line number without a file is useless. */
         bool has_file = line->source_file_name && line->source_file_name[0];
         const char *function = line->function_name ? line->function_name : "";
         names->lines[names->line_count++] = (struct line){
@@ -128,7 +128,7 @@ static bool has_module(const struct hs_sql_store *store, const struct address *a
     return row != HS_ROWS_NONE;
 }
 
-/* Of the function that the code belongs to: the outermost of those inlined there. */
+/* The name of the function that contains the code: the outermost of the functions inlined there. */
 static int64_t name_of_code(const struct hs_import *import, const struct address *address)
 {
     int64_t name = import->names->lines[address->line_first + address->line_count - 1].system_name;

@@ -1,5 +1,5 @@
 /*
- * INCLUDE PERFETTO MODULE: SQL texts that come with heapscope, each run once in a session.
+ * INCLUDE PERFETTO MODULE: the SQL modules that come with heapscope. Each runs once in a session.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,8 @@ extern const char hs_sql_module_symbolization_candidates[];
 
 static const struct {
     const char *name;
-    const char *text;    /* NULL: there is none here */
-    const char *refusal; /* why not */
+    const char *text;    /* NULL: heapscope does not have this module */
+    const char *refusal; /* why it does not */
 } modules[] = {
     { "android.memory.heap_profile.callstacks", hs_sql_module_callstacks, NULL },
     { "android.memory.heap_profile.intervals", hs_sql_module_intervals, NULL },
@@ -31,7 +31,7 @@ static const struct {
       "and "
       "those still without are in stacks.symbolization_candidates" },
     { "stacks.symbolization_candidates", hs_sql_module_symbolization_candidates, NULL },
-    { "time.conversion", "", NULL }, /* its functions are always there */
+    { "time.conversion", "", NULL }, /* its functions always exist */
 };
 static_assert(HS_COUNT_OF(modules) <= HS_SQL_MODULE_COUNT_MAX, "is_included[] has room for all");
 

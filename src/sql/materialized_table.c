@@ -21,7 +21,7 @@ struct table {
     sqlite3 *db;
     const struct hs_materialized_table *made;
     void *ctx;
-    void *rows; /* NULL: not made yet, or of each cursor by itself */
+    void *rows; /* NULL: not made yet, or each cursor has its own rows */
     bool is_making;
 };
 
@@ -169,7 +169,7 @@ static int table_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_te
         sqlite3_value *id = args[plan & HAS_ARGUMENT ? 1 : 0];
         bool is_number = sqlite3_value_numeric_type(id) == SQLITE_INTEGER ||
                          sqlite3_value_numeric_type(id) == SQLITE_FLOAT;
-        /* SQLite compares once more, so 1.5 finds nothing. */
+        /* SQLite checks the condition once more, so 1.5 finds no row. */
         bool is_there =
             is_number && made->find(cursor->rows, sqlite3_value_int64(id), &cursor->row);
         cursor->end = is_there ? cursor->row + 1 : cursor->row;

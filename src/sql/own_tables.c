@@ -15,7 +15,7 @@ static int64_t text_of(struct hs_sql_store *store, const struct hs_profile *p, u
     return id == 0 ? HS_ROWS_NULL : hs_sql_store_str(store, hs_profile_string(p, id));
 }
 
-/* 0 is "unknown" there. */
+/* In the profile, 0 means "unknown"; the table has NULL. */
 static int64_t known(uint64_t value)
 {
     return value == 0 ? HS_ROWS_NULL : (int64_t)value;
@@ -25,7 +25,8 @@ struct six {
     int64_t bytes, count, bytes_low, bytes_high, count_low, count_high;
 };
 
-/* An interval of 0: nobody knows how it was sampled, so nobody knows its ends. */
+/* An interval of 0 means that the sampling is unknown, so the confidence interval is unknown,
+ * too. */
 static struct six six_of(const struct hs_amount *amount, uint64_t interval_bytes, bool is_known)
 {
     if (!is_known) {
@@ -71,11 +72,12 @@ struct hs_own_tables {
     int64_t *texts; /* by string of the profile: its number in the store */
     int64_t kinds[4];
     uint32_t *firsts; /* by dump, and one behind the last: its first row of samples */
-    /* A node of the profile has a row for its function, and one for each call that was inlined there, outside first. */
+    /* A node of the profile has one row for its function and one for each call inlined there,
+     * outermost first. */
     uint32_t *node_rows;   /* by node, and one behind the last: its first row */
-    uint32_t *node_depths; /* by node: depth of that row */
-    uint32_t node;         /* whose row was read last */
-    /* The row that was read last. */
+    uint32_t *node_depths; /* by node: depth of its first row */
+    uint32_t node;         /* the node whose row was read last */
+    /* The row of samples that was read last. */
     uint32_t row, dump;
     struct six sixes[3];
     bool has_six[3];
@@ -100,7 +102,7 @@ static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
     return id == 0 || id >= own->profile->string_count ? HS_ROWS_NULL : own->texts[id];
 }
 
-/* Where `row` is, in `firsts` of `count` and one behind the last. */
+/* The index i for which firsts[i] <= row < firsts[i + 1]; `firsts` has `count` + 1 elements. */
 static uint32_t place_of(const uint32_t *firsts, uint32_t count, uint32_t row)
 {
     uint32_t low = 0, high = count;
@@ -115,7 +117,7 @@ static uint32_t place_of(const uint32_t *firsts, uint32_t count, uint32_t row)
     return low;
 }
 
-/* The row of a stack: its innermost function's. */
+/* The row of a stack, which is that of its innermost function. */
 static uint32_t row_of_node(const struct hs_own_tables *own, uint32_t node)
 {
     return own->node_rows[node + 1] - 1;
@@ -129,7 +131,7 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
         own->node = place_of(own->node_rows, p->node_count, row);
     }
     const struct hs_profile_node *node = &p->nodes[own->node];
-    uint32_t inlined = row - own->node_rows[own->node]; /* 0: the function that the code is in */
+    uint32_t inlined = row - own->node_rows[own->node]; /* 0: the function that contains the code */
     const struct hs_profile_frame *frame = &p->frames[node->frame];
     const struct hs_profile_module *module = &p->modules[frame->module];
     const struct hs_profile_line none = { .function = frame->name, .system_name = frame->name };
@@ -167,7 +169,8 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
 
 enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
 
-/* Figures and their margins are made together, three times six for a row: those that are asked for. */
+/* Figures and their confidence intervals are computed together: up to three times six values for a
+ * row. Only those that a query reads are computed. */
 static int64_t six_cell(struct hs_own_tables *own, const struct hs_profile_dump *d,
                         const struct hs_profile_sample *s, uint32_t cell)
 {
@@ -207,7 +210,7 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     }
 }
 
-/* Parents come before their children. -ENOMEM, -EOVERFLOW */
+/* Assigns rows to nodes; parents come before their children. Returns 0, -ENOMEM or -EOVERFLOW. */
 static int place_nodes(struct hs_own_tables *own)
 {
     const struct hs_profile *p = own->profile;

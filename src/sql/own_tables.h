@@ -1,10 +1,10 @@
 /*
- * Tables of our own, from the profile of the same file: all that it knows, with error bars.
+ * Our own tables: everything that the profile of the file contains, with confidence intervals.
  *
- * Stacks and samples stay where they are in the profile: a dump of a hundred thousand stacks has as many samples of
- * twenty figures, of which a query wants two.
+ * Stacks and samples stay in the profile. A dump of a hundred thousand stacks has as many samples
+ * of twenty figures each, of which a query usually reads two.
  *
- * Holds     the profile stays as long as the tables do.
+ * Holds     the profile lives as long as the tables.
  * Threads   one user.
  * Fails     through store->err.
  * See       docs/SQL.md
@@ -16,6 +16,7 @@
 
 struct hs_own_tables;
 
-/* Fills the tables. The profile becomes theirs, even after a failure; NULL: out of memory. */
+/* Fills the tables. The tables take over the profile, even after a failure. NULL: out of memory. */
 struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_profile *profile);
+/* Frees the tables and the profile. NULL is allowed. */
 void hs_own_tables_free(struct hs_own_tables *own);

@@ -1,6 +1,4 @@
-/*
- * Regular expressions through PCRE2, with bounds on pattern and search.
- */
+/* Regular expressions with PCRE2, with limits on patterns and searches. See pattern.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "sql/pattern.h"
 

@@ -1,11 +1,12 @@
 /*
- * Regular expressions, searched for in names.
+ * Regular expressions that are searched for in names.
  *
- * PCRE2, because what a user writes is what other tools of profiles take, and because its matcher has limits: libc's can take
- * exponential time and memory for a pattern of twenty bytes, and a name comes from a file that anybody may have written.
+ * They use PCRE2, because other tools for profiles accept the same syntax, and because its matcher
+ * has limits: libc's can take exponential time and memory for a pattern of twenty bytes, and the
+ * names come from files of unknown origin.
  *
  * Threads   one at a time for each pattern.
- * Fails     -EINVAL with what is wrong and where; -EOVERFLOW when a search takes too many steps.
+ * Fails     -EINVAL with a message and the position; -EOVERFLOW when a search takes too many steps.
  */
 #pragma once
 
@@ -14,12 +15,15 @@
 
 struct hs_pattern;
 
-/* error: at least HS_PATTERN_ERROR_BYTES, set when this fails. */
+/* Size of the `error` that hs_pattern_new() sets when it fails. */
 #define HS_PATTERN_ERROR_BYTES 256
+/* Compiles a pattern. Returns 0 or -errno with `error` set. */
 int hs_pattern_new(const char *text, size_t bytes, bool is_caseless,
                    struct hs_pattern **ret_pattern, char *error);
+/* NULL is allowed. Returns NULL. */
 struct hs_pattern *hs_pattern_free(struct hs_pattern *pattern);
 
-/* 1: found, and ret_begin .. ret_end (may both be NULL) is group 1, or the whole when there is none; 0: not found. */
+/* Returns 1 if the pattern was found: ret_begin and ret_end (which may both be NULL) delimit group
+ * 1, or the whole match if there is no group. Returns 0 if it was not found, or -errno. */
 int hs_pattern_search(struct hs_pattern *pattern, const char *text, size_t bytes, size_t *ret_begin,
                       size_t *ret_end);

@@ -1,6 +1,4 @@
-/*
- * Rows as a table, CSV or JSON.
- */
+/* Rows as a table, CSV or JSON. See result_rows.h. */
 #include "sql/result_rows.h"
 
 #include <errno.h>
@@ -30,7 +28,8 @@ void hs_sql_writer_deinit(struct hs_sql_writer *writer)
     free(writer->widths);
 }
 
-/* The shortest text that reads back as the same double, always with a point or an exponent. */
+/* Appends the shortest text that reads back as the same double, always with a point or an
+ * exponent. */
 static void add_double(struct hs_buf *buf, double value)
 {
     char text[40];
@@ -46,7 +45,7 @@ static void add_double(struct hs_buf *buf, double value)
     }
 }
 
-/* Text that is valid UTF-8, with bad bytes as U+FFFD. */
+/* Appends text as valid UTF-8, with U+FFFD for invalid bytes. */
 static void add_json_text(struct hs_buf *buf, const char *text, size_t bytes)
 {
     hs_buf_char(buf, '"');
@@ -142,7 +141,7 @@ static void add_csv_row(struct hs_sql_writer *writer, sqlite3_stmt *stmt)
             hs_buf_printf(buf, "%lld", (long long)sqlite3_column_int64(stmt, i));
             break;
         case SQLITE_FLOAT:
-            hs_buf_printf(buf, "%f", sqlite3_column_double(stmt, i)); /* as trace_processor */
+            hs_buf_printf(buf, "%f", sqlite3_column_double(stmt, i)); /* as in trace_processor */
             break;
         case SQLITE_NULL:
             hs_buf_str(buf, "\"[NULL]\"");
@@ -199,7 +198,7 @@ static void write_kept(struct hs_sql_writer *writer)
         return;
     }
     if (!writer->has_widths) {
-        /* A title stands over its numbers, at the right. */
+        /* The title of a column of numbers is right-aligned, like the numbers. */
         for (size_t c = 0; c < writer->column_count && writer->cell_count > writer->column_count;
              c++) {
             writer->is_right[c] = writer->is_right[writer->column_count + c];

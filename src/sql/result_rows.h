@@ -1,12 +1,13 @@
 /*
- * Rows of a statement as text: a table for people, CSV and JSON for programs.
+ * The rows of a statement as text: a human-readable table, or CSV and JSON for programs.
  *
- * CSV follows RFC 4180 with trace_processor's conventions: a header, texts in quotes, numbers without, NULL as "[NULL]".
- * JSON is an array of objects, a row a line; integers are exact, doubles read back as the same double, blobs are
- * base64, and text that is not UTF-8 is repaired. Both are written as the rows come. A table's widths are
- * those of its first rows, all of them up to HS_SQL_TABLE_ROWS.
+ * CSV follows RFC 4180 with trace_processor's conventions: a header, texts in quotes, numbers
+ * without quotes, NULL as "[NULL]". JSON is an array of objects, one row per line. Integers are
+ * exact, doubles read back as the same double, blobs are base64, and text that is not UTF-8 is
+ * repaired. CSV and JSON are written row by row. The column widths of a table are determined by its
+ * first HS_SQL_TABLE_ROWS rows.
  *
- * Several results follow each other with an empty line between them; in JSON, each is an array of its own.
+ * Several results are separated by an empty line; in JSON, each is an array of its own.
  *
  * Threads   one.
  * Fails     as its buffer does.
@@ -16,7 +17,7 @@
 #include "sql/sql_session.h"
 #include "util/buf.h"
 
-#define HS_SQL_TABLE_ROWS 10000 /* whose widths count */
+#define HS_SQL_TABLE_ROWS 10000 /* rows that determine the widths */
 
 enum hs_sql_format {
     HS_SQL_FORMAT_TABLE,
@@ -31,7 +32,8 @@ struct hs_sql_writer {
     struct hs_buf *buf;
     enum hs_sql_format format;
     uint64_t result_count, row_count;
-    /* The start of a table, kept until its widths are known: cells one behind the other. */
+    /* The start of a table, which is kept until its widths are known: the texts of the cells, one
+     * after another. */
     struct hs_buf cells;
     uint8_t *is_right; /* by cell */
     size_t *cell_offs;
@@ -41,8 +43,10 @@ struct hs_sql_writer {
     bool has_widths;
 };
 
+/* The text is appended to `buf`, which must stay valid. */
 void hs_sql_writer_init(struct hs_sql_writer *writer, struct hs_buf *buf,
                         enum hs_sql_format format);
+/* Frees the kept rows. */
 void hs_sql_writer_deinit(struct hs_sql_writer *writer);
-/* What hs_sql_run() calls. */
+/* The callbacks to pass to hs_sql_run(). */
 struct hs_sql_rows hs_sql_writer_rows(struct hs_sql_writer *writer);

@@ -12,7 +12,7 @@
 #include "util/array.h"
 
 #define ROWS_MAX (UINT32_C(1) << 31)
-/* Of a sort, in one pass. */
+/* Bits that the sort uses in one pass. */
 #define DIGIT_BITS  16U
 #define DIGIT_COUNT (1U << DIGIT_BITS)
 
@@ -144,7 +144,7 @@ uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row,
 static void sort_by(const struct hs_rows *rows, uint32_t column, uint32_t *order, uint32_t *spare,
                     uint32_t *counts)
 {
-    /* Shifted so that the order of signed numbers is that of unsigned ones. */
+    /* Shifts signed numbers so that their order is that of unsigned ones. */
     const uint64_t sign = UINT64_C(1) << 63;
     uint64_t least = UINT64_MAX, most = 0;
     for (uint32_t row = 0; row < rows->count; row++) {
@@ -215,7 +215,8 @@ const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *c
     return order;
 }
 
-/* Linear counting: how many bits stay 0 when each value sets the one its hash says. */
+/* Linear counting: each value sets the bit of its hash, and the number of bits that stay 0 gives
+ * the estimate. */
 static double count_per_value(const struct hs_rows *rows, uint32_t column)
 {
     uint64_t bit_count = 64;

@@ -1,13 +1,15 @@
 /*
- * The rows of one SQL table, in memory: cells of 64 bits, row after row.
+ * The rows of one SQL table in memory: cells of 64 bits, row after row.
  *
- * Filling a table costs a copy of a few words a row; an index of a column is made when a query first asks for one
- * value of it, an order by columns when one first asks for that. rows_module.h shows the rows to SQLite.
+ * Adding a row to a table costs a copy of a few words. An index of a column is built when a query
+ * first looks up a value of that column, and an order by columns when a query first asks for that
+ * order. rows_module.h makes the rows visible to SQLite.
  *
- * Holds     rows are only added until the first query, and never changed after it. Texts are numbers of strings of
- *           sql_store.h; doubles are their bits. HS_ROWS_NULL is NULL in a column of any type.
+ * Holds     rows are added only until the first query, and never changed after it. Texts are
+ *           numbers of strings of sql_store.h; doubles are stored as their bits. HS_ROWS_NULL is
+ *           NULL in a column of any type.
  * Threads   one user.
- * Fails     -ENOMEM, and -EOVERFLOW after 2^31 rows; the table stays as it was.
+ * Fails     -ENOMEM, and -EOVERFLOW after 2^31 rows; the table stays unchanged.
  */
 #pragma once
 
@@ -22,7 +24,7 @@
 #define HS_ROWS_NONE        UINT32_MAX
 
 enum hs_rows_type {
-    HS_ROWS_NUMBER, /* of the row: not stored */
+    HS_ROWS_NUMBER, /* the number of the row, which is not stored */
     HS_ROWS_INT,
     HS_ROWS_REAL,
     HS_ROWS_TEXT,
@@ -35,14 +37,14 @@ struct hs_rows_column {
     uint32_t cell; /* in the row */
 };
 
-/* Rows of equal value hang on each other, in ascending order. */
+/* A hash table of chains: rows of equal value are linked in ascending order. */
 struct hs_rows_index {
     uint32_t *heads; /* by hash; HS_ROWS_NONE: empty */
     uint32_t *next;  /* by row */
     uint32_t mask;
 };
 
-/* All rows, sorted by columns: the first one counts most, rows that are equal in all stay as they were. */
+/* All rows, sorted by columns, of which the first is the most significant. The sort is stable. */
 struct hs_rows_order {
     struct hs_rows_order *next;
     uint32_t column_count;
@@ -56,21 +58,24 @@ struct hs_rows {
     uint32_t column_count;
     uint32_t width; /* cells of a row */
     int64_t *cells;
-    /* Of rows that lie elsewhere: makes each cell when it is read. NULL: they are in `cells`. */
+    /* Set if the rows are stored elsewhere: computes a cell when it is read. NULL: the rows are in
+     * `cells`. */
     int64_t (*make_cell)(void *ctx, uint32_t row, uint32_t cell);
     void *make_ctx;
     uint32_t count;
-    size_t capacity; /* of cells */
+    size_t capacity; /* capacity of `cells` */
     struct hs_rows_index indexes[HS_ROWS_COLUMNS_MAX];
-    double per_value[HS_ROWS_COLUMNS_MAX]; /* 0: not counted yet */
-    struct hs_rows_order *orders;          /* those that were asked for */
+    double per_value[HS_ROWS_COLUMNS_MAX]; /* 0: not determined yet */
+    struct hs_rows_order *orders;          /* the orders that queries have asked for */
 };
 
-/* Columns as "name type name type ...", type one of # int real text; the text must stay. */
+/* Initialises a table. `columns` is "name type name type ...", where a type is one of # int real
+ * text; the text must stay valid. */
 void hs_rows_init(struct hs_rows *rows, const char *name, const char *columns);
+/* Frees cells, indexes and orders. */
 void hs_rows_deinit(struct hs_rows *rows);
 
-/* Rows that lie elsewhere, instead of added ones. */
+/* Makes a table of rows that are stored elsewhere; no rows may be added to it. */
 static inline void hs_rows_set(struct hs_rows *rows, uint32_t count,
                                int64_t (*make_cell)(void *ctx, uint32_t row, uint32_t cell),
                                void *make_ctx)
@@ -80,14 +85,16 @@ static inline void hs_rows_set(struct hs_rows *rows, uint32_t count,
     rows->count = count;
 }
 
-/* The number of the new row goes to ret_row. `cells` has rows->width elements. */
+/* Adds a row of rows->width cells; *ret_row is its number. */
 int hs_rows_add(struct hs_rows *rows, const int64_t *cells, uint32_t *ret_row);
 
+/* The cells of a row; only for rows in `cells`. */
 static inline int64_t *hs_rows_at(const struct hs_rows *rows, uint32_t row)
 {
     return rows->cells + (size_t)row * rows->width;
 }
 
+/* The cell of a row in a column. */
 static inline int64_t hs_rows_get(const struct hs_rows *rows, uint32_t row, uint32_t column)
 {
     const struct hs_rows_column *from = &rows->columns[column];
@@ -98,17 +105,20 @@ static inline int64_t hs_rows_get(const struct hs_rows *rows, uint32_t row, uint
                            : hs_rows_at(rows, row)[from->cell];
 }
 
-/* 0 or -ENOMEM. Afterwards hs_rows_first() and _next() may be used with this column. */
+/* Builds the index of a column, so that hs_rows_first() and hs_rows_next() can be used with it.
+ * Returns 0 or -ENOMEM. */
 int hs_rows_index(struct hs_rows *rows, uint32_t column);
-/* The first row whose value is this, and the one after `row`; HS_ROWS_NONE. */
+/* The first row with this value, and the next one after `row`; HS_ROWS_NONE: there is none. */
 uint32_t hs_rows_first(const struct hs_rows *rows, uint32_t column, int64_t value);
 uint32_t hs_rows_next(const struct hs_rows *rows, uint32_t column, uint32_t row, int64_t value);
-/* Numbers by size, NULL first; texts by their numbers: equal ones together. NULL: out of memory. Kept with the rows. */
+/* An order by these columns: numbers by size, NULL first; texts by their numbers, so that equal
+ * ones are adjacent. The order belongs to the rows. NULL: out of memory. */
 const struct hs_rows_order *hs_rows_order(struct hs_rows *rows, const uint8_t *columns,
                                           uint32_t column_count);
-/* About how many rows have the same value. */
+/* An estimate of how many rows have the same value. */
 double hs_rows_per_value(struct hs_rows *rows, uint32_t column);
 
+/* The cell that stores a double. */
 static inline int64_t hs_rows_real(double value)
 {
     int64_t bits;

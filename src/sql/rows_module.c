@@ -11,12 +11,12 @@
 #include "rt/base.h"
 #include "sql/sql_store.h"
 
-/* idxNum: all rows as they lie; all sorted by the columns in idxStr, "a" for the first one; else 1 + the column that
- * has a given value. */
+/* Values of idxNum: all rows as stored; all rows sorted by the columns in idxStr, in which "a" is
+ * the first column; otherwise 1 + the column that has a given value. */
 #define PLAN_ALL   0
 #define PLAN_ORDER (-1)
 
-/* Each row of a chain lies somewhere else. */
+/* The rows of a chain are at unrelated places in memory. */
 #define LOOKUP_COST(row_count) (4 + 2 * (row_count))
 
 struct table {
@@ -32,8 +32,8 @@ struct cursor {
     uint32_t column;
     int64_t value;
     bool is_lookup;
-    const struct hs_rows_order *order; /* NULL: as they lie */
-    uint32_t place;                    /* of the row in the order */
+    const struct hs_rows_order *order; /* NULL: the rows as stored */
+    uint32_t place;                    /* index of the row in the order */
 };
 
 static const char *sql_type(enum hs_rows_type type)
@@ -85,7 +85,8 @@ static int disconnect_table(sqlite3_vtab *base)
     return SQLITE_OK;
 }
 
-/* Rows that are made from more than the packets come when they are first asked for. */
+/* Fills the table if its rows come from the profile and not from the packets. This happens when
+ * they are first read. */
 static int fill(struct table *table)
 {
     int err = hs_sql_store_need(table->store, table->id);
@@ -107,7 +108,7 @@ static bool is_fit(sqlite3_index_info *info, int i, const struct hs_rows *rows)
            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
 }
 
-/* The index of the constraint that leaves the fewest rows; -1: none can be used. */
+/* The index of the constraint that leaves the fewest rows; -1: none is usable. */
 static int choose(sqlite3_index_info *info, struct hs_rows *rows, double *ret_rows)
 {
     int best = -1;
@@ -128,7 +129,7 @@ static void plan_lookup(sqlite3_index_info *info, const struct hs_rows *rows, in
 {
     enum hs_rows_type type = rows->columns[info->aConstraint[i].iColumn].type;
     info->aConstraintUsage[i].argvIndex = 1;
-    /* Of texts SQLite has more rules of what is equal than an index. */
+    /* For texts, SQLite's rules of equality are more than an index can check. */
     info->aConstraintUsage[i].omit = type != HS_ROWS_TEXT;
     info->idxNum = 1 + info->aConstraint[i].iColumn;
     info->estimatedRows = (sqlite3_int64)row_count + 1;
@@ -141,10 +142,11 @@ static void plan_lookup(sqlite3_index_info *info, const struct hs_rows *rows, in
     }
 }
 
-/* The order that is asked for, if rows can be had in it: "aXY", a column a letter. Empty: they cannot. */
+/* Sets `letters` to the order that the query asks for, if rows can be returned in it: "aXY", one
+ * letter per column. Empty: they cannot. */
 static void order_letters(sqlite3_index_info *info, const struct hs_rows *rows, char *letters)
 {
-    /* Groups need no order, only their rows together. */
+    /* Groups need no particular order; only the rows of a group must be adjacent. */
     bool is_grouping = info->nOrderBy > 0 && sqlite3_vtab_distinct(info) == 1;
     int count = info->nOrderBy <= (int)HS_ROWS_ORDER_MAX ? info->nOrderBy : 0;
     for (int i = 0; i < count; i++) {
@@ -162,7 +164,8 @@ static void order_letters(sqlite3_index_info *info, const struct hs_rows *rows, 
     letters[count] = '\0';
 }
 
-/* Who joins by a column looks something up for each of its values: that is quickest when equal ones follow each other. */
+/* A join by a column looks up something for each of its values, which is fastest if equal values
+ * are adjacent. */
 static void join_letter(const sqlite3_index_info *info, const struct hs_rows *rows, char *letters)
 {
     for (int i = 0; i < info->nConstraint; i++) {
@@ -207,13 +210,13 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     if (result != SQLITE_OK) {
         return result;
     }
-    /* But for a scan in another order, rows come as they lie. */
+    /* Rows are returned as stored, unless another order was chosen. */
     info->orderByConsumed = info->nOrderBy == 1 && !info->aOrderBy[0].desc &&
                             (info->aOrderBy[0].iColumn < 0 ||
                              rows->columns[info->aOrderBy[0].iColumn].type == HS_ROWS_NUMBER);
     double row_count = 0;
     int best = choose(info, rows, &row_count);
-    /* What most rows have is found quicker by looking at them all. */
+    /* A value that most rows have is found faster by a scan of all rows. */
     bool is_rare =
         best >= 0 && (rows->columns[info->aConstraint[best].iColumn].type == HS_ROWS_NUMBER ||
                       LOOKUP_COST(row_count) < rows->count);
@@ -243,7 +246,8 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 
 enum wanted { WANT_NOTHING, WANT_VALUE, WANT_ALL };
 
-/* What an equal cell of a column of integers would hold: exact, since SQLite does not look again. */
+/* Finds the integer that an equal cell contains. It must be exact, because SQLite does not check
+ * again. */
 static enum wanted wanted_integer(sqlite3_value *arg, int64_t *ret_value)
 {
     const double limit = 9223372036854775808.0; /* 2^63 */
@@ -260,7 +264,7 @@ static enum wanted wanted_integer(sqlite3_value *arg, int64_t *ret_value)
         *ret_value = (int64_t)real;
         break;
     default:
-        return WANT_NOTHING; /* texts and blobs are no integers */
+        return WANT_NOTHING; /* texts and blobs are not integers */
     }
     return *ret_value == HS_ROWS_NULL ? WANT_NOTHING : WANT_VALUE;
 }
@@ -366,7 +370,7 @@ static int column_value(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     }
     switch (table->rows->columns[column].type) {
     case HS_ROWS_TEXT: {
-        /* Texts stay where they are as long as the connection is there. */
+        /* Texts stay where they are as long as the connection lives. */
         const char *text = hs_sql_store_text(table->store, value, &bytes);
         sqlite3_result_text64(context, text, bytes, SQLITE_STATIC, SQLITE_UTF8);
         break;
@@ -394,7 +398,7 @@ static void free_store(void *store)
     hs_sql_store_free(store);
 }
 
-/* __heapscope_is_key(table, column): is this column different in every row of a table of ours? */
+/* __heapscope_is_key(table, column): does this column of one of our tables differ in every row? */
 static void is_key(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
     const struct hs_sql_store *store = sqlite3_user_data(context);

@@ -1,8 +1,8 @@
 /*
- * The tables of a store as virtual tables of SQLite: read-only, nothing is copied.
+ * Makes the tables of a store virtual tables of SQLite, which are read-only and copy nothing.
  *
- * SQLite asks for all rows of a table, or for those whose column has one value; the second is looked up in an index
- * (rows.h). So a join on any column is quick, and loading a file costs no insertion.
+ * SQLite asks for all rows of a table, or for the rows whose column has one value, which an index
+ * (rows.h) finds. So a join on any column is fast, and loading a file needs no insertions.
  *
  *     CREATE VIRTUAL TABLE name USING heapscope_rows(name)
  *
@@ -14,5 +14,6 @@
 
 struct hs_sql_store;
 
-/* The connection owns the store from now on, even after a failure. An SQLite result. */
+/* Registers the module. The connection takes over the store, even after a failure. Returns an
+ * SQLite result code. */
 int hs_rows_module_register(sqlite3 *db, struct hs_sql_store *store);

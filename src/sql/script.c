@@ -1,6 +1,4 @@
-/*
- * A text of statements: each is made SQLite's, prepared and stepped.
- */
+/* Runs a text of statements: translates each into SQLite's language, prepares it and steps it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,7 @@
 #include "sql/group_terms.h"
 #include "sql/session_state.h"
 
-#define PROGRESS_STEPS 1000 /* between two looks at what may stop a statement */
+#define PROGRESS_STEPS 1000 /* steps between two checks of what can stop a statement */
 
 static int on_progress(void *ctx)
 {
@@ -120,7 +118,7 @@ int hs_sql_execute(struct hs_sql *sql, const struct hs_sql_place *place, struct 
     if (made->buf.err) {
         return made->buf.err;
     }
-    /* SQLite would end at a NUL, and what stands behind would be passed over in silence. */
+    /* SQLite would stop at a NUL and silently ignore the text behind it. */
     const char *nul = memchr(text, 0, made->buf.bytes);
     if (nul) {
         return hs_sql_fail_at(sql, place, hs_sql_text_source(made, (size_t)(nul - text)),
@@ -134,7 +132,8 @@ int hs_sql_execute(struct hs_sql *sql, const struct hs_sql_place *place, struct 
     return err;
 }
 
-/* What follows CREATE of SQLite's own kinds, if nothing says where it is made: a place for it. */
+/* If a CREATE of one of SQLite's own kinds does not say where to create, returns the word to
+ * insert, and where. */
 static const char *temporary_word(const char *text, size_t end, struct hs_sql_token first,
                                   size_t *ret_off)
 {
@@ -193,7 +192,7 @@ static int run_sqlite(struct hs_sql *sql, const struct hs_sql_place *place, size
     return err;
 }
 
-/* INCLUDE PERFETTO MODULE a.b.c; `off` is behind MODULE. */
+/* Runs INCLUDE PERFETTO MODULE a.b.c; `off` is behind MODULE. */
 static int run_include(struct hs_sql *sql, const struct hs_sql_place *place, size_t off, size_t end,
                        unsigned depth)
 {

@@ -1,5 +1,6 @@
 /*
- * Messages about SQL: what, where, and (unknown_name.h) what was perhaps meant.
+ * Error messages about SQL: what is wrong, where, and (unknown_name.h) which name may have been
+ * meant.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,14 +14,15 @@
 #include "sql/unknown_name.h"
 #include "util/utf8.h"
 
-#define LINE_COLUMNS_MAX 110 /* of the script's line that is shown */
+#define LINE_COLUMNS_MAX 110 /* of the script's line, which is shown */
 
 const char *hs_sql_error(struct hs_sql *sql)
 {
     return hs_buf_text(&sql->error);
 }
 
-/* The line with a caret below; long lines lose what is far from it. */
+/* Appends the line with a caret below it. Of a long line, only the part around the caret is
+ * shown. */
 static void add_line(struct hs_buf *buf, const char *line, size_t line_bytes, size_t caret_off)
 {
     size_t begin = 0;

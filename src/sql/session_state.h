@@ -1,5 +1,6 @@
 /*
- * What the parts of the SQL language share: the session's insides, and text that was put for text.
+ * What the parts of the SQL language share: the state of a session, and text that results from
+ * substitution.
  *
  * Threads   one.
  */
@@ -10,7 +11,8 @@
 #include "sql/token.h"
 #include "util/buf.h"
 
-#define HS_SQL_TEXT_BYTES_MAX   (4U << 20) /* of a statement after all macros */
+/* size of a statement after the expansion of all macros */
+#define HS_SQL_TEXT_BYTES_MAX   (4U << 20)
 #define HS_SQL_MACRO_DEPTH      64
 #define HS_SQL_EXPANSIONS_MAX   100000U /* macro invocations in one statement */
 #define HS_SQL_CALL_DEPTH       50
@@ -21,7 +23,7 @@
 
 struct hs_sql_macro {
     char *name;
-    char **params; /* without the dollar */
+    char **params; /* without the dollar sign */
     size_t param_count;
     char *body;
 };
@@ -32,7 +34,7 @@ struct hs_sql {
     size_t macro_count, macro_capacity;
     size_t function_count;
     bool is_included[HS_SQL_MODULE_COUNT_MAX];
-    struct hs_stack_forest forest; /* made when first asked for */
+    struct hs_stack_forest forest; /* made when it is first needed */
     struct hs_buf error;
     volatile sig_atomic_t *stop;
     uint64_t kilosteps_left;
@@ -40,18 +42,20 @@ struct hs_sql {
     unsigned call_depth;
 };
 
-/* Where the statement stands: for messages. */
+/* The position of a statement, for messages. */
 struct hs_sql_place {
     const char *origin; /* may be NULL */
     const char *text;   /* the whole script */
     size_t text_bytes;
-    size_t off; /* of the statement */
+    size_t off; /* start of the statement */
 };
 
-/* Text made of pieces of the script; which piece came from where. */
+/* Text that is assembled from pieces of the script, with the origin of each piece. */
 struct hs_sql_piece {
     size_t out_off, source_off;
-    bool is_literal; /* byte for byte; else all of it is from source_off: the body of a macro */
+    /* copied byte for byte; otherwise the whole piece comes from source_off: it is the body of a
+     * macro */
+    bool is_literal;
 };
 
 struct hs_sql_text {
@@ -61,38 +65,45 @@ struct hs_sql_text {
     unsigned expansion_count;
 };
 
+/* Frees the text and its pieces. */
 void hs_sql_text_deinit(struct hs_sql_text *out);
-/* The place in the script of a byte of the made text. */
+/* The position in the script that a byte of the assembled text comes from. */
 size_t hs_sql_text_source(const struct hs_sql_text *out, size_t out_off);
 
-/* Adds script[begin .. end) with its macros expanded. HS_SQL_E_STATEMENT with sql->error set. */
+/* Appends script[begin .. end) with its macros expanded. Returns 0, -ENOMEM, or HS_SQL_E_STATEMENT
+ * with sql->error set. */
 int hs_sql_expand(struct hs_sql *sql, const struct hs_sql_place *place, size_t begin_off,
                   size_t end_off, struct hs_sql_text *out);
 
-/* The text of the module at `idx`, and its name: "" when it is in the session already, NULL behind the last. */
+/* The text of the module at `idx`, and its name. The text is "" if the session has already included
+ * the module, or if the module has no text; NULL after the last module. */
 const char *hs_sql_module_unread(const struct hs_sql *sql, size_t idx, const char **ret_name);
 
+/* NULL if there is no such macro. */
 struct hs_sql_macro *hs_sql_macro_find(struct hs_sql *sql, const char *name, size_t name_bytes);
+/* Frees the texts of a macro. */
 void hs_sql_macro_deinit(struct hs_sql_macro *macro);
 
-/* Sets the error: what is wrong, and the line of the script with a caret under `off`. Returns HS_SQL_E_STATEMENT. */
+/* Sets the error: a message, and the line of the script with a caret under `off`. Returns
+ * HS_SQL_E_STATEMENT. */
 int hs_sql_fail_at(struct hs_sql *sql, const struct hs_sql_place *place, size_t off,
                    const char *format, ...) HS_PRINTF(4, 5);
-/* The same for what SQLite said about `made`, text that was put together; made may be NULL. */
+/* The same for an error that SQLite reported about `made`, the assembled text; `made` may be
+ * NULL. */
 int hs_sql_fail_sqlite(struct hs_sql *sql, const struct hs_sql_place *place,
                        const struct hs_sql_text *made);
 
-/* Prepares, steps and finishes one statement. */
+/* Prepares, steps and finalizes one statement. */
 int hs_sql_execute(struct hs_sql *sql, const struct hs_sql_place *place, struct hs_sql_text *made,
                    const struct hs_sql_rows *rows);
-/* hs_sql_run() at a depth of includes. */
+/* Like hs_sql_run(), at a depth of nested includes. */
 int hs_sql_run_script(struct hs_sql *sql, const char *text, size_t bytes, const char *origin,
                       const struct hs_sql_rows *rows, unsigned depth);
-/* The name is a module's, or a pattern: a.b.* */
+/* Includes a module, or all modules that match a pattern such as a.b.* */
 int hs_sql_include(struct hs_sql *sql, const struct hs_sql_place *place, size_t name_off,
                    const char *name, unsigned depth);
 
-/* CREATE [OR REPLACE] PERFETTO ...: script[off .. end) stands behind PERFETTO. */
+/* Runs CREATE [OR REPLACE] PERFETTO ...: script[off .. end) is the text after PERFETTO. */
 int hs_sql_create(struct hs_sql *sql, const struct hs_sql_place *place, size_t off, size_t end_off,
                   bool is_replacing);
 
@@ -101,18 +112,24 @@ struct hs_sql_signature {
     size_t count;
 };
 
+/* Frees the names. */
 void hs_sql_signature_deinit(struct hs_sql_signature *list);
 
-/* Registers a function; `columns` has a count above 0 for one that returns a table. The body is copied. */
+/* Registers a function. `columns` has a count above 0 if the function returns a table. The body is
+ * copied. */
 int hs_sql_define_function(struct hs_sql *sql, const char *name,
                            const struct hs_sql_signature *params,
                            const struct hs_sql_signature *columns, const char *body);
 
-/* Adds bytes as base64. */
+/* Appends bytes as base64. */
 void hs_sql_base64(struct hs_buf *buf, const void *data, size_t bytes);
 
-/* The functions and virtual tables that come with heapscope. 0 or an SQLite error code. */
+/* Registers the functions and virtual tables that heapscope provides. Returns 0 or an SQLite error
+ * code. */
 int hs_sql_register_functions(struct hs_sql *sql);
+/* Registers experimental_flamegraph. Returns 0 or an SQLite error code. */
 int hs_sql_register_profile_flamegraph(sqlite3 *db, struct hs_stack_forest *forest);
+/* Registers __intrinsic_flamegraph and its functions. Returns 0 or an SQLite error code. */
 int hs_sql_register_flamegraph(sqlite3 *db);
+/* Registers the functions about the trace as a whole. Returns 0 or an SQLite error code. */
 int hs_sql_register_trace_functions(sqlite3 *db);

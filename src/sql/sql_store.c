@@ -165,7 +165,7 @@ void hs_sql_store_free(struct hs_sql_store *store)
     free(store);
 }
 
-/* A copy, ended by NUL; NULL: out of memory. */
+/* A copy that ends with NUL; NULL: out of memory. */
 static const char *keep_text(struct hs_sql_store *store, const void *text, size_t bytes)
 {
     struct hs_sql_chunk *chunk = store->chunks;
@@ -256,7 +256,7 @@ uint32_t hs_sql_store_add(struct hs_sql_store *store, enum hs_sql_table table, c
 {
     uint32_t row = 0;
     if (store->err == 0) {
-        /* A row of another shape would be read past its end. */
+        /* A row with a different number of cells would be read past its end. */
         store->err = cell_count != store->tables[table].width
                          ? -EINVAL
                          : hs_rows_add(&store->tables[table], cells, &row);

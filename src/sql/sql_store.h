@@ -1,10 +1,10 @@
 /*
  * All tables of a database and the strings in them, before SQLite sees them.
  *
- * Names and columns are those of Perfetto's trace_processor as far as it has them (docs/SQL.md).
+ * Tables and columns have the names of Perfetto's trace_processor, if it has them (docs/SQL.md).
  *
- * Holds     an equal text has one number. Texts stay where they are. After the first failure nothing is added any
- *           more, and `err` says why.
+ * Holds     equal texts have the same number. Texts never move. After the first failure nothing
+ *           more is added, and `err` has its reason.
  * Threads   one user.
  */
 #pragma once
@@ -39,7 +39,8 @@ enum hs_sql_table {
     HS_SQL_ARGS,
     HS_SQL_AGGREGATE_PROFILE,
     HS_SQL_AGGREGATE_SAMPLE,
-    /* Ours, from the profile of the same file; filled when first read. */
+    /* Our own tables, which come from the profile of the same file and are filled when they are
+     * first read. */
     HS_SQL_OWN_DUMPS,
     HS_SQL_OWN_NODES,
     HS_SQL_OWN_SAMPLES,
@@ -52,7 +53,7 @@ enum hs_sql_table {
 
 #define HS_SQL_OWN_FIRST HS_SQL_OWN_DUMPS
 
-/* Of columns that are set after the row was added; as in the texts of sql_store.c. */
+/* Columns that are set after the row was added; the order is that of the texts in sql_store.c. */
 enum {
     HS_SQL_FRAME_NAME,
     HS_SQL_FRAME_MAPPING,
@@ -71,10 +72,11 @@ struct hs_sql_store {
     struct hs_intern text_ids;
     struct hs_sql_kept_text *texts; /* by number */
     size_t text_capacity;
-    struct hs_sql_chunk *chunks; /* of text, newest first */
+    struct hs_sql_chunk *chunks; /* chunks of text, newest first */
     int err;
 
-    /* Fills the tables from HS_SQL_OWN_FIRST on, once. NULL: nothing to fill them from. */
+    /* Fills the tables from HS_SQL_OWN_FIRST on, once. NULL: there is no profile, or they are
+     * already filled. */
     int (*fill_own)(struct hs_sql_store *store, void *ctx);
     void (*free_own)(void *ctx);
     void *own_ctx;
@@ -82,22 +84,25 @@ struct hs_sql_store {
 
 /* NULL: out of memory. */
 struct hs_sql_store *hs_sql_store_new(void);
+/* NULL is allowed. */
 void hs_sql_store_free(struct hs_sql_store *store);
 
-/* The number of a text. */
+/* The number of a text; HS_ROWS_NULL after a failure. */
 int64_t hs_sql_store_put(struct hs_sql_store *store, const void *text, size_t bytes);
-/* As above for a C string; NULL becomes NULL. */
+/* As above, for a C string. NULL becomes HS_ROWS_NULL. */
 int64_t hs_sql_store_str(struct hs_sql_store *store, const char *text);
+/* Finds the number of a text, without adding it. */
 bool hs_sql_store_find_text(const struct hs_sql_store *store, const char *text, size_t bytes,
                             int64_t *ret_id);
+/* The text with this number and its length in bytes; "" if there is none. */
 const char *hs_sql_store_text(const struct hs_sql_store *store, int64_t id, size_t *ret_bytes);
 
-/* HS_SQL_TABLES_N when there is none of this name. */
+/* The table of this name; HS_SQL_TABLES_N if there is none. */
 enum hs_sql_table hs_sql_store_find(const struct hs_sql_store *store, const char *name);
-/* Makes sure that the table is filled. 0 or -errno. */
+/* Fills the table if it has not been filled yet. Returns 0 or -errno. */
 int hs_sql_store_need(struct hs_sql_store *store, enum hs_sql_table table);
 
-/* The new row's number; 0 after a failure. */
+/* Adds a row and returns its number; 0 after a failure. */
 uint32_t hs_sql_store_add(struct hs_sql_store *store, enum hs_sql_table table, const int64_t *cells,
                           uint32_t cell_count);
 #define HS_SQL_ADD(store, table, ...)                                                              \

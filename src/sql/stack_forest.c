@@ -150,7 +150,7 @@ static int table_make(sqlite3 *db, void *ctx, sqlite3_value *argument, void **re
 
 static void table_free(void *rows)
 {
-    (void)rows; /* the session's */
+    (void)rows; /* the forest of the session */
 }
 
 static uint32_t table_count(const void *rows)

@@ -1,10 +1,13 @@
 /*
- * Call sites with their inlined functions as nodes of their own: a forest, outermost functions at its roots.
+ * Call sites with their inlined functions as separate nodes: a forest, with the outermost functions
+ * at its roots.
  *
- * Nodes are numbered by call site, a site's functions from the outermost one on; so a site's nodes follow each other,
- * and the last is its leaf. A site whose frame is not in the database has none.
+ * Nodes are numbered by call site, and within a site from the outermost function inwards. So the
+ * nodes of a site are adjacent, and the last one is its leaf. A site whose frame is not in the
+ * database has no nodes.
  *
- * It is made when something first asks for it, and stays with the session: tables of a trace do not change.
+ * The forest is made when it is first needed, and lives as long as the session, because the tables
+ * of a trace do not change.
  *
  * Threads   one user.
  * Fails     an SQLite error code, with a text for sqlite3_free().
@@ -17,17 +20,19 @@
 struct hs_stack_forest {
     struct hs_stack_sites sites;
     struct hs_stack_frames frames;
-    uint32_t *site_frames; /* by site; HS_STACK_NONE: its frame is not there */
-    uint32_t *firsts;      /* by site, and one behind the last: its first node */
+    uint32_t *site_frames; /* by site; HS_STACK_NONE: its frame is not in the database */
+    uint32_t *firsts;      /* by site, with one more element at the end: its first node */
     uint32_t *node_sites;  /* by node */
     uint32_t node_count;
     bool is_made;
-    /* Views of a database's may lead back to what reads them. */
+    /* Guards against recursion: a view of the database can read a table that is being made from
+     * that view. */
     bool is_loading, is_in_flamegraph;
 };
 
+/* Frees the forest. */
 void hs_stack_forest_deinit(struct hs_stack_forest *forest);
-/* Makes sure that it is made. */
+/* Makes the forest if it has not been made yet. */
 int hs_stack_forest_need(sqlite3 *db, struct hs_stack_forest *forest, char **ret_error);
 
 static inline const struct hs_stack_frame *
@@ -37,12 +42,13 @@ hs_stack_forest_frame(const struct hs_stack_forest *forest, uint32_t site)
     return frame == HS_STACK_NONE ? NULL : &forest->frames.frames[frame];
 }
 
+/* Is this the innermost function of its call site? */
 static inline bool hs_stack_forest_is_leaf(const struct hs_stack_forest *forest, uint32_t node)
 {
     return node + 1 == forest->firsts[forest->node_sites[node] + 1];
 }
 
-/* HS_STACK_NONE: a root. */
+/* The parent of a node; HS_STACK_NONE for a root. */
 uint32_t hs_stack_forest_parent(const struct hs_stack_forest *forest, uint32_t node);
 
 enum hs_stack_fact {
@@ -57,9 +63,9 @@ enum hs_stack_fact {
     HS_STACK_FACT_IS_LEAF,
 };
 
-/* What the tables tell of a node. */
+/* Sets the context's result to one fact about a node. */
 void hs_stack_forest_result(const struct hs_stack_forest *forest, uint32_t node,
                             enum hs_stack_fact fact, sqlite3_context *context);
 
-/* The table of all nodes, for a session's forest; 0 or an SQLite error code. */
+/* Registers the table of all nodes of a session's forest. Returns 0 or an SQLite error code. */
 int hs_stack_forest_register(sqlite3 *db, struct hs_stack_forest *forest);

@@ -1,7 +1,8 @@
 /*
- * See stack_frames.h.
+ * Reads frames and symbols. See stack_frames.h.
  *
- * Frames and symbols are read in one query each: one for each frame would be a hundred thousand.
+ * All frames are read in one query and all symbols in another. One query per frame would be a
+ * hundred thousand queries.
  */
 #include "sql/stack_frames.h"
 
@@ -19,7 +20,8 @@ static const char frame_query[] =
     "SELECT f.id, f.symbol_set_id, COALESCE(f.deobfuscated_name, f.name), m.name FROM "
     "stack_profile_frame f LEFT JOIN stack_profile_mapping m ON m.id = f.mapping";
 
-/* Symbols by their sets, before the frames that have them: set number i begins at firsts[i]. */
+/* Symbols grouped by set, which are read before the frames that have them: set number i begins at
+ * firsts[i]. */
 struct symbols {
     struct hs_id_map sets;
     uint32_t *firsts;
@@ -47,7 +49,7 @@ void hs_stack_frames_deinit(struct hs_stack_frames *frames)
     *frames = (struct hs_stack_frames){ 0 };
 }
 
-/* 0, and HS_STACK_NO_TEXT for NULL; or -errno. */
+/* Stores a text; NULL becomes HS_STACK_NO_TEXT. Returns 0 or -errno. */
 static int keep_text(struct hs_stack_frames *frames, const char *text, uint32_t *ret_text)
 {
     *ret_text = HS_STACK_NO_TEXT;
@@ -71,7 +73,7 @@ static int keep_text(struct hs_stack_frames *frames, const char *text, uint32_t 
     return err;
 }
 
-/* The name as it is, and readable. */
+/* Stores the name as it is and demangled. */
 static int keep_name(struct loading *loading, const char *name, struct hs_stack_function *function)
 {
     function->is_named = name != NULL;
@@ -131,7 +133,8 @@ static int add_function(struct hs_stack_frames *frames, struct hs_stack_frame *f
     return err;
 }
 
-/* The functions of the set; else one of the frame's own name. */
+/* Adds the functions of the frame's symbol set; without one, a function with the frame's own
+ * name. */
 static int add_functions(struct loading *loading, sqlite3_stmt *stmt, struct hs_stack_frame *frame)
 {
     struct hs_stack_frames *frames = loading->frames;

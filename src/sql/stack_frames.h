@@ -1,8 +1,9 @@
 /*
- * The frames of a database with their functions: those inlined at a frame are functions of their own, outermost first.
+ * The frames of a database with their functions. The functions that were inlined at a frame are
+ * separate functions, outermost first.
  *
  * Threads   one user.
- * Fails     an SQLite error code; the connection has the text, but for SQLITE_NOMEM.
+ * Fails     an SQLite error code; the connection has the text, except for SQLITE_NOMEM.
  */
 #pragma once
 
@@ -15,9 +16,9 @@
 
 /* Texts are numbers for hs_stack_frames_text(). */
 struct hs_stack_function {
-    uint32_t name;  /* as it is in the database; never "", may be HS_STACK_NO_TEXT */
-    uint32_t shown; /* the same demangled; a symbol of no name has its frame's */
-    bool is_named;  /* not NULL, though it may be "" */
+    uint32_t name;  /* as in the database; never "", may be HS_STACK_NO_TEXT */
+    uint32_t shown; /* the demangled name; a symbol without a name has the name of its frame */
+    bool is_named;  /* the name is not NULL, but may be "" */
     uint32_t source_file;
     bool has_line;
     bool is_inlined;
@@ -25,7 +26,8 @@ struct hs_stack_function {
 };
 
 struct hs_stack_frame {
-    uint32_t map_name;     /* HS_STACK_NO_TEXT: it has no mapping, or that no name */
+    /* HS_STACK_NO_TEXT: the frame has no mapping, or the mapping has no name */
+    uint32_t map_name;
     uint32_t first, count; /* functions, at least one */
 };
 
@@ -41,10 +43,12 @@ struct hs_stack_frames {
     size_t text_capacity;
 };
 
+/* Reads all frames and symbols of the database. */
 int hs_stack_frames_load(sqlite3 *db, struct hs_stack_frames *frames);
+/* Frees the arrays. */
 void hs_stack_frames_deinit(struct hs_stack_frames *frames);
 
-/* NULL for HS_STACK_NO_TEXT. */
+/* The text with this number; NULL for HS_STACK_NO_TEXT. */
 static inline const char *hs_stack_frames_text(const struct hs_stack_frames *frames, uint32_t text)
 {
     return text == HS_STACK_NO_TEXT ? NULL : frames->text_bytes.data + frames->text_offs[text];

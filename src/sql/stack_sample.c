@@ -13,7 +13,8 @@ bool hs_stack_next(struct hs_stack_fields *fields, struct hs_trace_field *ret_fi
     size_t taken =
         fields->bytes > 0 ? hs_trace_scan_field(fields->data, fields->bytes, ret_field) : 0;
     if (taken == 0) {
-        return false; /* without bytes `data` may be NULL, to which not even 0 may be added */
+        /* without bytes `data` may be NULL, and adding even 0 to NULL is not allowed */
+        return false;
     }
     fields->data += taken;
     fields->bytes -= taken;
@@ -106,7 +107,7 @@ struct hs_stack_counter hs_stack_descriptor(struct hs_sql_store *store,
         case 3:
             counter.unit = counter.unit == HS_ROWS_NULL ? unit_text(store, &field) : counter.unit;
             break;
-        case 4: /* in words, which the number is then "other" for */
+        case 4: /* the unit as a text; the number is then "other" */
             counter.unit = hs_stack_text(store, &field);
             break;
         case 5:
@@ -121,7 +122,8 @@ struct hs_stack_counter hs_stack_descriptor(struct hs_sql_store *store,
 
 /* --- counters --- */
 
-/* Bytes that are fields of a descriptor are one; others are numbers in a row. */
+/* Bytes that are well-formed fields of a descriptor are a descriptor; other bytes are packed
+ * iids. */
 static bool is_descriptor(struct hs_stack_fields fields)
 {
     struct hs_trace_field field;
@@ -145,7 +147,7 @@ struct hs_stack_counter_ref hs_stack_counter(struct hs_sql_store *store,
     return ref;
 }
 
-/* One in place, one number, or numbers in a row. */
+/* A descriptor, one iid, or a packed list of iids. */
 void hs_stack_add_followers(struct hs_sql_store *store, const struct hs_trace_field *field,
                             struct hs_stack_counter_refs *refs)
 {
@@ -194,7 +196,7 @@ static void add_weights(const struct hs_trace_field *field, struct hs_stack_samp
     }
 }
 
-/* Where and what: fields 1 to 8. */
+/* Fields 1 to 8: where the sample was taken, and what it is. */
 static void note_place(struct hs_sql_store *store, const struct hs_trace_field *field,
                        struct hs_stack_sample *sample)
 {
@@ -219,7 +221,7 @@ static void note_place(struct hs_sql_store *store, const struct hs_trace_field *
     case 6:
         sample->callstack_iid = field->value;
         break;
-    default: /* 7 as a number, 8 in words: these tell more */
+    default: /* 7 is the unwinder's error as a number, 8 as a text; the text says more */
         if (sample->unwind_error == HS_ROWS_NULL || field->number == 8) {
             sample->unwind_error = hs_stack_text(store, field);
         }

@@ -1,10 +1,11 @@
 /*
- * What a StackSample says, and the messages around it: from bytes to values.
+ * Decodes a StackSample and the messages around it, from bytes to values.
  *
- * Fields are read by the type they have in the file, not by a declaration: the message is young, and a file whose
- * recorder writes a text where another writes a number still says it. A field that makes no sense is left out.
+ * Fields are read by the type that they have in the file, not by a declaration. The message is new,
+ * and a value is read even if one recorder writes a text where another writes a number. Fields with
+ * invalid content are left out.
  *
- * Holds     texts are kept in the store; a value that is not said is HS_ROWS_NULL.
+ * Holds     texts are stored in the store; a value that is absent is HS_ROWS_NULL.
  * Threads   no state.
  */
 #pragma once
@@ -15,10 +16,10 @@
 #include "sql/sql_store.h"
 #include "trace/trace_scan.h"
 
-/* Beside the counter that was sampled by. More are left out. */
+/* Counters beside the primary one, which triggered the sample. Additional ones are left out. */
 #define HS_STACK_FOLLOWERS_MAX 64U
 
-/* Fields of a message that were not looked at yet. */
+/* Fields of a message that have not been read yet. */
 struct hs_stack_fields {
     const uint8_t *data;
     size_t bytes;
@@ -36,7 +37,7 @@ struct hs_stack_counter {
     int64_t name, unit, multiplier;
 };
 
-/* A counter in place, or by its number. */
+/* A counter that the message contains, or the iid of one. */
 struct hs_stack_counter_ref {
     bool is_there, is_iid;
     uint64_t iid;
@@ -49,12 +50,12 @@ struct hs_stack_counter_refs {
 };
 
 struct hs_stack_sample {
-    bool has_task, has_execution; /* in place */
+    bool has_task, has_execution; /* the message contains them */
     struct hs_stack_task task;
     struct hs_stack_execution execution;
-    uint64_t task_iid, execution_iid, callstack_iid; /* 0: not said */
-    struct hs_stack_fields callstack;                /* in place */
-    int64_t unwind_error;                            /* text */
+    uint64_t task_iid, execution_iid, callstack_iid; /* 0: absent */
+    struct hs_stack_fields callstack;                /* the message contains it */
+    int64_t unwind_error;                            /* number of the text */
     struct hs_stack_counter_refs counters;
     double weight;
     double follower_weights[HS_STACK_FOLLOWERS_MAX];
@@ -65,28 +66,34 @@ struct hs_stack_frame {
     int64_t name, file, line; /* text, text, number */
 };
 
-/* The next field; false at the end, or before what is none. */
+/* Reads the next field. Returns false at the end, or if the bytes are not a field. */
 bool hs_stack_next(struct hs_stack_fields *fields, struct hs_trace_field *ret_field);
-/* The text of a field; of a number its digits. */
+/* The number of a field's text; a field that is a number becomes its digits. */
 int64_t hs_stack_text(struct hs_sql_store *store, const struct hs_trace_field *field);
-/* Field 1 of what was interned. */
+/* The iid of an interned message, which is its field 1. */
 uint64_t hs_stack_iid(struct hs_stack_fields fields);
+/* Decodes a task context. */
 struct hs_stack_task hs_stack_task(struct hs_stack_fields fields);
+/* Decodes an execution context. */
 struct hs_stack_execution hs_stack_execution(struct hs_stack_fields fields);
+/* Decodes a counter's descriptor. */
 struct hs_stack_counter hs_stack_descriptor(struct hs_sql_store *store,
                                             struct hs_stack_fields fields);
-/* A descriptor in place, or the number of one. */
+/* Reads a descriptor, or the iid of one. */
 struct hs_stack_counter_ref hs_stack_counter(struct hs_sql_store *store,
                                              const struct hs_trace_field *field);
-/* One in place, one number, or numbers in a row. */
+/* Appends a descriptor, one iid, or a packed list of iids. */
 void hs_stack_add_followers(struct hs_sql_store *store, const struct hs_trace_field *field,
                             struct hs_stack_counter_refs *refs);
+/* Decodes a whole sample. */
 void hs_stack_sample_read(struct hs_sql_store *store, struct hs_stack_fields fields,
                           struct hs_stack_sample *ret_sample);
-/* The next frame of a callstack in place, the outermost first. False at its end. */
+/* Reads the next frame of a callstack that the message contains, outermost first. Returns false at
+ * its end. */
 bool hs_stack_next_frame(struct hs_sql_store *store, struct hs_stack_fields *callstack,
                          struct hs_stack_frame *ret_frame);
 
+/* The fields of the message in a field; none if the field is not a message. */
 static inline struct hs_stack_fields hs_stack_within(const struct hs_trace_field *field)
 {
     return (struct hs_stack_fields){

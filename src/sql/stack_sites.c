@@ -26,14 +26,14 @@ void hs_stack_sites_deinit(struct hs_stack_sites *sites)
 
 static void note(struct hs_stack_sites *sites, enum hs_stack_fault fault, int64_t id)
 {
-    /* The first of the worst. */
+    /* Keep the first inconsistency of the worst kind. */
     if (fault > sites->fault) {
         sites->fault = fault;
         sites->fault_id = id;
     }
 }
 
-/* Parents are ids until all sites are there. */
+/* The parents are ids until all sites have been read. */
 struct reading {
     struct hs_stack_sites *sites;
     int64_t *parent_ids; /* INT64_MIN: none */

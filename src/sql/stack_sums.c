@@ -22,10 +22,11 @@ struct sum {
     } value;
 };
 
-/* Sites that have values are numbered as they come: most have none. */
+/* Sites with values are numbered in the order in which they appear, because most sites have no
+ * values. */
 struct sums {
     const struct hs_stack_forest *forest;
-    uint32_t *numbers; /* by site: 1 + its number; 0: none */
+    uint32_t *numbers; /* by site: 1 + its number; 0: it has none */
     uint32_t *sites;   /* by number */
     struct sum (*values)[VALUES_MAX];
     size_t site_capacity, value_capacity;
@@ -59,7 +60,7 @@ static struct sums *sums_new(const struct hs_stack_forest *forest)
     return sums;
 }
 
-/* The sums of a call site; NULL: it has no nodes, or *ret_code says why not. */
+/* The sums of a call site. NULL: it has no nodes, or *ret_code is the error. */
 static struct sum *sums_at(struct sums *sums, int64_t site_id, int *ret_code)
 {
     uint32_t site;
@@ -83,7 +84,7 @@ static struct sum *sums_at(struct sums *sums, int64_t site_id, int *ret_code)
     return sums->values[sums->numbers[site] - 1];
 }
 
-/* False: the sum leaves 64 bits. */
+/* Returns false if the sum exceeds 64 bits. */
 static bool add_integer(struct sum *sum, int64_t more)
 {
     if (sum->kind == SUM_REAL) {
@@ -176,7 +177,7 @@ struct stacks {
     struct sums *sums;
     uint32_t *nodes;
     uint32_t count;
-    int64_t (*below)[VALUES_MAX]; /* by site; NULL: not wanted */
+    int64_t (*below)[VALUES_MAX]; /* by site; NULL: not needed */
 };
 
 static void stacks_free(void *rows)
@@ -242,7 +243,7 @@ static uint32_t stacks_count(const void *rows)
     return ((const struct stacks *)rows)->count;
 }
 
-/* What ends at this very node. */
+/* The sum of the values whose stack ends at this node; NULL: none ends here. */
 static const struct sum *sum_at(const struct stacks *stacks, uint32_t node, int value)
 {
     static const struct sum none;
@@ -328,7 +329,7 @@ static int sum_up(struct stacks *stacks)
     for (uint32_t i = sites->ordered_count; i-- > 0;) {
         uint32_t site = hs_stack_sites_ordered(sites, i), parent = sites->parents[site];
         if (stacks->forest->site_frames[site] == HS_STACK_NONE) {
-            continue; /* it has no node to hang on */
+            continue; /* it has no node to which it could be added */
         }
         for (int v = 0; parent != HS_STACK_NONE && v < 2; v++) {
             is_over = __builtin_add_overflow(stacks->below[parent][v], stacks->below[site][v],
@@ -386,7 +387,7 @@ static void summary_column(const void *rows, uint32_t row, int column, sqlite3_c
         hs_stack_forest_result(stacks->forest, node, facts[column], context);
         return;
     }
-    /* self, cumulative; then both of what was ever allocated */
+    /* self and cumulative of what is live; then both of everything that was allocated */
     int value = (column - fact_count) / 2;
     if ((column - fact_count) % 2 == 0) {
         result_sum(context, sum_at(stacks, node, value));
@@ -395,7 +396,7 @@ static void summary_column(const void *rows, uint32_t row, int column, sqlite3_c
     }
 }
 
-/* Nodes grow from row to row. */
+/* Nodes are in ascending order. */
 static bool stacks_find(const void *rows, int64_t id, uint32_t *ret_row)
 {
     const struct stacks *stacks = rows;

@@ -10,7 +10,7 @@
 
 static const char allocation_query[] =
     "SELECT upid, callsite_id FROM heap_profile_allocation ORDER BY upid";
-/* Databases of earlier versions, and those that somebody made, have no samples. */
+/* Databases of earlier versions, or written by other programs, have no samples. */
 static const char all_query[] =
     "SELECT upid, callsite_id FROM heap_profile_allocation UNION ALL SELECT t.upid, s.callsite_id "
     "FROM stack_sample s JOIN heapscope_stack_tasks t ON t.id = s.task_context_id ORDER BY 1";
@@ -18,7 +18,7 @@ static const char all_query[] =
 enum column { COLUMN_UPID, COLUMN_FRAME_ID };
 
 struct pair {
-    uint32_t process, frame; /* numbers */
+    uint32_t process, frame; /* numbers of the process and of the frame */
 };
 
 struct used {
@@ -29,7 +29,7 @@ struct used {
     struct pair *pairs;
     size_t pair_capacity;
     uint32_t count;
-    /* Who was there last: a process, counted from 1. */
+    /* The process that marked the site or frame last, counted from 1. */
     uint32_t *site_marks, *frame_marks;
 };
 
@@ -58,7 +58,7 @@ static int add_frame(struct used *used, uint32_t frame)
     return SQLITE_OK;
 }
 
-/* A call site and its callers, up to one that was there already. */
+/* Marks a call site and its callers, up to the first that is already marked. */
 static int add_stack(struct used *used, int64_t site_id)
 {
     const struct hs_stack_sites *sites = &used->forest->sites;

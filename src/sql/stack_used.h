@@ -1,5 +1,5 @@
 /*
- * Which frames each process allocated below: the table __heapscope_used_frames(upid, frame_id).
+ * The frames below which each process allocated: the table __heapscope_used_frames(upid, frame_id).
  *
  * Threads   one user.
  */
@@ -7,5 +7,5 @@
 
 #include "sql/stack_forest.h"
 
-/* For a session's forest; 0 or an SQLite error code. */
+/* Registers the table for a session's forest. Returns 0 or an SQLite error code. */
 int hs_stack_used_register(sqlite3 *db, struct hs_stack_forest *forest);

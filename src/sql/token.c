@@ -143,7 +143,8 @@ bool hs_sql_token_is(const char *text, struct hs_sql_token token, const char *wo
            strncasecmp(text + token.begin_off, word, token.bytes) == 0;
 }
 
-/* Statements inside a trigger's body end with semicolons too: that one ends behind END. */
+/* Statements inside the body of a trigger also end with semicolons; the trigger itself ends after
+ * END. */
 size_t hs_sql_token_statement_end(const char *text, size_t bytes, size_t off, bool *ret_is_complete)
 {
     bool is_trigger = false, is_behind_end = false;

@@ -1,11 +1,12 @@
 /*
- * SQL text as tokens: enough to split statements and to put text for text, and no more.
+ * Splits SQL text into tokens, as far as it is needed to split statements and to substitute text.
  *
- * SQLite parses; this only has to know what is inside a string or a comment and what is not, by SQLite's own
- * rules, so that a semicolon or a `name!` in one of those is left alone. Any text is a run of tokens, broken
- * text too: an unterminated string is a token to its end, and SQLite says what is wrong with it.
+ * SQLite parses the statements. The tokens only have to show what is inside a string or a comment
+ * and what is not, by SQLite's own rules, so that a semicolon or a `name!` inside one of these
+ * stays unchanged. Any text is a sequence of tokens, even malformed text: an unterminated string is
+ * one token up to the end, and SQLite reports the error.
  *
- * Holds     tokens are at least one byte long, but for END, and lie one behind the other.
+ * Holds     all tokens except END are at least one byte long, and they are adjacent.
  * Threads   pure functions.
  */
 #pragma once
@@ -19,8 +20,8 @@ enum hs_sql_token_kind {
     HS_SQL_TOKEN_WORD,
     HS_SQL_TOKEN_NAME,     /* "x", `x` or [x] */
     HS_SQL_TOKEN_STRING,   /* 'x' */
-    HS_SQL_TOKEN_NUMBER,   /* and blobs: x'00' */
-    HS_SQL_TOKEN_VARIABLE, /* $x, with its dollar */
+    HS_SQL_TOKEN_NUMBER,   /* numbers, and blobs: x'00' */
+    HS_SQL_TOKEN_VARIABLE, /* $x, including the dollar sign */
     HS_SQL_TOKEN_SIGN,     /* one byte of anything else */
 };
 
@@ -29,18 +30,19 @@ struct hs_sql_token {
     size_t begin_off, bytes;
 };
 
-/* The token at text[off], which is SPACE where there is space. */
+/* The token at text[off]; its kind is SPACE if there are blanks or a comment. */
 struct hs_sql_token hs_sql_token_at(const char *text, size_t text_bytes, size_t off);
 
-/* The same behind all space. */
+/* The first token at or after `off` that is not SPACE. */
 struct hs_sql_token hs_sql_token_solid(const char *text, size_t text_bytes, size_t off);
 
-/* Is it this word, in any case, or this sign? */
+/* Is the token this word, in upper or lower case, or this sign? */
 bool hs_sql_token_is(const char *text, struct hs_sql_token token, const char *word);
 
-/* Where a statement that begins at `off` ends: behind its semicolon, or at the end of the text. */
+/* The end of the statement that begins at `off`: after its semicolon, or the end of the text. */
 size_t hs_sql_token_statement_end(const char *text, size_t text_bytes, size_t off,
                                   bool *ret_is_complete);
 
-/* The text without what is quoted around it, "a""b" as a"b; to be freed. NULL: no memory. */
+/* The name without its quotes, so that "a""b" becomes a"b; the caller frees it. NULL: out of
+ * memory. */
 char *hs_sql_token_name(const char *text, struct hs_sql_token token);

@@ -1,16 +1,16 @@
 /*
- * SQL functions about the trace as a whole, as trace_processor's prelude and time.conversion have them: where it begins and
- * ends, units of time, and arguments of rows.
+ * SQL functions about the trace as a whole, as in trace_processor's prelude and in time.conversion:
+ * its bounds, units of time, and the arguments of rows.
  *
- * The bounds come from the view trace_bounds. They are constants to SQLite, so that a statement asks for them once,
- * however many rows it compares with them.
+ * The bounds come from the view trace_bounds. SQLite treats them as constants, so a statement reads
+ * them once, independent of the number of rows that it compares with them.
  *
- * Fails     with the message of SQLite, when the database is one that somebody made without these tables.
+ * Fails     with SQLite's message, if another program wrote the database without these tables.
  */
 #include "rt/base.h"
 #include "sql/session_state.h"
 
-/* One value of a statement with up to two arguments. */
+/* Sets the result to one value of a statement with up to two arguments. */
 static void result_of(sqlite3_context *context, const char *text, int arg_count,
                       sqlite3_value **args)
 {
@@ -34,7 +34,7 @@ static void query(sqlite3_context *context, int arg_count, sqlite3_value **args)
     result_of(context, sqlite3_user_data(context), arg_count, args);
 }
 
-/* extract_arg(arg_set_id, key): most rows have no arguments, and need no query. */
+/* extract_arg(arg_set_id, key). Most rows have no arguments, and need no query. */
 static void extract_arg(sqlite3_context *context, int arg_count, sqlite3_value **args)
 {
     if (sqlite3_value_type(args[0]) != SQLITE_NULL) {
@@ -45,7 +45,8 @@ static void extract_arg(sqlite3_context *context, int arg_count, sqlite3_value *
     }
 }
 
-/* Nanoseconds are whole numbers: what does not fit into them is an error, not another number. */
+/* Nanoseconds are whole numbers. A value that does not fit is an error, and does not become another
+ * number. */
 static void time_from(sqlite3_context *context, int arg_count, sqlite3_value **args)
 {
     (void)arg_count;

@@ -1,6 +1,4 @@
-/*
- * What was perhaps meant: see unknown_name.h.
- */
+/* Finds the name that may have been meant: see unknown_name.h. */
 #include "sql/unknown_name.h"
 
 #include <ctype.h>
@@ -13,10 +11,11 @@
 #include "util/array.h"
 #include "util/suggest.h"
 
-#define NAMES_MAX        20000
-#define NAME_BYTES       256
-#define WORDS_MAX        1000 /* of a statement that are looked at */
-#define PART_LETTERS_MIN 4    /* that a name must contain of another one */
+#define NAMES_MAX  20000
+#define NAME_BYTES 256
+#define WORDS_MAX  1000 /* words of a statement that are examined */
+/* length of the shortest word that is searched for inside longer names */
+#define PART_LETTERS_MIN 4
 
 static const char tables_query[] =
     "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') UNION "
@@ -24,14 +23,15 @@ static const char tables_query[] =
     "SELECT name FROM pragma_module_list WHERE name NOT LIKE 'fts%' AND name NOT LIKE "
     "'\\_\\_heapscope%' ESCAPE '\\'";
 
-/* Of ?1: a table; NULL: of all. */
+/* The columns of table ?1; NULL: of all tables. */
 static const char columns_query[] =
     "SELECT DISTINCT c.name FROM (SELECT name, 'temp' AS place FROM sqlite_temp_schema WHERE type "
     "IN ('table', 'view') UNION ALL SELECT name, 'main' FROM sqlite_schema WHERE type IN ('table', "
     "'view')) t JOIN pragma_table_info(t.name, t.place) c WHERE ?1 IS NULL OR t.name = ?1 COLLATE "
     "NOCASE";
 
-/* The first tables that have a column ?1; those of our own last, and what is no name to type not at all. */
+/* The first tables that have a column ?1. Our own tables come last. Internal tables, which users do
+ * not type, are left out. */
 static const char owners_query[] =
     "SELECT DISTINCT t.name FROM (SELECT name, 'temp' AS place FROM sqlite_temp_schema WHERE type "
     "IN ('table', 'view') UNION ALL SELECT name, 'main' FROM sqlite_schema WHERE type IN ('table', "
@@ -58,7 +58,7 @@ static void add_name(struct names *names, const char *name)
     names->items[names->count++] = copy;
 }
 
-/* What a query with one parameter, or none, finds. */
+/* Adds the results of a query that has one parameter or none. */
 static void add_found(sqlite3 *db, const char *query, const char *parameter, struct names *names)
 {
     sqlite3_stmt *stmt = NULL;
@@ -81,11 +81,12 @@ static void names_deinit(struct names *names)
     free((void *)names->items);
 }
 
-/* The next name behind `*off` that a module makes of this kind, "TABLE" or "MACRO": false at its end. */
+/* Finds the next name of this kind, "TABLE" or "MACRO", that a module creates after `*off`. Returns
+ * false at the module's end. */
 static bool next_made(const char *text, size_t *off, const char *kind, char *ret_name)
 {
     size_t bytes = strlen(text);
-    bool is_made = false; /* this statement makes something */
+    bool is_made = false; /* the current statement is a CREATE */
     for (;;) {
         struct hs_sql_token token = hs_sql_token_solid(text, bytes, *off);
         *off = token.begin_off + token.bytes;
@@ -104,7 +105,8 @@ static bool next_made(const char *text, size_t *off, const char *kind, char *ret
     }
 }
 
-/* The module, not in the session yet, that makes `wanted`; NULL: none. With `names`, adds all that such modules make. */
+/* The module that creates `wanted` and is not in the session yet; NULL: none. If `names` is set,
+ * all names that such modules create are added to it. */
 static const char *find_module(const struct hs_sql *sql, const char *kind, const char *wanted,
                                struct names *names)
 {
@@ -124,7 +126,7 @@ static const char *find_module(const struct hs_sql *sql, const char *kind, const
     return NULL;
 }
 
-/* The shortest name that contains the word, or the word without the s of a plural. */
+/* The shortest name that contains the word, or the word without a plural s. */
 static const char *find_containing(const char *word, const struct names *names)
 {
     char part[NAME_BYTES];
@@ -151,7 +153,8 @@ static const char *find_near(const char *word, const struct names *names)
     return hs_suggest_nearest(word, (const char *const *)names->items, names->count);
 }
 
-/* Of the names, and of what modules of this kind make. NULL: they make none. */
+/* Suggests one of the names, or of the names that modules create of this kind. NULL: modules create
+ * none. */
 static void add_meant(const struct hs_sql *sql, const char *word, const char *kind,
                       struct names *names, struct hs_buf *out)
 {
@@ -174,7 +177,7 @@ static void add_meant(const struct hs_sql *sql, const char *word, const char *ki
                   module ? " brings" : "");
 }
 
-/* Which tables have it, when those of the statement do not. */
+/* Suggests the tables that have the column, if the tables of the statement do not. */
 static bool add_owners(const struct hs_sql *sql, const char *word, struct hs_buf *out)
 {
     struct names owners = { NULL, 0, 0 };
@@ -250,7 +253,7 @@ void hs_sql_unknown_macro(struct hs_sql *sql, const char *name, size_t name_byte
     }
 }
 
-/* A statement of another connection's past is not a place: find the name in the text instead. */
+/* Finds the position of the name in the text, because SQLite does not always report an offset. */
 static size_t find_word(const char *text, size_t bytes, const char *word)
 {
     size_t word_bytes = strlen(word);
@@ -280,7 +283,7 @@ size_t hs_sql_unknown_name(struct hs_sql *sql, const char *message, const char *
     if (kind == HS_COUNT_OF(starts)) {
         return SIZE_MAX;
     }
-    /* Without the table or the database in front of it; in small letters, as all our names are. */
+    /* The name without its table or database, in lower case, as all our names are. */
     char word[NAME_BYTES];
     const char *dot = strrchr(message, '.');
     snprintf(word, sizeof(word), "%s", dot ? dot + 1 : message + strlen(starts[kind]));

@@ -1,9 +1,10 @@
 /*
- * What was perhaps meant by a name that nobody knows, in the words that go behind "no such ...".
+ * Suggestions for a name that is unknown, as text that continues "no such ...".
  *
- * In this order: a module brings it, and is to be included first; a column stands in other tables than those that the
- * statement asks; a known name is near, as fingers slip; a known name contains it, as memory does. Nothing is said when
- * none of these is so: a wrong guess is worse than none.
+ * The first of these that applies is suggested: a module that defines the name and has to be
+ * included first; other tables that have the column, if the tables of the statement do not; a known
+ * name that differs by a typing error; a known name that contains it. If none of these applies,
+ * nothing is suggested, because a wrong guess is worse than none.
  *
  * Threads   one, that of the session.
  */
@@ -11,12 +12,13 @@
 
 #include "sql/session_state.h"
 
-/* Adds to `out` what is known about `message`, SQLite's about an unknown name in `text`; returns where in the text the
- * name stands, SIZE_MAX: the message is about something else, or it is not in there. */
+/* Appends suggestions to `out`. `message` is SQLite's error about an unknown name in `text`.
+ * Returns the offset of the name in the text; SIZE_MAX if the message is about something else, or
+ * if the text does not contain the name. */
 size_t hs_sql_unknown_name(struct hs_sql *sql, const char *message, const char *text, size_t bytes,
                            struct hs_buf *out);
 
-/* The same for a macro, and for a table that no statement asked for. */
+/* The same for a macro, and for a table that is not part of a statement. */
 void hs_sql_unknown_macro(struct hs_sql *sql, const char *name, size_t name_bytes,
                           struct hs_buf *out);
 void hs_sql_unknown_table(struct hs_sql *sql, const char *name, struct hs_buf *out);

@@ -1,4 +1,5 @@
--- The stacks of allocations: a subquery with the columns callsite_id, size, count, alloc_size, alloc_count.
+-- The stacks of allocations. The argument is a table or a subquery with the columns callsite_id, size, count,
+-- alloc_size, alloc_count.
 INCLUDE PERFETTO MODULE callstacks.stack_profile;
 
 CREATE OR REPLACE PERFETTO MACRO _android_heap_profile_callstacks_for_allocations(

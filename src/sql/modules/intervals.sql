@@ -1,8 +1,9 @@
--- What each dump of each heap covers. A dump without a start begins 1 ns after the one before it of the same heap.
+-- The interval that each dump of each heap covers. A dump without a start time begins 1 ns after the previous dump of
+-- the same heap.
 DROP TABLE IF EXISTS _heap_profile_dump_sums;
 CREATE VIRTUAL TABLE _heap_profile_dump_sums USING __heapscope_dump_sums;
 
--- Retained: what was held of the heap after this dump.
+-- `retained` is the size of the heap that was live after this dump.
 CREATE OR REPLACE PERFETTO TABLE _heap_profile_by_dump AS
 SELECT upid, heap_name, ts, allocated, delta,
   SUM(held_change) OVER (PARTITION BY upid, heap_name ORDER BY ts) AS retained

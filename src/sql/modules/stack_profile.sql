@@ -1,8 +1,9 @@
--- Call sites with their inlined functions as rows of their own: a forest, outermost functions at its roots.
+-- Call sites with their inlined functions as separate rows: a forest, with the outermost functions at its roots.
 DROP TABLE IF EXISTS _callstack_spc_forest;
 CREATE VIRTUAL TABLE _callstack_spc_forest USING __heapscope_stack_forest;
 
--- The part of the forest that leads to samples, which have a column callsite_id; self_count: how many end here.
+-- The part of the forest that leads to samples. Samples have a column callsite_id. self_count is the number of samples
+-- whose stack ends at the row.
 CREATE OR REPLACE PERFETTO MACRO _callstacks_for_stack_profile_samples(samples TableOrSubquery)
 RETURNS TableOrSubquery AS (
   SELECT id, parent_id, callsite_id, name, mapping_name, source_file, line_number, inlined,

@@ -1,4 +1,4 @@
--- All allocations of all processes, dumps and heaps in one tree.
+-- One tree with all allocations of all processes, dumps and heaps.
 INCLUDE PERFETTO MODULE android.memory.heap_profile.callstacks;
 
 DROP TABLE IF EXISTS android_heap_profile_summary_tree;

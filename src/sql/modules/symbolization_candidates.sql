@@ -1,4 +1,4 @@
--- Frames that have no names yet and could get some: their module is known by its build id.
+-- Frames that have no name yet and could get one, because the build id of their module is known.
 DROP TABLE IF EXISTS _stacks_used_frames;
 CREATE VIRTUAL TABLE _stacks_used_frames USING __heapscope_used_frames;
 
