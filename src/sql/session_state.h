@@ -88,8 +88,8 @@ void hs_sql_macro_deinit(struct hs_sql_macro *macro);
  * HS_SQL_E_STATEMENT. */
 int hs_sql_fail_at(struct hs_sql *sql, const struct hs_sql_place *place, size_t off,
                    const char *format, ...) HS_PRINTF(4, 5);
-/* The same for an error that SQLite reported about `made`, the assembled text; `made` may be
- * NULL. */
+/* The same for an error that SQLite reported about `made`, the assembled text; `made` may be NULL.
+ * Returns -ENOMEM if SQLite was out of memory. */
 int hs_sql_fail_sqlite(struct hs_sql *sql, const struct hs_sql_place *place,
                        const struct hs_sql_text *made);
 
