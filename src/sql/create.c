@@ -27,14 +27,14 @@ static void advance(struct cursor *at)
         hs_sql_token_solid(at->place->text, at->end_off, at->token.begin_off + at->token.bytes);
 }
 
-static bool is(const struct cursor *at, const char *word)
+static bool is_next(const struct cursor *at, const char *word)
 {
     return hs_sql_token_is(at->place->text, at->token, word);
 }
 
 static bool take(struct cursor *at, const char *word)
 {
-    bool is_there = is(at, word);
+    bool is_there = is_next(at, word);
     if (is_there) {
         advance(at);
     }
@@ -69,9 +69,10 @@ void hs_sql_signature_deinit(struct hs_sql_signature *list)
 static void skip_type(struct cursor *at)
 {
     unsigned depth = 0;
-    while (at->token.kind != HS_SQL_TOKEN_END && (depth > 0 || (!is(at, ",") && !is(at, ")")))) {
-        depth += is(at, "(") ? 1 : 0;
-        depth -= is(at, ")") ? 1 : 0;
+    while (at->token.kind != HS_SQL_TOKEN_END &&
+           (depth > 0 || (!is_next(at, ",") && !is_next(at, ")")))) {
+        depth += is_next(at, "(") ? 1 : 0;
+        depth -= is_next(at, ")") ? 1 : 0;
         advance(at);
     }
 }
@@ -182,7 +183,7 @@ static int create_relation(struct cursor *at, const char *kind, bool is_replacin
     struct hs_sql_signature schema = { .count = 0 };
     char *name = NULL;
     int err = take_name(at, &name);
-    if (err == 0 && is(at, "(")) {
+    if (err == 0 && is_next(at, "(")) {
         err = take_signature(at, &schema);
     }
     err = err ? err : expect(at, "AS");
@@ -278,7 +279,7 @@ static int create_function(struct cursor *at, bool is_replacing)
     } else if (err == 0) {
         advance(at);
     }
-    while (err == 0 && at->token.kind != HS_SQL_TOKEN_END && !is(at, "AS")) {
+    while (err == 0 && at->token.kind != HS_SQL_TOKEN_END && !is_next(at, "AS")) {
         advance(at); /* the parenthesis of a type: JOINID(x.id) */
     }
     err = err ? err : expect(at, "AS");
@@ -323,7 +324,7 @@ static int create_macro(struct cursor *at, bool is_replacing)
     }
     err = err ? err : take_signature(at, &params);
     err = err ? err : expect(at, "RETURNS");
-    while (err == 0 && at->token.kind != HS_SQL_TOKEN_END && !is(at, "AS")) {
+    while (err == 0 && at->token.kind != HS_SQL_TOKEN_END && !is_next(at, "AS")) {
         advance(at);
     }
     err = err ? err : expect(at, "AS");

@@ -11,7 +11,7 @@
 #include "sql/flamegraph_state.h"
 
 /* The state of the path from the root to a node. */
-struct way {
+struct path {
     uint64_t show;
     bool is_hidden; /* HIDE_STACK matched a frame of the path */
     bool is_inside; /* the node is at or below the view's frame */
@@ -75,32 +75,32 @@ static int place_values(const struct hs_flamegraph_input *input, struct hs_flame
 }
 
 static int visit(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
-                 struct way *ways, uint32_t node)
+                 struct path *paths, uint32_t node)
 {
     const struct hs_flamegraph_match *match = &input->matches[input->keys[node]];
     uint32_t parent = input->parents[node];
-    struct way way = { 0 };
+    struct path path = { 0 };
     uint32_t caller = HS_FLAMEGRAPH_NONE;
     if (parent != HS_FLAMEGRAPH_NONE) {
-        way = ways[parent];
+        path = paths[parent];
         caller = rest->is_shown[parent] ? parent : rest->callers[parent];
     }
-    bool was_inside = way.is_inside;
-    way.show |= match->show;
-    way.is_hidden = way.is_hidden || match->is_hiding_stack;
-    way.is_inside =
+    bool was_inside = path.is_inside;
+    path.show |= match->show;
+    path.is_hidden = path.is_hidden || match->is_hiding_stack;
+    path.is_inside =
         was_inside || !has_view_frame(input) || (match->is_view && !match->is_hiding_frame);
-    ways[node] = way;
+    paths[node] = path;
     /* A pivot shows the callers of its frame, upwards; a view from a frame does not. */
     bool is_view_above = input->view == HS_FLAMEGRAPH_PIVOT;
-    rest->is_shown[node] = !match->is_hiding_frame && (way.is_inside || is_view_above);
+    rest->is_shown[node] = !match->is_hiding_frame && (path.is_inside || is_view_above);
     rest->callers[node] = caller;
-    rest->is_root[node] = rest->is_shown[node] && way.is_inside &&
+    rest->is_root[node] = rest->is_shown[node] && path.is_inside &&
                           (has_view_frame(input) ? !was_inside : caller == HS_FLAMEGRAPH_NONE);
     rest->is_folded[node] =
-        match->is_hiding_frame && caller != HS_FLAMEGRAPH_NONE && !way.is_hidden;
+        match->is_hiding_frame && caller != HS_FLAMEGRAPH_NONE && !path.is_hidden;
     bool is_kept =
-        way.is_inside && !way.is_hidden && (way.show & input->show_all) == input->show_all;
+        path.is_inside && !path.is_hidden && (path.show & input->show_all) == input->show_all;
     return is_kept ? place_values(input, rest, node) : 0;
 }
 
@@ -155,13 +155,13 @@ static void list_children(const struct hs_flamegraph_input *input, struct hs_fla
 int hs_flamegraph_filter(const struct hs_flamegraph_input *input, struct hs_flamegraph_rest *rest,
                          uint32_t *ret_bad_node)
 {
-    struct way *ways = calloc(input->node_count + (size_t)1, sizeof(*ways));
-    int err = ways ? allocate(input, rest) : -ENOMEM;
+    struct path *paths = calloc(input->node_count + (size_t)1, sizeof(*paths));
+    int err = paths ? allocate(input, rest) : -ENOMEM;
     for (uint32_t i = 0; i < input->node_count && err == 0; i++) {
-        err = visit(input, rest, ways, input->order[i]);
+        err = visit(input, rest, paths, input->order[i]);
         *ret_bad_node = input->order[i];
     }
-    free(ways);
+    free(paths);
     err = err ? err : sum_up(input, rest, ret_bad_node);
     if (err == 0) {
         list_children(input, rest);

@@ -25,13 +25,13 @@ struct column {
 
 struct source {
     struct hs_sql_token table, alias;
-    bool is_decided;
+    bool is_determined;
 };
 
 struct term {
     struct column column;
     size_t begin_off, end_off; /* including the comma before it, if there is one */
-    bool is_gone;
+    bool is_dropped;
 };
 
 struct reader {
@@ -272,7 +272,7 @@ static bool read_statement(struct reader *reader)
     return take(reader, "GROUP") && take(reader, "BY") && read_terms(reader);
 }
 
-/* --- what decides what --- */
+/* --- which terms determine which rows --- */
 
 /* Do the views and tables of these names still have the meaning that they had when the file was
  * opened, and is this a column without duplicates? */
@@ -312,40 +312,40 @@ static bool is_same_column(const struct reader *reader, struct column a, struct 
 }
 
 /* Is it known that the column is equal in all rows that are equal in the first `count` terms? */
-static bool is_decided(struct reader *reader, struct column column, size_t count)
+static bool is_determined(struct reader *reader, struct column column, size_t count)
 {
     const struct source *source = source_of(reader, column);
-    bool is_known = source && source->is_decided;
+    bool is_known = source && source->is_determined;
     for (size_t i = 0; i < count; i++) {
         is_known = is_known || is_same_column(reader, reader->terms[i].column, column);
     }
     return is_known;
 }
 
-static bool decide_source(struct reader *reader, struct column from, struct column key,
-                          size_t count)
+static bool determine_source(struct reader *reader, struct column from, struct column key,
+                             size_t count)
 {
     struct source *source = source_of(reader, key);
-    bool is_news = source && !source->is_decided && is_decided(reader, from, count) &&
-                   is_key(reader, source->table, key.name);
-    if (is_news) {
-        source->is_decided = true;
+    bool is_progress = source && !source->is_determined && is_determined(reader, from, count) &&
+                       is_key(reader, source->table, key.name);
+    if (is_progress) {
+        source->is_determined = true;
     }
-    return is_news;
+    return is_progress;
 }
 
 /* Marks the tables whose rows the first `count` terms determine; the last of these terms is new. */
-static void decide_sources(struct reader *reader, size_t count)
+static void determine_sources(struct reader *reader, size_t count)
 {
     const struct column *newest = &reader->terms[count - 1].column;
-    decide_source(reader, *newest, *newest, count);
-    bool is_news = true;
-    while (is_news) {
-        is_news = false;
+    determine_source(reader, *newest, *newest, count);
+    bool is_progress = true;
+    while (is_progress) {
+        is_progress = false;
         for (size_t i = 0; i < reader->equality_count; i++) {
             const struct column *equality = reader->equalities[i];
-            is_news = decide_source(reader, equality[0], equality[1], count) || is_news;
-            is_news = decide_source(reader, equality[1], equality[0], count) || is_news;
+            is_progress = determine_source(reader, equality[0], equality[1], count) || is_progress;
+            is_progress = determine_source(reader, equality[1], equality[0], count) || is_progress;
         }
     }
 }
@@ -366,33 +366,33 @@ static void drop_terms(struct reader *reader)
 {
     for (size_t i = 1; i < reader->term_count; i++) {
         struct term *term = &reader->terms[i];
-        decide_sources(reader, i);
+        determine_sources(reader, i);
         const struct source *source = source_of(reader, term->column);
-        term->is_gone = source && source->is_decided && is_result(reader, term->column);
+        term->is_dropped = source && source->is_determined && is_result(reader, term->column);
     }
     for (size_t i = 0; i < reader->term_count; i++) {
         const struct term *term = &reader->terms[i];
-        if (term->is_gone) {
+        if (term->is_dropped) {
             memset(reader->text + term->begin_off, ' ', term->end_off - term->begin_off);
         }
     }
 }
 
-static bool has_twins(struct reader *reader)
+static bool has_duplicate_aliases(struct reader *reader)
 {
-    bool is_twin = false;
+    bool is_duplicate = false;
     for (size_t i = 0; i < reader->source_count; i++) {
         const struct column column = { .alias = reader->sources[i].alias };
-        is_twin = is_twin || source_of(reader, column) != &reader->sources[i];
+        is_duplicate = is_duplicate || source_of(reader, column) != &reader->sources[i];
     }
-    return is_twin;
+    return is_duplicate;
 }
 
 void hs_sql_group_terms_reduce(sqlite3 *db, char *text, size_t bytes)
 {
     struct reader reader = { .db = db, .text = text, .bytes = bytes };
     reader.token = hs_sql_token_solid(text, bytes, 0);
-    if (read_statement(&reader) && !has_twins(&reader)) {
+    if (read_statement(&reader) && !has_duplicate_aliases(&reader)) {
         drop_terms(&reader);
     }
 }

@@ -74,8 +74,8 @@ static uint32_t *find_slot(const struct node_slots *table, const struct hs_heap_
 }
 
 /* Finds or adds the node of this function below `parent`. */
-static uint32_t keep_node(struct hs_heap_flamegraph *graph, const struct node_slots *table,
-                          const struct hs_heap_node *wanted)
+static uint32_t find_or_add_node(struct hs_heap_flamegraph *graph, const struct node_slots *table,
+                                 const struct hs_heap_node *wanted)
 {
     uint32_t *slot = find_slot(table, graph->nodes, wanted);
     if (*slot == 0) {
@@ -113,7 +113,7 @@ static int add_site(struct maker *maker, const struct node_slots *table, uint32_
             .source_file = function->source_file,
             .line_number = function->line_number,
         };
-        node = keep_node(maker->graph, table, &wanted);
+        node = find_or_add_node(maker->graph, table, &wanted);
     }
     maker->site_nodes[site] = node;
     return SQLITE_OK;
@@ -121,7 +121,7 @@ static int add_site(struct maker *maker, const struct node_slots *table, uint32_
 
 /* Prefetches the slot of the first function of a later site: the right one if its caller is already
  * there, otherwise a useless one. */
-static void fetch_slot(const struct maker *maker, const struct node_slots *table, uint32_t i)
+static void prefetch_slot(const struct maker *maker, const struct node_slots *table, uint32_t i)
 {
     const struct hs_stack_forest *forest = maker->forest;
     if (i >= forest->sites.ordered_count) {
@@ -150,7 +150,7 @@ static int merge_sites(struct maker *maker)
     maker->graph->nodes = calloc((size_t)forest->node_count + 1, sizeof(maker->graph->nodes[0]));
     int code = table.slots && maker->site_nodes && maker->graph->nodes ? SQLITE_OK : SQLITE_NOMEM;
     for (uint32_t i = 0; i < forest->sites.ordered_count && code == SQLITE_OK; i++) {
-        fetch_slot(maker, &table, i + AHEAD_COUNT);
+        prefetch_slot(maker, &table, i + AHEAD_COUNT);
         code = add_site(maker, &table, hs_stack_sites_ordered(&forest->sites, i));
     }
     free(table.slots);

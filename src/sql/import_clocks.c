@@ -115,12 +115,12 @@ static void add_point(struct hs_import *import, struct edge *edge, int64_t from_
     edge->points[edge->count++] = (struct point){ from_ns, to_ns };
 }
 
-static int64_t plus(int64_t a, int64_t b)
+static int64_t wrapping_add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static int64_t carry(const struct edge *edge, int64_t at_ns)
+static int64_t convert(const struct edge *edge, int64_t at_ns)
 {
     size_t low = 0, high = edge->count;
     while (high - low > 1) {
@@ -132,12 +132,12 @@ static int64_t carry(const struct edge *edge, int64_t at_ns)
         }
     }
     const struct point *point = &edge->points[low];
-    return plus(point->to_ns, (int64_t)((uint64_t)at_ns - (uint64_t)point->from_ns));
+    return wrapping_add(point->to_ns, (int64_t)((uint64_t)at_ns - (uint64_t)point->from_ns));
 }
 
 /* Searches breadth first. `ret_next[i]` is the clock after i on the path to `to`. */
-static bool find_way(const struct hs_import_clocks *clocks, uint32_t from, uint32_t to,
-                     uint8_t ret_next[CLOCKS_MAX])
+static bool find_path(const struct hs_import_clocks *clocks, uint32_t from, uint32_t to,
+                      uint8_t ret_next[CLOCKS_MAX])
 {
     uint32_t queue[CLOCKS_MAX], head = 0, tail = 0;
     bool is_seen[CLOCKS_MAX] = { false };
@@ -171,12 +171,12 @@ bool hs_import_time(struct hs_import *import, uint32_t sequence, uint32_t clock_
         return false;
     }
     int64_t at_ns = (int64_t)(value * clocks->clocks[at].unit_ns);
-    if (clocks->edges[at][to].count == 0 && !find_way(clocks, at, to, next)) {
+    if (clocks->edges[at][to].count == 0 && !find_path(clocks, at, to, next)) {
         return false;
     }
     while (at != to) {
         uint32_t then = clocks->edges[at][to].count > 0 ? to : next[at];
-        at_ns = carry(&clocks->edges[at][then], at_ns);
+        at_ns = convert(&clocks->edges[at][then], at_ns);
         at = then;
     }
     *ret_ns = at_ns;

@@ -77,7 +77,7 @@ void hs_import_dumps_clear(struct hs_import_sequence *sequence)
     sequence->has_packet_idx = false;
 }
 
-/* --- what a dump says beside its samples --- */
+/* --- what a dump contains beside its samples --- */
 
 static void note_once(struct hs_import *import, enum hs_stat stat, uint64_t pid, bool *was, bool is)
 {
@@ -145,7 +145,7 @@ static void add_dump(struct hs_import *import, uint32_t upid, const struct hs_im
 
 /* --- samples --- */
 
-static bool is_fall(const struct hs_import_totals *was, const struct hs_import_totals *now)
+static bool has_fallen(const struct hs_import_totals *was, const struct hs_import_totals *now)
 {
     return now->alloc_bytes < was->alloc_bytes || now->alloc_count < was->alloc_count ||
            now->freed_bytes < was->freed_bytes || now->freed_count < was->freed_count;
@@ -205,7 +205,7 @@ static void add_sample(struct hs_import *import, struct hs_import_sequence *sequ
         .freed_bytes = hs_saturate_add_unsigned(before->freed_bytes, sample->totals.freed_bytes),
         .freed_count = hs_saturate_add_unsigned(before->freed_count, sample->totals.freed_count),
     };
-    if (is_fall(was, &now)) {
+    if (has_fallen(was, &now)) {
         hs_stat_add_at(import, HS_STAT_MALFORMED_PACKET, place->upid, 1);
         import->report.falling_sample_count++;
         return;
@@ -257,8 +257,8 @@ static struct held *hold_samples(const pb_heap *from)
         const Hs__Pb__ProfilePacket__HeapSample *sample = from->samples[i];
         samples[i].callstack_iid = sample->callstack_id;
         if (sample->has_self_max) {
-            /* The state at the moment of the maximum. Recorders that do not write an interval did
-             * not count anything. */
+            /* The state at the moment of the maximum. A recorder that writes no interval did not
+             * count the blocks. */
             samples[i].totals.alloc_bytes = sample->self_max;
             samples[i].totals.alloc_count =
                 from->orig_sampling_interval_bytes > 0 ? sample->self_max_count : 0;
@@ -271,7 +271,8 @@ static struct held *hold_samples(const pb_heap *from)
     return samples;
 }
 
-static int hold(struct hs_import *import, struct hs_import_sequence *sequence, const pb_heap *from)
+static int hold_part(struct hs_import *import, struct hs_import_sequence *sequence,
+                     const pb_heap *from)
 {
     static const Hs__Pb__ProfilePacket__ProcessStats no_stats;
     const Hs__Pb__ProfilePacket__ProcessStats *stats = from->stats ? from->stats : &no_stats;
@@ -318,7 +319,7 @@ void hs_import_profile_packet(struct hs_import *import, struct hs_import_sequenc
     sequence->packet_idx = packet->index;
     hs_import_legacy_add(import, &sequence->legacy, packet);
     for (size_t i = 0; i < packet->n_process_dumps && import->store->err == 0; i++) {
-        import->store->err = hold(import, sequence, packet->process_dumps[i]);
+        import->store->err = hold_part(import, sequence, packet->process_dumps[i]);
     }
     if (packet->continued) {
         return;

@@ -9,8 +9,8 @@
 #include "util/array.h"
 
 /* Limits of deferred parts, because a short part takes more memory than it has bytes in the file:
- * this many parts in any file, and one for this many bytes of a longer file. A counter's packet of
- * one value has about 20 bytes. */
+ * WAITING_MIN parts in any file, plus one part for every BYTES_EACH_WAITING bytes of the file. A
+ * counter's packet of one value has about 20 bytes. */
 #define WAITING_MIN        ((size_t)4 << 20)
 #define BYTES_EACH_WAITING 2U
 
@@ -66,8 +66,8 @@ static int compare_waiting(const void *left_data, const void *right_data)
 }
 
 /* Adds the rows of a part. packet: NULL if it could not be decoded. */
-static void take(struct hs_import *import, struct hs_import_sequence *sequence,
-                 const Hs__Pb__TracePacket *packet)
+static void add_part_rows(struct hs_import *import, struct hs_import_sequence *sequence,
+                          const Hs__Pb__TracePacket *packet)
 {
     if (!packet) {
         return;
@@ -107,7 +107,7 @@ void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *
         } else if (waiting->part.field == HS_TRACE_FIELD_PERF_SAMPLE) {
             hs_import_perf_sample(import, sequence, &waiting->part);
         } else {
-            take(import, sequence, hs_trace_reader_decode(reader, &waiting->part));
+            add_part_rows(import, sequence, hs_trace_reader_decode(reader, &waiting->part));
         }
         if (sequence && --sequence->waiting_count == 0 && sequence->is_over) {
             hs_import_sequence_clear(import, sequence);

@@ -36,7 +36,7 @@ struct hs_import_stack_state {
 
 static const struct hs_stack_counter no_descriptor = { HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL };
 
-/* --- what a sequence said before --- */
+/* --- the state of a sequence --- */
 
 void hs_import_stack_deinit(struct hs_import_sequence *sequence)
 {
@@ -67,7 +67,7 @@ static struct hs_import_stack_state *state_of(struct hs_import *import,
     return sequence->stack;
 }
 
-static struct hs_stack_fields of(const ProtobufCBinaryData *data)
+static struct hs_stack_fields fields_of(const ProtobufCBinaryData *data)
 {
     return (struct hs_stack_fields){ .data = data->data, .bytes = data->len };
 }
@@ -82,7 +82,7 @@ void hs_import_stack_interned(struct hs_import *import, struct hs_import_sequenc
     struct hs_import_stack_state *state = is_any ? state_of(import, sequence) : NULL;
     bool is_new;
     for (size_t i = 0; state && i < data->n_stack_sample_task_contexts; i++) {
-        struct hs_stack_fields fields = of(&data->stack_sample_task_contexts[i]);
+        struct hs_stack_fields fields = fields_of(&data->stack_sample_task_contexts[i]);
         struct hs_stack_task *task =
             hs_import_at(import, &state->task_ids, &state->tasks, sizeof(*task),
                          HS_IMPORT_KEY(hs_stack_iid(fields)), &is_new);
@@ -91,7 +91,7 @@ void hs_import_stack_interned(struct hs_import *import, struct hs_import_sequenc
         }
     }
     for (size_t i = 0; state && i < data->n_stack_sample_execution_contexts; i++) {
-        struct hs_stack_fields fields = of(&data->stack_sample_execution_contexts[i]);
+        struct hs_stack_fields fields = fields_of(&data->stack_sample_execution_contexts[i]);
         struct hs_stack_execution *execution =
             hs_import_at(import, &state->execution_ids, &state->executions, sizeof(*execution),
                          HS_IMPORT_KEY(hs_stack_iid(fields)), &is_new);
@@ -100,7 +100,7 @@ void hs_import_stack_interned(struct hs_import *import, struct hs_import_sequenc
         }
     }
     for (size_t i = 0; state && i < data->n_stack_sample_counter_descriptors; i++) {
-        struct hs_stack_fields fields = of(&data->stack_sample_counter_descriptors[i]);
+        struct hs_stack_fields fields = fields_of(&data->stack_sample_counter_descriptors[i]);
         struct hs_stack_counter *counter =
             hs_import_at(import, &state->counter_ids, &state->counters, sizeof(*counter),
                          HS_IMPORT_KEY(hs_stack_iid(fields)), &is_new);
@@ -129,7 +129,7 @@ void hs_import_stack_defaults(struct hs_import *import, struct hs_import_sequenc
     struct hs_import_stack_state *state = state_of(import, sequence);
     struct hs_stack_counter_refs refs = { .follower_count = 0 };
     struct defaults defaults = { .source = HS_ROWS_NULL };
-    struct hs_stack_fields fields = of(&packet->stack_sample_defaults);
+    struct hs_stack_fields fields = fields_of(&packet->stack_sample_defaults);
     struct hs_trace_field field;
     while (hs_stack_next(&fields, &field)) {
         if (field.number == 1) {
@@ -183,7 +183,8 @@ static uint32_t site_in_place(struct hs_import *import, struct hs_stack_fields c
 }
 
 /* Resolves the contexts that the sample refers to by number, if they are known. */
-static void follow(const struct hs_import_stack_state *state, struct hs_stack_sample *sample)
+static void resolve_contexts(const struct hs_import_stack_state *state,
+                             struct hs_stack_sample *sample)
 {
     const struct hs_stack_task *task =
         state ? hs_import_find(&state->task_ids, state->tasks, sizeof(*task),
@@ -289,7 +290,7 @@ void hs_import_stack_sample(struct hs_import *import, struct hs_import_sequence 
         return;
     }
     hs_stack_sample_read(import->store, hs_stack_within(&field), &sample);
-    follow(state, &sample);
+    resolve_contexts(state, &sample);
     int64_t task = sample.has_task ? hs_import_stack_task(import, &sample.task) : HS_ROWS_NULL;
     int64_t execution =
         sample.has_execution ? hs_import_stack_execution(import, &sample.execution) : HS_ROWS_NULL;

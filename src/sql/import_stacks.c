@@ -43,7 +43,7 @@ void hs_import_tables_deinit(struct hs_import_tables *tables)
     *tables = (struct hs_import_tables){ 0 };
 }
 
-/* --- filling: the first of an iid wins --- */
+/* --- filling: the first element with an iid is valid --- */
 
 int64_t hs_import_build_id(struct hs_import *import, const void *data, size_t bytes)
 {
@@ -185,7 +185,7 @@ void hs_import_tables_add(struct hs_import *import, struct hs_import_tables *tab
     add_callstacks(import, tables, data);
 }
 
-/* --- rows known by their content --- */
+/* --- rows identified by their content --- */
 
 uint32_t hs_import_content_mapping(struct hs_import *import,
                                    const struct hs_import_mapping *mapping, int64_t name,
@@ -258,7 +258,7 @@ uint32_t hs_import_site_row(struct hs_import *import, uint32_t parent, uint32_t 
     return store->err == 0 ? site : HS_IMPORT_NONE;
 }
 
-/* --- following --- */
+/* --- resolving --- */
 
 /* The string with this iid; "" for iid 0. Returns false if it does not exist, which is counted. */
 static bool find_string(struct hs_import *import, struct hs_import_tables *tables,
@@ -365,8 +365,8 @@ static int64_t add_own_line(struct hs_import *import, int64_t name, int64_t file
 
 /* The row of a frame without a mapping, which is identified by its name and its place in the
  * source. */
-static uint32_t nowhere_frame(struct hs_import *import, uint32_t mapping, int64_t name,
-                              int64_t file, const struct hs_import_frame *frame)
+static uint32_t unmapped_frame(struct hs_import *import, uint32_t mapping, int64_t name,
+                               int64_t file, const struct hs_import_frame *frame)
 {
     bool is_new;
     struct hs_intern_key key = hs_intern_mix(HS_IMPORT_KEY(mapping), (uint64_t)name);
@@ -391,7 +391,7 @@ uint32_t hs_import_named_frame(struct hs_import *import, int64_t name, int64_t f
         .kind_text = HS_ROWS_NULL,
     };
     uint32_t mapping = hs_import_content_mapping(import, &nowhere, import->empty, import->empty);
-    return nowhere_frame(import, mapping, name, file, &frame);
+    return unmapped_frame(import, mapping, name, file, &frame);
 }
 
 static uint32_t make_frame(struct hs_import *import, struct hs_import_tables *tables, uint32_t upid,
@@ -412,7 +412,7 @@ static uint32_t make_frame(struct hs_import *import, struct hs_import_tables *ta
         return HS_IMPORT_NONE;
     }
     if (frame->mapping_iid == 0) {
-        return nowhere_frame(import, mapping, name, file, frame);
+        return unmapped_frame(import, mapping, name, file, frame);
     }
     uint32_t row = hs_import_frame_row(import, mapping, name, frame->rel_pc);
     if (row != HS_IMPORT_NONE && frame->has_line) {

@@ -16,27 +16,28 @@ static int64_t text_of(struct hs_sql_store *store, const struct hs_profile *p, u
 }
 
 /* In the profile, 0 means "unknown"; the table has NULL. */
-static int64_t known(uint64_t value)
+static int64_t null_if_0(uint64_t value)
 {
     return value == 0 ? HS_ROWS_NULL : (int64_t)value;
 }
 
-struct six {
+struct figures {
     int64_t bytes, count, bytes_low, bytes_high, count_low, count_high;
 };
 
 /* An interval of 0 means that the sampling is unknown, so the confidence interval is unknown,
  * too. */
-static struct six six_of(const struct hs_amount *amount, uint64_t interval_bytes, bool is_known)
+static struct figures figures_of(const struct hs_amount *amount, uint64_t interval_bytes,
+                                 bool is_known)
 {
     if (!is_known) {
-        return (struct six){ HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL,
-                             HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL };
+        return (struct figures){ HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL,
+                                 HS_ROWS_NULL, HS_ROWS_NULL, HS_ROWS_NULL };
     }
     struct hs_figure bytes = hs_figure_of(amount, false), count = hs_figure_of(amount, true);
     struct hs_margin of_bytes = hs_margin_of(&bytes), of_count = hs_margin_of(&count);
     bool has_ends = interval_bytes > 0;
-    return (struct six){
+    return (struct figures){
         .bytes = hs_rows_real(amount->bytes),
         .count = hs_rows_real(amount->count),
         .bytes_low = has_ends ? hs_rows_real(amount->bytes - of_bytes.below) : HS_ROWS_NULL,
@@ -46,21 +47,23 @@ static struct six six_of(const struct hs_amount *amount, uint64_t interval_bytes
     };
 }
 
-#define SIX(s) (s).bytes, (s).count, (s).bytes_low, (s).bytes_high, (s).count_low, (s).count_high
+#define FIGURE_CELLS(s)                                                                            \
+    (s).bytes, (s).count, (s).bytes_low, (s).bytes_high, (s).count_low, (s).count_high
 
 static void add_dumps(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->dump_count && store->err == 0; i++) {
         const struct hs_profile_dump *d = &p->dumps[i];
-        struct six live = six_of(&d->live, d->interval_bytes, true),
-                   alloc = six_of(&d->alloc, d->interval_bytes, true),
-                   peak = six_of(&d->peak, d->interval_bytes, d->has_peak);
+        struct figures live = figures_of(&d->live, d->interval_bytes, true),
+                       alloc = figures_of(&d->alloc, d->interval_bytes, true),
+                       peak = figures_of(&d->peak, d->interval_bytes, d->has_peak);
         HS_SQL_ADD(store, HS_SQL_OWN_DUMPS, d->process, d->index, d->is_final, (int64_t)d->start_ns,
-                   (int64_t)d->time_ns, known(d->peak_time_ns), (int64_t)d->interval_bytes,
-                   (int64_t)d->orig_interval_bytes, known(d->rss_bytes), known(d->rss_peak_bytes),
-                   known(d->rss_start_bytes), d->has_peak, d->has_scaled_counts, SIX(live),
-                   SIX(alloc), SIX(peak), (int64_t)d->sample_count, (int64_t)d->free_count,
-                   (int64_t)d->replay_count, (int64_t)d->walk_count, known(d->region_bytes),
+                   (int64_t)d->time_ns, null_if_0(d->peak_time_ns), (int64_t)d->interval_bytes,
+                   (int64_t)d->orig_interval_bytes, null_if_0(d->rss_bytes),
+                   null_if_0(d->rss_peak_bytes), null_if_0(d->rss_start_bytes), d->has_peak,
+                   d->has_scaled_counts, FIGURE_CELLS(live), FIGURE_CELLS(alloc),
+                   FIGURE_CELLS(peak), (int64_t)d->sample_count, (int64_t)d->free_count,
+                   (int64_t)d->replay_count, (int64_t)d->walk_count, null_if_0(d->region_bytes),
                    d->has_samples, d->is_incomplete);
     }
 }
@@ -79,7 +82,7 @@ struct hs_own_tables {
     uint32_t node;         /* the node whose row was read last */
     /* The row of samples that was read last. */
     uint32_t row, dump;
-    struct six sixes[3];
+    struct figures sixes[3];
     bool has_six[3];
 };
 
@@ -103,7 +106,7 @@ static int64_t text_at(const struct hs_own_tables *own, uint32_t id)
 }
 
 /* The index i for which firsts[i] <= row < firsts[i + 1]; `firsts` has `count` + 1 elements. */
-static uint32_t place_of(const uint32_t *firsts, uint32_t count, uint32_t row)
+static uint32_t index_of(const uint32_t *firsts, uint32_t count, uint32_t row)
 {
     uint32_t low = 0, high = count;
     while (high - low > 1) {
@@ -128,7 +131,7 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
     struct hs_own_tables *own = ctx;
     const struct hs_profile *p = own->profile;
     if (row < own->node_rows[own->node] || row >= own->node_rows[own->node + 1]) {
-        own->node = place_of(own->node_rows, p->node_count, row);
+        own->node = index_of(own->node_rows, p->node_count, row);
     }
     const struct hs_profile_node *node = &p->nodes[own->node];
     uint32_t inlined = row - own->node_rows[own->node]; /* 0: the function that contains the code */
@@ -154,7 +157,7 @@ static int64_t node_cell(void *ctx, uint32_t row, uint32_t cell)
     case NODE_SOURCE_FILE:
         return text_at(own, line->file);
     case NODE_LINE_NUMBER:
-        return known(line->line);
+        return null_if_0(line->line);
     case NODE_MODULE:
         return text_at(own, module->path);
     case NODE_BUILD_ID:
@@ -171,17 +174,17 @@ enum sample_cell { SAMPLE_DUMP, SAMPLE_NODE, SAMPLE_HEAP, SAMPLE_AMOUNTS };
 
 /* Figures and their confidence intervals are computed together: up to three times six values for a
  * row. Only those that a query reads are computed. */
-static int64_t six_cell(struct hs_own_tables *own, const struct hs_profile_dump *d,
-                        const struct hs_profile_sample *s, uint32_t cell)
+static int64_t figure_cell(struct hs_own_tables *own, const struct hs_profile_dump *d,
+                           const struct hs_profile_sample *s, uint32_t cell)
 {
     uint32_t which = cell / 6;
-    struct six *six = &own->sixes[which];
+    struct figures *figures = &own->sixes[which];
     if (!own->has_six[which]) {
         const struct hs_amount *amounts[] = { &s->alloc, &s->live, &s->peak };
-        *six = six_of(amounts[which], d->interval_bytes, which != 2 || d->has_peak);
+        *figures = figures_of(amounts[which], d->interval_bytes, which != 2 || d->has_peak);
         own->has_six[which] = true;
     }
-    const int64_t cells[] = { SIX(*six) };
+    const int64_t cells[] = { FIGURE_CELLS(*figures) };
     return cells[cell % 6];
 }
 
@@ -191,7 +194,7 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     const struct hs_profile *p = own->profile;
     if (row != own->row) {
         if (row < own->firsts[own->dump] || row >= own->firsts[own->dump + 1]) {
-            own->dump = place_of(own->firsts, p->dump_count, row);
+            own->dump = index_of(own->firsts, p->dump_count, row);
         }
         own->row = row;
         memset(own->has_six, 0, sizeof(own->has_six));
@@ -206,12 +209,12 @@ static int64_t sample_cell(void *ctx, uint32_t row, uint32_t cell)
     case SAMPLE_HEAP:
         return own->texts[p->heaps[s->heap]];
     default:
-        return six_cell(own, d, s, cell - SAMPLE_AMOUNTS);
+        return figure_cell(own, d, s, cell - SAMPLE_AMOUNTS);
     }
 }
 
 /* Assigns rows to nodes; parents come before their children. Returns 0, -ENOMEM or -EOVERFLOW. */
-static int place_nodes(struct hs_own_tables *own)
+static int number_node_rows(struct hs_own_tables *own)
 {
     const struct hs_profile *p = own->profile;
     uint64_t row = 0;
@@ -244,7 +247,7 @@ static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
     uint64_t count = 0;
     own->texts = malloc(((size_t)p->string_count + 1) * sizeof(int64_t));
     own->firsts = malloc(((size_t)p->dump_count + 1) * sizeof(uint32_t));
-    int err = own->texts && own->firsts ? place_nodes(own) : -ENOMEM;
+    int err = own->texts && own->firsts ? number_node_rows(own) : -ENOMEM;
     if (err < 0) {
         store->err = err;
         return;
@@ -268,7 +271,7 @@ static void set_rows(struct hs_sql_store *store, struct hs_own_tables *own)
     hs_rows_set(&store->tables[HS_SQL_OWN_SAMPLES], (uint32_t)count, sample_cell, own);
 }
 
-/* --- rows that are few --- */
+/* --- tables with few rows --- */
 
 static void add_processes(struct hs_sql_store *store, const struct hs_profile *p)
 {
@@ -276,11 +279,11 @@ static void add_processes(struct hs_sql_store *store, const struct hs_profile *p
     for (uint32_t i = 0; i < p->process_count && store->err == 0; i++) {
         const struct hs_profile_process *process = &p->processes[i];
         bool is_ended = process->exit_kind == HS_EXIT_CODE || process->exit_kind == HS_EXIT_SIGNAL;
-        HS_SQL_ADD(store, HS_SQL_OWN_PROCESSES, process->pid, known(process->ppid),
-                   known(process->forked_from_pid), text_of(store, p, process->name),
+        HS_SQL_ADD(store, HS_SQL_OWN_PROCESSES, process->pid, null_if_0(process->ppid),
+                   null_if_0(process->forked_from_pid), text_of(store, p, process->name),
                    text_of(store, p, process->exe), text_of(store, p, process->cmdline),
-                   text_of(store, p, process->malloc_path), known(process->start_ns),
-                   known(process->end_ns), process->is_from_startup, process->has_own_malloc,
+                   text_of(store, p, process->malloc_path), null_if_0(process->start_ns),
+                   null_if_0(process->end_ns), process->is_from_startup, process->has_own_malloc,
                    hs_sql_store_str(store, process->exit_kind <= HS_EXIT_EXECUTED
                                                ? exits[process->exit_kind]
                                                : NULL),
@@ -291,15 +294,15 @@ static void add_processes(struct hs_sql_store *store, const struct hs_profile *p
     }
 }
 
-static void add_the_rest(struct hs_sql_store *store, const struct hs_profile *p)
+static void add_threads_losses_changes(struct hs_sql_store *store, const struct hs_profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++) {
         const struct hs_profile_thread *thread = &p->threads[i];
         uint32_t last = p->processes[thread->process].last_dump;
         uint64_t interval_bytes = last < p->dump_count ? p->dumps[last].interval_bytes : 0;
-        struct six live = six_of(&thread->live, interval_bytes, true);
+        struct figures live = figures_of(&thread->live, interval_bytes, true);
         HS_SQL_ADD(store, HS_SQL_OWN_THREADS, thread->process, thread->tid,
-                   text_of(store, p, thread->name), (int64_t)thread->start_ns, SIX(live));
+                   text_of(store, p, thread->name), (int64_t)thread->start_ns, FIGURE_CELLS(live));
     }
     for (uint32_t i = 0; i < p->loss_count; i++) {
         const struct hs_profile_loss *loss = &p->losses[i];
@@ -329,7 +332,7 @@ struct hs_own_tables *hs_own_tables_new(struct hs_sql_store *store, struct hs_pr
     own->row = UINT32_MAX;
     add_processes(store, profile);
     add_dumps(store, profile);
-    add_the_rest(store, profile);
+    add_threads_losses_changes(store, profile);
     set_rows(store, own);
     return own;
 }

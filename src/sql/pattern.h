@@ -17,7 +17,7 @@ struct hs_pattern;
 
 /* Size of the `error` that hs_pattern_new() sets when it fails. */
 #define HS_PATTERN_ERROR_BYTES 256
-/* Compiles a pattern. Returns 0 or -errno with `error` set. */
+/* Compiles a pattern. Returns 0; -EINVAL with `error` set; or -ENOMEM. */
 int hs_pattern_new(const char *text, size_t bytes, bool is_caseless,
                    struct hs_pattern **ret_pattern, char *error);
 /* NULL is allowed. Returns NULL. */

@@ -47,7 +47,7 @@ struct hs_sql_rows {
 
 /* Makes it safe to query a database of unknown origin on this connection: no second database, no
  * extensions, no writing to its schema, no views and triggers that call functions with side
- * effects, bounded lengths. */
+ * effects, bounded lengths. Returns 0 or -EIO. */
 int hs_sql_secure(sqlite3 *db);
 
 /* Makes a session. Returns 0 or -ENOMEM. */

@@ -197,8 +197,8 @@ static void add_weights(const struct hs_trace_field *field, struct hs_stack_samp
 }
 
 /* Fields 1 to 8: where the sample was taken, and what it is. */
-static void note_place(struct hs_sql_store *store, const struct hs_trace_field *field,
-                       struct hs_stack_sample *sample)
+static void note_context(struct hs_sql_store *store, const struct hs_trace_field *field,
+                         struct hs_stack_sample *sample)
 {
     switch (field->number) {
     case 1:
@@ -236,7 +236,7 @@ void hs_stack_sample_read(struct hs_sql_store *store, struct hs_stack_fields fie
     struct hs_trace_field field;
     while (hs_stack_next(&fields, &field)) {
         if (field.number <= 8) {
-            note_place(store, &field, ret_sample);
+            note_context(store, &field, ret_sample);
         } else if (field.number == 9 || field.number == 10) {
             ret_sample->counters.primary = hs_stack_counter(store, &field);
         } else if (field.number == 11) {

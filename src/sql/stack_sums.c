@@ -34,7 +34,7 @@ struct sums {
     unsigned user_count;
 };
 
-static void sums_leave(void *ctx)
+static void sums_release(void *ctx)
 {
     struct sums *sums = ctx;
     if (sums && --sums->user_count == 0) {
@@ -53,7 +53,7 @@ static struct sums *sums_new(const struct hs_stack_forest *forest)
         sums->user_count = 1;
         sums->numbers = calloc((size_t)forest->sites.ids.count + 1, sizeof(uint32_t));
         if (!sums->numbers) {
-            sums_leave(sums);
+            sums_release(sums);
             sums = NULL;
         }
     }
@@ -164,9 +164,9 @@ static void aggregate_final(sqlite3_context *context)
 {
     struct running *running = sqlite3_aggregate_context(context, 0);
     if (running && running->sums && !running->has_failed) {
-        sqlite3_result_pointer(context, running->sums, POINTER_TYPE, sums_leave);
+        sqlite3_result_pointer(context, running->sums, POINTER_TYPE, sums_release);
     } else if (running) {
-        sums_leave(running->sums);
+        sums_release(running->sums);
     }
 }
 
@@ -183,7 +183,7 @@ struct stacks {
 static void stacks_free(void *rows)
 {
     struct stacks *stacks = rows;
-    sums_leave(stacks->sums);
+    sums_release(stacks->sums);
     free(stacks->nodes);
     free(stacks->below);
     free(stacks);
@@ -358,7 +358,7 @@ static int summary_make(sqlite3 *db, void *ctx, sqlite3_value *argument, void **
     struct sums *sums = sums_new(forest);
     code = sums ? add_allocations(db, sums) : SQLITE_NOMEM;
     code = code ? code : stacks_new(forest, sums, &stacks);
-    sums_leave(sums);
+    sums_release(sums);
     code = code ? code : sum_up(stacks);
     if (code == SQLITE_OK) {
         *ret_rows = stacks;

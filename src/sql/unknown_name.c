@@ -59,7 +59,8 @@ static void add_name(struct names *names, const char *name)
 }
 
 /* Adds the results of a query that has one parameter or none. */
-static void add_found(sqlite3 *db, const char *query, const char *parameter, struct names *names)
+static void add_query_results(sqlite3 *db, const char *query, const char *parameter,
+                              struct names *names)
 {
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(db, query, -1, &stmt, NULL) == SQLITE_OK) {
@@ -83,10 +84,10 @@ static void names_deinit(struct names *names)
 
 /* Finds the next name of this kind, "TABLE" or "MACRO", that a module creates after `*off`. Returns
  * false at the module's end. */
-static bool next_made(const char *text, size_t *off, const char *kind, char *ret_name)
+static bool next_created(const char *text, size_t *off, const char *kind, char *ret_name)
 {
     size_t bytes = strlen(text);
-    bool is_made = false; /* the current statement is a CREATE */
+    bool is_create = false; /* the current statement is a CREATE */
     for (;;) {
         struct hs_sql_token token = hs_sql_token_solid(text, bytes, *off);
         *off = token.begin_off + token.bytes;
@@ -94,10 +95,10 @@ static bool next_made(const char *text, size_t *off, const char *kind, char *ret
             return false;
         }
         if (hs_sql_token_is(text, token, "CREATE")) {
-            is_made = true;
+            is_create = true;
         } else if (hs_sql_token_is(text, token, ";")) {
-            is_made = false;
-        } else if (is_made && hs_sql_token_is(text, token, kind)) {
+            is_create = false;
+        } else if (is_create && hs_sql_token_is(text, token, kind)) {
             struct hs_sql_token name = hs_sql_token_solid(text, bytes, *off);
             snprintf(ret_name, NAME_BYTES, "%.*s", (int)name.bytes, text + name.begin_off);
             return true;
@@ -114,7 +115,7 @@ static const char *find_module(const struct hs_sql *sql, const char *kind, const
     for (size_t i = 0; (text = hs_sql_module_unread(sql, i, &module)) != NULL; i++) {
         size_t off = 0;
         char name[NAME_BYTES];
-        while (next_made(text, &off, kind, name)) {
+        while (next_created(text, &off, kind, name)) {
             if (wanted && strcasecmp(name, wanted) == 0) {
                 return module;
             }
@@ -145,7 +146,7 @@ static const char *find_containing(const char *word, const struct names *names)
     return best;
 }
 
-static const char *find_near(const char *word, const struct names *names)
+static const char *find_nearest(const char *word, const struct names *names)
 {
     if (names->count == 0) {
         return NULL;
@@ -155,8 +156,8 @@ static const char *find_near(const char *word, const struct names *names)
 
 /* Suggests one of the names, or of the names that modules create of this kind. NULL: modules create
  * none. */
-static void add_meant(const struct hs_sql *sql, const char *word, const char *kind,
-                      struct names *names, struct hs_buf *out)
+static void add_suggestion(const struct hs_sql *sql, const char *word, const char *kind,
+                           struct names *names, struct hs_buf *out)
 {
     const char *module = kind ? find_module(sql, kind, word, NULL) : NULL;
     if (module) {
@@ -166,7 +167,7 @@ static void add_meant(const struct hs_sql *sql, const char *word, const char *ki
     if (kind) {
         find_module(sql, kind, NULL, names);
     }
-    const char *meant = find_near(word, names);
+    const char *meant = find_nearest(word, names);
     meant = meant ? meant : find_containing(word, names);
     if (!meant) {
         return;
@@ -181,7 +182,7 @@ static void add_meant(const struct hs_sql *sql, const char *word, const char *ki
 static bool add_owners(const struct hs_sql *sql, const char *word, struct hs_buf *out)
 {
     struct names owners = { NULL, 0, 0 };
-    add_found(sql->db, owners_query, word, &owners);
+    add_query_results(sql->db, owners_query, word, &owners);
     for (size_t i = 0; i < owners.count; i++) {
         const char *sign = i == 0 ? "; there is one in " : i + 1 < owners.count ? ", " : " and ";
         hs_buf_printf(out, "%s%s", sign, owners.items[i]);
@@ -200,7 +201,7 @@ static void add_columns_of_statement(const struct hs_sql *sql, const char *text,
         if (token.kind == HS_SQL_TOKEN_WORD || token.kind == HS_SQL_TOKEN_NAME) {
             char *table = hs_sql_token_name(text, token);
             if (table) {
-                add_found(sql->db, columns_query, table, names);
+                add_query_results(sql->db, columns_query, table, names);
             }
             free(table);
         }
@@ -213,10 +214,10 @@ static void explain_column(struct hs_sql *sql, const char *word, const char *tex
     struct names names = { NULL, 0, 0 };
     if (!add_owners(sql, word, out)) {
         add_columns_of_statement(sql, text, bytes, &names);
-        if (!find_near(word, &names)) {
-            add_found(sql->db, columns_query, NULL, &names);
+        if (!find_nearest(word, &names)) {
+            add_query_results(sql->db, columns_query, NULL, &names);
         }
-        add_meant(sql, word, NULL, &names, out);
+        add_suggestion(sql, word, NULL, &names, out);
     }
     names_deinit(&names);
 }
@@ -224,16 +225,16 @@ static void explain_column(struct hs_sql *sql, const char *word, const char *tex
 static void explain_function(struct hs_sql *sql, const char *word, struct hs_buf *out)
 {
     struct names names = { NULL, 0, 0 };
-    add_found(sql->db, functions_query, NULL, &names);
-    add_meant(sql, word, NULL, &names, out);
+    add_query_results(sql->db, functions_query, NULL, &names);
+    add_suggestion(sql, word, NULL, &names, out);
     names_deinit(&names);
 }
 
 void hs_sql_unknown_table(struct hs_sql *sql, const char *name, struct hs_buf *out)
 {
     struct names names = { NULL, 0, 0 };
-    add_found(sql->db, tables_query, NULL, &names);
-    add_meant(sql, name, "TABLE", &names, out);
+    add_query_results(sql->db, tables_query, NULL, &names);
+    add_suggestion(sql, name, "TABLE", &names, out);
     names_deinit(&names);
 }
 
@@ -246,7 +247,7 @@ void hs_sql_unknown_macro(struct hs_sql *sql, const char *name, size_t name_byte
     for (size_t i = 0; i < sql->macro_count; i++) {
         add_name(&names, sql->macros[i].name);
     }
-    add_meant(sql, word, "MACRO", &names, out);
+    add_suggestion(sql, word, "MACRO", &names, out);
     names_deinit(&names);
     if (out->bytes == 0) {
         hs_buf_str(out, "; CREATE PERFETTO MACRO makes one");
@@ -303,7 +304,7 @@ size_t hs_sql_unknown_name(struct hs_sql *sql, const char *message, const char *
 int hs_sql_know_table(struct hs_sql *sql, const char *name)
 {
     struct names columns = { NULL, 0, 0 };
-    add_found(sql->db, "SELECT name FROM pragma_table_xinfo(?1) LIMIT 1", name, &columns);
+    add_query_results(sql->db, "SELECT name FROM pragma_table_xinfo(?1) LIMIT 1", name, &columns);
     bool is_known = columns.count > 0;
     names_deinit(&columns);
     if (is_known) {

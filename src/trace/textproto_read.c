@@ -24,12 +24,13 @@ struct parse {
     int result; /* 0 or HS_TEXTPROTO_E_WRONG, which `error` describes */
 };
 
-static void wrong(struct parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_error(struct parse *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void read_fields(struct parse *p, const ProtobufCMessageDescriptor *message, char end,
                         unsigned depth, struct hs_buf *out);
 
 /* Sets the error, at the current token. */
-static void wrong(struct parse *p, const char *format, ...)
+static void set_error(struct parse *p, const char *format, ...)
 {
     va_list args;
     if (p->result != 0) {
@@ -52,12 +53,12 @@ static void expected(struct parse *p, const char *what)
 {
     const struct hs_textproto_token *token = &p->lexer.token;
     if (token->kind == HS_TEXTPROTO_TOKEN_BAD) {
-        wrong(p, "%s", p->lexer.bad);
+        set_error(p, "%s", p->lexer.bad);
     } else if (token->kind == HS_TEXTPROTO_TOKEN_END) {
-        wrong(p, "the text ends where %s was expected", what);
+        set_error(p, "the text ends where %s was expected", what);
     } else {
-        wrong(p, "%s was expected, not '%.*s'", what, (int)(token->bytes < 40 ? token->bytes : 40),
-              token->text);
+        set_error(p, "%s was expected, not '%.*s'", what,
+                  (int)(token->bytes < 40 ? token->bytes : 40), token->text);
     }
 }
 
@@ -108,7 +109,7 @@ static bool copy_token(struct parse *p, char *ret_text, size_t text_bytes)
 {
     const struct hs_textproto_token *token = &p->lexer.token;
     if (token->bytes >= text_bytes) {
-        wrong(p, "this word is too long");
+        set_error(p, "this word is too long");
         return false;
     }
     memcpy(ret_text, token->text, token->bytes);
@@ -125,10 +126,10 @@ static void read_string(struct parse *p, const ProtobufCFieldDescriptor *field, 
     while (p->result == 0 && p->lexer.token.kind == HS_TEXTPROTO_TOKEN_STRING) {
         const char *bad = hs_textproto_unquote(&p->lexer.token, &bytes);
         if (bad) {
-            wrong(p, "in this string there is %s", bad);
+            set_error(p, "in this string there is %s", bad);
         } else if (field->type == PROTOBUF_C_TYPE_STRING && bytes.bytes > 0 &&
                    memchr(hs_buf_text(&bytes), 0, bytes.bytes)) {
-            wrong(p, "a NUL in a text");
+            set_error(p, "a NUL in a text");
         }
         hs_textproto_lexer_next(&p->lexer);
     }
@@ -155,12 +156,12 @@ static bool read_whole(struct parse *p, const char *name, int64_t min, uint64_t 
     errno = 0;
     uint64_t value = strtoull(text, &end, 0);
     if (*end) {
-        wrong(p, "'%s' is not a whole number", text);
+        set_error(p, "'%s' is not a whole number", text);
         return false;
     }
     uint64_t limit = is_negative ? (uint64_t)0 - (uint64_t)min : max;
     if (errno == ERANGE || value > limit) {
-        wrong(p, "%s%s does not fit in %s", is_negative ? "-" : "", text, name);
+        set_error(p, "%s%s does not fit in %s", is_negative ? "-" : "", text, name);
         return false;
     }
     *ret_value = is_negative ? (uint64_t)0 - value : value;
@@ -204,8 +205,8 @@ static bool read_enum(struct parse *p, const ProtobufCFieldDescriptor *field, ui
             names[count++] = descriptor->values_by_name[i].name;
         }
         const char *near = hs_suggest_nearest(text, names, count);
-        wrong(p, "%s has no value '%s'%s%s%s", field->name, text, near ? "; did you mean '" : "",
-              near ? near : "", near ? "'?" : "");
+        set_error(p, "%s has no value '%s'%s%s%s", field->name, text,
+                  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
         return false;
     }
     *ret_value = (uint64_t)(int64_t)value->value;
@@ -229,7 +230,7 @@ static bool read_real(struct parse *p, double *ret_value)
     double value = strtod(text, &end);
     end += *end == 'f' || *end == 'F';
     if (end == text || *end) {
-        wrong(p, "'%s' is not a number", text);
+        set_error(p, "'%s' is not a number", text);
         return false;
     }
     *ret_value = is_negative ? -value : value;
@@ -328,7 +329,7 @@ static void read_value(struct parse *p, const ProtobufCFieldDescriptor *field, u
         return;
     }
     if (depth >= HS_TEXTPROTO_DEPTH_MAX) {
-        wrong(p, "messages are nested too deep here");
+        set_error(p, "messages are nested too deep here");
         return;
     }
     char end = take_opening(p);
@@ -357,7 +358,7 @@ static void read_values(struct parse *p, const ProtobufCFieldDescriptor *field, 
         return;
     }
     if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-        wrong(p, "%s takes one value, not a list", field->name);
+        set_error(p, "%s takes one value, not a list", field->name);
         return;
     }
     hs_textproto_lexer_next(&p->lexer);
@@ -419,8 +420,8 @@ static void read_unknown(struct parse *p, const ProtobufCMessageDescriptor *mess
     }
     const char *near = hs_suggest_nearest(name, names, count);
     p->lexer.token = *where;
-    wrong(p, "%s has no field '%s'%s%s%s", message->short_name, name,
-          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    set_error(p, "%s has no field '%s'%s%s%s", message->short_name, name,
+              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static void read_field(struct parse *p, const ProtobufCMessageDescriptor *message, unsigned depth,
@@ -430,7 +431,7 @@ static void read_field(struct parse *p, const ProtobufCMessageDescriptor *messag
     struct hs_textproto_token where = p->lexer.token;
     if (where.kind != HS_TEXTPROTO_TOKEN_NAME) {
         if (is_mark(p, '[')) {
-            wrong(p, "%s has no extensions", message->short_name);
+            set_error(p, "%s has no extensions", message->short_name);
         }
         expected(p, "the name of a field");
         return;
@@ -449,7 +450,7 @@ static void read_field(struct parse *p, const ProtobufCMessageDescriptor *messag
     if (field->label != PROTOBUF_C_LABEL_REPEATED && idx < FIELDS_MAX) {
         if (*seen >> idx & 1) {
             p->lexer.token = where;
-            wrong(p, "%s stands here twice, and can only once", name);
+            set_error(p, "%s stands here twice, and can only once", name);
             return;
         }
         *seen |= UINT64_C(1) << idx;
@@ -467,7 +468,7 @@ static void read_fields(struct parse *p, const ProtobufCMessageDescriptor *messa
             return;
         }
         if (end && p->lexer.token.kind == HS_TEXTPROTO_TOKEN_END) {
-            wrong(p, "the text ends where '%c' was expected", end);
+            set_error(p, "the text ends where '%c' was expected", end);
             return;
         }
         read_field(p, message, depth, &seen, out);

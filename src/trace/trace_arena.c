@@ -16,7 +16,7 @@ struct hs_trace_arena_block {
     _Alignas(16) unsigned char data[];
 };
 
-static void *take(void *ctx, size_t bytes)
+static void *arena_alloc(void *ctx, size_t bytes)
 {
     struct hs_trace_arena *arena = ctx;
     if (bytes > arena->limit_bytes) {
@@ -48,7 +48,7 @@ static void *take(void *ctx, size_t bytes)
     return data;
 }
 
-static void give_back(void *ctx, void *data)
+static void arena_free(void *ctx, void *data)
 {
     (void)ctx;
     (void)data;
@@ -57,8 +57,8 @@ static void give_back(void *ctx, void *data)
 void hs_trace_arena_init(struct hs_trace_arena *arena)
 {
     *arena = (struct hs_trace_arena){ 0 };
-    arena->allocator.alloc = take;
-    arena->allocator.free = give_back;
+    arena->allocator.alloc = arena_alloc;
+    arena->allocator.free = arena_free;
     arena->allocator.allocator_data = arena;
 }
 

@@ -50,7 +50,7 @@ static bool is_part(const struct hs_trace_field *field)
 }
 
 /* Copies the bytes into a block; NULL when out of memory. */
-static uint8_t *keep(struct hs_trace_parts *parts, const uint8_t *data, size_t bytes)
+static uint8_t *copy_to_block(struct hs_trace_parts *parts, const uint8_t *data, size_t bytes)
 {
     struct hs_trace_parts_block *block = parts->blocks;
     if (!block || block->bytes - block->used_bytes < bytes) {
@@ -76,7 +76,7 @@ static int add_part(struct hs_trace_parts *parts, const uint8_t *data, size_t by
         (must_copy && parts->kept_max_bytes - parts->kept_bytes < bytes)) {
         return -E2BIG;
     }
-    const uint8_t *kept = must_copy ? keep(parts, data, bytes) : data;
+    const uint8_t *kept = must_copy ? copy_to_block(parts, data, bytes) : data;
     if (!kept) {
         return -ENOMEM;
     }

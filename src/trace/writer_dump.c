@@ -47,7 +47,7 @@ void hs_writer_dump_deinit(struct hs_trace_writer *writer)
     hs_intern_deinit(&writer->pids);
 }
 
-/* --- what an image left behind --- */
+/* --- blocks that an image left --- */
 
 static void leftover_remove(struct hs_trace_writer *writer, uint32_t idx)
 {

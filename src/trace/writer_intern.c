@@ -146,8 +146,8 @@ static int intern_frames(struct hs_trace_writer *writer, struct hs_writer_dump *
 }
 
 /* Lists the iids of the stack's frames, outermost first. */
-static int lay_out(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
-                   const struct hs_snap_stack *stack, uint32_t *iids, size_t *ret_count)
+static int list_frames(struct hs_trace_writer *writer, const struct hs_writer_dump *dump,
+                       const struct hs_snap_stack *stack, uint32_t *iids, size_t *ret_count)
 {
     const char *heap = writer->heap_names[dump->heaps[stack->heap_id]];
     size_t count = 0;
@@ -203,7 +203,7 @@ static int intern_stacks(struct hs_trace_writer *writer, struct hs_writer_dump *
         if (stack->heap_id >= snap->heap_count || dump->heaps[stack->heap_id] == UINT32_MAX) {
             continue;
         }
-        err = lay_out(writer, dump, stack, iids, &count);
+        err = list_frames(writer, dump, stack, iids, &count);
         if (err == 0) {
             err = hs_batch_callstack(writer, iids, count, dump->process->image, &iid);
         }
