@@ -1,21 +1,23 @@
 /*
- * The verdict: does a profile keep within its limits?
+ * Decides whether a profile stays within its limits.
  *
- * A figure is an estimate with a 95 % interval, low to high. Against a limit:
+ * A figure is an estimate with a 95 % interval from low to high. It is compared with the limit:
  *
- *     limit below low           fail        it is surely more
- *     limit from low to high    uncertain   kept, unless limits are strict
- *     limit above high          pass
- *     nothing to judge by       unknown     never kept: what is not seen may be what the limit is for
+ *   limit below low           fail        the figure is surely larger
+ *   limit from low to high    uncertain   kept, unless limits are strict
+ *   limit above high          pass
+ *   no data to decide with    unknown     never kept: the limit may be about what was not seen
  *
- * In a sampled profile the upper end of every figure holds what no sample hit, also beside 0 and beside exact blocks.
+ * In a sampled profile the upper end of every figure includes blocks that no sample hit, also
+ * beside 0 and beside exact blocks.
  *
- * A leak is a block that was still live when its process, seen from its start, ended; reachable or not. A stack's
- * leak is all such blocks with the same functions and lines. Suppressions take their stacks out of both.
+ * A leak is a block that was still live when its process ended, whether reachable or not; the
+ * process must have been recorded from its start. The leak of a stack is the sum of all such blocks
+ * with the same functions and lines. Suppressed stacks count in neither.
  *
- * Holds     rows are in the order of the limits' names in the manual, one for each limit.
+ * Holds     there is one row for each limit, in the order of the limits' names in the manual.
  * Threads   one user.
- * Fails     -ENOMEM, -EOVERFLOW as aggregate.h does.
+ * Fails     -ENOMEM, -EOVERFLOW as in aggregate.h.
  * See       limits.h, suppressions.h, profile/margin.h
  */
 #pragma once
@@ -40,7 +42,7 @@ enum hs_verdict {
 
 extern const char *const hs_verdict_names[HS_VERDICT_N];
 
-/* Listed for a limit on leaks that is not kept. */
+/* The most stacks that are listed for a broken limit on leaks. */
 #define HS_CHECK_STACKS_MAX 10U
 
 struct hs_check_stack {
@@ -50,45 +52,53 @@ struct hs_check_stack {
 
 struct hs_check_row {
     const char
-        *name; /* "max-leak", "stack"; "data" and "file" for what cannot be judged; a constant */
-    char *subject; /* of a stack: its expression; else NULL */
-    char *text;    /* "leak: 10.3 KiB, limit 0 B": one line, not made harmless */
+        *name; /* "max-leak", "stack"; "data" and "file" for what cannot be decided; a constant */
+    char *subject; /* for a limit on stacks, its expression; else NULL */
+    char *text;    /* "leak: 10.3 KiB, limit 0 B": one line, not sanitized */
     enum hs_verdict verdict;
     bool is_kept;
     bool is_count;
-    double value, low, high, limit; /* bytes, or a count; not of what is unknown */
-    double limit_share;             /* of growth that is limited to a share; else 0 */
+    double value, low, high, limit; /* bytes, or a count; not set when the verdict is unknown */
+    double limit_share;             /* for growth that is limited to a share, the share; else 0 */
     struct hs_check_stack *stacks;  /* the largest first */
     uint32_t stack_count;
     uint32_t more_count; /* stacks that are not listed */
-    double seconds;      /* that it took, reading included for the first */
+    double seconds;      /* time that the row took; of the first row, reading included */
 };
 
 /* One file. */
 struct hs_check {
     const char *path;
     const struct hs_limits *limits;
-    struct hs_suppressions *suppressions; /* count what they suppress */
-    struct hs_select_spec select,
-        base_select; /* which dumps; the last ones unless it is said otherwise */
+    struct hs_suppressions *suppressions;      /* they count what they suppress */
+    struct hs_select_spec select, base_select; /* which dumps; by default the last ones */
     struct hs_selection selection;
-    struct hs_agg lines; /* by line; empty when no limit asked for it */
+    struct hs_agg lines; /* folded by line; empty when no limit needs it */
     struct hs_check_row *rows;
     size_t row_count, row_capacity;
-    bool is_kept;     /* every row is */
-    bool is_readable; /* false: the only row says why not */
-    uint64_t mark_ns; /* when the last row was done */
+    bool is_kept;     /* every row is kept */
+    bool is_readable; /* false: the only row says why */
+    uint64_t mark_ns; /* time at which the last row was finished */
 };
 
-/* Begin before the file is read: time counts from here. */
+/*
+ * Initializes a check. Call it before the file is read, because time is measured from here. `path`
+ * and `limits` must outlive the check.
+ */
 void hs_check_init(struct hs_check *check, const char *path, const struct hs_limits *limits,
                    struct hs_suppressions *suppressions);
+/* Frees what the check owns. */
 void hs_check_deinit(struct hs_check *check);
 
-/* The last state of each process of `profile`; `base` is what growth is held against, or NULL. Both must
- * outlive the check. */
+/*
+ * Fills the rows from the last state of each process of `profile`. Growth is measured from `base`,
+ * which may be NULL. Both must outlive the check. 0, -ENOMEM or -EOVERFLOW.
+ */
 int hs_check_judge(struct hs_check *check, const struct hs_profile *profile,
                    const struct hs_profile *base);
 
-/* Instead: it could not be read, and why. */
+/*
+ * Called instead of hs_check_judge() when the file could not be read; `why` is the reason. 0 or
+ * -ENOMEM.
+ */
 int hs_check_put_unreadable(struct hs_check *check, const char *why);

@@ -1,9 +1,10 @@
 /*
- * The limits on leaks: what is live at the end and not suppressed, by the whole and by stack.
+ * Compares what is live at the end, and not suppressed, with the limits on leaks: in total and by
+ * stack.
  */
 #pragma once
 
 #include "check/judge.h"
 
-/* max-leak and max-leak-stack. 0 or -ENOMEM. */
+/* Adds the rows of max-leak and max-leak-stack. 0 or -ENOMEM. */
 int hs_check_leaks(struct hs_check *check);

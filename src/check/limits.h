@@ -1,5 +1,6 @@
 /*
- * The limits that a profile is held against: from the command line, and from files that live beside the code.
+ * The limits with which a profile is compared: from the command line, and from files that live
+ * beside the code.
  *
  *     # memory.limits
  *     max-live   200M
@@ -8,14 +9,15 @@
  *     against    main.pftrace     # from this file's folder
  *     max-growth 5%
  *
- * Both have the same names: what is an option there is the first word of a line here. What is said later
- * takes the place of what was said before, of a stack when its expression is the same; so a command line
- * overrides its files. Paths in a file are relative to its folder.
+ * Both use the same names: the name of an option is the first word of a line. A later value
+ * replaces an earlier one; for a limit on stacks, when the expressions are equal. The command line
+ * therefore overrides its files. Paths in a file are relative to its folder.
  *
- * A remark begins with a # at the start of a line or after a blank.
+ * A comment begins with a # at the start of a line or after a blank.
  *
  * Threads   one user.
- * Fails     -EINVAL with words (and the line); -ENOMEM. What stood before the wrong line is then set.
+ * Fails     -EINVAL with a message (and the line); -ENOMEM. The limits before the wrong line are
+ *           then set.
  * See       docs/man/heapscope-check.1
  */
 #pragma once
@@ -37,17 +39,17 @@ enum hs_limit_kind {
     HS_LIMIT_N,
 };
 
-/* "max-live", as it is called everywhere. */
+/* "max-live": the names in options, files and output. */
 extern const char *const hs_limit_names[HS_LIMIT_N];
 
 struct hs_limit {
     bool is_set;
-    bool is_share; /* growth only: of what BASE has, instead of bytes */
+    bool is_share; /* for growth only: a share of what BASE has, instead of bytes */
     double value;  /* bytes, a count, or a share: 0.05 */
 };
 
 struct hs_stack_limit {
-    char *pattern; /* as typed */
+    char *pattern; /* as the user wrote it */
     regex_t regex;
     double bytes;
 };
@@ -56,21 +58,28 @@ struct hs_limits {
     struct hs_limit by[HS_LIMIT_N];
     struct hs_stack_limit *stacks;
     size_t stack_count, stack_capacity;
-    char *against;            /* path of the profile that growth is held against; NULL none */
+    char *against;            /* path of the profile from which growth is measured; NULL none */
     char **suppression_paths; /* each once */
     size_t suppression_count, suppression_capacity;
     bool is_strict;
 };
 
+/* Frees what the limits own. */
 void hs_limits_deinit(struct hs_limits *limits);
 
-/* One of them by its name; *ret_error has no line. */
+/* Sets one limit by its name. 0, -ENOMEM, or -EINVAL with *ret_error, which has no line. */
 int hs_limits_set(struct hs_limits *limits, const char *name, const char *value,
                   struct hs_text_error *ret_error);
 
-/* A file's; `path` is where it lies. */
+/*
+ * Sets the limits of a file. `path` is the file's, for messages and for relative paths. 0, -ENOMEM,
+ * or -EINVAL with *ret_error.
+ */
 int hs_limits_parse(struct hs_limits *limits, const char *path, const char *text, size_t text_bytes,
                     struct hs_text_error *ret_error);
 
-/* What belongs together is there: -EINVAL with words if not. */
+/*
+ * Checks that there is a limit, and that limits which need each other are both set. 0, or -EINVAL
+ * with *ret_error.
+ */
 int hs_limits_are_whole(const struct hs_limits *limits, struct hs_text_error *ret_error);

@@ -1,22 +1,23 @@
 /*
- * Suppressions in LeakSanitizer's syntax: which leaks are known, and not to be told.
+ * Suppressions in LeakSanitizer's syntax: leaks that are known and need not be reported.
  *
  *     # OpenSSL keeps its tables until the end
  *     leak:libcrypto.so
  *     leak:^init_cache$
  *     leak:vendor/zlib*
  *
- * A stack is suppressed when a pattern fits the module, the function or the source file of any of its
- * frames; the frames are asked from the innermost on, of each its module first, and the first pattern of the
- * file that fits gets the stack. (Of operator new only the name is asked: in which library it lies says
- * nothing.) What a pattern fits is what LeakSanitizer's own matcher says, with its
- * turns (see hs_suppression_fits), so that a file means the same here and there.
+ * A stack is suppressed when a pattern matches the module, the function or the source file of any
+ * of its frames. Frames are tried from the innermost on, of each frame the module first, and the
+ * first matching pattern of the file gets the stack. (Of operator new only the name is tried: the
+ * library that contains it says nothing.) Patterns match as in LeakSanitizer's own matcher,
+ * including its peculiarities (see hs_suppression_fits), so that a file means the same in both
+ * tools.
  *
  * Lines for other sanitizers (race:, vptr:, ...) are counted and have no effect.
  *
- * Holds     no pattern is empty: LeakSanitizer would take it for one that fits everything.
+ * Holds     no pattern is empty; for LeakSanitizer an empty one matches everything.
  * Threads   one user.
- * Fails     parsing: -EINVAL with the line and what is wrong with it; -ENOMEM.
+ * Fails     parsing: -EINVAL with the line and a message; -ENOMEM.
  * See       docs/man/heapscope-check.1
  */
 #pragma once
@@ -32,9 +33,9 @@
 
 struct hs_suppression {
     char *pattern;
-    char *path; /* of the file it stands in, and */
+    char *path; /* the file that contains it */
     unsigned line;
-    double count, bytes; /* what it suppressed so far; 0: nothing */
+    double count, bytes; /* the blocks and bytes that it has suppressed so far */
 };
 
 struct hs_suppressions {
@@ -43,23 +44,29 @@ struct hs_suppressions {
     unsigned ignored_count; /* lines for other sanitizers */
 };
 
+/* Frees what the suppressions own. */
 void hs_suppressions_deinit(struct hs_suppressions *suppressions);
 
-/* Adds those of one file; `path` is for messages. */
+/*
+ * Adds the suppressions of one file; `path` is for messages. 0, -ENOMEM, or -EINVAL with
+ * *ret_error.
+ */
 int hs_suppressions_parse(struct hs_suppressions *suppressions, const char *path, const char *text,
                           size_t text_bytes, struct hs_text_error *ret_error);
 
 /*
- * `*` is any text, `^` at the start and `$` at the end hold the pattern to the ends of the text; without
- * them it may lie anywhere. As LeakSanitizer does it: the parts between stars are looked for one after the other,
- * each at its first place and never again, so that "ab$" does not fit "abab"; what follows a `$` is not
- * looked at; and no pattern fits an empty text.
+ * True when a pattern matches a text. `*` is any text; `^` at the start and `$` at the end bind the
+ * pattern to the ends of the text; without them it may match anywhere. As in LeakSanitizer, the
+ * parts between stars are searched one after the other, each at its first occurrence and never
+ * again, so that "ab$" does not match "abab". What follows a `$` is ignored, and no pattern matches
+ * an empty text.
  */
 bool hs_suppression_fits(const char *pattern, const char *text);
 
 /*
- * By node of a folded tree (by line): the pattern that suppresses the stack that ends there, an index in
- * items or HS_SUPPRESSION_NONE. To be freed by the caller.
+ * Finds, for each node of a tree that was folded by line, the pattern that suppresses the stack
+ * which ends there: an index in items, or HS_SUPPRESSION_NONE. The caller frees the array. 0 or
+ * -ENOMEM.
  */
 int hs_suppressions_of_nodes(const struct hs_suppressions *suppressions, const struct hs_agg *agg,
                              uint32_t **ret_by_node);

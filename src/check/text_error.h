@@ -1,5 +1,5 @@
 /*
- * What is wrong with a text that somebody wrote by hand, and where: for "FILE:LINE: words".
+ * A mistake in a hand-written text, and its line: for messages of the form "FILE:LINE: message".
  *
  * Threads   no state.
  */
@@ -7,7 +7,7 @@
 
 #include "rt/base.h"
 
-/* A file of limits or suppressions beyond this is none. */
+/* A larger file is not one of limits or suppressions. */
 #define HS_CHECK_TEXT_BYTES_MAX (1U << 20)
 
 struct hs_text_error {
@@ -15,6 +15,6 @@ struct hs_text_error {
     char text[256]; /* one line, no full stop */
 };
 
-/* Always -EINVAL, to be returned. */
+/* Sets the error. Returns -EINVAL, so that the caller can return it. */
 HS_PRINTF(3, 4)
 int hs_text_error_set(struct hs_text_error *error, unsigned line, const char *format, ...);

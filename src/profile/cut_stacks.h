@@ -1,18 +1,19 @@
 /*
- * Counting stacks without their middle.
+ * Counts stacks whose middle is missing.
  *
- * Of a stack that is deeper than is kept, the frames in the middle are left out, and a marker stands in their place. Stacks
- * that differ only there are one. How much was allocated through them is told with the other losses of frames.
+ * When a stack is deeper than a recording keeps, the frames in its middle are left out, and a
+ * marker stands in their place. Stacks that differ only in the missing part are one stack. The
+ * number of bytes allocated through such stacks is reported with the other losses of frames.
  *
  * Threads   those of the builder.
- * Fails     -ENOMEM; nothing is counted then.
+ * Fails     -ENOMEM; then nothing is counted.
  */
 #pragma once
 
-/* The marker's name: as trace/writer_intern.c writes it. */
+/* The marker's name, as trace/writer_intern.c writes it. */
 #define HS_CUT_STACK_NAME "[stack cut]"
 
 struct hs_builder;
 
-/* When all dumps are there. */
+/* Adds the loss to the profile. Call it when the builder has all dumps. */
 int hs_profile_count_cut_stacks(struct hs_builder *builder);

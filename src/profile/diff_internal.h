@@ -1,6 +1,7 @@
 /*
- * What the files of the comparison share: diff.c folds, diff_change.c judges, diff_module.c names modules,
- * diff_name.c functions, diff_process.c matches processes.
+ * What the files of the comparison share: diff.c folds the stacks, diff_change.c decides on
+ * verdicts, diff_module.c names modules, diff_name.c names functions, diff_process.c matches
+ * processes.
  *
  * Threads   pure functions.
  */
@@ -13,17 +14,18 @@
 #include "profile/diff.h"
 
 /*
- * Writes the name under which a module is compared: "" for the program of the selection, else the file's name
- * without folder and version ("libz.so.1.2.13", "libz-1.2.13.so": "libz.so").
+ * Writes the name by which modules are compared: "" for the program of the selection; for others
+ * the file name without folder and version (of "libz.so.1.2.13" and of "libz-1.2.13.so":
+ * "libz.so").
  */
 void hs_diff_write_module(const struct hs_selection *selection, uint32_t module,
                           struct hs_buf *buf);
 
-/* Writes the name under which a function is compared: see diff_name.c. */
+/* Writes the name by which functions are compared: see diff_name.c. */
 void hs_diff_write_name(const char *name, struct hs_buf *buf);
 
-/* Adds the processes of a side; capacity is that of diff->processes, 0 at first. */
+/* Adds the processes of a side. *capacity is that of diff->processes, 0 at first. 0 or -ENOMEM. */
 int hs_diff_add_processes(struct hs_diff *diff, enum hs_diff_side side,
                           const struct hs_selection *selection, size_t *capacity);
-/* The largest change first. */
+/* Sorts the processes, the largest change first. 0 or -ENOMEM. */
 int hs_diff_sort_processes(struct hs_diff *diff);

@@ -1,16 +1,17 @@
 /*
- * Loading: from a file to a profile, whatever kind of file it is.
+ * Loads a file of any supported kind into a profile.
  *
- * Takes our own traces with everything in them, and heap profiles that heapprofd wrote, which know
- * less: counts are numbers of samples, there is no peak beside the dumps, no totals, no error bars (we
- * give the bytes an upper bound of theirs). Takes files that are no traces too: pprof, the heap texts of
- * jemalloc and gperftools, collapsed stacks. The kind is found by the bytes, never by the name.
+ * heapscope's own traces are read with everything in them. Heap profiles that heapprofd wrote
+ * contain less: counts are numbers of samples, dumps have no peak and no totals, and there are no
+ * margins (for bytes, heapscope adds an upper bound). Other files are read too: pprof, the heap
+ * texts of jemalloc and gperftools, collapsed stacks. The kind is found by the content of the file,
+ * never by its name.
  *
- * What could not be read of a damaged file is told twice: as losses of the profile, so that every view
- * says so, and in the report, for whoever wants the numbers.
+ * What could not be read of a damaged file is reported twice: as losses of the profile, so that
+ * every view shows them, and as numbers in the report.
  *
- * Holds     a profile is returned whenever the file is of a kind that is known, even one without a single dump.
- * Threads   one call is one user.
+ * Holds     a profile is returned for every file of a known kind, even one without a single dump.
+ * Threads   one user for each call.
  * Fails     -errno (open, read, -ENOMEM); HS_TRACE_E_EMPTY, HS_TRACE_E_FOREIGN of trace_reader.h;
  *           HS_LOAD_E_NOT_MEMORY.
  * See       docs/FORMAT.md
@@ -24,7 +25,7 @@
 #include "profile/profile.h"
 #include "trace/trace_reader.h"
 
-/* A pprof profile of something else: CPU time, locks. */
+/* A pprof profile of something other than memory: CPU time, locks. */
 #define HS_LOAD_E_NOT_MEMORY 3
 
 enum hs_load_kind {
@@ -39,8 +40,9 @@ enum hs_load_kind {
 struct hs_load_report {
     enum hs_load_kind kind;
     struct hs_trace_damage damage;
-    uint64_t lost_dump_count;        /* not complete, though an earlier one of the process was */
-    uint64_t incomplete_dump_count;  /* kept, because there is no other */
+    /* incomplete, and left out because an earlier dump of the process is complete */
+    uint64_t lost_dump_count;
+    uint64_t incomplete_dump_count;  /* incomplete, and kept because there is no other */
     uint64_t missing_packet_count;   /* gaps in the numbering of profile packets */
     uint64_t falling_sample_count;   /* cumulative figures that fell; left out */
     uint64_t unresolved_stack_count; /* references to frames or stacks that are not in the file */
@@ -49,13 +51,14 @@ struct hs_load_report {
     uint64_t thinned_dump_count;     /* without stacks */
     uint64_t bad_record_count;       /* of a pprof profile; left out */
     uint64_t bad_line_count;         /* of a text; left out */
-    bool has_no_alloc;               /* what lives is known, not what was allocated in all */
-    bool has_no_live;                /* the other way round */
-    char type_name[HS_LOAD_TYPE_BYTES]; /* with HS_LOAD_E_NOT_MEMORY: what it is of */
+    bool has_no_alloc;               /* the file has live figures, but no totals of allocation */
+    bool has_no_live;                /* the file has totals of allocation, but no live figures */
+    char type_name[HS_LOAD_TYPE_BYTES]; /* with HS_LOAD_E_NOT_MEMORY: what the profile measures */
 };
 
-/* "-" is standard input. The report may be NULL. */
+/* Loads the file at `path`; "-" is standard input. The report may be NULL. */
 int hs_profile_load(const char *path, struct hs_profile **ret_profile,
                     struct hs_load_report *ret_report);
+/* The same for bytes in memory. */
 int hs_profile_load_memory(const void *data, size_t bytes, struct hs_profile **ret_profile,
                            struct hs_load_report *ret_report);

@@ -127,7 +127,7 @@ static void add(struct hs_load *load, uint32_t pid, uint32_t kind, uint64_t time
     };
 }
 
-/* --- packets ----------------------------------------------------------------------------------- */
+/* --- packets --- */
 
 static int64_t of_kb(uint64_t kb)
 {
@@ -248,7 +248,7 @@ void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     }
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 struct image {
     uint32_t pid, process;

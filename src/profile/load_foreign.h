@@ -1,15 +1,15 @@
 /*
- * Files that are no traces: what kind one is, and the readers of each kind.
+ * Readers of files that are not traces, and how their kind is found.
  *
- *   load_kind.c        which kind, by the first bytes
- *   load_file.c        opens, expands, calls the reader, tells the damage
- *   load_pprof.c       pprof: of Go, tcmalloc, heapprofd's converter, ours
- *   load_heap_text.c   the texts of jemalloc and gperftools, as they are or with symbols (jeprof --raw)
+ *   load_kind.c        finds the kind by the first bytes
+ *   load_file.c        opens, expands, calls the reader, reports damage
+ *   load_pprof.c       pprof: of Go, tcmalloc, heapprofd's converter, heapscope
+ *   load_heap_text.c   texts of jemalloc and gperftools, as written or with symbols (jeprof --raw)
  *   load_folded.c      collapsed stacks
  *
- * Holds     a reader gets all bytes of a file, expanded, and leaves a whole profile in the builder, however
- *           damaged they are; what it could not read it counts in the report.
- * Threads   one load is one user.
+ * Holds     a reader gets all bytes of a file, expanded, and leaves a valid profile in the builder,
+ *           however damaged the file is. It counts what it could not read in the report.
+ * Threads   one user for each load.
  * Fails     -ENOMEM, -EOVERFLOW; HS_LOAD_E_NOT_MEMORY.
  * See       docs/FORMAT.md, "Files of others"
  */
@@ -27,20 +27,26 @@ struct hs_load_source {
     size_t bytes;
     struct hs_builder *builder;
     struct hs_load_report *report;
-    /* Programs and libraries that the file names may be opened, to learn how they are mapped. */
+    /*
+     * The reader may open the programs and libraries that the file names, to learn how they are
+     * mapped.
+     */
     bool may_open_modules;
 };
 
-/* `bytes` of the start of a file, expanded; is_whole: there are no more. */
+/*
+ * The kind of a file whose expanded content begins with these bytes; is_whole: these are all bytes.
+ */
 enum hs_load_kind hs_load_kind_of(const uint8_t *data, size_t bytes, bool is_whole);
 
+/* The readers: each fills the source's builder and report. 0 or an error of the essay above. */
 int hs_load_pprof(const struct hs_load_source *source);
 int hs_load_heap_text(const struct hs_load_source *source);
 int hs_load_folded(const struct hs_load_source *source);
 
 struct hs_trace_input;
-/* Takes over the input. */
+/* Reads a trace. Takes over the input. */
 int hs_load_trace(struct hs_trace_input *input, struct hs_profile **ret_profile,
                   struct hs_load_report *ret_report);
-/* What the report says about the file, as losses of the profile. */
+/* Adds to the profile, as losses, what the report says about the file. */
 void hs_load_add_losses(struct hs_builder *builder, const struct hs_load_report *report);

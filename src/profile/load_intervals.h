@@ -1,8 +1,9 @@
 /*
- * The intervals that a process was sampled at: it began with one, and budgets changed it.
+ * The intervals at which a process was sampled: it began with one, and budgets may have changed it.
  *
- * A dump says which one is in force. Its samples may be of any of them, so their margins need the widest, and
- * what is told apart by "variance / interval" needs the narrowest (margin.h).
+ * A dump names the interval in force. Its samples may have been taken at any of the earlier ones.
+ * Their margins need the widest interval; hs_margin_split(), which divides a variance by the
+ * interval, needs the narrowest (margin.h).
  *
  * Holds     0 < narrowest <= widest, unless the dump names no interval at all.
  * Threads   pure functions.
@@ -17,5 +18,8 @@ struct hs_load_intervals {
     uint64_t narrowest_bytes, widest_bytes;
 };
 
-/* Those in force, asked for, and changed from or to. */
+/*
+ * The narrowest and the widest of all intervals that a dump names: in force, asked for, changed
+ * from or to.
+ */
 struct hs_load_intervals hs_load_intervals_of(const Hs__Pb__HsDump *dump);

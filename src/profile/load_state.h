@@ -1,19 +1,19 @@
 /*
- * What the files of the loader share.
+ * The state that the files of the trace loader share.
  *
- *   load.c            the loop over packets; clocks, processes, symbols; damage
+ *   load.c            loop over packets; clocks, processes, symbols; damage
  *   load_tables.c     what a sequence interned: strings, mappings, frames, callstacks -> nodes
- *   load_ours.c       our own packets
- *   load_losses.c     what they say is missing
+ *   load_ours.c       heapscope's own packets
+ *   load_losses.c     what these packets say is missing
  *   load_samples.c    ProfilePackets
  *   load_counters.c   counters of processes and of the machine
  *
- * A file is a mix of packet sequences. Each has tables of its own. One on which our own packets were
- * seen is read from those alone; its ProfilePackets say the same with less in it. All others are read
- * from their ProfilePackets.
+ * A file is a mix of packet sequences. Each sequence has tables of its own. A sequence that
+ * contains heapscope's own packets is read from these alone, because its ProfilePackets say the
+ * same with less in it. All other sequences are read from their ProfilePackets.
  *
  * Holds     every id that comes from the file is looked up in a table, never used as an index.
- * Threads   one load is one user.
+ * Threads   one user for each load.
  */
 #pragma once
 
@@ -21,7 +21,9 @@
 #include "profile/load.h"
 #include "util/intern.h"
 
-/* An array that grows; capacities apart, so that arrays of any type can be given. */
+/*
+ * The ids of an array that grows. The capacity is kept here, so that the array can be of any type.
+ */
 struct hs_load_ids {
     struct hs_intern ids; /* iid -> index in an array of the owner */
     size_t capacity;
@@ -58,7 +60,7 @@ struct hs_load_tables {
     struct hs_load_ids string_ids[HS_LOAD_STRINGS_N];
     uint32_t *strings[HS_LOAD_STRINGS_N]; /* builder's string ids */
     struct hs_load_ids mapping_ids, frame_ids, callstack_ids;
-    struct hs_load_tables *behind; /* where to look for what is not in these; NULL none */
+    struct hs_load_tables *behind; /* the tables to search for what these lack; NULL none */
     struct hs_load_mapping *mappings;
     struct hs_load_frame *frames;
     struct hs_load_callstack *callstacks;
@@ -69,21 +71,21 @@ struct hs_load_tables {
 
 struct hs_load_sequence {
     uint32_t id;
-    uint32_t epoch; /* times its state was cleared */
+    uint32_t epoch; /* number of times that its state was cleared */
     bool is_ours;
-    bool is_continued; /* processes may be those of before the state was cleared */
+    bool is_continued; /* its processes may be the same as those before the state was cleared */
     struct hs_load_tables tables;
-    struct hs_load_tables legacy; /* of the dump at hand, given in its own packets */
+    struct hs_load_tables legacy; /* tables that the current dump brings in its own packets */
     /* Of ProfilePackets: */
     uint64_t next_packet_idx;
     bool has_packet_idx;
-    uint64_t chain_count;            /* dumps of heaps that were complete */
-    struct hs_load_pending *pending; /* parts of a dump that is not complete yet */
+    uint64_t chain_count;            /* number of complete dumps of heaps */
+    struct hs_load_pending *pending; /* parts of the dump that is not complete yet */
     uint32_t pending_count;
     size_t pending_capacity;
 };
 
-/* Figures of one (node, heap) of a process, or of one callstack of it. */
+/* The figures of one (node, heap) of a process, or of one of its callstacks. */
 struct hs_load_row {
     uint32_t node, heap;
     struct hs_amount alloc, live, peak;
@@ -103,7 +105,7 @@ struct hs_load {
     struct hs_load_ids sequence_ids;
     struct hs_load_sequence *sequences;
     uint32_t sequence_count;
-    uint32_t last_sequence; /* index: packets of a sequence come in a row */
+    uint32_t last_sequence; /* index; most packets follow one of the same sequence */
 
     /* From ProcessTree: pid -> command line. */
     struct hs_load_ids pid_ids;
@@ -123,7 +125,7 @@ struct hs_load {
 
     struct hs_load_counters *counters; /* NULL: none so far */
     uint64_t boot_minus_mono_ns;       /* as of the last clocks */
-    uint64_t last_time_ns;             /* of a packet that says none */
+    uint64_t last_time_ns;             /* the time of a packet without a timestamp */
 };
 
 struct hs_load_pid {
@@ -133,38 +135,50 @@ struct hs_load_pid {
     bool is_comm;     /* argv0 is not the first argument but the kernel's short name */
 };
 
-/* Finds or adds the element of `iid` in an array of elements; new ones are zeros. NULL after a
- * failure, which is kept in load->err. */
+/*
+ * Finds or adds the element with this key in an array; a new element is filled with zeros. NULL
+ * after a failure, which is kept in load->err.
+ */
 void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_address,
                  size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new);
-/* As above for an element that must be there already; NULL when it is not. */
+/* Finds an element; NULL when there is none. */
 void *hs_load_find(const struct hs_load_ids *ids, void *array, size_t elem_bytes,
                    struct hs_intern_key key);
+/* Frees the ids, not the array. */
 void hs_load_ids_deinit(struct hs_load_ids *ids);
-/* Elements of the array; after a failure one less than there are ids. */
+/* The number of elements in the array. After a failure it is one less than the number of ids. */
 static inline uint32_t hs_load_count(const struct hs_load_ids *ids)
 {
     return ids->ids.count < ids->capacity ? ids->ids.count : (uint32_t)ids->capacity;
 }
 
+/* Adds what a packet interned to the tables of its sequence. Errors are kept in load->err. */
 void hs_load_tables_add(struct hs_load *load, struct hs_load_tables *tables,
                         const Hs__Pb__InternedData *data);
-/* What very old recorders put into the ProfilePacket itself. */
+/* The same for what very old recorders put into the ProfilePacket itself. */
 void hs_load_tables_add_legacy(struct hs_load *load, struct hs_load_tables *tables,
                                const Hs__Pb__ProfilePacket *packet);
+/* Empties the tables. */
 void hs_load_tables_deinit(struct hs_load_tables *tables);
-/* The node of a callstack. One that cannot be found becomes a marker, so that its bytes are kept. */
+/*
+ * The node of a callstack. For a callstack that is not in the file it is a marker, so that its
+ * bytes are kept.
+ */
 uint32_t hs_load_node(struct hs_load *load, struct hs_load_tables *tables, uint64_t callstack_iid);
-/* The module of a mapping, UINT32_MAX if there is none. */
+/* The module of a mapping; UINT32_MAX if there is no such mapping. */
 uint32_t hs_load_module(struct hs_load *load, struct hs_load_tables *tables, uint64_t mapping_iid);
 
+/* What the ProcessTree says of a pid; NULL when it says nothing. */
 const struct hs_load_pid *hs_load_pid(const struct hs_load *load, uint32_t pid);
-/* String id of what follows the last slash. */
+/* The string id of a path's file name. */
 uint32_t hs_load_basename(struct hs_load *load, uint32_t path);
 
+/* Reads one of heapscope's own packets. */
 void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
                   const Hs__Pb__HeapscopePacket *packet);
+/* Closes open dumps and adds threads, changes and losses. Call it after the last packet. */
 void hs_load_ours_finish(struct hs_load *load);
+/* Frees the state of load_ours.c. */
 void hs_load_ours_deinit(struct hs_load *load);
 
 struct hs_load_weight {
@@ -172,7 +186,10 @@ struct hs_load_weight {
     double alloc_count;
 };
 
-/* Of a process's last dump: counters by enum hs_loss and enum hs_stack_end, and what they stand for. */
+/*
+ * What the last dump of a process says is missing: counters by enum hs_loss and by enum
+ * hs_stack_end, and what they stand for.
+ */
 struct hs_load_losses {
     uint64_t lost_count[16], stack_end_count[16];
     struct hs_load_weight lost[16], stack_end[16];
@@ -187,29 +204,35 @@ struct hs_load_losses {
     uint32_t guess_count;
 };
 
-/* load_places.c */
+/* Adds the places of a process's modules (load_places.c). */
 void hs_load_places(struct hs_load *load, struct hs_load_tables *tables, uint32_t process,
                     const Hs__Pb__HsModules *from);
 
+/* Takes over what a dump says is missing; replaces what an earlier dump said. */
 void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
                         const Hs__Pb__HsDump *dump, uint8_t refusal);
+/* Adds it to the profile, as losses of the process. */
 void hs_load_losses_add(struct hs_load *load, uint32_t process,
                         const struct hs_load_losses *losses);
 
+/* Reads a ProfilePacket. Does nothing in a sequence with heapscope's own packets. */
 void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *sequence,
                             const Hs__Pb__ProfilePacket *packet);
-/* Closes all that is open. */
+/* Closes open dumps. Call it after the last packet. */
 void hs_load_samples_finish(struct hs_load *load);
+/* Frees the state of load_samples.c. */
 void hs_load_samples_deinit(struct hs_load *load);
+/* Drops the parts of a dump that is not complete. */
 void hs_load_pending_deinit(struct hs_load_sequence *sequence);
 
-/* Packets of counters, and of what could not be read. */
+/* Reads the counters in a packet, and what it says about counters that could not be read. */
 void hs_load_counters(struct hs_load *load, const Hs__Pb__TracePacket *packet);
-/* When all processes are known. */
+/* Assigns counters to processes. Call it when all processes are known. */
 void hs_load_counters_finish(struct hs_load *load);
+/* Frees the state of load_counters.c. */
 void hs_load_counters_deinit(struct hs_load *load);
 
-/* A finite number that is not negative. */
+/* The value if it is positive and finite (below 1e300), else 0. */
 static inline double hs_load_number(double value)
 {
     return value > 0 && value < 1e300 ? value : 0;

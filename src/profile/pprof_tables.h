@@ -1,12 +1,14 @@
 /*
- * The tables of a pprof profile: strings, functions, mappings, locations; and what a location is as frames.
+ * The tables of a pprof profile: strings, functions, mappings and locations; and how a location
+ * becomes frames.
  *
- * Records refer to each other by ids that the writer chose, and may come in any order; so all are taken in
- * first and followed afterwards. Inlined calls of a location that has an address become lines of one frame;
- * without an address they become frames of their own, as nothing else could tell two such locations apart.
+ * Records refer to each other by ids that the writer chose, and may come in any order. All records
+ * are therefore stored first, and followed afterwards. The inlined calls of a location with an
+ * address become lines of one frame. Without an address they become frames of their own, because
+ * nothing else distinguishes two such locations.
  *
- * Holds     every id is looked up, never used as an index without a check. The first record with an id wins.
- *           A location gives at most HS_PPROF_LINES_MAX frames.
+ * Holds     every id is looked up, never used as an index without a check. The first record with an
+ *           id counts. A location becomes at most HS_PPROF_LINES_MAX frames.
  * Threads   one user.
  * Fails     through err, which is sticky.
  */
@@ -28,7 +30,7 @@ struct hs_pprof_mapping;
 struct hs_pprof_location;
 struct hs_pprof_line;
 
-/* Things with an id. */
+/* Records with ids, as the file gives them. */
 struct hs_pprof_ids {
     struct hs_intern ids;
     size_t capacity;
@@ -45,24 +47,30 @@ struct hs_pprof_tables {
     struct hs_pprof_location *locations;
     struct hs_pprof_line *lines; /* of all locations */
     size_t line_count, line_capacity;
-    struct hs_intern named; /* (module, address) that have lines */
+    struct hs_intern named; /* (module, address) pairs that have lines */
     uint32_t program;       /* string id of the builder: path of the first mapping, 0 none */
 };
 
+/* Frees the tables. */
 void hs_pprof_tables_deinit(struct hs_pprof_tables *tables);
 
+/* Adds the next string; strings have no ids, their order counts. */
 void hs_pprof_add_string(struct hs_pprof_tables *tables, const uint8_t *text, size_t bytes);
+/* Add a record with an id. A record whose id is already known is left out. */
 void hs_pprof_add_function(struct hs_pprof_tables *tables,
                            const Hs__Pprof__PprofFunction *function);
 void hs_pprof_add_mapping(struct hs_pprof_tables *tables, const Hs__Pprof__PprofMapping *mapping);
 void hs_pprof_add_location(struct hs_pprof_tables *tables,
                            const Hs__Pprof__PprofLocation *location);
 
-/* Call it when all tables are in: fills `program`. */
+/* Finds `program`. Call it when all tables are filled. */
 void hs_pprof_find_program(struct hs_pprof_tables *tables);
 
-/* The builder's string id; 0 for what is not there. */
+/* The builder's string id of a string of the file; 0 when there is no such string. */
 uint32_t hs_pprof_string(struct hs_pprof_tables *tables, int64_t string);
 
-/* Adds the frames of a location to a stack whose innermost node so far is `parent`. */
+/*
+ * Adds the frames of a location to a stack whose innermost node so far is `parent`. Returns the new
+ * innermost node.
+ */
 uint32_t hs_pprof_node(struct hs_pprof_tables *tables, uint32_t parent, uint64_t location_id);

@@ -1,16 +1,18 @@
 /*
- * What the values of a pprof profile mean: live, allocated, at the peak; bytes or objects.
+ * Finds what the values of a pprof profile mean: live, allocated, or at the peak; bytes or objects.
  *
- * Each sample has one value for each sample type, a pair of name and unit. Names differ by who writes them:
+ * Each sample has one value for each sample type, which is a pair of name and unit. Names depend on
+ * the program that wrote the file:
  *
  *     inuse_space/bytes   space/bytes   Unreleased malloc size/bytes   live_bytes/B     live
  *     alloc_space/bytes   Total malloc size/bytes   Total size/bytes   allocated/KiB    allocated
  *     peak_space/bytes    max_bytes/bytes                                               at the peak
  *
- * So a name is taken apart into words, and a word decides: first those for what is live, then those for the
- * peak, then those for what was allocated; a name of plain words (space, objects, size) is live, if nothing
- * else is. The unit tells bytes (with their multiples) from objects; without one the words do. When no name
- * says anything, the type that the profile calls its default is what is live, or the last one.
+ * A name is therefore split into words, and one word decides. Words for live memory are tried
+ * first, then words for the peak, then words for allocated memory. A name of plain words (space,
+ * objects, size) means live memory if no other type does. The unit distinguishes bytes (and their
+ * multiples) from objects; without a unit the words do. When no name decides, the type that the
+ * profile calls its default is live memory, or else the last type.
  *
  * Holds     each role has at most one type: the first that fits.
  * Threads   pure functions.
@@ -41,12 +43,12 @@ struct hs_pprof_type {
 struct hs_pprof_roles {
     int type[HS_PPROF_ROLE_N];      /* index of the type, -1 none */
     double factor[HS_PPROF_ROLE_N]; /* bytes of a unit */
-    bool has_sample_counts;         /* counts are numbers of samples: heapprofd's */
+    bool has_sample_counts;         /* counts are numbers of samples, as in heapprofd's files */
 };
 
-/* False: none of them is of memory. default_name may be "". */
+/* Finds the roles of the types. False when no type is one of memory. default_name may be "". */
 bool hs_pprof_find_roles(const struct hs_pprof_type *types, size_t count, const char *default_name,
                          struct hs_pprof_roles *ret_roles);
 
-/* How many bytes a unit is; 0: it is no unit of bytes. */
+/* The number of bytes that a unit stands for; 0 when it is not a unit of bytes. */
 double hs_pprof_unit_bytes(const char *unit);

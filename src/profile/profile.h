@@ -1,17 +1,20 @@
 /*
- * The profile: what we know about where memory went, whatever file it came from.
+ * The profile: the model in memory of where memory went. Every reader fills it, every view reads
+ * it.
  *
- * The narrow waist: every reader ends in it, every view starts from it. Plain arrays with ids, so
- * that a view is a loop. It is built once (profile_builder.h) and does not change afterwards, except
- * that symbolize.h may fill in names.
+ * All file formats meet here. It consists of plain arrays whose elements refer to each other by
+ * ids, so that a view is a loop. builder.h builds a profile once; it does not change afterwards,
+ * except that symbolize.h may fill in names.
  *
- * Times are CLOCK_MONOTONIC nanoseconds. Stacks form a tree: a stack is a node, its frame is the
- * innermost one, its parent the stack of its caller; so two stacks share what they have in common.
+ * Times are CLOCK_MONOTONIC nanoseconds. Stacks form a tree. A stack is a node: the node's frame is
+ * the innermost frame of the stack, and the node's parent is the stack of the caller. Two stacks
+ * therefore share the nodes of their common outer frames.
  *
- * Every array, and every string by itself, is malloc'ed.
+ * Every array, and every string by itself, is allocated with malloc.
  *
- * Holds     id 0 of strings is "". parent < own id in `nodes`; HS_NODE_NONE for an outermost frame.
- *           samples of a dump are ordered by node and name each (node, heap) once.
+ * Holds     id 0 of strings is "". In `nodes`, parent < own id; the parent of an outermost frame is
+ *           HS_NODE_NONE. The samples of a dump are ordered by node, and each (node, heap) occurs
+ *           once.
  * Threads   immutable: any number of readers.
  */
 #pragma once
@@ -22,7 +25,7 @@
 
 #define HS_NODE_NONE    UINT32_MAX
 #define HS_BUILD_ID_MAX 32
-/* Instead of an index in processes: the file as a whole. */
+/* Stands in place of an index in processes: the file as a whole. */
 #define HS_PROFILE_NO_PROCESS UINT32_MAX
 
 struct hs_profile_module {
@@ -32,17 +35,18 @@ struct hs_profile_module {
     uint8_t build_id_bytes;
     uint64_t start_va, end_va, bias_va; /* as mapped in the (first) process; 0 unknown */
     uint64_t exec_off;                  /* file offset of the executable mapping */
-    bool is_symbolized;                 /* names were looked for */
+    bool is_symbolized;                 /* names have been looked up, found or not */
 };
 
-/* Where a module was in one process, when it was seen last. */
+/* The address at which a module was mapped in one process, as last seen. */
 struct hs_profile_place {
     uint32_t process, module; /* indices */
-    uint32_t order;           /* in the file: of one module the last one counts */
-    uint64_t bias_va;         /* as in hs_profile_module */
+    /* position in the file: of several places of one module the last one counts */
+    uint32_t order;
+    uint64_t bias_va; /* as in hs_profile_module */
 };
 
-/* One source position of a frame; several when calls were inlined there. */
+/* One source position of a frame. A frame has several when calls were inlined there. */
 struct hs_profile_line {
     uint32_t function;    /* string id: demangled name */
     uint32_t system_name; /* string id: as in the symbol table */
@@ -72,7 +76,7 @@ struct hs_profile_node {
     uint32_t depth; /* 0: outermost */
 };
 
-/* Estimates with their variances. See margin.h for what is exact. */
+/* Estimates with their variances. margin.h says which part is exact. */
 struct hs_amount {
     double bytes;
     double count;
@@ -80,15 +84,18 @@ struct hs_amount {
     double count_var;
     double sampled_bytes; /* the part that rests on samples, see margin.h */
     double sampled_count;
-    float
-        interval_bytes; /* the widest at which any of it may have been sampled, once for each process of a family
-                         * that is added up; 0, 1: it was not */
+    /*
+     * bytes: the widest interval at which any part may have been sampled, times the number of
+     * processes of one family that are added up; 0 or 1: nothing was sampled
+     */
+    float interval_bytes;
     bool has_sample_counts; /* count is the number of samples, not an estimate of objects */
-    /* Of a peak only: see peak_margin.h. All add up. */
+    /* Only peaks have these, see peak_margin.h. In a sum of amounts they are added. */
     float peak_excess_bytes, peak_lean_bytes, peak_common_bytes;
     float peak_short_bytes; /* the highest live total was at most so much above `bytes` */
 };
 
+/* Adds `more` to `sum`, as amounts whose samples are different ones: their variances are added. */
 static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *more)
 {
     sum->bytes += more->bytes;
@@ -106,14 +113,17 @@ static inline void hs_amount_add(struct hs_amount *sum, const struct hs_amount *
     sum->peak_short_bytes += more->peak_short_bytes;
 }
 
-/* Something of it may have been missed at this interval. */
+/* Notes that samples of the amount may have been missed at this interval. */
 static inline void hs_amount_widen(struct hs_amount *amount, float interval_bytes)
 {
     amount->interval_bytes =
         interval_bytes > amount->interval_bytes ? interval_bytes : amount->interval_bytes;
 }
 
-/* The part of a forked process's variances that came with its parent's samples: see family.h. */
+/*
+ * The part of a forked process's variances that comes from the samples that it inherited from its
+ * parent: see family.h.
+ */
 struct hs_inherited_var {
     float bytes;
     float count;
@@ -131,29 +141,34 @@ struct hs_profile_dump {
     uint32_t process; /* index in processes */
     uint32_t index;   /* 0, 1, ... within its process */
     bool is_final;
-    uint64_t start_ns;     /* of the window this dump covers */
+    uint64_t start_ns;     /* start of the window that this dump covers */
     uint64_t time_ns;      /* the instant */
     uint64_t peak_time_ns; /* 0 unknown */
     uint64_t interval_bytes;
     uint64_t orig_interval_bytes;
-    uint64_t interval_widest_bytes; /* of all that its samples were taken at; 0: interval_bytes */
-    uint64_t rss_bytes;             /* 0 unknown */
+    /* the widest interval at which its samples were taken; 0: interval_bytes */
+    uint64_t interval_widest_bytes;
+    uint64_t rss_bytes; /* 0 unknown */
     uint64_t rss_peak_bytes;
-    uint64_t
-        rss_start_bytes; /* when recording began in a process that ran already; 0: it began with it */
-    bool has_peak;       /* samples carry the peak */
-    bool is_at_max;      /* the peak was asked for in place of the state at the dump */
+    /*
+     * RSS at the start of the recording, in a process that already ran; 0: recorded from its start
+     */
+    uint64_t rss_start_bytes;
+    bool has_peak;          /* samples carry the peak */
+    bool is_at_max;         /* the user asked for the peak in place of the state at the dump */
     bool has_scaled_counts; /* counts are estimates of objects, not numbers of samples */
     struct hs_amount live, alloc,
-        peak; /* totals; a process's own peak, not the sum of its stacks' */
+        peak; /* totals; the peak is that of the process, not the sum of its stacks' peaks */
     struct hs_inherited_var inherited; /* of all samples */
-    bool is_inherited_told;            /* false: of a forked process that is not known */
-    bool has_inherited;                /* a forked process: it began with blocks of another one */
+    /* false: a forked process, and the file does not tell what it inherited */
+    bool is_inherited_told;
+    /* a forked process, which began with the blocks of its parent */
+    bool has_inherited;
     uint64_t sample_count;
     uint64_t free_count;   /* recorded allocations that were freed */
     uint64_t replay_count; /* stacks found by replay, and */
     uint64_t walk_count;   /* walked frame by frame */
-    uint64_t region_bytes; /* memory the profiler took in the process; 0 unknown */
+    uint64_t region_bytes; /* memory that the profiler uses in the process; 0 unknown */
     bool has_samples;      /* false: only totals were kept, because the file has too many dumps */
     bool is_incomplete; /* the file was damaged: some stacks' figures are older than the totals */
     uint32_t sample_first; /* in samples[] */
@@ -166,51 +181,56 @@ struct hs_profile_thread {
     uint32_t tid;
     uint32_t name;         /* string id */
     uint64_t start_ns;     /* of its first sample */
-    struct hs_amount live; /* what it allocated and nobody freed */
+    struct hs_amount live; /* allocated by the thread and not freed yet, by any thread */
 };
 
-/* A change of the sampling interval while it was recorded, because of a budget. */
+/* A change of the sampling interval during the recording, because of a budget. */
 struct hs_profile_change {
     uint32_t process;
     uint64_t time_ns;
-    uint64_t from_bytes, to_bytes; /* the same: only dumps have changed */
+    uint64_t from_bytes, to_bytes; /* equal: only the schedule of dumps changed */
     uint64_t limit;                /* by reason: bytes, millionths of the CPU time, nanoseconds */
-    uint32_t rarity; /* scheduled dumps come so many times more rarely than asked; 0: no more */
-    uint8_t reason;  /* enum hs_change_reason of trace/snapshot.h */
+    /* scheduled dumps are this many times rarer than asked for; 0: there are no more */
+    uint32_t rarity;
+    uint8_t reason; /* enum hs_change_reason of trace/snapshot.h */
 };
 
 enum hs_loss_unit {
     HS_LOSS_UNIT_ANY, /* as the text says */
     HS_LOSS_UNIT_SAMPLES,
     HS_LOSS_UNIT_STACKS,
-    HS_LOSS_UNIT_WALKS, /* of stacks; one that is met again is not walked again */
+    HS_LOSS_UNIT_WALKS, /* walks of stacks; a stack that occurs again is not walked again */
 };
 
-/* A counter that says what is missing, in words fit for a user. */
+/* A counter of what is missing, with a text for users. */
 struct hs_profile_loss {
     uint32_t process; /* HS_PROFILE_NO_PROCESS: damage of the file */
     uint32_t name;    /* string id, e.g. "stack_cut_unreadable" */
     uint32_t text;    /* string id, e.g. "stacks cut short: stack memory not readable" */
     uint64_t count;
-    /* What was allocated and is missing, or was recorded with less than its stack; alloc_count 0: not known. */
+    /*
+     * What the count stands for: allocations that are missing, or that were recorded without their
+     * whole stack. alloc_count 0: not known.
+     */
     double bytes;
     double alloc_count;
     uint8_t unit;    /* enum hs_loss_unit, of `count` */
     bool is_serious; /* data is missing, not only frames */
-    bool is_refusal; /* of processes that were not profiled: figures of others are whole */
+    /* counts processes that were not profiled; the figures of others are complete */
+    bool is_refusal;
 };
 
-/* Something that was read again and again, of a process or of the machine. */
+/* A figure of a process or of the machine, read repeatedly. */
 struct hs_profile_track {
-    uint32_t
-        process; /* HS_PROFILE_NO_PROCESS: of the machine, or of a process whose heap is not in the file */
+    /* HS_PROFILE_NO_PROCESS: of the machine, or of a process whose heap is not in the file */
+    uint32_t process;
     uint32_t pid;                       /* 0: of the machine */
     uint32_t name;                      /* string id: "mem.rss.anon", as the Perfetto UI calls it */
     uint8_t unit;                       /* enum hs_counter_unit of util/proc_counters.h */
     uint32_t counter_first, counters_n; /* in counters[] */
 };
 
-/* What a track was from then on. */
+/* The value of a track from this time on. */
 struct hs_profile_counter {
     uint64_t time_ns;
     int64_t value; /* bytes, nanoseconds, or a count */
@@ -219,18 +239,19 @@ struct hs_profile_counter {
 struct hs_profile_process {
     uint32_t pid;
     uint32_t ppid;
-    uint32_t forked_from_pid; /* whose live blocks it began with; 0: none, after exec */
-    uint32_t name;            /* string id: comm, or basename of the executable */
-    uint32_t exe;             /* string id */
-    uint32_t cmdline;         /* string id, arguments joined by blanks */
-    uint32_t malloc_path;     /* string id: library that serves malloc, 0 unknown */
+    /* the process with whose live blocks it began; 0: none, or it executed a program */
+    uint32_t forked_from_pid;
+    uint32_t name;        /* string id: comm, or basename of the executable */
+    uint32_t exe;         /* string id */
+    uint32_t cmdline;     /* string id, arguments joined by blanks */
+    uint32_t malloc_path; /* string id: library that serves malloc, 0 unknown */
     uint64_t start_ns;
     uint64_t end_ns; /* 0 still running at the last dump */
     bool is_from_startup;
     bool has_own_malloc;
     uint8_t exit_kind; /* enum hs_exit_kind of trace/snapshot.h */
     int exit_value;
-    bool is_oom_killed; /* by the kernel, for want of memory */
+    bool is_oom_killed; /* killed by the kernel's OOM killer */
     uint8_t
         refusal; /* enum hs_refusal of trace/refusal.h: why its dump is empty; 0: it was profiled */
     uint32_t refusal_text, refusal_remedy; /* string ids */
@@ -263,31 +284,36 @@ struct hs_profile {
     uint32_t loss_count;
     struct hs_profile_change *changes; /* by process, then by time */
     uint32_t change_count;
-    struct hs_profile_place *places; /* by process, then by module; of traces that say so */
+    struct hs_profile_place *places; /* by process, then by module; only some traces have them */
     uint32_t place_count;
     struct hs_profile_track *tracks; /* by pid, process and name */
     uint32_t track_count;
     struct hs_profile_counter *counters; /* by track, then by time */
     uint32_t counter_count;
-    /* "a pprof profile": a file that knows nothing of the run; a constant. NULL: a trace */
+    /*
+     * "a pprof profile": the kind of a file that says nothing of the run; a constant. NULL: a trace
+     */
     const char *origin;
     uint64_t real_minus_mono_ns; /* add to a time to get CLOCK_REALTIME; 0 unknown */
 };
 
-/* The bias_va of `module` in `process`; that in the first process, if the file does not tell. */
+/*
+ * The bias_va of `module` in `process`; when the file does not tell it, that of the first process.
+ */
 uint64_t hs_profile_bias_of(const struct hs_profile *p, uint32_t process, uint32_t module);
 
-/* The widest interval at which anything in a dump was sampled. */
+/* The widest interval, in bytes, at which any sample of a dump was taken. */
 static inline uint64_t hs_dump_widest_bytes(const struct hs_profile_dump *dump)
 {
     return dump->interval_widest_bytes > dump->interval_bytes ? dump->interval_widest_bytes
                                                               : dump->interval_bytes;
 }
 
+/* The string with this id; "" when there is none. Belongs to the profile. */
 static inline const char *hs_profile_string(const struct hs_profile *p, uint32_t id)
 {
     return id < p->string_count ? p->strings[id] : "";
 }
 
-/* NULL is fine. */
+/* Frees the profile with everything in it. NULL is fine. */
 void hs_profile_free(struct hs_profile *profile);

@@ -1,5 +1,6 @@
 /*
- * An order of things by how much they matter: by weight, then by size, the largest first, then as they were.
+ * Sorts things by how much they matter: by weight, then by size, the largest first, then in their
+ * original order.
  *
  * Threads   pure.
  */
@@ -12,5 +13,5 @@ struct hs_rank {
     uint32_t id;
 };
 
-/* Sorts, and writes the ids of the sorted ones. */
+/* Sorts the ranks and writes their ids in the new order. */
 void hs_rank_sort(struct hs_rank *ranks, uint32_t count, uint32_t *ret_ids);

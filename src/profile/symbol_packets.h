@@ -1,9 +1,10 @@
 /*
- * Symbols for a trace: from what snapshots contain to packets that say what it is called.
+ * Symbols for a trace: collects the code addresses in snapshots, and writes packets with their
+ * names.
  *
- * For whoever writes a trace. While it is written, each snapshot is shown to
- * hs_symbol_packets_add_snapshot(), which remembers code addresses; at the end the names are looked
- * up and appended:
+ * This is for programs that write a trace. While a trace is written, the writer passes each
+ * snapshot to hs_symbol_packets_add_snapshot(), which remembers its code addresses. At the end the
+ * names are looked up and appended:
  *
  *     struct hs_symbol_wanted wanted = { 0 };
  *     hs_symbol_packets_add_snapshot(&wanted, snap, &skipped);           for each
@@ -26,11 +27,14 @@
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 
-/* Frames of stacks that hold something; markers, modules without a name and skipped files are left out. */
+/*
+ * Adds the frames of all stacks with a figure above 0. Markers, modules without a name and skipped
+ * files are left out. 0 or -ENOMEM.
+ */
 int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct hs_snapshot *snap,
                                    const struct hs_skipped_files *skipped);
 
-/* One packet for each module that has any names. */
+/* Writes one packet for each module that has any names. 0 or an error of the writer. */
 int hs_symbol_packets_write(struct hs_trace_writer *writer,
                             const struct hs_symbol_request *requests,
                             const struct hs_symbol_table *tables, size_t count);

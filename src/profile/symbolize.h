@@ -1,15 +1,17 @@
 /*
- * Filling names into a profile that was recorded without them.
+ * Fills names into a profile that was recorded without them.
  *
- * hs_profile_wanted() says which modules and addresses have none, the symbolizer looks them up, and
- * hs_profile_take_symbols() puts them in. They are apart so that `symbolize FILE` can write the same
- * tables to a file instead, and so that the command line sees each module's table and can say what
- * is missing. hs_profile_symbolize() does all three.
+ * hs_profile_wanted() says which modules and addresses have no names, the symbolizer looks them up,
+ * and hs_profile_take_symbols() puts the names in. These are separate functions, so that `symbolize
+ * FILE` can write the same tables to a file instead, and so that a command sees each module's table
+ * and can say what is missing. hs_profile_symbolize() does all three steps.
  *
- * Holds     after it the profile is as if it had been recorded with symbols: a text that is already
- *           among its strings keeps its id, so that two frames of one function still agree.
- * Threads   the profile must not be in use meanwhile.
- * Fails     -ENOMEM, errors of hs_symbolizer_run(). The profile stays whole, maybe half named.
+ * Holds     afterwards the profile is as if it had been recorded with symbols. A text that is
+ *           already among its strings keeps its id, so that two frames of one function still have
+ *           equal ids.
+ * Threads   no other thread may use the profile at the same time.
+ * Fails     -ENOMEM, errors of hs_symbolizer_run(). The profile stays valid, but some frames may
+ *           have names and others not.
  */
 #pragma once
 
@@ -20,22 +22,28 @@
 #include "symbol/symbol_wanted.h"
 #include "symbol/symbolizer.h"
 
-/* Adds what has no lines yet. Code made at run time counts for the first process that ran it. */
+/*
+ * Adds the addresses that have no lines yet. Code made at run time belongs to the first process
+ * that ran it. 0 or -ENOMEM.
+ */
 int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted);
 
-/* `tables` as hs_symbolizer_run() gave them for the requests of `wanted`. */
+/*
+ * Puts names into the profile. `tables` are those of hs_symbolizer_run() for the requests of
+ * `wanted`. 0 or -ENOMEM.
+ */
 int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
                             const struct hs_symbol_table *tables);
 
-/* What became of one module, for messages. */
+/* What was found for one module, for messages. */
 struct hs_symbolized_module {
     char *path;
-    char *detail;         /* the file that the names came from, or that the reason is about */
+    char *detail;         /* the file that the names came from, or that `reason` is about */
     uint32_t reason;      /* enum hs_symbol_reason */
     uint32_t source;      /* enum hs_symbol_source */
-    uint32_t pc_count;    /* addresses that were looked up, */
-    uint32_t named_count; /* that have a function, */
-    uint32_t lined_count; /* and a line */
+    uint32_t pc_count;    /* addresses that were looked up */
+    uint32_t named_count; /* of these, addresses with a function */
+    uint32_t lined_count; /* of these, addresses with a line */
 };
 
 struct hs_symbolized {
@@ -43,8 +51,9 @@ struct hs_symbolized {
     size_t count;
 };
 
+/* Frees the list. */
 void hs_symbolized_deinit(struct hs_symbolized *symbolized);
 
-/* All of it. ret_symbolized may be NULL. */
+/* Does all three steps. ret_symbolized may be NULL. */
 int hs_profile_symbolize(struct hs_profile *profile, const struct hs_symbol_options *options,
                          struct hs_symbolized *ret_symbolized);

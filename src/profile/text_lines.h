@@ -1,10 +1,11 @@
 /*
- * A text, line by line, and numbers off the front of a line.
+ * Reads a text line by line, and numbers from the front of a line.
  *
  *     struct hs_lines lines = { .at = text, .end = text + text_bytes };
  *     while (hs_lines_next(&lines)) {
  *
- * Blanks around a line, and the carriage return that some systems put at its end, are not part of it.
+ * A line does not include the blanks around it, nor the carriage return that some systems put at
+ * its end.
  *
  * Holds     line[0 .. bytes) is inside the text.
  * Threads   pure functions.
@@ -20,14 +21,16 @@ struct hs_lines {
     const char *at, *end;
     const char *line;
     size_t bytes;
-    bool is_cut; /* the last line, and no newline after it */
+    bool is_cut; /* this is the last line, and no newline follows it */
 };
 
+/* True for a blank, a tab and a carriage return. */
 static inline bool hs_lines_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* Moves to the next line; false when there is none. */
 static inline bool hs_lines_next(struct hs_lines *lines)
 {
     if (lines->at >= lines->end) {
@@ -49,17 +52,22 @@ static inline bool hs_lines_next(struct hs_lines *lines)
     return true;
 }
 
+/* True when the line begins with `with`. */
 static inline bool hs_lines_starts(const struct hs_lines *lines, const char *with)
 {
     size_t bytes = strlen(with);
     return lines->bytes >= bytes && memcmp(lines->line, with, bytes) == 0;
 }
 
-/* A place in a line. What is asked for and not there leaves it where it is. */
+/*
+ * A position in a line. The functions below move it behind what they read, and leave it unchanged
+ * when they return false.
+ */
 struct hs_line_at {
     const char *at, *end;
 };
 
+/* Skips blanks. */
 static inline void hs_line_blanks(struct hs_line_at *at)
 {
     while (at->at < at->end && hs_lines_is_blank(*at->at)) {
@@ -67,7 +75,7 @@ static inline void hs_line_blanks(struct hs_line_at *at)
     }
 }
 
-/* Blanks, then `text`. */
+/* Skips blanks and reads `text`. */
 static inline bool hs_line_word(struct hs_line_at *at, const char *text)
 {
     struct hs_line_at try = *at;
@@ -80,7 +88,7 @@ static inline bool hs_line_word(struct hs_line_at *at, const char *text)
     return true;
 }
 
-/* Blanks, then a number without a sign. False too when it does not fit. */
+/* Skips blanks and reads a number without a sign. False also when it does not fit into 64 bits. */
 static inline bool hs_line_number(struct hs_line_at *at, unsigned base, uint64_t *ret_number)
 {
     struct hs_line_at try = *at;
@@ -109,7 +117,7 @@ static inline bool hs_line_number(struct hs_line_at *at, unsigned base, uint64_t
     return true;
 }
 
-/* "0x7f31", or "7f31". */
+/* Skips blanks and reads a hexadecimal address, "0x7f31" or "7f31". */
 static inline bool hs_line_address(struct hs_line_at *at, uint64_t *ret_va)
 {
     struct hs_line_at try = *at;

@@ -81,7 +81,7 @@ struct finder {
     struct pairs callers, allocators;
 };
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 static enum name_kind name_kind_of(const char *name)
 {
@@ -117,7 +117,7 @@ static bool is_named_allocator(const struct finder *f, uint32_t function)
            f->names[function] == NAME_PLAIN;
 }
 
-/* --- what each function allocates, for whom, through what ---------------------------------------- */
+/* --- what each function allocates, for whom, through what --- */
 
 static int add_pair(struct pairs *pairs, uint32_t function, uint64_t other,
                     const struct hs_amount *amount)
@@ -278,7 +278,7 @@ static int measure(struct finder *f, uint32_t *stamps)
     return r;
 }
 
-/* --- verdicts ----------------------------------------------------------------------------------- */
+/* --- verdicts --- */
 
 /* So many callers, and sizes so far apart. */
 static bool is_spread(const struct spread *spread, uint32_t count_min, double deviation_min)
@@ -365,7 +365,7 @@ int hs_wrappers_find(struct hs_agg *agg)
     return r;
 }
 
-/* --- through which one ---------------------------------------------------------------------------- */
+/* --- through which one --- */
 
 /* The outermost wrapper below the function that a stack is called after. */
 static uint32_t wrapper_of(const struct hs_agg *agg, uint32_t leaf, uint32_t function)

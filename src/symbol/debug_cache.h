@@ -1,24 +1,28 @@
 /*
- * Unpacked debug sections, kept in a folder from one run to the next.
+ * A cache of unpacked debug sections, in a folder, from one run to the next.
  *
- * What is kept is not names but the sections they are read from (debug_image.h): each run meets some addresses that
- * no run before has met, so that kept names would spare nothing, and kept sections spare nearly all.
+ * The cache contains not names but the sections from which names are read (debug_image.h). Each run
+ * needs some addresses that no earlier run needed, so that cached names would save nothing, and
+ * cached sections save nearly everything.
  *
- * One file for each debug file, called by its build id and a hash of what makes it this very file: device, inode, size,
- * and the times of its last changes. When anything of it changes, the name is another one, and
- * the old one is never opened again. Where debug files are is looked up each time as without a cache; so what is
- * installed later is found at once.
+ * There is one entry for each debug file. Its file name consists of the build id and a hash of what
+ * identifies this very file: device, inode, size, and the times of its last changes. When any of
+ * these changes, the name is a different one, and the old entry is never opened again. Debug files
+ * are searched for each time, as without a cache, so that a file that is installed later is found
+ * at once.
  *
  *     +0      struct hs_debug_entry
  *     +256    the image
- *             its tail: what whoever stored it found out about it, to the end of the file
+ *             its tail: data about the image that the writer added, to the end of the file
  *
- * Holds     a file appears when it is whole (renamed), and is never written to afterwards; so any number of processes
- *           may load and store at once, and the last one to store wins.
- * Trust     the folder and the files must belong to the effective user and be writable by nobody else; a length
- *           and a checksum find what is cut or broken. What passes is still parsed as any foreign ELF file.
+ * Holds     an entry appears under its name when it is complete (by rename), and is never written
+ *           to afterwards. Any number of processes may load and store at once, and the last one to
+ *           store wins.
+ * Trust     the folder and the files must belong to the effective user, and no other user may be
+ *           able to write to them. A length and a checksum reveal entries that are cut or broken.
+ *           Entries that pass are still parsed like any foreign ELF file.
  * Threads   none.
- * Fails     -errno; then there is no entry, and one does without.
+ * Fails     -errno; then there is no entry, and the caller works without one.
  */
 #pragma once
 
@@ -30,14 +34,17 @@
 #include "symbol/debug_image.h"
 #include "symbol/elf_file.h"
 
-/* All entries together; the ones unused for longest go first. */
+/* The size of all entries together; those that were unused for longest are removed first. */
 #define HS_DEBUG_CACHE_MAX_BYTES (UINT64_C(256) << 20)
-/* One that is larger is not kept. */
+/* A larger entry is not stored. */
 #define HS_DEBUG_CACHE_ENTRY_MAX_BYTES (UINT64_C(64) << 20)
 
 #define HS_DEBUG_KEY_ID_MAX_BYTES      32U
 
-/* Which debug file. Without padding, so that it can be hashed and compared as bytes. */
+/*
+ * Identifies a debug file. The structure has no padding, so that it can be hashed and compared as
+ * bytes.
+ */
 struct hs_debug_key {
     uint64_t device;
     uint64_t inode;
@@ -55,7 +62,7 @@ struct hs_debug_entry {
     uint64_t entry_bytes; /* of the whole file */
     uint64_t tail_bytes;
     struct hs_debug_key key;
-    uint32_t crc; /* of all bytes, with this as 0 */
+    uint32_t crc; /* of all bytes, with this field as 0 */
     uint32_t zero;
 };
 static_assert(sizeof(struct hs_debug_entry) <= HS_DEBUG_IMAGE_OFF, "the image comes behind it");
@@ -69,27 +76,31 @@ struct hs_debug_cache {
         .folder_fd = -1                                                                            \
     }
 
-/* The folder must be there; -EPERM when somebody else may write into it. */
+/* Opens the folder, which must exist. -EPERM when another user may write to it. */
 int hs_debug_cache_open(const char *folder, struct hs_debug_cache *ret_cache);
+/* Closes the folder. A closed cache is fine. */
 void hs_debug_cache_close(struct hs_debug_cache *cache);
 
-/* -ENOENT for a file without build id: it is not kept. */
+/* The key of an open file. -ENOENT for a file without build id, which is not cached. */
 int hs_debug_key_of(const struct hs_elf_file *file, struct hs_debug_key *ret_key);
 
+/* Loads the entry of a key. -ENOENT when there is none; other -errno. */
 int hs_debug_cache_load(const struct hs_debug_cache *cache, const struct hs_debug_key *key,
                         struct hs_debug_image *ret_image);
 
 /*
- * Keeps an image that was made of `file`, which must not have changed since its key was taken: -ESTALE. -EFBIG when
- * it is too large.
+ * Stores an image that was made from `file`. -ESTALE when the file has changed since its key was
+ * taken; -EFBIG when the image is too large.
  */
 int hs_debug_cache_store(const struct hs_debug_cache *cache, const struct hs_elf_file *file,
                          const struct hs_debug_key *key, struct hs_debug_image *image,
                          const void *tail, size_t tail_bytes);
 
-/* Is that a whole entry with this key? */
+/* True for the bytes of a complete entry with this key. */
 bool hs_debug_entry_is_valid(const void *data, size_t bytes, const struct hs_debug_key *key);
 
-/* Removes entries, the ones unused for longest first, until at most `max_bytes` are left; and what interrupted
- * writers left. Other files are not touched. */
+/*
+ * Removes entries, those unused for longest first, until at most `max_bytes` are left. Also removes
+ * what interrupted writers left. Does not touch other files.
+ */
 int hs_debug_cache_trim(const struct hs_debug_cache *cache, uint64_t max_bytes);

@@ -1,21 +1,23 @@
 /*
- * The packed debug sections of a file, unpacked: those that names need, and no others.
+ * Unpacks the compressed debug sections of a file: those that names need, and no others.
  *
- * libdw unpacks every .debug_* section of a file when it opens it, with zlib, into fresh memory. Of
- * glibc's debug file that is 50 ms, for the names of ten addresses. Here the sections that we read are
- * unpacked, three times as fast, into one small ELF image, which libdw then reads in place; and as the image
- * is one run of bytes, debug_cache.h can keep it for the next time.
+ * libdw unpacks every .debug_* section of a file when it opens it, with zlib, into fresh memory.
+ * For glibc's debug file that takes 50 ms, for the names of ten addresses. This file unpacks only
+ * the sections that heapscope reads, three times as fast, into one small ELF image, which libdw
+ * then reads in place. The image is one run of bytes, so that debug_cache.h can keep it.
  *
- * Sections may be packed with zstd, too. libdw reads these from version 0.189 on, and only where it was built for it: of
- * files with them every kind is taken that can be.
+ * Sections may also be compressed with zstd. libdw reads these from version 0.189 on, and only if
+ * it was built for it. Of a file with such sections, the image therefore takes every kind of
+ * section that it can.
  *
- * The sections hold the same bytes as libdw would have made, so nothing that is found with an image is
- * found differently without one. What is not as usual (old ways of packing, split units, another byte order,
- * anything broken) is left to libdw as it is.
+ * The sections contain the same bytes that libdw would have produced, so that nothing is found
+ * differently with an image. Unusual files (old ways of compression, split units, another byte
+ * order, anything broken) are left to libdw.
  *
- * Holds     the image is a whole ELF file without packed sections; it is at map + HS_DEBUG_IMAGE_OFF.
+ * Holds     the image is a complete ELF file without compressed sections; it begins at map +
+ *           HS_DEBUG_IMAGE_OFF.
  * Threads   none.
- * Fails     -ENOENT nothing in the file is packed; -ENOTSUP not one for us; -ENOMEM.
+ * Fails     -ENOENT: nothing in the file is compressed; -ENOTSUP: an unusual file; -ENOMEM.
  */
 #pragma once
 
@@ -26,25 +28,32 @@
 
 #include "symbol/elf_file.h"
 
-/* Before the image there is room for what a cache says about it. */
+/* The bytes before the image, where a cache keeps its own header. */
 #define HS_DEBUG_IMAGE_OFF 256U
 
 struct hs_debug_image {
     Elf *elf; /* NULL: closed */
     uint8_t *map;
     size_t map_bytes;
-    const uint8_t *tail; /* what a cache kept behind the image, in the mapping */
+    const uint8_t *tail; /* what a cache stored behind the image; in the mapping */
     size_t tail_bytes;
 };
 
+/* Makes the image of an open file. */
 int hs_debug_image_make(const struct hs_elf_file *file, struct hs_debug_image *ret_image);
 
-/* Has it sections packed with zstd, and cannot be unpacked? Then debug information is there that nobody can read. */
+/*
+ * True for a file with sections that are compressed with zstd and cannot be unpacked: nothing here
+ * can read its debug information.
+ */
 bool hs_debug_image_is_unreadable(const struct hs_elf_file *file);
 
-/* Takes over a mapping that ends in an image and its tail, also when it fails: -ENOEXEC. */
+/*
+ * Makes an image of a mapping that ends in an image and its tail. Takes over the mapping, also when
+ * it fails: -ENOEXEC.
+ */
 int hs_debug_image_take(void *map, size_t map_bytes, size_t tail_bytes,
                         struct hs_debug_image *ret_image);
 
-/* Closed ones are fine. */
+/* Closes an image. A closed one is fine. */
 void hs_debug_image_close(struct hs_debug_image *image);

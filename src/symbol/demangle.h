@@ -1,11 +1,11 @@
 /*
- * Demangling: C++ (Itanium ABI) and Rust (legacy and v0) names as people write them.
+ * Demangles C++ (Itanium ABI) and Rust (legacy and v0) names.
  *
- * libiberty does the work. It is driven through its callback interface, which needs no memory of
- * its own and can be left half way: a mangled name of a hundred bytes can stand for gigabytes of
- * text, and such a name is shown as it is instead.
+ * libiberty does the work. Its callback interface is used, because it needs no memory of its own
+ * and can be left half way: a mangled name of a hundred bytes can stand for gigabytes of text. Such
+ * a name is shown mangled.
  *
- * Threads   pure, but for the buffer that the caller gives.
+ * Threads   pure, except for the buffer that the caller passes.
  * See       symbol_builder.h, which demangles each name once.
  */
 #pragma once
@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Longer texts are not made: nobody reads them. */
+/* Longer texts are not made, since they are of no use to a reader. */
 #define HS_DEMANGLED_BYTES_MAX 65536U
 
 /*
- * Writes the readable form of `name` to out[0 .. out_bytes), NUL-terminated. False when the name is
- * not mangled, or its readable form does not fit.
+ * Writes the demangled form of `name` to out[0 .. out_bytes), NUL-terminated. False when the name
+ * is not mangled, or its demangled form does not fit.
  */
 bool hs_demangle(const char *name, char *out, size_t out_bytes);

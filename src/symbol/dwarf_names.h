@@ -1,13 +1,13 @@
 /*
- * Names, files and lines from DWARF.
+ * Reads names, files and lines from DWARF.
  *
- * Functions from the tree of the address's unit, its own line from the unit's line table, the lines
- * of inlined calls from the calls' entries. Where the tree has no name that the linker knows (static
- * functions, C), the symbol that begins at the same address is asked: it may be mangled, and then
- * says the namespace too.
+ * Functions come from the entry tree of the address's unit, its own line from the unit's line
+ * table, the lines of inlined calls from the entries of the calls. When the tree has no linker name
+ * (static functions, C), the symbol that begins at the same address is used: it may be mangled, and
+ * then contains the namespace too.
  *
  * Threads   none.
- * Fails     -ENOMEM. What DWARF does not say stays unnamed.
+ * Fails     -ENOMEM. Addresses that DWARF does not describe stay unnamed.
  */
 #pragma once
 
@@ -15,8 +15,9 @@
 #include "symbol/symbol_builder.h"
 
 /*
- * Fills in the builder's spans from `file`, which has DWARF. `alt`: what dwz moved elsewhere, or a
- * closed one. symbols: what the symbol tables say, parallel to the builder's addresses.
+ * Fills in the builder's spans from `file`, which has DWARF. `alt`: the file with what dwz moved
+ * elsewhere, or a closed one. `cache_folder`: for debug_cache.h; may be NULL. `symbols`: the names
+ * from the symbol tables, parallel to the builder's addresses. 0 or -ENOMEM.
  */
 int hs_dwarf_names(struct hs_symbol_builder *builder, const struct hs_elf_file *file,
                    const struct hs_elf_file *alt, const char *cache_folder,

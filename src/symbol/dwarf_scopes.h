@@ -1,14 +1,14 @@
 /*
- * Which function is each address of a unit in, and through which inlined calls?
+ * Finds the function of each address of a unit, and the inlined calls around it.
  *
- * One walk over the unit's tree for all its addresses, which goes down only where one of them is:
- * the subtrees of other functions and of types are passed over. Functions inside types and inside
- * other functions are looked for in a second walk, when something was not found in the first.
+ * The unit's tree is walked once for all addresses, and only where one of them lies: the subtrees
+ * of other functions and of types are skipped. When an address was not found, a second walk looks
+ * at functions inside types and inside other functions.
  *
- * Example: g() inlined in f() at line 7. An address in it has the scope {g, is_inlined, parent f},
- * one elsewhere in f the scope {f}.
+ * Example: g() is inlined in f() at line 7. An address in it has the scope {g, is_inlined, parent
+ * f}; an address elsewhere in f has the scope {f}.
  *
- * Holds     a scope's parent has a smaller index. A scope that is not inlined has no parent.
+ * Holds     the parent of a scope has a smaller index. A scope that is not inlined has no parent.
  * Threads   none.
  * Fails     -ENOMEM. Broken entries end the walk of their subtree.
  */
@@ -25,10 +25,10 @@
 
 struct hs_dwarf_scope {
     Dwarf_Die die;
-    uint32_t parent; /* what it was inlined into; HS_DWARF_SCOPE_NONE */
+    uint32_t parent; /* the scope into which it was inlined; HS_DWARF_SCOPE_NONE */
     bool is_inlined;
-    bool is_named;              /* `name` was looked for */
-    struct hs_symbol_name name; /* filled by who needs it */
+    bool is_named;              /* `name` has been looked up */
+    struct hs_symbol_name name; /* filled by dwarf_names.c when it is needed */
 };
 
 struct hs_dwarf_scopes {
@@ -38,7 +38,8 @@ struct hs_dwarf_scopes {
     uint32_t *scope_of; /* per address: innermost scope, or HS_DWARF_SCOPE_NONE */
 };
 
-/* Of the unit with entry `unit`, for ascending pcs. */
+/* Finds the scopes of the ascending pcs in the unit with entry `unit`. 0 or -ENOMEM. */
 int hs_dwarf_scopes_find(Dwarf_Die *unit, const uint64_t *pcs, size_t pc_count,
                          struct hs_dwarf_scopes *ret_scopes);
+/* Frees the scopes. */
 void hs_dwarf_scopes_deinit(struct hs_dwarf_scopes *scopes);

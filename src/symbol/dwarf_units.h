@@ -1,14 +1,15 @@
 /*
- * Which compilation unit does each address belong to?
+ * Finds the compilation unit of each address.
  *
- * Asked of the units themselves (their ranges in .debug_info), not of .debug_aranges: clang writes
- * none, and what one compiler of several wrote would hide the others' units. Only the first entry of
- * each unit is read for it, so that a file of thousands of units costs milliseconds. Even that is most of
- * what is left to do for a few addresses; so the ranges can be had as a list, to be kept with the unpacked
- * sections and given to the next search.
+ * The ranges come from the units themselves (.debug_info), not from .debug_aranges: clang writes
+ * none, and when only one of several compilers wrote it, the units of the others would be missing.
+ * Only the first entry of each unit is read, so that a file of thousands of units costs
+ * milliseconds. Even this is most of the remaining work for a few addresses. The ranges are
+ * therefore available as a list, which can be cached with the unpacked sections and passed to the
+ * next search.
  *
  * Threads   none.
- * Fails     -ENOMEM. Broken units are passed over.
+ * Fails     -ENOMEM. Broken units are skipped.
  */
 #pragma once
 
@@ -18,14 +19,17 @@
 
 #define HS_DWARF_UNIT_NONE UINT32_MAX
 
-/* A range of a unit, and where the unit's entry is in .debug_info. */
+/* A range of a unit, and the offset of the unit's entry in .debug_info. */
 struct hs_dwarf_unit_range {
     uint64_t die_off;
     uint64_t low_sva;
-    uint64_t high_sva; /* behind the last */
+    uint64_t high_sva; /* exclusive */
 };
 
-/* The ranges of all units, those of one unit together, units in their order in the file. */
+/*
+ * The ranges of all units. The ranges of one unit are adjacent, and units are in their order in the
+ * file.
+ */
 struct hs_dwarf_unit_ranges {
     struct hs_dwarf_unit_range *ranges;
     size_t count;
@@ -33,21 +37,25 @@ struct hs_dwarf_unit_ranges {
 };
 
 struct hs_dwarf_units {
-    Dwarf_Die *dies; /* unit entries; only those with an address of ours */
+    Dwarf_Die *dies; /* unit entries; only of units with a wanted address */
     size_t count;
     size_t capacity;
     uint32_t *unit_of; /* per address: index in dies, or HS_DWARF_UNIT_NONE */
 };
 
 /*
- * `ranges`: a list kept earlier, so that not every unit is read; NULL: there is none. -ENOENT when it
- * does not belong to the file. `code_sva`: ranges that begin below it are left over from functions
- * the linker dropped.
+ * Finds the units of the ascending pcs. `ranges`: a list from an earlier search, so that not every
+ * unit is read; NULL: there is none. -ENOENT when the list does not belong to the file. `code_sva`:
+ * ranges that begin below it are left over from functions that the linker dropped.
  */
 int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
                         const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units);
 
-/* -ENOENT when there is nothing to list, too much, or what a list cannot say. free(ranges). */
+/*
+ * Lists the ranges of all units. -ENOENT when there are none, too many, or some that a list cannot
+ * contain. The caller frees `ranges`.
+ */
 int hs_dwarf_unit_ranges_list(Dwarf *dwarf, struct hs_dwarf_unit_ranges *ret_list);
 
+/* Frees the units. */
 void hs_dwarf_units_deinit(struct hs_dwarf_units *units);

@@ -1,12 +1,12 @@
 /*
- * One open ELF file: the module itself, a debug file, or an image in memory.
+ * An open ELF file: the module itself, a debug file, or an image in memory.
  *
- * A thin layer over libelf that refuses what is no plain file (a named pipe would block, a device
- * may do anything when read) before libelf looks at it.
+ * A thin layer over libelf that refuses everything but plain files before libelf reads them: a
+ * named pipe would block, and reading a device can have side effects.
  *
  * Holds     build_id and debuglink point into the file and live as long as it is open.
  * Threads   none.
- * Fails     -ENOENT, -EACCES ... of open; -ENOEXEC not an ELF file that makes sense; -ENOMEM.
+ * Fails     -ENOENT, -EACCES ... of open; -ENOEXEC: not a valid ELF file; -ENOMEM.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ struct hs_elf_file {
     void *image; /* freed at close; NULL for files */
     const uint8_t *build_id;
     size_t build_id_bytes;
-    bool
-        is_loadable; /* an executable or a shared object; else only good for what dwz moved there */
-    bool has_dwarf;  /* .debug_info, compressed or not */
-    bool has_packed_dwarf; /* some of it is compressed, in today's way */
+    /* an executable or a shared object; others only contain what dwz moved there */
+    bool is_loadable;
+    bool has_dwarf;        /* .debug_info, compressed or not */
+    bool has_packed_dwarf; /* some of it is compressed in the standard way (SHF_COMPRESSED) */
     bool has_symtab;       /* .symtab */
 };
 
@@ -34,31 +34,37 @@ struct hs_elf_file {
         .fd = -1                                                                                   \
     }
 
+/* Opens the file at `path`. */
 int hs_elf_file_open(const char *path, struct hs_elf_file *ret_file);
 
-/* Takes over `image`, which malloc gave, also when it fails. `path` is for messages. */
+/*
+ * Opens an image in memory. Takes over `image`, which must come from malloc, also when it fails.
+ * `path` is for messages.
+ */
 int hs_elf_file_open_image(void *image, size_t image_bytes, const char *path,
                            struct hs_elf_file *ret_file);
 
-/* The vDSO of this process: the kernel gives all processes the same one. */
+/* Opens the vDSO of this process, which is the same in all processes. */
 int hs_elf_file_open_vdso(struct hs_elf_file *ret_file);
 
-/* Closed ones are fine. */
+/* Closes a file. A closed one is fine. */
 void hs_elf_file_close(struct hs_elf_file *file);
 
 /* The section called `name`; NULL when there is none. */
 Elf_Scn *hs_elf_file_section(const struct hs_elf_file *file, const char *name);
 
-/* The lowest link-time address of code; 0 when no segment is executable. Ranges below it are left
- * over from functions that the linker dropped. */
+/*
+ * The lowest link-time address of code; 0 when no segment is executable. DWARF ranges below it are
+ * left over from functions that the linker dropped.
+ */
 uint64_t hs_elf_file_code_sva(const struct hs_elf_file *file);
 
 /*
- * What .gnu_debuglink says: the name of the debug file, and the checksum of its bytes. False when
- * there is none, or the name is not a plain file name.
+ * Reads .gnu_debuglink: the name of the debug file, and the checksum of its bytes. False when there
+ * is none, or the name is not a plain file name.
  */
 bool hs_elf_file_debuglink(const struct hs_elf_file *file, const char **ret_name,
                            uint32_t *ret_crc);
 
-/* Checksum of the whole file, as a debug link has it. */
+/* The checksum of the whole file, as in a debug link. */
 uint32_t hs_elf_file_crc(const struct hs_elf_file *file);

@@ -1,16 +1,17 @@
 /*
- * Names from symbol tables: .symtab, .dynsym, that of mini debug info.
+ * Reads names from symbol tables: .symtab, .dynsym, and the table of mini debug info.
  *
- * One pass over the table, asking for each symbol which of the sorted addresses it covers. So the
- * table, which may have hundreds of thousands of entries, is never sorted or copied, and the names
- * of symbols that nobody asked for are never touched.
+ * One pass over the table finds for each symbol the wanted addresses that it covers; these are
+ * sorted. The table, which may have hundreds of thousands of entries, is therefore never sorted or
+ * copied, and the names of other symbols are never read.
  *
- * Which symbol names an address: one whose size covers it, else a label without a size when no
- * other symbol lies between and it is near (hand-written assembler). Of several the one that begins last; then a
- * function before other code; then global before weak before local; then the one with fewer leading
- * underscores, the shorter, the first in the alphabet, so that the choice does not depend on the
- * order in the table. An address beyond the end of every symbol keeps no name: the nearest exported
- * function before it would be a wrong answer, not a rough one.
+ * An address gets the name of a symbol whose size covers it. If there is none, it gets the name of
+ * a nearby label without a size, if no other symbol lies between (hand-written assembler). Of
+ * several symbols, these rules decide in turn: the one that begins last; a function before other
+ * code; global before weak before local; fewer leading underscores; the shorter name; the first in
+ * the alphabet. The choice therefore does not depend on the order of the table. An address beyond
+ * the end of every symbol stays unnamed: the nearest exported function before it would be a wrong
+ * answer, not an approximate one.
  *
  * Threads   none.
  */
@@ -28,8 +29,8 @@ struct hs_elf_name {
 };
 
 /*
- * Fills in those of names[0 .. pc_count) that have none, for ascending pcs, from all tables of type
- * SHT_SYMTAB or SHT_DYNSYM. Returns how many were found. -ENOMEM.
+ * Fills in those of names[0 .. pc_count) that are still empty, for ascending pcs, from all tables
+ * of type SHT_SYMTAB or SHT_DYNSYM. *ret_found_count is the number of names found. 0 or -ENOMEM.
  */
 int hs_elf_names_find(const struct hs_elf_file *file, uint32_t section_type, const uint64_t *pcs,
                       size_t pc_count, struct hs_elf_name *names, size_t *ret_found_count);

@@ -1,16 +1,17 @@
 /*
- * How far link-time addresses of a module's code are from the offsets in its file.
+ * Converts offsets in a module's file into link-time addresses.
  *
- * Whoever knows only the line of /proc/PID/maps that an address is in can tell its offset in the file. Names are
- * looked up by link-time address, which most linkers, but not all, make the same number; a program that is
- * not position independent never has it so. The file's own segment table knows.
+ * A reader that knows only the line of /proc/PID/maps with an address can compute the offset in the
+ * file. Names are looked up by link-time address. Most linkers make the two equal, but not all, and
+ * in a program that is not position independent they always differ. The segment table of the file
+ * has the difference.
  *
  * Threads   no state.
- * Fails     -errno of opening, -ENOENT when no executable segment holds the offset.
+ * Fails     -errno of opening; -ENOENT when no executable segment contains the offset.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* link-time address = offset in the file + *ret_shift, for code at `file_off`. */
+/* Link-time address = offset in the file + *ret_shift, for code at `file_off`. */
 int hs_elf_shift(const char *path, uint64_t file_off, uint64_t *ret_shift);

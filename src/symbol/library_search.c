@@ -42,7 +42,7 @@ struct search {
     unsigned machine;         /* the program's */
 };
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files --- */
 
 static unsigned machine_of(const struct hs_elf_file *file)
 {
@@ -72,7 +72,7 @@ static char *folder_of(const char *path)
     return slash ? strndup(whole, slash == whole ? 1 : (size_t)(slash - whole)) : strdup(".");
 }
 
-/* --- places ------------------------------------------------------------------------------------ */
+/* --- places --- */
 
 /* $NAME or ${NAME} at `at`: its length, 0 when it is none. */
 static size_t match_token(const char *at, size_t bytes, const char *name)
@@ -185,7 +185,7 @@ static bool find_library(const struct search *search, size_t asker_idx, const ch
            look_in(search, DEFAULT_FOLDERS, paths->origin, name, ret_path);
 }
 
-/* --- what needs what --------------------------------------------------------------------------- */
+/* --- what needs what --- */
 
 static int add(struct search *search, const char *name, const char *path, size_t asker_idx)
 {

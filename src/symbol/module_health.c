@@ -28,7 +28,7 @@
 
 #define STUB_SECTIONS_MAX 4U
 
-/* --- unwind tables ----------------------------------------------------------------------------- */
+/* --- unwind tables --- */
 
 static unsigned width_of(uint8_t encoding)
 {
@@ -193,7 +193,7 @@ void hs_module_health_tables(const struct hs_elf_file *file, struct hs_module_he
     }
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 static void look_at_names(const struct hs_debug_files *files, struct hs_module_health *health)
 {

@@ -1,11 +1,12 @@
 /*
- * What a module has for stacks and names: unwind tables, a build id, symbols.
+ * Finds what a module has for unwinding and naming: unwind tables, a build id, symbols.
  *
- * A module can have an .eh_frame and yet no rules for its own functions: the C library's start-up code brings a few
- * into every program. So the share of the code that rules cover is counted, not whether the section is there.
+ * A module can have an .eh_frame without rules for its own functions, since the C library's
+ * start-up code brings a few rules into every program. Therefore the share of code that rules cover
+ * is computed, not just whether the section exists.
  *
  * Threads   none.
- * Fails     -errno of opening the module, as elf_file.h.
+ * Fails     -errno of opening the module, as in elf_file.h.
  * See       debug_files.h, docs/UNWINDING.md
  */
 #pragma once
@@ -20,13 +21,13 @@
 /* The best kind of rules in the file. */
 enum hs_unwind_tables {
     HS_UNWIND_TABLES_NONE,
-    HS_UNWIND_TABLES_DEBUG,   /* .debug_frame only, which is not in memory at run time */
-    HS_UNWIND_TABLES_UNFOUND, /* .eh_frame, but nothing says at run time where it is */
+    HS_UNWIND_TABLES_DEBUG,   /* only .debug_frame, which is not in memory at run time */
+    HS_UNWIND_TABLES_UNFOUND, /* .eh_frame, but a running program cannot find it */
     HS_UNWIND_TABLES_PLAIN,   /* .eh_frame without a search table: slow */
     HS_UNWIND_TABLES_SORTED,
 };
 
-/* The best there is for naming its functions. */
+/* The best source of names for its functions. */
 enum hs_module_names {
     HS_MODULE_NAMES_NONE,
     HS_MODULE_NAMES_EXPORTED, /* .dynsym */
@@ -39,17 +40,18 @@ struct hs_module_health {
     bool has_code;
     bool has_build_id;
     enum hs_unwind_tables tables;
-    uint64_t code_bytes;    /* machine code without the linker's stubs, as section headers tell */
-    uint64_t covered_bytes; /* of it, by rules of .eh_frame */
+    /* machine code without the linker's stubs, according to the section headers */
+    uint64_t code_bytes;
+    uint64_t covered_bytes; /* the part of it that rules of .eh_frame cover */
     enum hs_module_names names;
-    bool
-        is_debug_unreadable; /* it has debug information, packed so that nobody here can unpack it */
-    char debug_path[PATH_MAX]; /* the separate file that has them; "" none */
+    /* it has debug information that is compressed in a way that heapscope cannot unpack */
+    bool is_debug_unreadable;
+    char debug_path[PATH_MAX]; /* the separate file with the names; "" none */
 };
 
-/* Looks at the file at `path`, and for its debug file. */
+/* Examines the file at `path`, and looks for its debug file. */
 int hs_module_health_look(const char *path, const struct hs_symbol_options *options,
                           struct hs_module_health *ret_health);
 
-/* The part about unwind tables, of an open file: sets tables, code_bytes and covered_bytes. */
+/* The part about unwind tables, for an open file: sets tables, code_bytes and covered_bytes. */
 void hs_module_health_tables(const struct hs_elf_file *file, struct hs_module_health *health);

@@ -1,13 +1,14 @@
 /*
- * Perf maps: what JIT compilers write about the code they make.
+ * Reads perf maps, in which JIT compilers list the code that they make.
  *
- * A text file, /tmp/perf-PID.map, a line per piece of code: start and size in hexadecimal, then the
- * name, up to the end of the line. JVMs (perf-map-agent, -XX:+DumpPerfMapAtExit), V8
- * (--perf-basic-prof) and Python 3.12 (-X perf) write them. Code moves and its place is used again,
- * so of two lines that cover an address the later one counts.
+ * A perf map is a text file, /tmp/perf-PID.map, with a line for each piece of code: start and size
+ * in hexadecimal, then the name, up to the end of the line. JVMs (perf-map-agent,
+ * -XX:+DumpPerfMapAtExit), V8 (--perf-basic-prof) and Python 3.12 (-X perf) write them. Code moves,
+ * and its addresses are used again; of two lines that cover an address the later one counts.
  *
- * /tmp is anybody's: a map is believed only when it is a plain file of the reader or of root,
- * and read to a limit, never mapped, because its owner may cut it short meanwhile.
+ * Every user can write to /tmp. A map is therefore accepted only when it is a plain file that
+ * belongs to the reader or to root. It is read up to a limit, never mapped, because its owner may
+ * truncate it at any time.
  *
  * Threads   none.
  * See       docs/SYMBOLS.md, "Code made at run time"
@@ -23,7 +24,7 @@
 struct hs_perf_map_entry {
     uint64_t start_va;
     uint64_t size_bytes;
-    const char *name; /* into the line; name_bytes long, not terminated */
+    const char *name; /* points into the line; name_bytes long, not terminated */
     size_t name_bytes;
 };
 
@@ -32,10 +33,11 @@ bool hs_perf_map_parse_line(const char *line, size_t bytes, struct hs_perf_map_e
 
 /*
  * Names the builder's addresses from the map of process `pid` in `folder`. -ENOENT when there is
- * none, -EACCES when it may not be believed. ret_path receives its path, PATH_MAX bytes long.
+ * none, -EACCES when its owner is not trusted. ret_path receives its path and must have PATH_MAX
+ * bytes.
  */
 int hs_perf_map_names(struct hs_symbol_builder *builder, const char *folder, uint32_t pid,
                       char *ret_path);
 
-/* The same from an open file. Fails with the -errno of reading, -ENOMEM. */
+/* The same from an open file. -errno of reading, -ENOMEM. */
 int hs_perf_map_names_fd(struct hs_symbol_builder *builder, int fd);

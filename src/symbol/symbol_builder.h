@@ -1,13 +1,14 @@
 /*
- * A symbol table under construction: strings interned, names demangled once, lines appended.
+ * Builds a symbol table: strings are interned, names demangled once, lines appended.
  *
- * Sources of names fill it in turn, best first, and each only adds what is missing: DWARF says
- * everything about an address, a symbol table only its function. So a span may be begun by one
- * source and is left alone by the next.
+ * Sources of names fill the table in turn, the best first, and each adds only what is missing:
+ * DWARF says everything about an address, a symbol table only its function. When one source has
+ * filled the span of an address, the next one leaves it alone.
  *
- * Holds     pcs[] ascending, each once; spans of `table` parallel to it.
+ * Holds     pcs[] are ascending, each once; the spans of `table` are parallel to them.
  * Threads   none.
- * Fails     out of memory is remembered in `err`; later calls do nothing, and finish tells.
+ * Fails     a lack of memory is remembered in `err`; later calls do nothing, and finish() returns
+ *           the error.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ struct hs_symbol_name {
 
 struct hs_symbol_string_entry {
     uint32_t off;
-    uint32_t demangled_off; /* its readable form; 0: not asked for yet */
+    uint32_t demangled_off; /* its demangled form; 0: not computed yet */
 };
 
 struct hs_symbol_builder {
@@ -41,27 +42,40 @@ struct hs_symbol_builder {
     int err;
 };
 
-/* pcs stays the caller's. */
+/* Initializes a builder for these addresses, which must outlive it. 0 or -ENOMEM. */
 int hs_symbol_builder_init(struct hs_symbol_builder *builder, const uint64_t *pcs, size_t pc_count);
+/* Frees the builder and what is left of its table. */
 void hs_symbol_builder_deinit(struct hs_symbol_builder *builder);
 
-/* Offset of `text` in the table, control characters replaced. NULL and "" are 0. */
+/*
+ * The offset of `text` in the table, with control characters replaced. NULL and "" have offset 0.
+ */
 uint32_t hs_symbol_builder_string(struct hs_symbol_builder *builder, const char *text);
 
-/* The two forms of a name from a file. A version ("memcpy@@GLIBC_2.14") is left out of `function`. */
+/*
+ * Both forms of a name from a file, mangled and demangled. A version ("memcpy@@GLIBC_2.14") is left
+ * out of `function`.
+ */
 struct hs_symbol_name hs_symbol_builder_name(struct hs_symbol_builder *builder, const char *raw);
 
-/* A name that the file itself tells in both forms. `system_name` decides when it is mangled. */
+/*
+ * The same for a name that the file itself has in both forms. When `system_name` is mangled, its
+ * demangled form counts, otherwise `plain`.
+ */
 struct hs_symbol_name hs_symbol_builder_name_pair(struct hs_symbol_builder *builder,
                                                   const char *system_name, const char *plain);
 
-/* Appends one line to the span of address `pc_idx`. All lines of a span are added in one go. */
+/*
+ * Appends one line to the span of address `pc_idx`. All lines of a span must be added one after the
+ * other.
+ */
 void hs_symbol_builder_line(struct hs_symbol_builder *builder, size_t pc_idx,
                             struct hs_symbol_name name, uint32_t file_off, uint32_t line);
 
-/* Says that `source` named something. The best one that did is the table's. */
+/* Notes that `source` named an address. The best source that did becomes that of the table. */
 void hs_symbol_builder_source(struct hs_symbol_builder *builder, enum hs_symbol_source source);
 
+/* True when the address has a name already. */
 static inline bool hs_symbol_builder_has(const struct hs_symbol_builder *builder, size_t pc_idx)
 {
     return builder->table.spans[pc_idx].line_count > 0;
@@ -69,7 +83,7 @@ static inline bool hs_symbol_builder_has(const struct hs_symbol_builder *builder
 
 /*
  * Moves the result into *ret_table, with one span for each of rel_pcs[0 .. rel_pc_count), which may
- * be in any order and repeat. Those that are not among pcs have no lines.
+ * be in any order and repeat. Addresses that are not among pcs have no lines. 0 or -ENOMEM.
  */
 int hs_symbol_builder_finish(struct hs_symbol_builder *builder, const uint64_t *rel_pcs,
                              size_t rel_pc_count, struct hs_symbol_table *ret_table);

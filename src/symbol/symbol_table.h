@@ -1,15 +1,17 @@
 /*
- * A symbol table: what was found for the addresses of one module, in flat arrays.
+ * A symbol table: the names, files and lines that were found for the addresses of one module, in
+ * flat arrays.
  *
- * Strings are offsets into one block, each text in it once, so that a table is three arrays that
- * can be sent through a pipe as they are (symbol_worker.c does) and freed at once. Spans are
- * parallel to the addresses that were asked for; a span is a run of lines, the innermost inlined
- * function first, the function that the code belongs to last.
+ * Strings are offsets into one block that contains each text once. A table is therefore three
+ * arrays, which can be sent through a pipe as they are (symbol_worker.c does) and freed at once.
+ * Spans are parallel to the requested addresses. A span is a run of lines: the innermost inlined
+ * function first, the function to which the code belongs last.
  *
- * Holds     offset 0 is "". A table that hs_symbol_table_is_valid() accepts has every span inside
- *           lines[], every offset inside strings[], and strings[] ends in NUL. Texts hold no
- *           control characters: they come from foreign files and end up on terminals.
- * Threads   none; belongs to whoever made it.
+ * Holds     offset 0 is "". In a table that hs_symbol_table_is_valid() accepts, every span is
+ *           inside lines[], every offset is inside strings[], and strings[] ends in NUL. Texts
+ *           contain no control characters, because they come from foreign files and are printed on
+ *           terminals.
+ * Threads   none; a table has one owner.
  */
 #pragma once
 
@@ -17,22 +19,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why a module has no names at all. What a user can do about it is in docs/SYMBOLS.md. */
+/* Why a module has no names at all. docs/SYMBOLS.md says what a user can do about each. */
 enum hs_symbol_reason {
-    HS_SYMBOL_REASON_NONE,             /* something was found; see `source` for how much */
+    HS_SYMBOL_REASON_NONE,             /* names were found; `source` says how much */
     HS_SYMBOL_REASON_FILE_MISSING,     /* no file at the path, and none under its build id */
-    HS_SYMBOL_REASON_BUILD_ID_DIFFERS, /* the file at the path is another build */
+    HS_SYMBOL_REASON_BUILD_ID_DIFFERS, /* the file at the path has another build id */
     HS_SYMBOL_REASON_NO_SYMBOLS,       /* the file has no table that covers these addresses */
-    HS_SYMBOL_REASON_UNREADABLE,       /* not to be opened, or not an ELF file that makes sense */
-    HS_SYMBOL_REASON_NO_PERF_MAP,      /* JIT code, and the program left no map of it */
-    HS_SYMBOL_REASON_UNSAFE_PERF_MAP,  /* there is one, but anybody could have put it there */
-    HS_SYMBOL_REASON_BROKEN,           /* reading it crashed the worker, or took too much memory */
-    HS_SYMBOL_REASON_TOO_SLOW,         /* the time limit was reached */
-    HS_SYMBOL_REASON_INTERRUPTED,      /* the caller was hurried, by a signal of the user's */
+    HS_SYMBOL_REASON_UNREADABLE,       /* the file cannot be opened, or is not a valid ELF file */
+    HS_SYMBOL_REASON_NO_PERF_MAP,      /* JIT code, and the program wrote no map of it */
+    HS_SYMBOL_REASON_UNSAFE_PERF_MAP,  /* there is a map, but any user could have written it */
+    /* the worker that read it crashed, or needed too much memory */
+    HS_SYMBOL_REASON_BROKEN,
+    HS_SYMBOL_REASON_TOO_SLOW, /* the time limit was reached */
+    /* the caller asked to hurry, because the user sent a signal */
+    HS_SYMBOL_REASON_INTERRUPTED,
     HS_SYMBOL_REASON_N,
 };
 
-/* The best source that named an address of the module; the order is from worst to best. */
+/* The best source that named an address of the module, in order from worst to best. */
 enum hs_symbol_source {
     HS_SYMBOL_SOURCE_NONE,
     HS_SYMBOL_SOURCE_DYNSYM,    /* exported functions only: the module is stripped */
@@ -74,11 +78,11 @@ static inline const char *hs_symbol_string(const struct hs_symbol_table *table, 
     return off < table->string_bytes ? table->strings + off : "";
 }
 
-/* Checks what `Holds` promises; for tables that came from elsewhere. */
+/* Checks what `Holds` promises; for tables from another process. */
 bool hs_symbol_table_is_valid(const struct hs_symbol_table *table);
 
 /* Frees what the table owns, not the table. */
 void hs_symbol_table_deinit(struct hs_symbol_table *table);
 
-/* A few words for a message: "no such file", "the file is another build". Never NULL. */
+/* A short text for messages: "no such file", "the file is another build". Never NULL. */
 const char *hs_symbol_reason_text(uint32_t reason);

@@ -1,14 +1,15 @@
 /*
- * Symbol tables through a pipe: from a worker to the symbolizer.
+ * Sends symbol tables through a pipe, from a worker to the symbolizer.
  *
- * A message is a head and, for a result, the table's arrays one after the other. Both ends are the
- * same program, but the sender has read hostile files: the receiver checks every number.
+ * A message is a head and, for a result, the arrays of the table one after the other. Both ends run
+ * the same program, but the sender has read hostile files; the receiver therefore checks every
+ * number.
  *
- *   begin    "I start with request 7", so that the receiver knows what a dead worker died of
+ *   begin    "I start with request 7", so that the receiver knows at which request a worker died
  *   table    the result of request 7: head, spans, lines, strings
  *
  * Threads   none.
- * Fails     -errno of write, -EPIPE; -EBADMSG for what no worker of ours would send.
+ * Fails     -errno of write, -EPIPE; -EBADMSG for a message that no worker would send.
  */
 #pragma once
 
@@ -37,14 +38,16 @@ struct hs_symbol_wire_head {
     uint32_t lined_count;
 };
 
+/* Sends a `begin` message. */
 int hs_symbol_wire_send_begin(int fd, uint32_t request_idx);
+/* Sends a `table` message. */
 int hs_symbol_wire_send_table(int fd, uint32_t request_idx, const struct hs_symbol_table *table);
 
 /*
- * Looks at what has arrived. Returns how many bytes the first message takes in all, 0 when not even
- * its head is there yet, -EBADMSG.
+ * Returns the total size of the first message in `data`, in bytes; 0 when not even its head is
+ * complete; -EBADMSG.
  */
 int64_t hs_symbol_wire_message_bytes(const void *data, size_t bytes);
 
-/* Takes a table message apart, copying. `data` holds all of it. -EBADMSG, -ENOMEM. */
+/* Copies the table out of a complete table message. -EBADMSG, -ENOMEM. */
 int hs_symbol_wire_take_table(const void *data, size_t bytes, struct hs_symbol_table *ret_table);

@@ -1,10 +1,11 @@
 /*
  * Workers: child processes that look up modules and send back what they find.
  *
- * A worker takes the next request from a counter that all share, so that nobody waits for the one
- * who got the largest module. It has limits on memory, no core file, only its pipe open, signals as
- * they are by default, and it ends with the one who made it. So an interrupt from the keyboard
- * ends the workers, and the profile is finished without the missing names.
+ * A worker takes the next request from a counter that all workers share, so that none of them waits
+ * for the one with the largest module. A worker has a memory limit, writes no core file, keeps only
+ * its pipe open, and ends when the process that started it ends. A crash ends it too, but it ignores
+ * an interrupt from the keyboard: the process that started the workers decides whether to wait for
+ * names.
  *
  * Threads   the caller's. The child is a fork of it and never returns.
  * Fails     -errno of pipe2 and fork.
@@ -18,7 +19,7 @@
 
 #include "symbol/symbolizer.h"
 
-/* Sanitizers take terabytes of address space before anything begins. */
+/* Sanitizers reserve terabytes of address space at program start. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HS_SYMBOL_WORKER_HAS_LIMIT false
 #elif defined(__has_feature)
@@ -32,10 +33,10 @@
 struct hs_symbol_work {
     const struct hs_symbol_options *options;
     const struct hs_symbol_request *requests;
-    const uint32_t *order; /* in which requests are taken, the largest first */
+    const uint32_t *order; /* the order in which requests are taken, the largest first */
     size_t count;
-    uint32_t *next; /* in memory that workers share */
+    uint32_t *next; /* index in `order`; in memory that all workers share */
 };
 
-/* Starts a worker; *ret_fd is where its messages come from. */
+/* Starts a worker. *ret_fd is the end of the pipe from which its messages are read. */
 int hs_symbol_worker_start(const struct hs_symbol_work *work, pid_t *ret_pid, int *ret_fd);
