@@ -1,6 +1,6 @@
 /*
- * Verdicts for programs. Keys are only added, never renamed: `format` counts the changes that would break
- * a reader. See check_view.h.
+ * Writes verdicts as JSON. Keys are only added, never renamed; `format` counts the changes that
+ * would break a reader. See check_view.h.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Verdicts as JUnit's XML: a suite for each file, a test for each limit. A limit that is broken is a failure,
- * what cannot be judged an error. See check_view.h.
+ * Writes verdicts as JUnit XML: a suite for each file, a test for each limit. A broken limit is a
+ * failure; a limit that cannot be decided is an error. See check_view.h.
  */
 #include <string.h>
 #include <time.h>
@@ -40,7 +40,7 @@ static void write_properties(struct hs_buf *buf, const struct hs_check *check)
     hs_buf_str(buf, "    </properties>\n");
 }
 
-/* What there is to say beyond "passed", in full: as in the log. */
+/* Writes everything beyond "passed", in full, as in the log. */
 static void write_verdict(struct hs_buf *buf, const struct hs_check *check,
                           const struct hs_check_row *row, const char *tag)
 {

@@ -1,5 +1,5 @@
 /*
- * Verdicts for who reads the log. See check_view.h.
+ * Writes verdicts for readers of a log. See check_view.h.
  *
  *     FAILED  test.pftrace: leak: 10.3 KiB, limit 0 B
  *               9.77 KiB in 10 blocks
@@ -43,7 +43,7 @@ static void write_frame(const struct hs_check *check, const struct hs_agg_node *
     hs_buf_char(buf, '\n');
 }
 
-/* Innermost first, without what runs before main. */
+/* Writes the frames of a stack, the innermost first, without those that run before main. */
 static void write_frames(const struct hs_check *check, uint32_t leaf, size_t indent,
                          struct hs_buf *buf)
 {

@@ -34,9 +34,11 @@ void hs_check_write_suppressions(const struct hs_suppressions *suppressions, str
 
 /* --- JSON --- */
 
-/* Begin the document with the limits, add the verdicts of a file, end it with the exit status. */
+/* Begins the document with the limits. */
 void hs_check_json_begin(struct hs_json *json, const struct hs_limits *limits);
+/* Adds the verdicts of a file. */
 void hs_check_json_file(struct hs_json *json, const struct hs_check *check);
+/* Ends the document with the suppressions and the exit status. */
 void hs_check_json_end(struct hs_json *json, const struct hs_suppressions *suppressions,
                        int exit_status);
 

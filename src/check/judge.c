@@ -15,14 +15,17 @@
 #include "util/buf.h"
 #include "view/format_interval.h"
 
-/* Not by the number of samples: most files of others, and collapsed stacks, do not have it. */
+/*
+ * True when the profile has no figures. The number of samples does not count: most foreign files,
+ * and collapsed stacks, do not contain it.
+ */
 static bool is_empty(const struct hs_selection *s)
 {
     return s->sample_count == 0 && s->alloc.bytes + s->live.bytes + s->peak.bytes <= 0 &&
            s->alloc.count + s->live.count + s->peak.count <= 0;
 }
 
-/* Losses that make figures wrong, and profiles that say nothing. */
+/* Adds rows for losses that make figures wrong, and for profiles without data. */
 static int judge_whole(struct hs_check *check)
 {
     const struct hs_profile *p = check->selection.profile;
@@ -44,7 +47,7 @@ static int judge_whole(struct hs_check *check)
     return is_put ? 0 : -ENOMEM;
 }
 
-/* What several processes held at one moment; of one: its peak. */
+/* The limit on the peak: of several processes, what they held at one moment; of one, its peak. */
 static struct hs_check_row *judge_peak(struct hs_check *check)
 {
     const struct hs_selection *s = &check->selection;

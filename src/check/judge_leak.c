@@ -1,8 +1,8 @@
 /*
- * Leaks: what ended processes did not give back, in all and by stack, without what is suppressed.
+ * Leaks: what ended processes did not free, in total and by stack, without what is suppressed.
  *
- * The whole is that of the dumps, from which suppressed stacks are taken; so what was lost on the way to a
- * stack still counts.
+ * The total is that of the dumps, from which suppressed stacks are subtracted. Blocks whose stacks
+ * were lost therefore still count.
  */
 #include "check/judge_leak.h"
 
@@ -85,7 +85,7 @@ static int find_leaks(struct hs_check *check, struct leaks *leaks)
     return 0;
 }
 
-/* Lists the first of `stacks`, all of which a limit that is not kept is about. */
+/* Lists the first of `stacks`, all of which break the limit. */
 static int list_stacks(struct hs_check_row *row, const struct hs_check_stack *stacks,
                        uint32_t count)
 {
@@ -114,7 +114,7 @@ static int judge_leak(struct hs_check *check, const struct leaks *leaks)
     return row->is_kept ? 0 : list_stacks(row, leaks->stacks, leaks->count);
 }
 
-/* The row is about the stack that is nearest to breaking the limit, or furthest beyond. */
+/* The row is about the stack that is nearest to the limit, or furthest beyond it. */
 static int judge_leak_stack(struct hs_check *check, const struct leaks *leaks)
 {
     double limit = check->limits->by[HS_LIMIT_LEAK_STACK].value;
@@ -130,7 +130,10 @@ static int judge_leak_stack(struct hs_check *check, const struct leaks *leaks)
         struct hs_figure figure = hs_figure_of(&leaks->stacks[i].live, false);
         struct hs_margin margin = hs_margin_of(&figure);
         double low = figure.value - margin.below, high = figure.value + margin.above;
-        /* One that surely is beyond says more than one that may be further. */
+        /*
+         * A stack that is surely beyond the limit matters more than one that may be further beyond
+         * it.
+         */
         bool is_worse = low > limit || worst_low > limit ? low > worst_low : high > worst_high;
         if (is_worse) {
             worst = figure;

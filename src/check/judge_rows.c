@@ -75,7 +75,7 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
     char limit[HS_FORMAT_INTERVAL_BYTES], unseen[HS_FORMAT_INTERVAL_BYTES],
         beyond[HS_FORMAT_INTERVAL_BYTES];
     struct hs_buf text = HS_BUF_INIT;
-    /* What is no number, in a file that somebody made up, keeps no limit. */
+    /* A figure of a forged file that is not a number keeps no limit. */
     enum hs_verdict verdict = !(measured->low <= measured->limit)    ? HS_VERDICT_FAIL
                               : !(measured->high <= measured->limit) ? HS_VERDICT_UNCERTAIN
                                                                      : HS_VERDICT_PASS;
@@ -93,7 +93,7 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
     hs_buf_printf(&text, "%s: %s, limit %s", measured->what, measured->figure,
                   hs_format_value(limit, measured->is_count, measured->limit));
     if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
-        /* Both are rounded. */
+        /* Both figures are rounded. */
         hs_buf_printf(
             &text, ", %s beyond",
             hs_format_value(beyond, measured->is_count, measured->value - measured->limit));

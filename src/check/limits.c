@@ -1,5 +1,5 @@
 /*
- * See limits.h. This file knows what each limit's value looks like; limits_file.c reads files of them.
+ * See limits.h. This file parses the values of limits; limits_file.c reads files of limits.
  */
 #include "check/limits.h"
 
@@ -55,7 +55,7 @@ static int set_count(struct hs_limit *limit, const char *value, struct hs_text_e
     return 0;
 }
 
-/* "5%" or "10M" */
+/* Reads "5%" or "10M". */
 static int set_growth(struct hs_limit *limit, const char *value, struct hs_text_error *error)
 {
     char *end = NULL;
@@ -108,7 +108,7 @@ static int add_stack(struct hs_limits *limits, const char *pattern, size_t patte
     return code == REG_ESPACE ? -ENOMEM : -EINVAL;
 }
 
-/* "^Cache::=10M": what follows the last = is the size. */
+/* Reads "^Cache::=10M". The size follows the last =. */
 static int set_stack(struct hs_limits *limits, const char *value, struct hs_text_error *error)
 {
     const char *equals = strrchr(value, '=');

@@ -1,5 +1,5 @@
 /*
- * Files of limits: lines of a name and a value. See limits.h.
+ * Reads files of limits: lines with a name and a value. See limits.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 #include "profile/text_lines.h"
 #include "util/buf.h"
 
-/* Where a remark begins: at a # that is the first of the line, or after a blank. */
+/*
+ * The length of a line without its comment, which begins at a # that is the first character or
+ * follows a blank.
+ */
 static size_t without_remark(const char *line, size_t bytes)
 {
     size_t end = bytes;
@@ -25,7 +28,7 @@ static size_t without_remark(const char *line, size_t bytes)
     return end;
 }
 
-/* The value of a name that is a path: from the folder of the file it stands in. */
+/* Writes a value that is a path, relative to the folder of the file that contains it. */
 static void put_path(struct hs_buf *out, const char *file_path, const char *path, size_t bytes)
 {
     const char *slash = strrchr(file_path, '/');

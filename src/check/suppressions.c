@@ -11,9 +11,9 @@
 #include "rt/base.h"
 #include "util/array.h"
 
-#define UNKNOWN (UINT32_MAX - 1) /* of a string: not asked yet */
+#define UNKNOWN (UINT32_MAX - 1) /* of a string: not matched yet */
 
-/* What suppressions of other sanitizers, and other ones of LeakSanitizer's relatives, begin with. */
+/* The types of suppressions of other sanitizers, and other types of LeakSanitizer's relatives. */
 static const char *const other_types[] = {
     /* AddressSanitizer */
     "interceptor_name",
@@ -183,7 +183,7 @@ bool hs_suppression_fits(const char *pattern, const char *text)
     return true;
 }
 
-/* A search over one profile: most strings are in many frames, and are asked once. */
+/* A search in one profile. Most strings occur in many frames, and are matched once. */
 struct search {
     const struct hs_suppressions *suppressions;
     const struct hs_profile *profile;
@@ -208,8 +208,10 @@ static uint32_t find(struct search *search, uint32_t string)
     return *known;
 }
 
-/* LeakSanitizer brings its own operator new: with it, no stack goes through the library's. Here each of C++ does,
- * and "leak:libstdc++.so" would fit them all. */
+/*
+ * True for operator new. LeakSanitizer brings its own, so that none of its stacks goes through the
+ * library's. Here every C++ stack does, and "leak:libstdc++.so" would match them all.
+ */
 static bool is_replaced(const char *name)
 {
     static const char start[] = "operator new";

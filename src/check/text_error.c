@@ -14,7 +14,7 @@ int hs_text_error_set(struct hs_text_error *error, unsigned line, const char *fo
     va_start(args, format);
     vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
-    /* It quotes a file that is perhaps none of ours: nothing in it is for the terminal. */
+    /* The message quotes a file that may be foreign, so nothing in it may control the terminal. */
     for (char *c = error->text; *c != '\0'; c++) {
         *c = (unsigned char)*c < ' ' || *c == 0x7F ? '?' : *c;
     }

@@ -1,8 +1,9 @@
 /*
- * See aggregate.h. This file folds; what is read off the folded tree is in aggregate_query.c.
+ * See aggregate.h. This file folds the stacks; aggregate_query.c reads the folded tree.
  *
- * Only what the selected dumps reach is folded: samples mark their stacks, marks go up to the parents
- * in one sweep (a parent's id is smaller), and a second sweep down makes the nodes.
+ * Only nodes that the selected dumps reach are folded. Samples mark their stacks, one sweep passes
+ * the marks on to the parents (a parent's id is smaller), and a second sweep in the other direction
+ * makes the nodes.
  */
 #include "profile/aggregate.h"
 
@@ -35,7 +36,7 @@ const char *hs_view_title(enum hs_view view, bool is_peak_of_several)
                : hs_views[view].title;
 }
 
-/* What exists only while the tree is folded. */
+/* State that exists only while the tree is folded. */
 struct folder {
     struct hs_agg *agg;
     const struct hs_profile *profile;
@@ -43,14 +44,15 @@ struct folder {
     struct hs_intern function_ids, node_ids;
     size_t function_capacity, node_capacity;
     /* Each heap is folded by itself. */
-    uint32_t *node_of; /* the tree's node of each of the profile's; HS_NODE_NONE: not reached */
-    uint32_t *node_of_sample; /* by its place among the samples of the selected dumps */
+    /* for each node of the profile, the node of the tree; HS_NODE_NONE: not reached */
+    uint32_t *node_of;
+    uint32_t *node_of_sample; /* by position among the samples of the selected dumps */
 };
 
-/* Those whose stacks stand together in the tree. */
+/* Heaps whose stacks have one root in the tree. */
 struct heap_group {
-    uint32_t number; /* in the array of the heaps' groups */
-    uint32_t root;   /* what is outermost; HS_NODE_NONE: the program's own frame */
+    uint32_t number; /* as in the array of heaps' groups */
+    uint32_t root;   /* the outermost node; HS_NODE_NONE: the program's own frames are outermost */
 };
 
 static int put_function(struct folder *folder, const struct hs_profile_frame *frame, uint32_t name,
@@ -59,7 +61,7 @@ static int put_function(struct folder *folder, const struct hs_profile_frame *fr
     const struct hs_profile *p = folder->profile;
     struct hs_agg *agg = folder->agg;
     uint32_t module = frame->module < p->module_count ? frame->module : NO_MODULE;
-    /* An empty string is no name, whatever its id. */
+    /* An empty string means no name, whatever its id. */
     name = hs_profile_string(p, name)[0] != '\0' ? name : 0;
     uint64_t rel_pc = name ? 0 : frame->rel_pc;
     struct hs_intern_key key = { .hi = (uint64_t)module << 32 | name, .lo = rel_pc };
@@ -140,7 +142,7 @@ static int put_heap(struct folder *folder, uint32_t name, uint32_t *ret_node)
     return put_node(folder, HS_NODE_NONE, function, NO_LINE, ret_node);
 }
 
-/* One node of the profile: a node for each of its lines, the outermost first. */
+/* Folds one node of the profile: makes a node for each of its lines, the outermost first. */
 static int fold_node(struct folder *folder, uint32_t idx, uint32_t root)
 {
     const struct hs_profile *p = folder->profile;
@@ -162,7 +164,7 @@ static int fold_node(struct folder *folder, uint32_t idx, uint32_t root)
     return err;
 }
 
-/* The stacks of one group. */
+/* Folds the stacks of one group. */
 static int fold_group(struct folder *folder, const struct hs_selection *selection,
                       const uint32_t *group_of, const struct heap_group *group)
 {
@@ -232,7 +234,7 @@ static int fold_nodes(struct folder *folder, const struct hs_selection *selectio
     return folder->node_of && folder->node_of_sample ? fold_groups(folder, selection) : -ENOMEM;
 }
 
-/* Samples into selves: one for each node that has any, in the order of nodes. */
+/* Turns samples into selves: one for each node that has any, in the order of nodes. */
 static int add_samples(struct folder *folder, const struct hs_selection *selection)
 {
     const struct hs_profile *p = folder->profile;

@@ -1,5 +1,5 @@
 /*
- * What is read off the folded tree: totals, functions, stacks, children, headlines. See aggregate.h.
+ * Reads the folded tree: totals, functions, stacks, children, headlines. See aggregate.h.
  */
 #include "profile/aggregate.h"
 
@@ -8,7 +8,10 @@
 
 #include "profile/frame_class.h"
 
-/* Live memory is the answer unless most of it was given back: then the peak is. */
+/*
+ * Below this share of the peak (or of the allocated total), live memory says little, and the other
+ * view is chosen.
+ */
 #define LIVE_SHARE_MEANINGFUL 0.20
 
 int hs_view_choose(const struct hs_selection *selection, enum hs_view wanted,
@@ -66,7 +69,7 @@ int hs_agg_totals(const struct hs_agg *agg, enum hs_quantity quantity,
     return 0;
 }
 
-/* The innermost frame that is not plumbing: it is the one that wanted the memory. */
+/* The innermost frame that is not an allocation function. It is the one that needed the memory. */
 static uint32_t responsible(const struct hs_agg *agg, uint32_t node)
 {
     for (uint32_t n = node; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
@@ -82,7 +85,8 @@ int hs_agg_functions(const struct hs_agg *agg, enum hs_quantity quantity,
                      struct hs_agg_row **ret_rows, uint32_t *ret_row_count)
 {
     struct hs_agg_row *rows = calloc(agg->function_count + 1u, sizeof(*rows));
-    uint32_t *seen_in = calloc(agg->function_count + 1u, sizeof(*seen_in)); /* stack + 1 */
+    /* index of the last stack that contained it, + 1 */
+    uint32_t *seen_in = calloc(agg->function_count + 1u, sizeof(*seen_in));
     if (!rows || !seen_in) {
         free(rows);
         free(seen_in);
@@ -210,7 +214,10 @@ int hs_agg_children_build(const struct hs_agg *agg, const struct hs_amount *tota
         hs_agg_children_deinit(&c);
         return -ENOMEM;
     }
-    /* Counted, added up, dealt out. Outermost nodes belong to the imaginary node n. */
+    /*
+     * Children are counted, the counts are added up, and then the children are written to their
+     * positions. Outermost nodes are children of the imaginary node n.
+     */
     for (uint32_t i = 0; i < n; i++) {
         uint32_t parent = agg->nodes[i].parent;
         c.first[(parent == HS_NODE_NONE ? n : parent) + 1]++;

@@ -1,5 +1,5 @@
 /*
- * See builder.h. The arrays are those of the profile itself, with capacities beside them.
+ * See builder.h. The arrays are those of the profile itself; their capacities are in the builder.
  */
 #include "profile/builder.h"
 
@@ -62,7 +62,7 @@ bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *ca
     return builder->err == 0;
 }
 
-/* Interns; true when the key is new and there is room for it in the array. */
+/* Interns a key. True when it is new and the array has room for it. */
 static bool put(struct hs_builder *builder, struct hs_intern *table, struct hs_intern_key key,
                 void *array_address, size_t *capacity, size_t elem_bytes, uint32_t *ret_id)
 {
@@ -93,7 +93,10 @@ uint32_t hs_builder_string_n(struct hs_builder *builder, const char *text, size_
             &builder->string_capacity, sizeof(p->strings[0]), &id)) {
         char *copy = malloc(bytes + 1);
         if (!copy) {
-            /* The table is one ahead of the array now, but nothing is added any more. */
+            /*
+             * The table now has one element more than the array, but nothing is added after an
+             * error.
+             */
             builder->err = -ENOMEM;
             return 0;
         }
@@ -156,7 +159,7 @@ static uint32_t append_lines(struct hs_builder *builder, const struct hs_profile
     struct hs_profile *p = builder->p;
     uint32_t first = p->line_count;
     if (count == 0) {
-        return first; /* perhaps there is no array at all */
+        return first; /* there may be no array */
     }
     if (!hs_builder_grow(builder, &p->lines, &builder->line_capacity, (uint64_t)first + count,
                          sizeof(p->lines[0]))) {
@@ -265,7 +268,7 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
     }
 }
 
-/* Brings frames and their names together. */
+/* Gives frames their names. */
 static void apply_symbols(struct hs_builder *builder)
 {
     struct hs_profile *p = builder->p;

@@ -1,5 +1,5 @@
 /*
- * The builder's second half: processes, their dumps, threads and losses.
+ * The second half of the builder: processes, their dumps, threads and losses.
  *
  * See       builder.h
  */
@@ -80,7 +80,10 @@ bool hs_builder_has_room(const struct hs_builder *builder, size_t count)
     return builder->p->sample_count + count <= HS_BUILDER_SAMPLES_MAX;
 }
 
-/* How it was sampled, into a figure: also into one of 0, for blocks that no sample hit. */
+/*
+ * Notes in an amount how it was sampled. An amount of 0 needs it too: there may be blocks that no
+ * sample hit.
+ */
 static void note_sampling(const struct hs_profile_dump *dump, struct hs_amount *amount)
 {
     uint64_t widest_bytes = hs_dump_widest_bytes(dump);

@@ -16,7 +16,10 @@ static bool is_cut_frame(const struct hs_profile *p, const struct hs_profile_fra
            strcmp(hs_profile_string(p, frame->name), HS_CUT_STACK_NAME) == 0;
 }
 
-/* For each node whether its stack has the marker. Null: there is none, or no memory, which `ret_err` tells apart. */
+/*
+ * For each node, whether its stack contains the marker. NULL: no stack does, or memory is short;
+ * *ret_err says which.
+ */
 static bool *find_cut_nodes(const struct hs_profile *p, int *ret_err)
 {
     bool has_any = false;
@@ -26,7 +29,7 @@ static bool *find_cut_nodes(const struct hs_profile *p, int *ret_err)
     bool *is_cut = has_any ? calloc(p->node_count + 1u, sizeof(*is_cut)) : NULL;
     *ret_err = has_any && !is_cut ? -ENOMEM : 0;
     for (uint32_t i = 0; is_cut && i < p->node_count; i++) {
-        const struct hs_profile_node *node = &p->nodes[i]; /* its parent stands before it */
+        const struct hs_profile_node *node = &p->nodes[i]; /* its parent has a smaller index */
         is_cut[i] = is_cut_frame(p, &p->frames[node->frame]) ||
                     (node->parent != HS_NODE_NONE && is_cut[node->parent]);
     }

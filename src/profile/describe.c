@@ -132,7 +132,7 @@ void hs_describe_process(const struct hs_profile *profile, uint32_t process, str
     const struct hs_profile_process *at = &profile->processes[process];
     const char *program = hs_profile_string(profile, at->cmdline);
     size_t bytes = strcspn(program, " ");
-    /* Arguments are told apart by blanks: a path with one in it ends too early. */
+    /* Arguments are separated by blanks, so that a path that contains one would end too early. */
     const char *exe = hs_profile_string(profile, at->exe);
     size_t exe_bytes = strlen(exe);
     if (exe_bytes > bytes && strncmp(program, exe, exe_bytes) == 0) {

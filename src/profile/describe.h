@@ -19,10 +19,11 @@ struct hs_buf;
 void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf);
 
 /*
- * Whether exit_value is an exit status, or a signal. Both are false when the process still runs or
- * its end was not seen.
+ * True when exit_value is an exit status. This and the next function are both false when the
+ * process still runs or its end was not seen.
  */
 bool hs_describe_has_status(const struct hs_profile_process *process);
+/* True when exit_value is a signal. */
 bool hs_describe_has_signal(const struct hs_profile_process *process);
 /* True when the process executed another program. Its pid then has another entry. */
 bool hs_describe_has_executed(const struct hs_profile_process *process);

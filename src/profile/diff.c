@@ -1,5 +1,5 @@
 /*
- * See diff.h. This file folds two trees into one; diff_change.c judges what came out.
+ * See diff.h. This file folds two trees into one; diff_change.c computes the verdicts.
  */
 #include "profile/diff.h"
 
@@ -12,21 +12,24 @@
 #include "util/array.h"
 #include "util/intern.h"
 
-/* What exists only while both sides are folded. */
+/* State that exists only while both sides are folded. */
 struct folder {
     struct hs_diff *diff;
     struct hs_intern function_ids, node_ids;
     size_t function_capacity, node_capacity, process_capacity;
-    /* of the side at hand */
+    /* of the current side */
     const struct hs_selection *selection;
     struct hs_agg agg;
     enum hs_diff_side side;
-    bool
-        is_by_heap; /* as of struct hs_selection, of one side or both: what is apart in one is so in both */
+    /*
+     * as in struct hs_selection, of one side or both: heaps that are kept apart on one side are
+     * kept apart on both
+     */
+    bool is_by_heap;
     uint32_t *function_of, *node_of;
 };
 
-/* What tells a function from others: its module, and its name or address. */
+/* Writes the key that identifies a function: its module, and its name or address. */
 static void write_key(const struct folder *folder, uint32_t function, const char *module,
                       struct hs_buf *key)
 {
@@ -48,7 +51,10 @@ static void write_key(const struct folder *folder, uint32_t function, const char
     hs_buf_printf(key, "a%s%c%" PRIx64, build_id[0] ? build_id : module, '\0', f->rel_pc);
 }
 
-/* A function that has two names, of two builds or of two copies, is shown by what they share. */
+/*
+ * A function with two names, from two builds or two copies, is shown under the part that they
+ * share.
+ */
 static int name_merged(struct folder *folder, uint32_t function, struct hs_diff_function *known)
 {
     struct hs_diff *diff = folder->diff;
@@ -128,8 +134,10 @@ static int put_node(struct folder *folder, uint32_t node)
     return err;
 }
 
-/* Adds what was allocated at a node to the node, to the function that answers for it, and to the total of
- * each function above it, once. */
+/*
+ * Adds a self to its node, to the function that is responsible for it, and to the total of each
+ * function above it, once.
+ */
 static void add_self(struct folder *folder, const struct hs_agg_self *self, uint32_t *seen,
                      uint32_t mark)
 {
@@ -199,7 +207,10 @@ static void add_totals(struct hs_diff *diff)
     }
 }
 
-/* What was allocated until one snapshot is part of what was allocated until a later one. */
+/*
+ * True when the allocations of `before` are part of those of `after`: a later snapshot of the same
+ * process contains what was allocated until an earlier one.
+ */
 static bool is_cumulative(const struct hs_selection *before, const struct hs_selection *after,
                           enum hs_view view)
 {

@@ -121,10 +121,11 @@ struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
                                         const struct hs_diff_amounts *amounts);
 
 /*
- * Indices of functions, or of nodes, with a figure above 0 on either side, the largest difference
- * first. The caller frees them. 0 or -ENOMEM.
+ * Indices of functions with a figure above 0 on either side, the largest difference first. The
+ * caller frees them. 0 or -ENOMEM.
  */
 int hs_diff_sorted_functions(const struct hs_diff *diff, uint32_t **ret_order, uint32_t *ret_count);
+/* The same for nodes, which stand for the stacks that end at them. */
 int hs_diff_sorted_stacks(const struct hs_diff *diff, uint32_t **ret_order, uint32_t *ret_count);
 
 /* True when a side has more than one process. Then a table of processes is worth printing. */

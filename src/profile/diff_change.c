@@ -1,5 +1,5 @@
 /*
- * What differs, and by how much more than chance. See diff.h.
+ * Computes differences, their intervals and verdicts. See diff.h.
  */
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "profile/diff.h"
 #include "profile/rank.h"
 
-/* Sums of the same numbers in another order may differ by this share of themselves. */
+/* Sums of the same numbers in another order may differ by this share of the sum. */
 #define ROUNDING_SHARE 1e-9
 
 const char *const hs_diff_verdict_names[HS_DIFF_VERDICT_N] = {
@@ -16,7 +16,7 @@ const char *const hs_diff_verdict_names[HS_DIFF_VERDICT_N] = {
     [HS_DIFF_GONE] = "gone", [HS_DIFF_NOISE] = "noise",   [HS_DIFF_SAME] = "same",
 };
 
-/* A side as a figure: what it does not show may have gone unseen there, in all that the side has. */
+/* The figure of one side, with the interval at which anything on that side may have gone unseen. */
 static struct hs_figure side_of(const struct hs_diff *diff, const struct hs_diff_amounts *amounts,
                                 int side)
 {
@@ -28,8 +28,10 @@ static struct hs_figure side_of(const struct hs_diff *diff, const struct hs_diff
         double total = hs_view_value(diff->view, &diff->total.by[side]);
         double share = total > 0 && amounts != &diff->total ? fmin(figure.value / total, 1) : 1;
         double weight = side == HS_DIFF_BEFORE ? figure.weight * diff->scale : figure.weight;
-        /* What went unseen is missing in the total, too. Elsewhere, it makes this share smaller; the total itself
-         * is all of it by definition. */
+        /*
+         * What went unseen is missing in the total, too. If it belongs elsewhere, it makes this
+         * share smaller. The total itself is always the whole.
+         */
         figure.weight = weight * (1 - share);
         figure.extra_below =
             amounts != &diff->total ? HS_MARGIN_UNSEEN_SAMPLES * weight * share : 0;
@@ -37,7 +39,7 @@ static struct hs_figure side_of(const struct hs_diff *diff, const struct hs_diff
     return figure;
 }
 
-static struct hs_diff_change judge(struct hs_diff_change change)
+static struct hs_diff_change with_verdict(struct hs_diff_change change)
 {
     double rounding = ROUNDING_SHARE * (change.before + change.after);
     if (fabs(change.delta) <= rounding) {
@@ -64,7 +66,7 @@ struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
                                      .after = after.value,
                                      .delta = after.value - before.value };
     if (diff->is_cumulative) {
-        /* The difference is an estimate of its own, from the samples in between. */
+        /* The difference is an estimate of its own, from the samples between the two snapshots. */
         struct hs_figure between = { .value = change.delta,
                                      .sampled = change.delta,
                                      .var = fmax(after.var - before.var, 0),
@@ -72,13 +74,13 @@ struct hs_diff_change hs_diff_change_of(const struct hs_diff *diff,
         struct hs_margin margin = hs_margin_of(&between);
         change.low = change.delta - margin.below;
         change.high = change.delta + margin.above;
-        return judge(change);
+        return with_verdict(change);
     }
     struct hs_margin early = hs_margin_of(&before);
     struct hs_margin late = hs_margin_of(&after);
     change.low = change.delta - hypot(late.below, early.above);
     change.high = change.delta + hypot(late.above, early.below);
-    return judge(change);
+    return with_verdict(change);
 }
 
 static int sort(const struct hs_diff *diff, bool is_functions, uint32_t **ret_order,

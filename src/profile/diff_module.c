@@ -9,7 +9,7 @@
 #include "profile/select.h"
 #include "util/buf.h"
 
-/* "-1.2.13": all of it is a version. */
+/* True when all of the text is a version, as in "-1.2.13". */
 static bool is_version(const char *text, size_t bytes)
 {
     if (bytes < 2 || text[0] != '-' || text[1] < '0' || text[1] > '9') {
@@ -23,7 +23,7 @@ static bool is_version(const char *text, size_t bytes)
     return true;
 }
 
-/* Is it what every selected process, or the only one, runs? */
+/* True for the module that every selected process, or the only one, runs as its program. */
 static bool is_program(const struct hs_selection *selection, uint32_t module)
 {
     const struct hs_profile *p = selection->profile;

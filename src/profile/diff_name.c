@@ -1,14 +1,15 @@
 /*
- * The name under which a function is compared: what a compiler, or another build, puts on it is taken off.
+ * Writes the name by which functions are compared, without what a compiler or another build adds to
+ * it.
  *
- *     parse.isra.0.cold, parse(char*) [clone .part.0]    parse, parse(char*)   copies made by optimisers
- *     load.llvm.7243, load.lto_priv.0, load.42           load                  statics renamed by linkers
- *     f()::{lambda(int)#2}, f()::$_1                     f()::{lambda}         gcc's and clang's closures
- *     a::b::h0123456789abcdef, a[1f2e3d4c5b6a798]::b     a::b                  Rust's hashes, old and v0
- *     g[abi:cxx11](), set<pair<int, int> >               g(), set<pair<int, int>>
+ *   parse.isra.0.cold, parse(char*) [clone .part.0] parse, parse(char*)  copies by optimisers
+ *   load.llvm.7243, load.lto_priv.0, load.42        load                 statics renamed by linkers
+ *   f()::{lambda(int)#2}, f()::$_1                  f()::{lambda}        closures of gcc and clang
+ *   a::b::h0123456789abcdef, a[1f2e3d4c5b6a798]::b  a::b                 Rust's hashes, old and v0
+ *   g[abi:cxx11](), set<pair<int, int> >            g(), set<pair<int, int>>
  *
- * Closures of one function with the same parameters become one: their numbers change with every closure that
- * is written before them, and two compilers count differently.
+ * Closures of one function with the same parameters become one: their numbers change with every
+ * closure that is written before them, and two compilers count differently.
  *
  * Threads   pure functions.
  */
@@ -21,8 +22,9 @@
 #include "util/buf.h"
 
 #define RUST_HASH_DIGITS 16
-#define RUST_CRATE_MIN   8 /* a crate's number has up to 16 digits, hardly ever less than these */
-#define RUST_CRATE_MAX   16
+/* a crate's number has up to 16 digits, and hardly ever fewer than these */
+#define RUST_CRATE_MIN 8
+#define RUST_CRATE_MAX 16
 
 static bool is_word(char c)
 {
@@ -39,7 +41,7 @@ static size_t count_digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* Does ".isra.0" or the like begin here? */
+/* True when ".isra.0" or a similar suffix of a copy begins here. */
 static bool is_copy_mark(const char *dot)
 {
     static const char *const words[] = { "constprop", "isra",       "part", "cold",
@@ -53,7 +55,7 @@ static bool is_copy_mark(const char *dot)
     return false;
 }
 
-/* Of a C name alone: Go has dots and numbers of its own, and they tell closures apart. */
+/* Only for C names: Go has dots and numbers of its own, which distinguish closures. */
 static bool is_static_number(const char *name, const char *dot)
 {
     for (const char *at = name; at < dot; at++) {
@@ -65,7 +67,7 @@ static bool is_static_number(const char *name, const char *dot)
     return digits > 0 && dot[1 + digits] == '\0';
 }
 
-/* Without what stands at the end. */
+/* The length of a name without its suffixes. */
 static size_t stem_bytes(const char *name)
 {
     const char *clone = strstr(name, " [clone .");
@@ -85,7 +87,7 @@ static size_t stem_bytes(const char *name)
     return bytes;
 }
 
-/* "[abi:cxx11]", or a crate's number "[1f2e3d4c5b6a798]": its length, 0 when it is something else. */
+/* The length of "[abi:cxx11]", or of a crate's number "[1f2e3d4c5b6a798]"; 0 for anything else. */
 static size_t tag_bytes(const char *at)
 {
     static const char abi[] = "[abi:";
@@ -98,7 +100,7 @@ static size_t tag_bytes(const char *at)
     return is_crate ? digits + 2 : 0;
 }
 
-/* "{lambda(int)#2}", "$_1": its length, 0 when it is something else. */
+/* The length of "{lambda(int)#2}" or "$_1"; 0 for anything else. */
 static size_t closure_bytes(const char *at)
 {
     static const char start[] = "{lambda(";

@@ -1,5 +1,6 @@
 /*
- * The processes of both sides, matched by name: those of one name are added up, on each side.
+ * Matches the processes of both sides by name. Processes with the same name are added up on each
+ * side.
  *
  * Threads   one user.
  */

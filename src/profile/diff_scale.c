@@ -1,13 +1,15 @@
 /*
- * Before, scaled to the total of after: so that the shapes of two profiles compare and not their sizes.
+ * Scales `before` to the total of `after`, so that the shapes of two profiles are compared and not
+ * their sizes.
  *
- * With shares p = before / A and q = after / B, of the totals A and B, the difference shown is B (q - p). A
- * total is made of the very samples that its parts are made of, so the variance of a share is less than that
- * of the part: to first order, and with Cov(part, total) = Var(part),
+ * With shares p = before / A and q = after / B of the totals A and B, the difference shown is B (q
+ * - p). A total consists of the same samples as its parts, so the variance of a share is less than
+ * that of the part: to first order, and with Cov(part, total) = Var(part),
  *
  *     Var(q) B^2 = Var(part) (1 - 2 q) + q^2 Var(total)
  *
- * What is all of its side then has none, as it must: 100 % is 100 %. What no sample hit is left to diff_change.c.
+ * A part that is the whole of its side then has no variance, as it must: 100 % is 100 %.
+ * diff_change.c handles blocks that no sample hit.
  *
  * Threads   one user.
  */
@@ -15,7 +17,9 @@
 
 #include "profile/diff.h"
 
-/* One of bytes and count: the sum of a side, and what to multiply it by. */
+/*
+ * For bytes, or for the count: the total of a side, its variance, and the factor to multiply with.
+ */
 struct scale {
     double total, var, factor;
 };
@@ -27,7 +31,7 @@ static void scale(const struct scale *by, double *value, double *var, double *sa
     bool was_exact = !(*var > 0);
     *var = left > 0 ? left * by->factor * by->factor : 0;
     *value *= by->factor;
-    /* A block that is known exactly still is an estimated share. */
+    /* Even for a block that is known exactly, its share is an estimate. */
     *sampled = was_exact && *var > 0 ? *value : *sampled * by->factor;
 }
 

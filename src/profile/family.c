@@ -12,7 +12,7 @@
 struct kin {
     const struct hs_profile *profile;
     struct hs_intern pids;
-    uint32_t *family_of_pid; /* by the id of a pid: of the process that had it last */
+    uint32_t *family_of_pid; /* by the id of a pid: the family of the last process with this pid */
     size_t capacity;
 };
 
@@ -27,7 +27,7 @@ static int compare_starts(const void *a, const void *b, void *ctx)
     return x < y ? -1 : x > y;
 }
 
-/* Where the family of a pid is kept; `family` when it had none. NULL: no memory. */
+/* The element with the family of a pid; a new one is set to `family`. NULL: memory is short. */
 static uint32_t *at_pid(struct kin *kin, uint32_t pid, uint32_t family)
 {
     uint32_t id;
@@ -43,7 +43,10 @@ static uint32_t *at_pid(struct kin *kin, uint32_t pid, uint32_t family)
     return &kin->family_of_pid[id];
 }
 
-/* It began with no sample of its parent: then it has none in common with any relative but those that it forks. */
+/*
+ * True when it began with no sample of its parent. It then shares no sample with any relative,
+ * except with those that it forks.
+ */
 static bool is_unrelated(const struct hs_profile *p, uint32_t process)
 {
     uint32_t last = p->processes[process].last_dump;
@@ -61,7 +64,7 @@ static int find(struct kin *kin, enum hs_kinship kinship, const uint32_t *order,
         if (parent_pid && !parent) {
             return -ENOMEM;
         }
-        /* Children of a process that is not in the profile are a family too. */
+        /* Children of one process are a family even when that process is not in the profile. */
         bool is_kin = parent && (kinship == HS_KINSHIP_DESCENT || !is_unrelated(p, process));
         families[process] = is_kin ? *parent : process;
         uint32_t *own = at_pid(kin, p->processes[process].pid, process);

@@ -10,9 +10,12 @@
 #include "rt/text.h"
 #include "util/cxx_name.h"
 
-/* '*' stands for any characters. By origin: each group was taken from the stacks of its programs. */
+/*
+ * '*' stands for any characters. Names are grouped by origin: each group was taken from the stacks
+ * of its programs.
+ */
 static const char *const allocator_names[] = {
-    /* C, and common wrappers of it */
+    /* C, and common wrappers of its functions */
     "malloc",
     "calloc",
     "realloc",
@@ -155,7 +158,7 @@ static const char *const allocator_names[] = {
     "__rustc::__r*_alloc*",
 };
 
-/* Members of std:: that give memory, by the last component of their name. */
+/* Members of std:: that allocate memory, by the last component of their name. */
 static const char *const std_allocator_names[] = {
     "allocate",          "_M_allocate*",      "_S_allocate*",        "_M_create",
     "_S_create",         "_M_get_node",       "_M_create_node*",     "_M_create_storage",
@@ -163,7 +166,7 @@ static const char *const std_allocator_names[] = {
     "__construct_node*", "__vallocate*",
 };
 
-/* Paths that are allocators as a whole. */
+/* Name spaces whose functions all allocate. */
 static const char *const allocator_paths[] = {
     "alloc::alloc::",
     "<alloc::alloc::Global",
@@ -189,7 +192,7 @@ static const char *const library_modules[] = {
     "libdl.so",     "librt.so",  "libjemalloc.so", "libtcmalloc", "libmimalloc.so",
 };
 
-/* Code of theirs without a name can only be on the way to a block. */
+/* A frame without a name in these libraries can only be part of an allocation. */
 static const char *const allocator_modules[] = { "libjemalloc", "libtcmalloc", "libmimalloc" };
 
 static const char *const start_names[] = {
@@ -212,8 +215,10 @@ static const char *const start_names[] = {
     "generic_start_main*",
 };
 
-/* What recorders do between the malloc that a program calls and the stack that they take. Files of theirs may have names
- * as they are in symbol tables. */
+/*
+ * Functions of recorders between the malloc that a program calls and the code that takes the stack.
+ * In their files, names may be mangled as in symbol tables.
+ */
 static const char *const recorder_names[] = {
     /* heapprofd */
     "_ZN8perfetto9profiling6Client*",
@@ -249,15 +254,18 @@ static const char *const recorder_names[] = {
     "(anonymous namespace)::HeapTrack::*",
 };
 
-/* Allocators whose libraries often have no names but those of their exported functions. */
+/* Allocators whose libraries often have only the names of exported functions. */
 static const char *const recording_allocators[] = { "libjemalloc.so", "libtcmalloc" };
 
-/* All of their code. Ours was in stacks of early versions. */
+/*
+ * Libraries of recorders; all of their code counts. heapscope's own was in stacks of early
+ * versions.
+ */
 static const char *const recorder_modules[] = {
     "libheapscope", "heapprofd_client", "libheapprofd", "libheaptrack_", "libprofiler.so",
 };
 
-/* `pattern` may have '*', each standing for any run of characters. */
+/* True when the pattern matches. Each '*' in it stands for any run of characters. */
 static bool is_match(const char *pattern, const char *text, size_t bytes)
 {
     while (*pattern != '\0' && *pattern != '*') {

@@ -46,7 +46,7 @@ int hs_heap_sums_of(const struct hs_selection *selection, struct hs_heap_sum **r
         if (sums[i].alloc.bytes + sums[i].live.bytes + sums[i].peak.bytes > 0) {
             struct hs_heap_sum *sum = &sums[count];
             *sum = sums[i];
-            /* A figure of 0 may be of blocks that no sample hit. */
+            /* Behind a figure of 0 there may be blocks that no sample hit. */
             hs_amount_widen(&sum->live, (float)selection->sample_most_bytes);
             hs_amount_widen(&sum->alloc, (float)selection->sample_most_bytes);
             hs_amount_widen(&sum->peak, (float)selection->sample_most_bytes);
@@ -93,7 +93,8 @@ void hs_heap_sums_group(const struct hs_selection *selection, uint32_t *group_of
     for (uint32_t d = 0; d < selection->dump_count; d++) {
         const struct hs_profile_dump *dump = &p->dumps[selection->dumps[d]];
         for (uint32_t i = 0; i < dump->samples_n; i++) {
-            group_of[p->samples[dump->sample_first + i].heap] = UINT32_MAX; /* has samples */
+            /* marks a heap with samples */
+            group_of[p->samples[dump->sample_first + i].heap] = UINT32_MAX;
         }
     }
     for (uint32_t i = 0; i < p->heap_count; i++) {

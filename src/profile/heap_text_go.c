@@ -5,7 +5,7 @@
 
 #include "trace/snapshot.h"
 
-#define DEPTH_MAX 256 /* Go itself records 32, and those inlined in them */
+#define DEPTH_MAX 256 /* Go itself records 32 frames, and the functions inlined in them */
 
 struct place {
     struct hs_line_at function, file;
@@ -17,7 +17,7 @@ static size_t bytes_of(const struct hs_line_at *text)
     return (size_t)(text->end - text->at);
 }
 
-/* From the first place on, up to the tabs that follow. */
+/* Takes a column: from the first character that is not blank up to the next tabs. */
 static struct hs_line_at take_column(struct hs_line_at *at)
 {
     hs_line_blanks(at);
@@ -51,7 +51,10 @@ static uint64_t cut_line(struct hs_line_at *file)
     return line;
 }
 
-/* "#	0x4b6f44	main.grow+0x84		/src/main.go:17"; of an unknown function the address alone. */
+/*
+ * Reads "#        0x4b6f44        main.grow+0x84          /src/main.go:17"; for an unknown function
+ * there is only the address.
+ */
 static bool read_place(const struct hs_lines *lines, struct place *ret_place)
 {
     struct hs_line_at at = { .at = lines->line, .end = lines->line + lines->bytes };

@@ -19,7 +19,7 @@
 struct hs_heap_place {
     uint64_t start_va, end_va, file_off;
     uint32_t path;   /* string id */
-    uint32_t module; /* NOT_YET */
+    uint32_t module; /* NOT_YET: not looked up */
 };
 
 void hs_heap_places_deinit(struct hs_heap_places *places)
@@ -118,7 +118,7 @@ static struct hs_heap_place *find_map(struct hs_heap_places *places, uint64_t va
     return low > 0 && va < places->maps[low - 1].end_va ? &places->maps[low - 1] : NULL;
 }
 
-/* Module and link-time address; outside of all modules the address itself. */
+/* The frame with module and link-time address; outside of all modules, with the address itself. */
 static struct hs_builder_frame frame_at(struct hs_heap_places *places, uint64_t va)
 {
     struct hs_builder *builder = places->source->builder;
@@ -147,7 +147,7 @@ static struct hs_builder_frame frame_at(struct hs_heap_places *places, uint64_t 
                                       .rel_pc = va - (module ? module->bias_va : 0) };
 }
 
-/* The names jeprof found, the innermost inlined call first: "alloc--make_node". */
+/* Adds the names that jeprof found, the innermost inlined call first: "alloc--make_node". */
 static void name_frame(struct hs_heap_places *places, const struct hs_builder_frame *frame,
                        uint32_t names)
 {

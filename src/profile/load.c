@@ -1,5 +1,6 @@
 /*
- * See load_foreign.h, load_state.h. Traces: the loop over packets, and those that stand alone: clocks, processes, symbols.
+ * See load_foreign.h, load_state.h. Reads traces: the loop over packets, and packets that need no
+ * other: clocks, processes, symbols.
  */
 #include "profile/load_foreign.h"
 
@@ -33,7 +34,10 @@ static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
     return sequence;
 }
 
-/* All ids start anew. Never in the middle of a good file; between two that were put together. */
+/*
+ * Starts all ids anew. In a good file this happens never in the middle, only between two files that
+ * were concatenated.
+ */
 static void clear_sequence(struct hs_load_sequence *sequence)
 {
     hs_load_tables_deinit(&sequence->tables);
@@ -44,7 +48,7 @@ static void clear_sequence(struct hs_load_sequence *sequence)
     sequence->is_ours = false;
 }
 
-/* --- packets that stand alone --- */
+/* --- packets that need no other --- */
 
 static void on_clocks(struct hs_load *load, const Hs__Pb__ClockSnapshot *clocks)
 {
@@ -76,7 +80,9 @@ static uint32_t join_cmdline(struct hs_load *load, const Hs__Pb__ProcessTree__Pr
         hs_buf_str(&text, i > 0 ? " " : "");
         hs_buf_str(&text, process->cmdline[i]);
     }
-    /* Who wrote a title over its arguments leaves blanks behind it, or empty arguments. */
+    /*
+     * A program that wrote a title over its arguments leaves blanks behind it, or empty arguments.
+     */
     size_t bytes = text.bytes;
     while (bytes > 0 && hs_buf_text(&text)[bytes - 1] == ' ') {
         bytes--;

@@ -1,11 +1,12 @@
 /*
- * Counters of a trace, anybody's: ProcessStats and SysStats; and ours beside these.
+ * Reads the counters of a trace: ProcessStats and SysStats of any recorder, and heapscope's own
+ * counters.
  *
- * Packets name a pid only, and come before the heap's packets do; so which image of a process a counter belongs to is
- * found at the end: the last one of its pid that had begun by then.
+ * Packets name only a pid, and come before the packets of the heap. The program image of a counter
+ * is therefore found at the end: it is the last one of its pid that had begun at that time.
  *
- * Holds     at most POINTS_MAX counters are kept: of a longer file every second one of each track, then every fourth,
- *           and so on, evenly over its time.
+ * Holds     at most POINTS_MAX counters are kept. Of a longer file every second one of each track
+ *           is kept, then every fourth, and so on, evenly over its time.
  *
  * See       load_state.h, util/proc_counters.h
  */
@@ -24,19 +25,22 @@
 #define UNREAD_MAX         1024U
 #define CLOCK_MONOTONIC_ID 3U
 
-/* Numbers of tracks within a pid: counters of a process, then lines of meminfo, then pressures. */
+/*
+ * Numbers of the tracks of a pid: first counters of a process, then lines of meminfo, then
+ * pressures.
+ */
 #define KIND_MEMINFO  HS_COUNTER_N
 #define KIND_PRESSURE (KIND_MEMINFO + HS_MEMINFO_N)
 
 struct track {
     uint32_t pid, kind;
-    uint32_t skip; /* that many more come before the next one that is kept */
+    uint32_t skip; /* number of counters to skip before the next one that is kept */
 };
 
 struct point {
     uint32_t track;
     uint32_t pid, kind; /* of the track */
-    uint32_t process;   /* at the end */
+    uint32_t process;   /* set at the end */
     uint64_t time_ns;
     int64_t value;
 };
@@ -46,8 +50,8 @@ struct hs_load_counters {
     struct track *tracks;
     struct point *points;
     size_t point_count, point_capacity;
-    uint32_t stride; /* of that many counters of a track one is kept */
-    bool is_full;    /* of tracks with one counter each: nothing to thin out */
+    uint32_t stride; /* one in so many counters of a track is kept */
+    bool is_full;    /* all tracks have one counter each, so that nothing can be thinned out */
     struct {
         uint32_t pid, text;
     } * unread;
@@ -67,7 +71,7 @@ static struct hs_load_counters *get(struct hs_load *load)
     return load->counters;
 }
 
-/* Every second one of each track goes. */
+/* Drops every second counter of each track. */
 static void thin(struct hs_load *load, struct hs_load_counters *c)
 {
     uint32_t track_count = hs_load_count(&c->track_ids);
@@ -283,7 +287,7 @@ static struct image *list_images(const struct hs_load *load, uint32_t *ret_count
     return images;
 }
 
-/* The last of its pid that had begun; of an earlier time the first. */
+/* The last image of a pid that had begun at this time; for an earlier time, the first image. */
 static uint32_t find_image(const struct image *images, uint32_t count, uint32_t pid,
                            uint64_t time_ns)
 {
@@ -336,7 +340,7 @@ static struct hs_profile_track describe(struct hs_load *load, const struct track
                                       .unit = (uint8_t)unit };
 }
 
-/* Points in their order become tracks. */
+/* Turns the sorted points into tracks. */
 static void lay_out(struct hs_load *load, const struct hs_load_counters *c)
 {
     struct hs_profile_track *tracks = NULL;

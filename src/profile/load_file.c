@@ -1,5 +1,6 @@
 /*
- * See load.h. Opens a file, finds its kind, expands it when it is no trace, and has it read.
+ * See load.h. Opens a file, finds its kind, expands it when it is not a trace, and calls the reader
+ * of its kind.
  */
 #include "profile/load.h"
 
@@ -11,9 +12,12 @@
 #include "rt/base.h"
 #include "trace/trace_input.h"
 
-/* To tell the kind. */
+/* So many bytes decide on the kind. */
 #define HEAD_BYTES ((size_t)64 << 10)
-/* Of a file that is no trace, expanded. They are read as a whole; the largest seen were below 200 MB. */
+/*
+ * The expanded size of a file that is not a trace. Such files are read as a whole; the largest seen
+ * were below 200 MB.
+ */
 #define FOREIGN_BYTES_MAX ((size_t)2 << 30)
 
 void hs_load_add_losses(struct hs_builder *builder, const struct hs_load_report *report)
@@ -51,7 +55,7 @@ static const char *const origins[] = {
     [HS_LOAD_FOLDED] = "collapsed stacks",
 };
 
-/* All bytes of the first run, which is all there is but for what somebody put behind it. */
+/* Expands the first compressed run. It is the whole file, unless something was appended to it. */
 static int expand_all(struct hs_trace_input *input, struct hs_trace_damage *damage)
 {
     if (!hs_trace_input_next_run(input)) {

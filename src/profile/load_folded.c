@@ -1,11 +1,12 @@
 /*
- * Collapsed stacks: what flame graph tools read and write.
+ * Reads collapsed stacks, the format that flame graph tools read and write.
  *
  *     main;load;parse 4096
  *     main;load 512
  *
- * The frames from the outermost on, then a number, which is taken as live bytes. With two numbers in every
- * line, as files of differences have, it is the second less the first. Lines that begin with # are remarks.
+ * Frames are listed from the outermost on, then comes a number, which is taken as live bytes. When
+ * every line has two numbers, as in files of differences, the figure is the second minus the first.
+ * Lines that begin with # are comments.
  *
  * See       load_foreign.h, docs/FORMAT.md
  */
@@ -23,15 +24,15 @@ struct reader {
     const struct hs_load_source *source;
     bool is_difference;
     uint32_t module, heap;
-    struct hs_profile_sample *samples; /* one of each stack */
+    struct hs_profile_sample *samples; /* one for each stack */
     size_t count, capacity;
-    uint32_t *places; /* by node: where in samples, + 1; 0: nowhere yet */
+    uint32_t *places; /* by node: index in samples + 1; 0: none yet */
     size_t place_count, place_capacity;
     struct hs_amount live;
     int err;
 };
 
-/* Takes the number off the end of the text; false when there is none. */
+/* Takes the number from the end of the text. False when there is none. */
 static bool take_number(const char *text, size_t *bytes, double *ret_number)
 {
     size_t from = *bytes;
@@ -103,7 +104,7 @@ static uint32_t node_of(struct reader *r, const char *text, size_t bytes)
     return node;
 }
 
-/* The sample of a stack, a new one when it has none. NULL after a failure, which is kept. */
+/* The sample of a stack, a new one when there is none yet. NULL after a failure, which is kept. */
 static struct hs_profile_sample *sample_of(struct reader *r, uint32_t node)
 {
     r->err =

@@ -39,9 +39,11 @@ struct hs_load_source {
  */
 enum hs_load_kind hs_load_kind_of(const uint8_t *data, size_t bytes, bool is_whole);
 
-/* The readers: each fills the source's builder and report. 0 or an error of the essay above. */
+/* Reads a pprof profile into the builder and the report of `source`. Errors: see above. */
 int hs_load_pprof(const struct hs_load_source *source);
+/* The same for a heap text. */
 int hs_load_heap_text(const struct hs_load_source *source);
+/* The same for collapsed stacks. */
 int hs_load_folded(const struct hs_load_source *source);
 
 struct hs_trace_input;

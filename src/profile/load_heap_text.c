@@ -1,5 +1,5 @@
 /*
- * The heap texts of jemalloc, gperftools and Go.
+ * Reads the heap texts of jemalloc, gperftools and Go.
  *
  *     heap_v2/524288                                    jemalloc: an address line, then threads
  *       t*: 625: 123390 [0: 0]
@@ -8,14 +8,15 @@
  *       t0: 1: 1048576 [0: 0]
  *     MAPPED_LIBRARIES:
  *
- *     heap profile: 1: 4096 [ 2: 8192] @ heap_v2/524288 gperftools: figures and addresses in one line
+ *     heap profile: 1: 4096 [ 2: 8192] @ heap_v2/524288 gperftools: figures and addresses in a line
  *          1: 4096 [ 2: 8192] @ 0x7f31e20a2630 0x55f81d68c197
  *
- *     heap profile: 1: 4096 [2: 8192] @ heap/1048576        Go: as gperftools, with remarks, see heap_text_go.h
+ *     heap profile: 1: 4096 [2: 8192] @ heap/1048576    Go: like gperftools, with comment lines,
+ *                                                       see heap_text_go.h
  *
- * The four numbers are live blocks, live bytes, and blocks and bytes allocated since the start. What follows
- * "@" in the first line says how they were sampled, see unbias.h. jeprof --raw puts a section of names in
- * front of it.
+ * The four numbers are live blocks, live bytes, and the blocks and bytes allocated since the start.
+ * The text after "@" in the first line says how they were sampled, see unbias.h. jeprof --raw puts
+ * a section of names in front.
  *
  * See       load_foreign.h, heap_text_places.h, heap_text_go.h, docs/FORMAT.md
  */
@@ -31,7 +32,7 @@
 #include "trace/snapshot.h"
 #include "util/array.h"
 
-/* What gperftools' own tools take when the file does not say. */
+/* The interval that gperftools' own tools assume when the file does not say it. */
 #define INTERVAL_BYTES_DEFAULT (128U * 1024U)
 
 struct figures {
@@ -50,8 +51,9 @@ struct reader {
     enum hs_unbias_rule rule;
     uint64_t interval_bytes;
     uint32_t process, heap;
-    bool has_stack, is_head; /* of jemalloc: a line of addresses came; none came yet */
-    bool has_end; /* what follows all stacks is there: the map of libraries, Go's remarks */
+    /* in jemalloc's text: a line of addresses has come; none has come yet */
+    bool has_stack, is_head;
+    bool has_end; /* the part behind all stacks is there: the map of libraries, or Go's comments */
     bool is_of_go;
     uint32_t node;
     struct hs_profile_sample *samples;
@@ -63,7 +65,7 @@ struct reader {
     int err;
 };
 
-/* "1: 4096 [ 2: 8192]" */
+/* Reads "1: 4096 [ 2: 8192]". */
 static bool read_figures(struct hs_line_at *at, struct figures *ret_figures)
 {
     struct hs_line_at try = *at;
@@ -84,7 +86,9 @@ static bool has_word(const struct hs_line_at *at, size_t bytes, const char *word
     return memmem(at->at, bytes, word, strlen(word)) != NULL;
 }
 
-/* What follows the "@" of gperftools' first line: "heapprofile", "heap_v2/524288", "growthz/0". */
+/*
+ * Reads what follows "@" in gperftools' first line: "heapprofile", "heap_v2/524288", "growthz/0".
+ */
 static void read_kind(struct reader *r, struct hs_line_at at)
 {
     hs_line_blanks(&at);
@@ -101,13 +105,15 @@ static void read_kind(struct reader *r, struct hs_line_at at)
     }
     bool is_v2 = has_word(&at, bytes, "_v2");
     r->rule = is_v2 || r->is_of_go ? HS_UNBIAS_V2 : HS_UNBIAS_V1;
-    /* Version 1 says the largest distance between samples, of which the mean is half. Go says twice its rate, and samples
-     * as version 2 does. */
+    /*
+     * Version 1 states the largest distance between samples, which is twice the mean. Go states
+     * twice its rate, and samples like version 2.
+     */
     r->interval_bytes = is_v2 ? interval : interval / 2;
     r->interval_bytes = r->interval_bytes ? r->interval_bytes : INTERVAL_BYTES_DEFAULT;
 }
 
-/* The first line. */
+/* Reads the first line. */
 static void read_first(struct reader *r, const struct hs_lines *lines)
 {
     struct hs_line_at at = { .at = lines->line, .end = lines->line + lines->bytes };
@@ -128,7 +134,7 @@ static void read_first(struct reader *r, const struct hs_lines *lines)
     if (hs_line_word(&at, "@")) {
         read_kind(r, at);
     } else if (f.live_count == f.alloc_count && f.live_bytes == f.alloc_bytes) {
-        /* Too old to say it: of a sampling recorder, which knows of nothing that was freed. */
+        /* A file too old to say it, from a sampling recorder that does not record what is freed. */
         r->rule = HS_UNBIAS_V1;
         r->interval_bytes = INTERVAL_BYTES_DEFAULT;
     }
@@ -170,7 +176,7 @@ static struct thread *thread_of(struct reader *r, uint64_t tid)
     return &r->threads[idx];
 }
 
-/* "t3: 1: 4096 [0: 0] name", or with "t*" the sum of all threads. */
+/* Reads "t3: 1: 4096 [0: 0] name", or with "t*" the sum of all threads. */
 static bool read_thread_line(struct reader *r, struct hs_line_at at)
 {
     struct figures f;
@@ -200,7 +206,7 @@ static bool read_thread_line(struct reader *r, struct hs_line_at at)
     return true;
 }
 
-/* Of the stack in words, if there is one; else of the addresses. */
+/* The node of the stack in words, if there is one, else of the addresses. */
 static uint32_t node_of(struct reader *r, struct hs_line_at stack, struct hs_lines *lines)
 {
     uint32_t node = r->is_of_go ? hs_go_stack(r->source->builder, lines) : HS_NODE_NONE;
@@ -227,7 +233,7 @@ static bool is_end(const struct hs_lines *lines)
     return hs_lines_starts(lines, "MAPPED_LIBRARIES:") || hs_lines_starts(lines, "--- Memory map:");
 }
 
-/* The map comes last, and is needed first. */
+/* Reads the map of libraries first. It comes last in the file, but stacks need it. */
 static void find_maps(struct reader *r, struct hs_lines lines)
 {
     while (hs_lines_next(&lines)) {
@@ -250,7 +256,7 @@ static void read_all(struct reader *r)
     r->has_end |= r->is_of_go;
     while (r->err == 0 && hs_lines_next(&lines)) {
         if (lines.bytes == 0 || lines.line[0] == '#') {
-            continue; /* a remark */
+            continue; /* a comment */
         }
         if (is_end(&lines)) {
             break;
@@ -271,7 +277,10 @@ static void read_all(struct reader *r)
         r->err = r->err ? r->err : r->places.err;
         r->err = r->err ? r->err : hs_builder_error(r->source->builder);
     }
-    /* jemalloc always ends with its map; with names in the file it is not missed. */
+    /*
+     * jemalloc's text always ends with its map of libraries. When the file has names, the map is
+     * not needed.
+     */
     if (!r->has_end && !has_symbols && r->sample_count > 0) {
         r->source->report->damage.is_truncated = true;
     }

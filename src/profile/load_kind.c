@@ -1,9 +1,10 @@
 /*
- * What kind of file is it? By its bytes alone: names of files say little, and a pipe has none.
+ * Finds the kind of a file by its bytes alone: file names say little, and a pipe has none.
  *
- * A trace and a pprof profile are both protobuf, and both may begin with field 1. In a trace every field
- * is field 1, a packet; in a pprof profile field 1 is a pair of small numbers, and other fields follow. A
- * trace that lost its head looks like neither and is left to the trace reader, which searches.
+ * A trace and a pprof profile are both protobuf, and both may begin with field 1. In a trace every
+ * field is field 1, a packet. In a pprof profile field 1 is a pair of small numbers, and other
+ * fields follow. A trace whose beginning is missing looks like neither; it is left to the trace
+ * reader, which searches for packets.
  */
 #include <string.h>
 
@@ -31,7 +32,7 @@ static bool is_pprof_tag(uint64_t tag)
     return wire == (field <= 6 || field == 11 ? WIRE_BYTES : WIRE_VARINT);
 }
 
-/* Two numbers, each at most once. */
+/* True for a message of two numbers, each at most once. */
 static bool is_value_type(struct hs_cursor body)
 {
     while (hs_cursor_left(&body) > 0 && !body.is_bad) {
@@ -49,12 +50,12 @@ struct pprof_signs {
     bool has_other, has_string, has_value_type;
 };
 
-/* One field; false when no pprof profile has such a one. */
+/* Reads one field. False when no pprof profile has such a field. */
 static bool is_pprof_field(struct hs_cursor *c, struct pprof_signs *signs)
 {
     uint64_t tag = hs_cursor_uleb(c);
     if (c->is_bad || !is_pprof_tag(tag)) {
-        return c->is_bad; /* cut off */
+        return c->is_bad; /* the field is cut off */
     }
     uint64_t value = hs_cursor_uleb(c);
     uint64_t field = tag >> 3;
@@ -69,7 +70,7 @@ static bool is_pprof_field(struct hs_cursor *c, struct pprof_signs *signs)
         if (field == 1 && !is_value_type((struct hs_cursor){ .at = c->at, .end = c->at + value })) {
             return false;
         }
-        /* The table begins with "". */
+        /* The string table begins with "". */
         if (field == 6 && !signs->has_string && value != 0) {
             return false;
         }
@@ -112,7 +113,7 @@ static bool is_text(const uint8_t *data, size_t bytes)
     return bytes > 0;
 }
 
-/* "main;parse;malloc 4096", each line. */
+/* True when each line looks like "main;parse;malloc 4096". */
 static bool is_folded(const char *text, size_t bytes, bool is_whole)
 {
     struct hs_lines lines = { .at = text, .end = text + bytes };
@@ -144,7 +145,7 @@ enum hs_load_kind hs_load_kind_of(const uint8_t *data, size_t bytes, bool is_who
 {
     struct hs_lines lines = { .at = (const char *)data, .end = (const char *)data + bytes };
     while (hs_lines_next(&lines) && lines.bytes == 0) {
-        /* Empty lines in front are nothing. */
+        /* Skip empty lines in front. */
     }
     if (is_heap_text(&lines)) {
         return HS_LOAD_HEAP_TEXT;

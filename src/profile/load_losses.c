@@ -1,5 +1,6 @@
 /*
- * What a dump of ours says is missing from it: kept from the last dump of a process, told when all are read.
+ * Reads what heapscope's dumps say is missing. It is kept from the last dump of a process, and
+ * added to the profile when all dumps are read.
  *
  * See       load_state.h, loss.h
  */
@@ -88,7 +89,7 @@ void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_
     for (uint32_t i = HS_STACK_END + 1; i < 16; i++) {
         const struct hs_load_weight *cut = &losses->stack_end[i];
         uint64_t walk_count = losses->stack_end_count[i];
-        /* A forked child inherits such stacks though it has not walked one. */
+        /* A forked child inherits such stacks, even if it has not walked one itself. */
         walk_count = walk_count ? walk_count : cut->alloc_count > 0;
         hs_loss_add_weighed(load->builder, process, hs_loss_of_stack_end(i), HS_LOSS_UNIT_WALKS,
                             walk_count, cut->bytes, cut->alloc_count);

@@ -1,10 +1,10 @@
 /*
- * Our own packets: the whole state of a process at each dump.
+ * Reads heapscope's own packets: the whole state of a process at each dump.
  *
- * A dump is a head, rows and an end that says how many rows there were. Rows are absolute and only
- * those that changed, so the state of a process is kept and laid out as samples when the end comes. A
- * dump without its end is left out if the process has a whole one; if not, it is better than nothing,
- * and says that it is incomplete.
+ * A dump is a head, rows, and an end that states the number of rows. Rows are absolute figures, and
+ * only those that changed are written. The state of a process is therefore kept, and converted to
+ * samples when the end of a dump comes. A dump without its end is left out if the process has a
+ * complete one; otherwise it is kept and marked as incomplete.
  *
  * See       load_state.h, trace/proto/heapscope.proto, docs/FORMAT.md
  */
@@ -21,7 +21,7 @@
 #include "trace/trace_writer.h"
 #include "util/saturate.h"
 
-/* A process of a broken file cannot have more heaps than a region has room for, twice. */
+/* A limit for broken files: twice the number of heaps that a region has room for. */
 #define HEAPS_MAX (HS_REGION_HEAPS * 2U)
 
 struct hs_load_process {
@@ -30,19 +30,20 @@ struct hs_load_process {
     struct hs_load_row *rows;
     uint32_t heaps[HEAPS_MAX]; /* file's heap index -> profile's */
     uint32_t heap_count;
-    bool has_head; /* a dump is open: */
+    bool has_head; /* a dump is open, with this head: */
     struct hs_profile_dump head;
     uint64_t row_count;
-    bool has_dump;        /* one was whole */
+    bool has_dump;        /* it has a complete dump */
     uint32_t last_dump;   /* of the profile */
-    bool is_last_thinned; /* it was made without samples */
+    bool is_last_thinned; /* the last dump was added without samples */
     /* Of the last dump: */
     struct hs_load_losses losses;
     struct hs_profile_thread *threads;
     uint32_t thread_count;
-    uint64_t continued_ns;    /* last dump of the part before; 0: there was none */
-    uint64_t narrowest_bytes; /* of the intervals it was sampled at */
-    bool is_superseded;       /* a later part of the file goes on with it, and counts anew */
+    /* time of the last dump in the part of the file before; 0: there was none */
+    uint64_t continued_ns;
+    uint64_t narrowest_bytes; /* of the intervals at which it was sampled */
+    bool is_superseded;       /* a later part of the file continues it, and counts anew */
     struct hs_profile_change *changes;
     uint32_t change_count;
 };
@@ -69,7 +70,7 @@ static struct hs_intern_key process_key(const struct hs_load_sequence *sequence,
                                    .lo = process_idx };
 }
 
-/* One that is newer than this program is a refusal all the same. */
+/* A reason that is newer than this program is still a refusal. */
 static uint8_t refusal_of(const Hs__Pb__HsDump *dump)
 {
     if (dump->refusal == HS_REFUSAL_NONE) {
@@ -81,7 +82,10 @@ static uint8_t refusal_of(const Hs__Pb__HsDump *dump)
 static void update_process(struct hs_load *load, const struct hs_load_process *process,
                            const Hs__Pb__HsDump *dump)
 {
-    /* Strings first: they do not move the processes, but let nobody rely on it. */
+    /*
+     * Strings come first: adding them does not move the processes, but this order does not depend
+     * on it.
+     */
     uint32_t comm = dump->comm ? hs_builder_string(load->builder, dump->comm) : 0;
     uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;
     uint32_t malloc_path =
@@ -95,7 +99,7 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
         return;
     }
     out->name = name ? name : out->name;
-    /* Forked children take titles of their own. */
+    /* Forked children may set titles of their own. */
     const struct hs_load_pid *pid = dump->forked_from_pid ? hs_load_pid(load, dump->pid) : NULL;
     out->cmdline = pid && pid->cmdline && !pid->is_comm ? pid->cmdline : out->cmdline;
     out->exe = exe ? exe : out->exe;
@@ -132,7 +136,7 @@ static void set_threads(struct hs_load *load, struct hs_load_process *process,
     }
 }
 
-/* A client that means well has a hundred at most. */
+/* An intact client makes a hundred at most. */
 #define CHANGES_MAX 1024U
 
 static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *dump)
@@ -155,7 +159,7 @@ static void set_changes(struct hs_load_process *process, const Hs__Pb__HsDump *d
     }
 }
 
-/* A bound is rounded up. */
+/* Converts a bound; it is rounded up. */
 static float float_above(uint64_t bytes)
 {
     float rounded = (float)bytes;
@@ -185,7 +189,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         .live = get_amount(dump->live, intervals.narrowest_bytes),
         .alloc = get_amount(dump->alloc, intervals.narrowest_bytes),
         .peak = get_amount(dump->peak, intervals.narrowest_bytes),
-        /* Files of before do not say how many. */
+        /* Older files do not say how many samples were inherited. */
         .has_inherited = dump->forked_from_pid != 0 &&
                          (!dump->has_inherited_sample_count || dump->inherited_sample_count > 0),
         .is_inherited_told = dump->has_inherited_bytes_var,
@@ -202,7 +206,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
     process->row_count = 0;
 }
 
-/* --- laying out a dump --- */
+/* --- from state to samples --- */
 
 static bool is_zero(const struct hs_amount *amount)
 {
@@ -326,7 +330,10 @@ static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
 
 /* --- packets --- */
 
-/* The same image in an earlier part of the file, whose writer was killed. NULL: there is none. */
+/*
+ * The same program image in an earlier part of the file, whose writer was killed. NULL: there is
+ * none.
+ */
 static struct hs_load_process *find_earlier(struct hs_load *load,
                                             const struct hs_load_sequence *sequence,
                                             const struct hs_load_process *process,

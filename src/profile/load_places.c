@@ -1,9 +1,10 @@
 /*
- * Where modules were mapped in each process: HsModules of its dumps.
+ * Reads where modules were mapped in each process: the HsModules of its dumps.
  *
- * Mappings of the file are shared by all processes that have the same library, and have the addresses of the first one.
+ * All processes with the same library share one mapping in the file, which has the addresses of the
+ * first process.
  *
- * See       load_state.h; hs_profile_bias_of() reads them
+ * See       load_state.h; hs_profile_bias_of() reads the places
  */
 #include "profile/load_state.h"
 
@@ -25,7 +26,7 @@ void hs_load_places(struct hs_load *load, struct hs_load_tables *tables, uint32_
     if (from->n_bias_va != count || from->n_unload_ns != count) {
         return; /* damaged */
     }
-    /* The last one counts: one that is still loaded. */
+    /* The last place counts, so those that are still loaded are added last. */
     for (int is_loaded = 0; is_loaded < 2; is_loaded++) {
         for (size_t i = 0; i < count && load->err == 0; i++) {
             if ((from->unload_ns[i] == 0) == is_loaded) {

@@ -1,11 +1,13 @@
 /*
- * A pprof profile: the samples, and the walk over the fields.
+ * Reads a pprof profile: the walk over its fields, and the samples.
  *
- * A profile is one message of small ones. It is walked field by field, twice: first for the tables, then for the
- * samples, which may stand in front of them. So one broken record costs that record, and a file that ends
- * early gives what is in front of the end. A record is decoded in an arena and forgotten.
+ * A profile is one message of small messages. It is walked field by field, twice: first for the
+ * tables, then for the samples, which may come before the tables. A broken record therefore costs
+ * only that record, and of a file that ends early everything before its end is read. Each record is
+ * decoded in an arena, which is then reset.
  *
- * Samples of one process are one dump of it; the label `pid` tells processes apart, `heap` heaps. Numbers below 0, as in a difference of two profiles, are kept.
+ * The samples of a process form one dump. The label `pid` distinguishes processes, `heap`
+ * distinguishes heaps. Negative numbers, as in a difference of two profiles, are kept.
  *
  * See       load_foreign.h, pprof_tables.h, pprof_values.h, docs/FORMAT.md
  */
@@ -29,7 +31,7 @@
 #define WIRE_BYTES    2U
 #define WIRE_FIXED32  5U
 #define PROCESSES_MAX 4096U
-/* A record of so many bytes decodes to at most so many times that. */
+/* A record decodes to at most this many times its size. */
 #define DECODED_FACTOR    64U
 #define DECODED_BYTES_MIN ((size_t)1 << 16)
 
@@ -79,7 +81,7 @@ struct reader {
 
 /* --- fields --- */
 
-/* The next one; false at the end, and where the chain of lengths breaks. */
+/* Reads the next field. False at the end, and where the chain of lengths breaks. */
 static bool next_field(struct hs_cursor *c, struct field *ret_field)
 {
     if (hs_cursor_left(c) == 0) {
@@ -109,7 +111,7 @@ static bool next_field(struct hs_cursor *c, struct field *ret_field)
     return !c->is_bad && ret_field->number != 0;
 }
 
-/* NULL, and counted, when it cannot be decoded. */
+/* Decodes a record. NULL, and counted, when that fails. */
 static void *decode(struct reader *r, const ProtobufCMessageDescriptor *type,
                     const struct field *field)
 {
@@ -198,7 +200,7 @@ static struct process *process_of(struct reader *r, uint64_t pid)
     bool is_new = false;
     struct hs_intern_key key = { .lo = pid };
     if (r->pids.count >= PROCESSES_MAX && !hs_intern_find(&r->pids, key, &idx)) {
-        key = r->pids.keys[0]; /* of no real file */
+        key = r->pids.keys[0]; /* no real file has so many processes */
     }
     r->err = hs_array_reserve(&r->processes, &r->process_capacity, (size_t)r->pids.count + 1,
                               sizeof(r->processes[0]));
@@ -255,7 +257,7 @@ static struct hs_amount amount_of(const struct reader *r, const Hs__Pprof__Pprof
     struct hs_amount amount = { .bytes = value_of(r, sample, of_bytes),
                                 .count = value_of(r, sample, of_bytes + 1) };
     if (r->roles.has_sample_counts) {
-        /* What is known of the error is its upper bound. */
+        /* Only an upper bound of the error is known. */
         if (r->interval_bytes > 1 && amount.bytes > 0) {
             amount.bytes_var = (double)r->interval_bytes * amount.bytes;
             amount.sampled_bytes = amount.bytes;
@@ -288,7 +290,8 @@ static void on_sample(struct reader *r, const struct field *field)
         node = hs_pprof_node(&r->tables, node, sample->location_id[i - 1]);
     }
     if (node == HS_NODE_NONE) {
-        node = hs_pprof_node(&r->tables, node, UINT64_MAX); /* a marker */
+        /* an unknown location, which becomes a marker */
+        node = hs_pprof_node(&r->tables, node, UINT64_MAX);
     }
     struct hs_builder *builder = r->source->builder;
     struct hs_profile_sample *out = &process->samples[process->count++];
@@ -308,9 +311,12 @@ static void on_sample(struct reader *r, const struct field *field)
     hs_amount_add(&process->peak, &out->peak);
 }
 
-/* --- the whole --- */
+/* --- the whole file --- */
 
-/* Calls `on` for the fields; says where the chain broke. */
+/*
+ * Walks over all fields, for the tables or for the samples. Reports where the chain of lengths
+ * breaks.
+ */
 static void walk(struct reader *r, bool is_samples)
 {
     const struct hs_load_source *source = r->source;

@@ -1,16 +1,16 @@
 /*
- * ProfilePackets: what heapprofd records, and what other readers see of our traces.
+ * Reads ProfilePackets: what heapprofd records, and what other readers see of heapscope's traces.
  *
- * A dump of one heap of a process is a chain of packets; only with its last one may its references be
- * followed. Figures are cumulative. An id of a callstack may be given anew, with counts from
- * zero, for a stack that had another id before: then the old totals are added (the recorder forgets
- * stacks without live memory). All of this is as Perfetto's own reader does it.
+ * A dump of one heap of a process is a chain of packets; its references may be followed only when
+ * the last packet of the chain has come. Figures are cumulative. A stack that had one callstack id
+ * may get another id, whose counts start from zero: the old totals are then added (the recorder
+ * forgets stacks without live memory). All of this is as in Perfetto's own reader.
  *
- * Each heap of a process is dumped by itself. Dumps of different heaps that follow each other are one
- * dump of the process here; the next one begins when a heap comes a second time.
+ * Each heap of a process is dumped by itself. Successive dumps of different heaps become one dump
+ * of the process; the next dump begins when a heap comes a second time.
  *
- * Bytes are estimates, and what is known of their error is its upper bound: the variance of bytes that
- * were all sampled, interval * bytes. Counts are numbers of samples.
+ * Bytes are estimates, of whose error only an upper bound is known: the variance of bytes that were
+ * all sampled, interval * bytes. Counts are numbers of samples.
  *
  * See       load_state.h, docs/FORMAT.md
  */
@@ -25,7 +25,7 @@
 #include "util/array.h"
 #include "util/saturate.h"
 
-/* ProcessHeapSamples.client_error: 1 is the same as a buffer overrun. */
+/* A value of ProcessHeapSamples.client_error that means the same as a buffer overrun. */
 #define CLIENT_ERROR_TIMEOUT 1U
 
 typedef Hs__Pb__ProfilePacket__ProcessHeapSamples pb_heap;
@@ -34,14 +34,14 @@ struct totals {
     uint64_t alloc_bytes, alloc_count, freed_bytes, freed_count;
 };
 
-/* Of one (node, heap). */
+/* The totals of one (node, heap). */
 struct stack_totals {
     uint32_t node, heap;
     struct totals totals;
     uint64_t peak_bytes, peak_count;
 };
 
-/* What a chain holds back: one heap of one packet. */
+/* A part of a chain that is not complete yet: one heap of one packet. */
 struct hs_load_pending {
     uint64_t pid;
     uint32_t heap;
@@ -66,13 +66,14 @@ struct hs_load_heaps {
     struct hs_load_ids stack_ids; /* (node, heap) */
     struct stack_totals *stacks;
     struct hs_load_ids source_ids; /* (callstack iid, heap) */
-    struct totals *corrections;    /* totals the stack had before this id */
+    struct totals *corrections;    /* totals that the stack had before it got this id */
     bool has_peak;
     /* The open dump. */
     bool is_open;
-    uint64_t heaps_done; /* heaps in it, by earlier chains: a bit each, the 64th for all others */
-    uint64_t heaps_now;  /* by the chain at hand */
-    uint64_t chain;      /* its number */
+    /* heaps that earlier chains added to it: a bit each, the 64th for all others */
+    uint64_t heaps_done;
+    uint64_t heaps_now; /* heaps that the current chain added */
+    uint64_t chain;     /* number of the current chain */
     struct hs_profile_dump head;
     bool is_last_thinned;
     uint32_t last_dump;
@@ -92,7 +93,7 @@ static struct hs_amount bytes_amount(uint64_t bytes, uint64_t count, uint64_t in
     return amount;
 }
 
-/* All stacks of the process, and their sums into the head. */
+/* Makes samples of all stacks of the process, and adds them up in the head. */
 static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *ret_count)
 {
     uint32_t count = hs_load_count(&heaps->stack_ids);
@@ -116,7 +117,7 @@ static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *re
         hs_amount_add(&head->live, &samples[i].live);
         hs_amount_add(&head->peak, &samples[i].peak);
     }
-    /* Each count is a sample; recorders that say how many there were are believed. */
+    /* Each count is a sample. If the recorder stated the number of samples, that number is used. */
     head->sample_count =
         heaps->sample_count ? heaps->sample_count : hs_saturate_round_unsigned(head->alloc.count);
     *ret_count = count;
@@ -161,7 +162,7 @@ static uint32_t foreign_process(struct hs_load *load, const struct hs_load_pendi
     return *process;
 }
 
-/* At the end: the tree may come after the dumps. */
+/* Called at the end, because the process tree may come after the dumps. */
 static void name_process(struct hs_load *load, uint32_t process_id)
 {
     struct hs_profile_process *process = hs_builder_process_at(load->builder, process_id);
@@ -185,7 +186,7 @@ static void open_dump(struct hs_load_heaps *heaps)
     heaps->is_open = true;
 }
 
-/* The head of one heap's part of the dump. */
+/* Takes one heap's part into the head of the dump. */
 static void note_part(struct hs_load *load, struct hs_load_heaps *heaps,
                       const struct hs_load_pending *part)
 {
@@ -199,7 +200,7 @@ static void note_part(struct hs_load *load, struct hs_load_heaps *heaps,
     head->orig_interval_bytes = part->orig_interval_bytes;
     head->is_final |= part->is_disconnected;
     if (part->has_stats) {
-        /* Of the process, cumulative. */
+        /* These belong to the process, and are cumulative. */
         heaps->sample_count = part->sample_count;
         heaps->unwinding_errors = part->unwinding_errors;
     }
@@ -261,7 +262,7 @@ static void apply_sample(struct hs_load *load, struct hs_load_tables *tables,
     heaps->has_peak |= sample->peak_bytes != 0;
 }
 
-/* A heap that an earlier chain put into the open dump starts the next one. */
+/* Starts the next dump when an earlier chain has already added this heap to the open one. */
 static void turn_dump(struct hs_load *load, struct hs_load_sequence *sequence,
                       struct hs_load_heaps *heaps, uint32_t heap)
 {
@@ -337,7 +338,10 @@ static struct hs_load_held *hold_samples(const pb_heap *from)
                         .freed_bytes = sample->self_freed,
                         .freed_count = sample->free_count },
             .peak_bytes = sample->self_max,
-            /* Recorders that do not tell the interval they were asked for did not count it right. */
+            /*
+             * Recorders that do not state the interval they were asked for did not count this
+             * correctly.
+             */
             .peak_count = from->orig_sampling_interval_bytes ? sample->self_max_count : 0,
         };
     }
@@ -389,7 +393,7 @@ void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *seque
     if (sequence->has_packet_idx && packet->index > sequence->next_packet_idx) {
         load->report.missing_packet_count += packet->index - sequence->next_packet_idx;
     } else if (!sequence->has_packet_idx && packet->index != sequence->next_packet_idx) {
-        /* Files that were put together count from 0 again; one that another writer goes on with counts on. */
+        /* Concatenated files count from 0 again; a file that another writer continued does not. */
         load->report.missing_packet_count += packet->index;
     }
     sequence->has_packet_idx = true;
@@ -443,7 +447,7 @@ void hs_load_samples_finish(struct hs_load *load)
 {
     for (uint32_t i = 0; i < load->sequence_count && load->err == 0; i++) {
         struct hs_load_sequence *sequence = &load->sequences[i];
-        /* The file ends before the last dump does: what there is of it is real. */
+        /* The file ends before the last dump does. The part that is there is still true. */
         if (sequence->pending_count > 0 && !sequence->is_ours) {
             load->report.incomplete_dump_count++;
             end_chain(load, sequence);

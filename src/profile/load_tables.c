@@ -1,14 +1,14 @@
 /*
  * What a sequence interned, and how a callstack becomes a node of the profile's tree.
  *
- * Entries are kept as they come, in any order, and followed only when a sample needs them: a mapping
- * may well come after the frame that is in it. The first one with an iid wins, as in Perfetto.
+ * Entries are stored in the order in which they come, and followed only when a sample needs them: a
+ * mapping may come after the frames in it. The first entry with an iid counts, as in Perfetto.
  *
- * References to nothing do not lose the sample: its bytes are real. The stack gets a marker where
- * the unknown frame would be, and the case is counted.
+ * A reference to a missing entry does not lose the sample, since its bytes are real. The stack gets
+ * a marker in place of the unknown frame, and the case is counted.
  *
- * The oldest recorders put the tables into the dump's own packets; those hold for that dump only, and stand in
- * front of the others.
+ * The oldest recorders put the tables into the packets of the dump itself. These tables are valid
+ * for that dump only, and are searched before the others.
  *
  * See       load_state.h, docs/FORMAT.md
  */
@@ -22,9 +22,9 @@
 #include "util/buf.h"
 
 #define KEY(number) ((struct hs_intern_key){ .lo = (number) })
-/* A build id that is text already: what Breakpad uses. */
+/* The length of a build id that is already text, as Breakpad uses it. */
 #define BREAKPAD_ID_CHARS 33U
-/* Components are numbers of strings, so a few bytes could make a path of megabytes. */
+/* Path components are string ids, so that a few bytes could make a path of megabytes. */
 #define PATH_CHARS_MAX 8192U
 
 void hs_load_ids_deinit(struct hs_load_ids *ids)
@@ -59,7 +59,7 @@ void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_addr
 void *hs_load_find(const struct hs_load_ids *ids, void *array, size_t elem_bytes,
                    struct hs_intern_key key)
 {
-    /* Most writers number things in order: then no search is needed. */
+    /* Most writers number their entries in order. Then no search is needed. */
     uint64_t guess = ids->ids.count > 0 ? key.lo - ids->ids.keys[0].lo : 0;
     if (guess < ids->ids.count && ids->ids.keys[guess].lo == key.lo &&
         ids->ids.keys[guess].hi == key.hi) {
@@ -117,7 +117,7 @@ static void add_strings(struct hs_load *load, struct hs_load_tables *tables,
     }
 }
 
-/* Where the ids went in the pool. */
+/* Appends ids to the pool. Returns the index of the first. */
 static uint32_t add_ids(struct hs_load *load, struct hs_load_tables *tables, const uint64_t *ids,
                         size_t count)
 {
@@ -220,7 +220,7 @@ void hs_load_tables_add(struct hs_load *load, struct hs_load_tables *tables,
 void hs_load_tables_add_legacy(struct hs_load *load, struct hs_load_tables *tables,
                                const Hs__Pb__ProfilePacket *packet)
 {
-    /* One table of strings for everything. */
+    /* These recorders have one string table for everything. */
     add_strings(load, tables, HS_LOAD_FUNCTIONS, packet->strings, packet->n_strings);
     add_strings(load, tables, HS_LOAD_PATHS, packet->strings, packet->n_strings);
     add_strings(load, tables, HS_LOAD_BUILD_IDS, packet->strings, packet->n_strings);
@@ -231,7 +231,10 @@ void hs_load_tables_add_legacy(struct hs_load *load, struct hs_load_tables *tabl
 
 /* --- following --- */
 
-/* The builder's string id; "" for 0, which is no id, and for what is not there. */
+/*
+ * The builder's string id. 0, the id of "", for iid 0, which is not valid, and for an iid that is
+ * not there.
+ */
 static uint32_t find_string(struct hs_load_tables *tables, enum hs_load_strings kind, uint64_t iid)
 {
     for (; tables && iid != 0; tables = tables->behind) {
@@ -267,7 +270,7 @@ static struct hs_load_callstack *find_callstack(struct hs_load_tables *tables, u
     return callstack;
 }
 
-/* "/" and the components joined by "/", as Perfetto does, and then as people know it. */
+/* The path: "/" and the components joined by "/", as in Perfetto, then in its usual form. */
 static uint32_t path_text(struct hs_load *load, struct hs_load_tables *tables,
                           const struct hs_load_mapping *mapping, const struct hs_load_tables *owner)
 {
@@ -296,7 +299,7 @@ static void set_build_id(struct hs_profile_module *module, const char *text)
 {
     size_t chars = strlen(text);
     if (chars == BREAKPAD_ID_CHARS) {
-        /* An identifier of debug files, not a build id; kept as it is. */
+        /* This identifies debug files and is not a build id; it is kept as it is. */
         chars = chars < HS_BUILD_ID_MAX ? chars : HS_BUILD_ID_MAX;
         memcpy(module->build_id, text, chars);
         module->build_id_bytes = (uint8_t)chars;
@@ -376,7 +379,7 @@ static uint32_t find_frame(struct hs_load *load, struct hs_load_tables *tables, 
         };
         out.module = hs_load_module(load, tables, frame->mapping_iid);
         if (out.module == UINT32_MAX) {
-            /* No mapping: a frame known by name alone. */
+            /* A frame without a mapping is known by its name alone. */
             struct hs_profile_module nowhere = { 0 };
             out.module = hs_builder_module(load->builder, &nowhere);
             load->report.unresolved_stack_count += frame->mapping_iid != 0;
@@ -384,7 +387,9 @@ static uint32_t find_frame(struct hs_load *load, struct hs_load_tables *tables, 
         const struct hs_profile_module *module = hs_builder_module_at(load->builder, out.module);
         out.kind =
             frame_kind(module ? hs_builder_text(load->builder, module->path) : "", frame->kind);
-        /* Its name was written when the frame was first met: a later part of the file may lack it. */
+        /*
+         * Its name was written when the frame first occurred; a later part of the file may lack it.
+         */
         out.is_by_address =
             out.kind == HS_FRAME_KIND_NATIVE && out.rel_pc != 0 && module && module->path != 0;
         frame->frame = hs_builder_frame(load->builder, &out);
@@ -392,7 +397,10 @@ static uint32_t find_frame(struct hs_load *load, struct hs_load_tables *tables, 
     return frame->frame;
 }
 
-/* The frame our writer puts in front of the stacks of all heaps but libc.malloc. */
+/*
+ * True for the frame that heapscope's writer puts in front of the stacks of all heaps except
+ * libc.malloc.
+ */
 static bool is_heap_frame(struct hs_load *load, uint32_t frame_id)
 {
     const struct hs_profile_frame *frame = hs_builder_frame_at(load->builder, frame_id);

@@ -191,7 +191,7 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
     };
     struct hs_loss_text text = unknown;
     if (refusal == HS_REFUSAL_CONCURRENT) {
-        text = load_losses[HS_LOAD_LOSS_REJECTED]; /* as of heapprofd's files */
+        text = load_losses[HS_LOAD_LOSS_REJECTED]; /* as in heapprofd's files */
     } else if (refusal > HS_REFUSAL_NONE && refusal < HS_REFUSAL_N) {
         text = refusals[refusal];
     }

@@ -15,6 +15,8 @@
 #include "profile/builder.h"
 #include "trace/refusal.h"
 
+struct hs_buf;
+
 struct hs_loss_text {
     const char *name;
     const char *text;
@@ -63,12 +65,9 @@ struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss);
  */
 struct hs_loss_text hs_loss_of_refusal(uint32_t refusal);
 
-/*
- * Stacks that were unwound by frame pointers through code without unwind information.
- * hs_loss_write_guess() writes the text for one module.
- */
-struct hs_buf;
+/* Stacks that were unwound by frame pointers through code without unwind information. */
 struct hs_loss_text hs_loss_of_guess(bool is_jit);
+/* Writes the text of that loss for one module. */
 void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf);
 
 /* Stacks whose middle is missing: see cut_stacks.h. */

@@ -12,8 +12,10 @@
 /* Variances of rows are rounded to 1 in 4096. */
 #define EXACT_SHARE_MIN (1.0 / 2048)
 
-/* The lower 97.5 % bound of the mean of a Poisson count k, as a share of k: Wilson and Hilferty's
- * approximation of the gamma bound, which it never exceeds. */
+/*
+ * The lower 97.5 % bound of the mean of a Poisson count k, as a share of k. This is Wilson and
+ * Hilferty's approximation of the gamma bound, and never exceeds it.
+ */
 static double lower_share(double k)
 {
     double root = 1 - 1 / (9 * k) - Z_95 / (3 * sqrt(k));
@@ -32,7 +34,7 @@ double hs_margin_of_sum(double var, double weight)
     double shift = HS_MARGIN_UNSEEN_SAMPLES / 2 * weight;
     double margin = shift + hypot(spread, shift);
     if (!isfinite(margin)) {
-        /* Of a file that somebody made up. */
+        /* Only a forged file has such figures. */
         return isfinite(spread) ? spread : DBL_MAX;
     }
     return margin;
@@ -42,7 +44,10 @@ struct hs_margin hs_margin_of(const struct hs_figure *figure)
 {
     struct hs_margin margin = { 0, 0 };
     bool has_var = figure->var > 0;
-    /* By itself not more than the whole. A difference of profiles may be negative. */
+    /*
+     * The sampled part alone is not larger than the whole. A difference of profiles may be
+     * negative.
+     */
     double sampled = fabs(figure->sampled != 0 ? figure->sampled : figure->value);
     double weight = figure->weight > 0 ? figure->weight : has_var ? figure->var / sampled : 0;
     if (has_var || weight > 0) {
@@ -96,14 +101,16 @@ struct hs_figure hs_figure_of(const struct hs_amount *amount, bool is_count)
         return bytes;
     }
     if (amount->has_sample_counts) {
-        /* Samples, and what they vary by. */
+        /* The count is a number of samples, which is also its variance. */
         double count = fabs(amount->count);
         return (struct hs_figure){
             .value = amount->count, .sampled = count, .var = count, .weight = 1
         };
     }
-    /* Objects are too many by the same share as bytes, at most; how much of their error is that of the bytes is not
-     * known. They are those of the moment that is shown. */
+    /*
+     * Objects are too many by at most the same share as bytes. How much of their error comes from
+     * that of the bytes is not known. They are the objects at the shown moment.
+     */
     double each = amount->sampled_bytes > 0 ? amount->sampled_count / amount->sampled_bytes : 0;
     return (struct hs_figure){
         .value = amount->count,

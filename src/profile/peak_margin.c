@@ -8,22 +8,24 @@
 #define Z_95       1.96
 #define LOW_CHANCE 0.025
 #define BISECTIONS 60
-/* Beyond, the tail of a normal distribution has nothing in it. */
+/* Beyond this, the tail of a normal distribution is 0. */
 #define SIGMAS_MAX 40.0
 
-/* The chance that a count about `truth` ever reached `most`, where samples were born `births` times beside the ones
- * that are there. Right where it is small; above 1 it is none. */
+/*
+ * The chance that a count around `truth` ever reached `most`, when `births` samples were made
+ * besides those that are there. Correct where it is small; a result above 1 is not a probability.
+ */
 static double chance_of(double most, double truth, double births)
 {
     double log_density = most * log(truth) - truth - lgamma(most + 1);
     return exp(log_density) * (births * (most - truth) / truth + (most + 1) / (most + 1 - truth));
 }
 
-/* The least truth that would have led to `most` in 2.5 % of runs. */
+/* The least truth that leads to `most` in 2.5 % of runs. */
 static double least_truth(double most, double births)
 {
     double low = 0;
-    /* A standard error below `most` the chance is more than 15 %, and it falls from there to 0. */
+    /* At one standard error below `most` the chance is more than 15 %; below that it falls to 0. */
     double high = most - sqrt(most);
     for (unsigned i = 0; i < BISECTIONS && high > 0; i++) {
         double middle = (low + high) / 2;
@@ -34,13 +36,16 @@ static double least_truth(double most, double births)
     return high > 0 ? low : 0;
 }
 
-/* By how many standard errors the highest estimate is above a steady truth, in half of the runs. */
+/*
+ * The number of standard errors by which the highest estimate exceeds a steady truth, in half of
+ * the runs.
+ */
 static double median_sigmas(double turnovers)
 {
     if (turnovers <= 1) {
         return 0;
     }
-    double low = 1, high = SIGMAS_MAX; /* falls from 1 on */
+    double low = 1, high = SIGMAS_MAX; /* the chance falls from 1 on */
     for (unsigned i = 0; i < BISECTIONS; i++) {
         double z = (low + high) / 2;
         double chance = turnovers * z * exp(-z * z / 2) / sqrt(2 * M_PI) + erfc(z / M_SQRT2) / 2;
@@ -60,7 +65,7 @@ struct hs_peak_luck hs_peak_luck_of(const struct hs_amount *alloc, const struct 
     double k = sampled * sampled / peak->bytes_var;
     double turnovers = fmax(alloc->sampled_bytes - sampled, 0) / sampled;
     if (!isfinite(k) || !isfinite(turnovers) || !(k > 0) || !isfinite(k * turnovers)) {
-        return luck; /* of a file that somebody made up */
+        return luck; /* only in a forged file */
     }
     luck.excess_share = 1 - least_truth(k, k * turnovers) / k;
     luck.common_share = 1 / sqrt(k);

@@ -12,16 +12,16 @@
 #define Z_95       1.96
 #define LOW_CHANCE 0.025
 #define BISECTIONS 60
-/* Beyond, the tail of a normal distribution has nothing in it. */
+/* Beyond this, the tail of a normal distribution is 0. */
 #define SIGMAS_MAX 40.0
 
-/* One process, from start to end, with the most that its peak can have been. */
+/* The life of one process, with the upper end of its peak. */
 struct life {
     uint32_t pid;
     uint64_t start_ns, end_ns;
     double bytes;
     double shown_bytes;
-    double sampled_bytes; /* of them, at most */
+    double sampled_bytes; /* the sampled part of it, at most */
     double below_bytes;   /* the lower margin of this process alone */
 };
 
@@ -39,7 +39,7 @@ static int compare_lives(const void *a, const void *b)
     return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-/* Those that end at a time come before those that begin then. */
+/* At equal times, ends come before starts. */
 static int compare_changes(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
@@ -49,7 +49,10 @@ static int compare_changes(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* A peak of 0 also has an upper end, where blocks may exist that no sample hit. */
+/*
+ * Lists processes. A peak of 0 also has an upper end above 0 when there may be blocks that no
+ * sample hit.
+ */
 static uint32_t list_lives(const struct hs_selection *s, struct life *lives)
 {
     uint32_t count = 0;
@@ -76,7 +79,10 @@ static uint32_t list_lives(const struct hs_selection *s, struct life *lives)
     return count;
 }
 
-/* How much wider a lower margin must be so that all of `count` hold together with the confidence of one. */
+/*
+ * The factor by which lower margins must be wider, so that all of `count` hold together with the
+ * confidence of one.
+ */
 static double widening_of(uint32_t count)
 {
     if (count <= 1) {
@@ -92,7 +98,10 @@ static double widening_of(uint32_t count)
     return high / Z_95;
 }
 
-/* The largest of many estimates is often one that came out too high: all lower ends have to hold at once. */
+/*
+ * The largest lower end. The largest of many estimates is often too high, so all lower ends must
+ * hold together.
+ */
 static double largest_low(const struct life *lives, uint32_t count)
 {
     uint32_t estimate_count = 0;
@@ -111,7 +120,10 @@ static double largest_low(const struct life *lives, uint32_t count)
     return largest;
 }
 
-/* A pid has one image at a time: that the first one had executed another program may have been seen late. */
+/*
+ * Ends an image when the next image of its pid begins: a pid has one image at a time, but an execve
+ * may have been noticed late.
+ */
 static void end_images(struct life *lives, uint32_t count)
 {
     qsort(lives, count, sizeof(*lives), compare_lives);

@@ -18,18 +18,18 @@
 struct hs_pprof_string {
     const uint8_t *text; /* in the file */
     size_t bytes;
-    uint32_t id; /* the builder's; NOT_YET */
+    uint32_t id; /* the builder's string id; NOT_YET: not added */
 };
 
 struct hs_pprof_function {
     int64_t name, system_name, file;
-    uint32_t shown; /* string id of the readable name; NOT_YET */
+    uint32_t shown; /* string id of the demangled name; NOT_YET: not looked up */
 };
 
 struct hs_pprof_mapping {
     uint64_t start_va, end_va, file_off;
     int64_t path, build_id;
-    uint32_t module; /* NOT_YET */
+    uint32_t module; /* NOT_YET: not looked up */
 };
 
 /* A line of a location, as in the file. */
@@ -42,8 +42,8 @@ struct hs_pprof_location {
     uint64_t mapping, address;
     size_t line_first;
     uint32_t line_count;
-    uint32_t frame; /* when it is one frame; NOT_YET before */
-    bool is_row;    /* of named frames, one a line */
+    uint32_t frame; /* its frame, if it is one frame; NOT_YET: not looked up */
+    bool is_row;    /* it is a row of named frames, one for each line */
 };
 
 void hs_pprof_tables_deinit(struct hs_pprof_tables *tables)
@@ -60,9 +60,9 @@ void hs_pprof_tables_deinit(struct hs_pprof_tables *tables)
     *tables = (struct hs_pprof_tables){ 0 };
 }
 
-/* --- taking in --- */
+/* --- filling --- */
 
-/* A new element for `id`; NULL when there is one already, or after a failure. */
+/* A new element for `id`. NULL when there is one already, or after a failure. */
 static void *add(struct hs_pprof_tables *tables, struct hs_pprof_ids *ids, void *array_address,
                  size_t elem_bytes, uint64_t id)
 {
@@ -178,7 +178,7 @@ void hs_pprof_find_program(struct hs_pprof_tables *tables)
     }
 }
 
-/* The name for people: some writers give only the mangled one. */
+/* The demangled name; some writers store only the mangled one. */
 static uint32_t shown_name(struct hs_pprof_tables *tables, uint32_t name)
 {
     struct hs_builder *builder = tables->source->builder;
@@ -191,7 +191,7 @@ static uint32_t shown_name(struct hs_pprof_tables *tables, uint32_t name)
     return name;
 }
 
-/* False: there is no such function, or it has no name. */
+/* Resolves a line. False when there is no such function, or it has no name. */
 static bool resolve_line(struct hs_pprof_tables *tables, const struct hs_pprof_line *line,
                          struct hs_profile_line *ret_line)
 {
@@ -222,7 +222,7 @@ static uint8_t hex_digit(char c)
                                             : 16);
 }
 
-/* Text that is not hexadecimal is no build id of an ELF file: Go has such. */
+/* Text that is not hexadecimal, as in Go's profiles, is not the build id of an ELF file. */
 static void set_build_id(struct hs_profile_module *module, const char *text)
 {
     size_t chars = strlen(text);
@@ -240,7 +240,7 @@ static void set_build_id(struct hs_profile_module *module, const char *text)
     module->build_id_bytes = (uint8_t)(chars / 2);
 }
 
-/* UINT32_MAX: no such mapping. */
+/* The module of a mapping; UINT32_MAX: there is no such mapping. */
 static uint32_t module_of(struct hs_pprof_tables *tables, uint64_t mapping_id)
 {
     struct hs_builder *builder = tables->source->builder;
@@ -284,7 +284,7 @@ static uint32_t marker_frame(struct hs_builder *builder, const char *name)
     return hs_builder_frame(builder, &frame);
 }
 
-/* Is there code at this address, and is it the first location there? Its lines are then those of the frame. */
+/* True for the first location at an address. Its lines become those of the frame. */
 static bool is_address_free(struct hs_pprof_tables *tables, uint32_t module, uint64_t rel_pc)
 {
     uint32_t idx;
@@ -318,7 +318,7 @@ static uint32_t one_frame(struct hs_pprof_tables *tables, struct hs_pprof_locati
     return hs_builder_frame(builder, &frame);
 }
 
-/* A frame for each line, the outermost first. */
+/* Adds a frame for each line, the outermost first. */
 static uint32_t row_of_frames(struct hs_pprof_tables *tables, uint32_t parent,
                               const struct hs_pprof_location *location, uint32_t module,
                               uint64_t rel_pc)

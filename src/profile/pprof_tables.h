@@ -56,10 +56,15 @@ void hs_pprof_tables_deinit(struct hs_pprof_tables *tables);
 
 /* Adds the next string; strings have no ids, their order counts. */
 void hs_pprof_add_string(struct hs_pprof_tables *tables, const uint8_t *text, size_t bytes);
-/* Add a record with an id. A record whose id is already known is left out. */
+/*
+ * Adds a function. Of several records with one id the first counts; this also holds for mappings
+ * and locations.
+ */
 void hs_pprof_add_function(struct hs_pprof_tables *tables,
                            const Hs__Pprof__PprofFunction *function);
+/* Adds a mapping. */
 void hs_pprof_add_mapping(struct hs_pprof_tables *tables, const Hs__Pprof__PprofMapping *mapping);
+/* Adds a location. */
 void hs_pprof_add_location(struct hs_pprof_tables *tables,
                            const Hs__Pprof__PprofLocation *location);
 

@@ -141,7 +141,7 @@ static unsigned name_kinds(const char *name)
     return kinds;
 }
 
-/* Bytes of one, 0 for objects, -1 for neither. */
+/* The number of bytes in one unit of a type; 0 for objects, -1 for neither. */
 static double measure(const struct hs_pprof_type *type, unsigned kinds)
 {
     double bytes = hs_pprof_unit_bytes(type->unit);
@@ -172,7 +172,7 @@ static bool has(const struct hs_pprof_roles *roles, enum hs_pprof_role of_bytes)
     return roles->type[of_bytes] >= 0 || roles->type[of_bytes + 1] >= 0;
 }
 
-/* Goroutines and threads are counted only. */
+/* False for profiles of goroutines or threads, which contain only counts. */
 static bool has_bytes(const struct hs_pprof_type *types, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -183,14 +183,14 @@ static bool has_bytes(const struct hs_pprof_type *types, size_t count)
     return false;
 }
 
-/* Names that say nothing. */
+/* Chooses a type when no name decides. */
 static bool find_fallback(const struct hs_pprof_type *types, size_t count, const char *default_name,
                           struct hs_pprof_roles *roles)
 {
     size_t pick = count;
     for (size_t i = 0; i < count; i++) {
         if (default_name[0] == '\0' || strcmp(types[i].name, default_name) == 0) {
-            pick = i; /* without a default the last one */
+            pick = i; /* without a default, the last type */
         }
     }
     pick = pick == count && count > 0 ? count - 1 : pick;
@@ -232,7 +232,7 @@ bool hs_pprof_find_roles(const struct hs_pprof_type *types, size_t count, const 
     for (size_t i = 0; i < count && !has_live; i++) {
         unsigned kinds = name_kinds(types[i].name);
         double bytes = measure(&types[i], kinds);
-        /* "samples" counts CPU samples as well: by itself it says nothing. */
+        /* "samples" also occurs in CPU profiles, so that it does not decide alone. */
         if (bytes >= 0 && kinds != 0 && (kinds & ~plain) == 0 &&
             strcasecmp(types[i].name, "samples") != 0) {
             give(&roles, HS_PPROF_LIVE_BYTES, bytes, i);

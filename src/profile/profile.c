@@ -1,5 +1,5 @@
 /*
- * Giving a profile back, and looking up where a module was. See profile.h.
+ * Frees a profile, and looks up where a module was mapped. See profile.h.
  */
 #include "profile/profile.h"
 

@@ -12,10 +12,14 @@
 enum origin {
     ORIGIN_OTHER,
     ORIGIN_RECORDER,
-    ORIGIN_NAMELESS, /* code of an allocator that records, without a name: its malloc, or its recorder */
+    /* code without a name of an allocator that can record: its malloc, or its recorder */
+    ORIGIN_NAMELESS,
 };
 
-/* With functions inlined into it, a frame is the recorder's if all of them are. */
+/*
+ * Finds the origin of a frame. A frame with inlined functions belongs to the recorder if all of
+ * them do.
+ */
 static enum origin origin_of(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
     const char *path =
@@ -38,7 +42,10 @@ static enum origin origin_of(const struct hs_profile *p, const struct hs_profile
     return ORIGIN_RECORDER;
 }
 
-/* Of nameless code of an allocator the outermost is what the program called. */
+/*
+ * Of an allocator's frames without a name, the outermost is kept: it is the function that the
+ * program called.
+ */
 static bool is_left_out(const struct hs_profile *p, const struct hs_profile_node *node,
                         const enum origin *origins)
 {
@@ -48,7 +55,10 @@ static bool is_left_out(const struct hs_profile *p, const struct hs_profile_node
     return p->frames[p->nodes[node->parent].frame].module == p->frames[node->frame].module;
 }
 
-/* For each node the stack that it stands for: the nearest one outwards that does not end in the recorder. */
+/*
+ * For each node, finds the stack that replaces it: the nearest outer node that does not end in the
+ * recorder.
+ */
 static void find_targets(const struct hs_profile *p, const enum origin *origins, uint32_t *targets)
 {
     for (uint32_t i = 0; i < p->node_count; i++) {

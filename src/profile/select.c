@@ -32,7 +32,7 @@ static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, ui
     return UINT32_MAX;
 }
 
-/* A figure of 0 also has the interval: blocks may exist that no sample hit. */
+/* A figure of 0 gets the interval, too: blocks may exist that no sample hit. */
 static void widen_amounts(struct hs_selection *selection, uint64_t interval_bytes)
 {
     hs_amount_widen(&selection->live, (float)interval_bytes);
@@ -53,7 +53,10 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     hs_amount_add(&selection->alloc, &dump->alloc);
     hs_amount_add(&selection->peak, &dump->peak);
     selection->sample_count += dump->sample_count;
-    /* A dump's window may begin at the dump before it; the program began with its process. */
+    /*
+     * The window of a dump may begin at the dump before it; the start of the program is that of its
+     * process.
+     */
     uint64_t start_ns = selection->profile->processes[dump->process].start_ns;
     start_ns = start_ns ? start_ns : dump->start_ns;
     selection->start_ns =
@@ -83,7 +86,10 @@ static int compare_starts(const void *a, const void *b, void *ctx)
     return x->process < y->process ? -1 : x->process > y->process;
 }
 
-/* A process that was refused has nothing to add, unless it is all there is. */
+/*
+ * True when any process was profiled. A process that was refused has nothing to add, unless there
+ * are no others.
+ */
 static bool has_profiled(const struct hs_profile *profile)
 {
     for (uint32_t i = 0; i < profile->process_count; i++) {
@@ -101,8 +107,10 @@ static bool is_sampled(const struct hs_selection *selection)
            selection->alloc.bytes_var > 0 || selection->peak.bytes_var > 0;
 }
 
-/* Two relatives have at most those samples in common that the later one has inherited. An older file does not tell
- * which these are: then it may be all. */
+/*
+ * The variance with the samples that relatives share: at most those that the later one inherited.
+ * An older file does not tell which these are; then all samples may be shared.
+ */
 static double widen(double var, double inherited_var, bool is_known, uint32_t relative_count)
 {
     double shared = is_known && inherited_var < var ? inherited_var : var;
@@ -125,7 +133,7 @@ struct hs_amount hs_selection_part(const struct hs_selection *selection, uint32_
     return part;
 }
 
-/* A block that no sample hit counts in each process that has inherited it. */
+/* Finds sample_most_bytes. A block that no sample hit counts in each process that inherited it. */
 static int find_sample_most(struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
@@ -152,7 +160,10 @@ static int find_sample_most(struct hs_selection *selection)
     return 0;
 }
 
-/* When all dumps are selected and in order: totals of families vary more than by themselves. */
+/*
+ * Adds up the totals anew, when all dumps are selected and in order: in families, the variance of a
+ * total is larger than the sum of the variances.
+ */
 static int add_families(struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
@@ -195,7 +206,7 @@ static void add_losses(struct hs_selection *selection)
     }
 }
 
-/* Is it the process, or one of those, that is asked for? -ENOMEM */
+/* 1 when the user asked for this process, else 0; -ENOMEM. */
 static int is_named(const struct hs_profile *profile, uint32_t process,
                     const struct hs_select_spec *spec)
 {
@@ -239,7 +250,7 @@ int hs_select_dumps(const struct hs_profile *profile, const struct hs_select_spe
         }
         has_pid |= is_last_there;
         if (is_leaving_refused && profile->processes[i].refusal != 0) {
-            selection.has_process[i] = true; /* what is said of it is said */
+            selection.has_process[i] = true; /* its losses are shown */
             continue;
         }
         uint32_t dump = find_dump(profile, i, spec->snapshot);

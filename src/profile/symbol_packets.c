@@ -1,5 +1,5 @@
 /*
- * Snapshots to requests, tables to packets. See symbol_packets.h.
+ * Turns snapshots into requests, and symbol tables into packets. See symbol_packets.h.
  */
 #include "profile/symbol_packets.h"
 
@@ -29,7 +29,7 @@ int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct
             hs_is_skipped_file(skipped, module->path)) {
             continue;
         }
-        /* Only modules that a stack goes through are worth opening. */
+        /* Only modules that occur in a stack are worth opening. */
         if (numbers[frame->module_id] == MODULE_UNKNOWN) {
             err = hs_symbol_wanted_module(wanted, module->path, module->build_id,
                                           module->build_id_bytes, snap->pid,
@@ -43,7 +43,7 @@ int hs_symbol_packets_add_snapshot(struct hs_symbol_wanted *wanted, const struct
     return err;
 }
 
-/* The addresses of one module that have names, as the writer wants them. */
+/* Writes the named addresses of one module, in the form that the writer expects. */
 static int write_module(struct hs_trace_writer *writer, const struct hs_symbol_request *request,
                         const struct hs_symbol_table *table)
 {

@@ -1,5 +1,5 @@
 /*
- * Names into a profile. See symbolize.h.
+ * Puts names into a profile. See symbolize.h.
  */
 #include "profile/symbolize.h"
 
@@ -11,8 +11,11 @@
 #include "util/array.h"
 #include "util/intern.h"
 
-/* Which process ran each frame first: pids[frame], 0 for none. A sample names a whole stack; what it
- * says about its node holds for the nodes that node hangs on, which come earlier in the array. */
+/*
+ * Finds the process that ran each frame first: pids[frame], 0 for none. A sample names a whole
+ * stack, so that the process of its node also ran the node's parents, which come earlier in the
+ * array.
+ */
 static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
 {
     uint32_t *of_frame = calloc((size_t)p->frame_count + 1, sizeof(*of_frame));
@@ -45,7 +48,7 @@ static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
     return 0;
 }
 
-/* Is there anything to look up for this frame, and was nothing found before? */
+/* True when a frame has an address to look up and no names yet. */
 static bool is_wanted(const struct hs_profile *p, const struct hs_profile_frame *frame)
 {
     return frame->line_count == 0 && frame->module < p->module_count &&
@@ -77,10 +80,10 @@ int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted 
     return err;
 }
 
-/* What grows while symbols are put in. */
+/* State while symbols are put in. */
 struct filling {
     struct hs_profile *p;
-    struct hs_intern ids; /* of the profile's strings */
+    struct hs_intern ids; /* ids of the profile's strings */
     size_t string_capacity;
     size_t line_capacity;
 };
@@ -90,8 +93,10 @@ static struct hs_intern_key string_key(const char *text)
     return hs_intern_mix(hs_intern_hash(text, strlen(text)), 0);
 }
 
-/* Enters the strings that are there. A text that is there twice keeps its first id; the second one
- * gets a key of its own, so that ids stay in step with the array. */
+/*
+ * Interns the profile's strings. A text that occurs twice keeps its first id; the second one gets a
+ * key of its own, so that ids stay parallel to the array.
+ */
 static int index_strings(struct filling *filling)
 {
     int err = 0;

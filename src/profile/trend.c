@@ -1,5 +1,5 @@
 /*
- * See trend.h. This file folds all snapshots into one tree; trend_line.c draws the lines.
+ * See trend.h. This file folds all snapshots into one tree; trend_line.c computes the lines.
  */
 #include "profile/trend.h"
 
@@ -22,10 +22,10 @@ const char *const hs_trend_verdict_names[HS_TREND_VERDICT_N] = {
 
 struct series {
     struct hs_trend_series sums;
-    struct hs_amount now; /* in the snapshot at hand */
+    struct hs_amount now; /* in the current snapshot */
 };
 
-/* Rows with their series: of functions or of stacks. */
+/* Rows of functions, or of stacks, with their series. */
 struct rows {
     struct hs_intern ids;
     struct hs_trend_row *rows;
@@ -40,10 +40,10 @@ struct folder {
     struct hs_trend_axis axis;
     struct rows functions, stacks;
     struct hs_trend_series total;
-    uint32_t *function_of, *stack_of; /* of the snapshot's own tree */
+    uint32_t *function_of, *stack_of; /* for the ids of the snapshot's own tree */
 };
 
-static bool is_meant(const struct hs_profile *profile, uint32_t dump, uint32_t process)
+static bool is_dump_with_samples(const struct hs_profile *profile, uint32_t dump, uint32_t process)
 {
     return profile->dumps[dump].process == process && profile->dumps[dump].has_samples;
 }
@@ -52,7 +52,7 @@ uint32_t hs_trend_dump_count(const struct hs_profile *profile, uint32_t process)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < profile->dump_count; i++) {
-        count += is_meant(profile, i, process);
+        count += is_dump_with_samples(profile, i, process);
     }
     return count;
 }
@@ -175,7 +175,7 @@ static void draw_lines(struct rows *rows, const struct hs_trend_axis *axis)
     hs_intern_deinit(&rows->ids);
 }
 
-/* Indices of the snapshots, and the axis they make. */
+/* Finds the indices of the snapshots, and the axis of their times. */
 static int find_dumps(struct folder *folder, uint32_t process, uint32_t **ret_dumps)
 {
     const struct hs_profile *p = folder->profile;
@@ -185,7 +185,7 @@ static int find_dumps(struct folder *folder, uint32_t process, uint32_t **ret_du
     double *seconds = calloc(count + 1u, sizeof(*seconds));
     int err = dumps && seconds ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < p->dump_count && err == 0; i++) {
-        if (is_meant(p, i, process)) {
+        if (is_dump_with_samples(p, i, process)) {
             dumps[trend->dump_count] = i;
             seconds[trend->dump_count++] =
                 ((double)p->dumps[i].time_ns - (double)p->dumps[dumps[0]].time_ns) / 1e9;

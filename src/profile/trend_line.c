@@ -10,7 +10,7 @@
 #include "rt/base.h"
 
 #define Z_95 1.96
-/* Sums of the same numbers in another order may differ by this share of themselves. */
+/* Sums of the same numbers in another order may differ by this share of the sum. */
 #define ROUNDING_SHARE 1e-9
 
 int hs_trend_axis_init(const double *seconds, uint32_t count, struct hs_trend_axis *ret_axis)
@@ -73,7 +73,7 @@ static double t_95(uint32_t freedom)
     if (freedom < HS_COUNT_OF(table)) {
         return table[freedom];
     }
-    /* The first terms of its expansion: right to three digits from here on. */
+    /* The first terms of its expansion are correct to three digits from here on. */
     return Z_95 + 2.372 / freedom + 2.82 / ((double)freedom * freedom);
 }
 

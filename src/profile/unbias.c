@@ -5,7 +5,9 @@
 
 #include <math.h>
 
-/* Above this many intervals a block is hit as surely as a double can say. */
+/*
+ * A block of more than this many intervals is sampled with a probability of 1 in double precision.
+ */
 #define SURE_RATIO 37.0
 
 static double scale_of(enum hs_unbias_rule rule, double ratio)

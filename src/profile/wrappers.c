@@ -19,58 +19,69 @@
 #define NO_CALLER  UINT32_MAX
 #define OF_A_LINE  (UINT64_C(1) << 32)
 
-/* Shares of what a function allocates itself. */
-#define ITSELF_SHARE_MIN        0.95 /* of all that is allocated under it */
-#define ONE_ALLOCATOR_SHARE_MIN 0.95 /* through the same allocating function */
-#define CALLED_SHARE_MIN        0.5  /* that has a caller in the program */
-#define INSIDE_SHARE_MIN        0.9  /* inside a function whose name says that it allocates */
-#define CALLER_SHARE_MIN        0.02 /* of a caller that counts */
+/* Shares of what a function allocates itself: */
+#define ITSELF_SHARE_MIN        0.95 /* the least share of all that is allocated under it */
+#define ONE_ALLOCATOR_SHARE_MIN 0.95 /* the least share through one allocating function */
+#define CALLED_SHARE_MIN        0.5  /* the least share with a caller in the program */
+/* the least share inside a function whose name says that it allocates */
+#define INSIDE_SHARE_MIN 0.9
+#define CALLER_SHARE_MIN 0.02 /* the least share of a caller that counts */
 
-/* What makes a shape without a name: so many callers, none above this share, and sizes so far apart (the standard
- * deviation of the binary logarithms of their mean sizes: 1 is a factor of two either way). */
+/*
+ * A function with a clear pattern is a wrapper whatever its name: it has so many callers, none of
+ * them above this share, and sizes that differ so much (the standard deviation of the binary
+ * logarithms of their mean sizes: 1 is a factor of two in either direction).
+ */
 #define SHAPE_CALLERS_MIN      5U
 #define SHAPE_CALLER_SHARE_MAX 0.5
 #define SHAPE_SIZE_DEVIATION   1.0
-/* Of stripped code, where a "function" is one call of an allocating function: sizes that its callers decide are shape enough,
- * whoever has most of it. */
+/*
+ * In stripped code, where a "function" is one call of an allocating function: sizes that depend on
+ * the callers suffice, even if one caller has most of it.
+ */
 #define NAMELESS_CALLERS_MIN    3U
 #define NAMELESS_SIZE_DEVIATION 1.5
-/* With a name that says it less clearly. */
+/* For a name that says it less clearly. */
 #define NAMED_CALLERS_MIN    2U
 #define NAMED_SIZE_DEVIATION 0.15
 
 enum name_kind {
     NAME_NONE,
     NAME_OTHER,
-    NAME_WEAK,   /* alloc, allocate: may be a constructor's */
-    NAME_STRONG, /* has one of C's own words: malloc, realloc ... */
-    NAME_PLAIN,  /* ends with it: luaM_realloc_ */
+    NAME_WEAK,   /* alloc, allocate: may be the name of a constructor */
+    NAME_STRONG, /* contains one of C's own words: malloc, realloc ... */
+    NAME_PLAIN,  /* ends with such a word: luaM_realloc_ */
 };
 
-/* What one function allocated through another one (or through malloc, at a line), or on behalf of one caller. */
+/*
+ * What one function allocated through another function (or through malloc, at a line), or on behalf
+ * of one caller.
+ */
 struct pair {
     uint32_t function;
     double bytes, count;
 };
 
 struct pairs {
-    struct hs_intern ids; /* of the function, and the other one or the line */
+    struct hs_intern ids; /* keys: the function, and the other function or the line */
     struct pair *rows;
     size_t capacity;
 };
 
-/* Callers, and of the binary logarithms of the mean sizes that they got the sums. */
+/*
+ * The number of callers, and the sums over the binary logarithms of the mean sizes that they got.
+ */
 struct spread {
     uint32_t count;
     double sum, squares;
 };
 
-/* A function as the innermost one of the program. */
+/* The figures of a function where it is the innermost one of the program. */
 struct shape {
     double self_bytes, total_bytes, called_bytes, inside_bytes;
-    double largest_allocator_bytes; /* of one function that it calls */
+    double largest_allocator_bytes; /* the most through one function that it calls */
     double largest_caller_bytes;
-    struct spread callers, all_callers; /* those that count; all */
+    struct spread callers, all_callers; /* callers that count; all callers */
 };
 
 struct finder {
@@ -117,7 +128,7 @@ static bool is_named_allocator(const struct finder *f, uint32_t function)
            f->names[function] == NAME_PLAIN;
 }
 
-/* --- what each function allocates, for whom, through what --- */
+/* --- what each function allocates, for which caller, through which function --- */
 
 static int add_pair(struct pairs *pairs, uint32_t function, uint64_t other,
                     const struct hs_amount *amount)
@@ -146,7 +157,10 @@ static void free_pairs(struct pairs *pairs)
     *pairs = (struct pairs){ 0 };
 }
 
-/* The innermost node of the program at or above `node`; `ret_inner`: the one below it (`node` itself: there is none). */
+/*
+ * The innermost node of the program at or above `node`. *ret_inner: the node below it, or `node`
+ * itself when there is none.
+ */
 static uint32_t find_user(const struct hs_agg *agg, uint32_t node, uint32_t *ret_inner)
 {
     *ret_inner = node;
@@ -159,7 +173,7 @@ static uint32_t find_user(const struct hs_agg *agg, uint32_t node, uint32_t *ret
     return HS_NODE_NONE;
 }
 
-/* The function of the program that called it, another one than itself. */
+/* The function of the program that called it, other than itself. */
 static uint32_t find_caller(const struct hs_agg *agg, uint32_t node)
 {
     uint32_t function = agg->nodes[node].function, inner;
@@ -175,7 +189,10 @@ static uint32_t find_caller(const struct hs_agg *agg, uint32_t node)
     return NO_CALLER;
 }
 
-/* Adds a stack to the totals of the functions in it, each once: the one below the current node tells by `stamp`. */
+/*
+ * Adds a stack to the totals of the functions in it, each once. `stamp` marks functions that were
+ * counted for this stack.
+ */
 static void add_totals(struct finder *f, uint32_t node, double bytes, uint32_t stamp,
                        uint32_t *stamps)
 {
@@ -188,8 +205,10 @@ static void add_totals(struct finder *f, uint32_t node, double bytes, uint32_t s
     }
 }
 
-/* Through what the innermost function of the program, at `user`, got the memory. malloc itself is no frame: then it is the line
- * that called it. */
+/*
+ * Notes through which function the innermost function of the program, at `user`, got the memory.
+ * malloc itself is not a frame; then the line that called it stands for it.
+ */
 static int add_allocator(struct finder *f, uint32_t user, uint32_t inner,
                          const struct hs_amount *amount)
 {
@@ -280,7 +299,7 @@ static int measure(struct finder *f, uint32_t *stamps)
 
 /* --- verdicts --- */
 
-/* So many callers, and sizes so far apart. */
+/* True when there are so many callers, with sizes that differ so much. */
 static bool is_spread(const struct spread *spread, uint32_t count_min, double deviation_min)
 {
     double mean = spread->sum / spread->count;
@@ -365,9 +384,9 @@ int hs_wrappers_find(struct hs_agg *agg)
     return r;
 }
 
-/* --- through which one --- */
+/* --- the wrapper of a function --- */
 
-/* The outermost wrapper below the function that a stack is called after. */
+/* The outermost wrapper below the function after which a stack is named. */
 static uint32_t wrapper_of(const struct hs_agg *agg, uint32_t leaf, uint32_t function)
 {
     uint32_t wrapper = UINT32_MAX, inner;

@@ -1,5 +1,5 @@
 /*
- * Finding and making the folder for what is kept. See cache_folder.h.
+ * Finds and makes the folder of the cache. See cache_folder.h.
  */
 #include "symbol/cache_folder.h"
 
@@ -13,7 +13,7 @@
 
 #include "rt/base.h"
 
-static bool is_ours(const char *path)
+static bool belongs_to_user(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
@@ -29,22 +29,22 @@ static bool put_path(char *out, size_t out_bytes, const char *format, ...)
     return bytes > 0 && (size_t)bytes < out_bytes;
 }
 
-/* Makes `path` and the missing folders above it, each in one that is ours. */
+/* Makes `path` and the missing folders above it, each in a folder that belongs to the user. */
 static bool make_folders(const char *path)
 {
     char parent[PATH_MAX];
     if (access(path, F_OK) == 0) {
-        return is_ours(path);
+        return belongs_to_user(path);
     }
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path ||
         !put_path(parent, sizeof(parent), "%.*s", (int)(slash - path), path)) {
         return false;
     }
-    return make_folders(parent) && (mkdir(path, 0700) == 0 || is_ours(path));
+    return make_folders(parent) && (mkdir(path, 0700) == 0 || belongs_to_user(path));
 }
 
-/* A variable that holds a whole path; NULL otherwise. */
+/* The value of a variable if it is an absolute path, else NULL. */
 static const char *path_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -60,7 +60,7 @@ bool hs_cache_folder_find(char *ret_path, size_t path_bytes)
         is_put = own[0] == '/' && put_path(ret_path, path_bytes, "%s", own);
     } else if ((base = path_variable("XDG_CACHE_HOME")) != NULL) {
         is_put = put_path(ret_path, path_bytes, "%s/heapscope/symbols", base);
-    } else if ((base = path_variable("HOME")) != NULL && is_ours(base)) {
+    } else if ((base = path_variable("HOME")) != NULL && belongs_to_user(base)) {
         is_put = put_path(ret_path, path_bytes, "%s/.cache/heapscope/symbols", base);
     }
     return is_put && make_folders(ret_path);

@@ -1,5 +1,5 @@
 /*
- * Loading, storing and removing entries. See debug_cache.h.
+ * Loads, stores and checks entries. See debug_cache.h.
  */
 #include "symbol/debug_cache.h"
 
@@ -17,11 +17,12 @@
 #include "util/intern.h"
 #include "util/write_all.h"
 
-#define MAGIC      "hsdebug1" /* the last digit: the layout, and which sections there are */
+/* the last digit stands for the layout, and for the set of sections */
+#define MAGIC      "hsdebug1"
 #define NAME_BYTES 128U
-/* A file that changed this short ago may change again within the same tick of its times. */
+/* A file that changed within this time may change again without a difference in its times. */
 #define SETTLED_S 2
-/* The time of last use is noted no finer than that: a hit shall not write each time. */
+/* The time of last use is updated at most this often, so that not every hit writes. */
 #define USED_AGAIN_S (24 * 3600)
 
 static int check_owner(int fd, mode_t kind, struct stat *ret_st)
@@ -124,7 +125,7 @@ static void note_use(int fd, const struct stat *st)
     }
 }
 
-/* All of an open entry, if it is one. */
+/* Maps an open entry as a whole, if it is valid. */
 static int map_entry(int fd, const struct hs_debug_key *key, struct hs_debug_image *ret_image)
 {
     struct stat st = { 0 };
@@ -194,7 +195,10 @@ static int write_entry(const struct hs_debug_cache *cache, const char *name,
     return err;
 }
 
-/* Has the file been as it is since before the image was made, and will a later change be seen? */
+/*
+ * True when the file has not changed since before the image was made, and a later change will be
+ * noticed.
+ */
 static bool is_settled(const struct hs_elf_file *file, const struct hs_debug_key *key)
 {
     struct hs_debug_key again;

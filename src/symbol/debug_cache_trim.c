@@ -1,7 +1,7 @@
 /*
- * Keeping the cache small: the entries that were unused for longest go. See debug_cache.h.
+ * Keeps the cache small: removes the entries that were unused for longest. See debug_cache.h.
  *
- * Done before an entry is added, which happens once for a debug file: a hit never lists the folder.
+ * This is done before an entry is added, once for each debug file. A hit never lists the folder.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,12 @@
 
 #include "symbol/debug_cache.h"
 
-/* No writer takes that long. */
+/* No writer takes longer. */
 #define TEMP_MAX_AGE_S 3600
-/* Entries are hardly ever below 64 KiB; who put more files there wants something else. */
+/*
+ * Entries are hardly ever below 64 KiB. In a folder with more files, which this cache alone never
+ * fills, the rest is not counted.
+ */
 #define ENTRIES_MAX 4096U
 
 struct old_entry {
@@ -53,7 +56,7 @@ static void look_at(int folder_fd, const char *name, struct old_entries *all)
     }
     if (all->count < ENTRIES_MAX) {
         struct old_entry *entry = &all->entries[all->count++];
-        memcpy(entry->name, name, strlen(name) + 1); /* NAME_MAX at most */
+        memcpy(entry->name, name, strlen(name) + 1); /* at most NAME_MAX */
         entry->bytes = (uint64_t)st.st_size;
         entry->used = st.st_mtim;
         all->bytes += entry->bytes;

@@ -1,8 +1,8 @@
 /*
- * Finding debug files. See debug_files.h.
+ * Finds debug files. See debug_files.h.
  *
- * Every place that is looked in is a function that makes paths and hands each to try_path(), which
- * opens, checks and keeps it. The table `places` is their order.
+ * Each place to search is a function that makes paths and passes each to try_path(), which opens,
+ * checks and keeps the file. The table `places` is their order.
  */
 #include "symbol/debug_files.h"
 
@@ -28,13 +28,13 @@ struct search {
     const struct hs_symbol_request *request;
     struct hs_debug_files *files;
     char module_path[PATH_MAX]; /* without "(deleted)" */
-    char real_folder[PATH_MAX]; /* the module's folder without symbolic links; "" the same */
+    char real_folder[PATH_MAX]; /* the module's folder without symbolic links; "": the same */
     bool is_deleted;
     const uint8_t *wanted_id;
     size_t wanted_id_bytes;
 };
 
-/* How a candidate proves that it belongs to the module when no build id can. */
+/* How a candidate proves that it belongs to the module when there is no build id. */
 enum proof { PROOF_NONE, PROOF_CRC, PROOF_GIVEN };
 
 static bool has_id(const struct hs_elf_file *file, const uint8_t *id, size_t id_bytes)
@@ -72,7 +72,7 @@ static void keep(struct search *search, struct hs_elf_file *candidate)
     }
 }
 
-/* Opens the path that `format` makes, and keeps the file when it is of use. */
+/* Opens the path that `format` makes, and keeps the file when it is useful. */
 HS_PRINTF(4, 5)
 static void try_path(struct search *search, enum proof proof, uint32_t crc, const char *format, ...)
 {
@@ -93,7 +93,7 @@ static void try_path(struct search *search, enum proof proof, uint32_t crc, cons
     keep(search, &file);
 }
 
-/* Root number i: the given ones, then the system's; NULL after that. */
+/* Root number i: the given folders, then the system's; NULL after that. */
 static const char *root_at(const struct search *search, size_t i, bool *ret_is_given)
 {
     size_t given = search->options ? search->options->search_path_count : 0;
@@ -104,7 +104,7 @@ static const char *root_at(const struct search *search, size_t i, bool *ret_is_g
     return i == given ? SYSTEM_ROOT : NULL;
 }
 
-/* xx/yyyy of a build id; false when it has no such form. */
+/* Writes xx/yyyy of a build id. False when it is too short or too long. */
 static bool build_id_name(const uint8_t *id, size_t id_bytes, char *out, size_t out_bytes)
 {
     if (id_bytes < BUILD_ID_MIN_BYTES || id_bytes > BUILD_ID_MAX_BYTES ||
@@ -205,7 +205,10 @@ static void (*const places[])(struct search *search) = {
     look_in_index,
 };
 
-/* The module itself. A deleted one may have been replaced by anything: only a build id tells. */
+/*
+ * Opens the module itself. A deleted one may have been replaced by any file: only a build id can
+ * tell.
+ */
 static void open_module(struct search *search)
 {
     struct hs_debug_files *files = search->files;
@@ -260,8 +263,10 @@ static void set_paths(struct search *search)
     free(real);
 }
 
-/* The file that dwz moved common parts to: by its own build id, else by name, which is relative to
- * the file that refers to it. libdw would look too, but not in given folders. */
+/*
+ * Finds the file to which dwz moved common parts: by its own build id, else by its name, which is
+ * relative to the file that refers to it. libdw would look for it too, but not in given folders.
+ */
 static void find_alt(struct search *search)
 {
     struct hs_debug_files *files = search->files;

@@ -1,5 +1,5 @@
 /*
- * Unpacking debug sections with libdeflate and libzstd. See debug_image.h.
+ * Unpacks debug sections with libdeflate and libzstd. See debug_image.h.
  */
 #include "symbol/debug_image.h"
 
@@ -16,16 +16,16 @@
 
 #define SECTIONS_MAX 64U
 #define LOOKED_MAX   65536U
-/* Of all sections together. A debug file of Chromium has more; libdw may try. */
+/* The size of all sections together. A debug file of Chromium has more; it is left to libdw. */
 #define IMAGE_MAX_BYTES (UINT64_C(1) << 30)
-/* What deflate can do at best: a section that claims more is broken. */
+/* The best ratio of deflate. A section that claims more is broken. */
 #define DEFLATE_RATIO_MAX 1040U
-/* What zstd can: 128 KiB of the same byte take 4. */
+/* The best ratio of zstd: 128 KiB of the same byte take 4 bytes. */
 #define ZSTD_RATIO_MAX  32768U
 #define NAMES_MAX_BYTES 2048U
 #define ALIGN_BYTES     8U
 
-/* Younger than the headers of some systems. */
+/* Newer than the headers of some systems. */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
@@ -33,7 +33,7 @@
 struct section {
     Elf64_Shdr shdr; /* as it will be in the image */
     const uint8_t *bytes;
-    size_t packed_bytes; /* 0: not packed */
+    size_t packed_bytes; /* 0: not compressed */
     bool is_zstd;        /* else deflate */
 };
 
@@ -42,14 +42,17 @@ struct making {
     struct section sections[SECTIONS_MAX];
     size_t count;
     size_t packed_count;
-    bool has_zstd; /* the file: then nobody else may be able to read it */
+    /* the file has sections compressed with zstd, which libdw may be unable to read */
+    bool has_zstd;
     char names[NAMES_MAX_BYTES];
     size_t name_bytes;
     uint64_t end_off; /* in the image */
 };
 
-/* What functions, inlined calls, files and lines are read from. Not .debug_loclists, .debug_macro ..., which
- * are a third of a debug file. */
+/*
+ * True for the sections from which functions, inlined calls, files and lines are read.
+ * .debug_loclists, .debug_macro and others, a third of a debug file, are not.
+ */
 static bool is_wanted(const char *name)
 {
     static const char *const wanted[] = {
@@ -65,9 +68,7 @@ static bool is_wanted(const char *name)
     return false;
 }
 
-/*
- * Sections of which libdw would do more than read them.
- */
+/* True for sections with which libdw does more than just read them. */
 static bool is_unusual(const char *name)
 {
     size_t bytes = strlen(name);
@@ -75,7 +76,7 @@ static bool is_unusual(const char *name)
            (bytes > 4 && strcmp(name + bytes - 4, ".dwo") == 0);
 }
 
-/* Is any section packed that way, whether it is for us or not? */
+/* True when any section is compressed with zstd, whether it is used here or not. */
 static bool has_zstd(const struct hs_elf_file *file)
 {
     Elf_Scn *scn = NULL;
@@ -90,7 +91,7 @@ static bool has_zstd(const struct hs_elf_file *file)
     return false;
 }
 
-/* What the section's own head says; its bytes are behind it. */
+/* Reads the section's own header; the compressed bytes follow it. */
 static int read_packed(Elf_Scn *scn, struct section *section)
 {
     GElf_Chdr chdr;
@@ -138,8 +139,9 @@ static int add_section(struct making *making, Elf_Scn *scn, const GElf_Shdr *shd
 }
 
 /*
- * .debug_addr comes with split units, where the folder of the module matters, which an image does not have: libdw shall
- * read the file itself, if it can. clang writes one for each unit.
+ * True for sections that the image takes. .debug_addr belongs to split units, for which the folder
+ * of the module matters, and an image has none: libdw should read that file itself, if it can.
+ * clang writes .debug_addr for every unit.
  */
 static bool is_taken(const struct making *making, const char *name)
 {
@@ -168,7 +170,7 @@ static int look_through(struct making *making)
             return -ENOTSUP;
         }
         if (is_taken(making, name) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0) {
-            /* libelf reads other types in other ways. */
+            /* libelf interprets sections of other types. */
             int err =
                 shdr.sh_type == SHT_PROGBITS ? add_section(making, scn, &shdr, name) : -ENOTSUP;
             if (err != 0) {
@@ -179,7 +181,7 @@ static int look_through(struct making *making)
     return making->packed_count > 0 ? 0 : -ENOENT;
 }
 
-/* Where everything will be: sections, their names, their headers. */
+/* Computes the positions of sections, names and headers. */
 static int lay_out(struct making *making)
 {
     uint64_t off = sizeof(Elf64_Ehdr);
@@ -223,7 +225,7 @@ static int unpack_all(const struct making *making, uint8_t *image)
     return err;
 }
 
-/* The file's own header with our sections, the table of which ends the image. */
+/* Writes the file's own header with the new sections, whose table ends the image. */
 static int write_headers(struct making *making, uint8_t *image)
 {
     const Elf64_Ehdr *file_ehdr = elf64_getehdr(making->file->elf);
@@ -262,7 +264,9 @@ static int write_image(struct making *making, struct hs_debug_image *ret_image)
     if (map == MAP_FAILED) {
         return -ENOMEM;
     }
-    /* Thousands of page faults would cost as much as the unpacking; it is only a hint. */
+    /*
+     * Thousands of page faults would cost as much as unpacking. This is only a hint to the kernel.
+     */
     (void)madvise(map, bytes, MADV_HUGEPAGE);
     int err = unpack_all(making, map + HS_DEBUG_IMAGE_OFF);
     if (err == 0) {

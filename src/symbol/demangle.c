@@ -1,8 +1,8 @@
 /*
- * Demangling through libiberty's callbacks. See demangle.h.
+ * Demangles through libiberty's callbacks. See demangle.h.
  *
- * When the text outgrows the buffer the callback jumps out of the demangler. What may leak by that
- * is a few bytes of libiberty's own (a punycode identifier of Rust v0).
+ * When the text outgrows the buffer, the callback leaves the demangler by longjmp. At most a few
+ * bytes that libiberty allocated may leak (a punycode identifier of Rust v0).
  */
 #include "symbol/demangle.h"
 
@@ -29,8 +29,10 @@ static void take(const char *text, size_t bytes, void *ctx)
 
 bool hs_demangle(const char *name, char *out, size_t out_bytes)
 {
-    /* All mangled names begin so: `_Z` C++ and Rust's legacy names, which look the same, `_R` Rust v0,
-     * `_GLOBAL_` what runs before main. */
+    /*
+     * All mangled names begin with an underscore: `_Z` for C++ and for Rust's legacy names, which
+     * look the same, `_R` for Rust v0, `_GLOBAL_` for functions that run before main.
+     */
     if (out_bytes == 0 || name[0] != '_') {
         return false;
     }

@@ -1,5 +1,5 @@
 /*
- * From a unit to its line number program, and from that to paths. See dwarf_lines.h.
+ * Finds a unit's line number program, and makes paths of its files. See dwarf_lines.h.
  */
 #include "symbol/dwarf_lines.h"
 
@@ -13,7 +13,7 @@
 
 #include "rt/base.h"
 
-/* libdw has unpacked the section where it is, or nobody has. */
+/* The bytes of a section. If it was compressed, libdw has already unpacked it in place. */
 static struct hs_line_bytes bytes_of(Elf_Scn *scn, const GElf_Shdr *shdr)
 {
     Elf_Data *data = shdr->sh_flags & SHF_COMPRESSED ? NULL : elf_getdata(scn, NULL);
@@ -23,7 +23,10 @@ static struct hs_line_bytes bytes_of(Elf_Scn *scn, const GElf_Shdr *shdr)
     return (struct hs_line_bytes){ data->d_buf, data->d_size };
 }
 
-/* Is `name` ".debug_WHAT", or the old name ".zdebug_WHAT" that a packed one keeps? In .dwo files, with that behind it. */
+/*
+ * True when `name` is ".debug_WHAT", or the old name ".zdebug_WHAT" of a compressed section; in
+ * .dwo files, with ".dwo" behind it.
+ */
 static bool is_section(const char *name, const char *what, bool is_dwo)
 {
     const char *rest = strncmp(name, ".z", 2) == 0 ? name + 2 : name + 1;
@@ -69,13 +72,16 @@ static bool is_split(Dwarf_Die *unit)
            type == DW_UT_split_compile;
 }
 
-/* Of a split unit, the skeleton may have it. Never the other way round: see dwarf_split.h. */
+/*
+ * An attribute of a unit; for a split unit, the skeleton may have it. Never the other way round:
+ * see dwarf_split.h.
+ */
 static Dwarf_Attribute *unit_attr(Dwarf_Die *unit, unsigned name, Dwarf_Attribute *attr)
 {
     return is_split(unit) ? dwarf_attr_integrate(unit, name, attr) : dwarf_attr(unit, name, attr);
 }
 
-/* The list of files that entries of a split unit mean. */
+/* Opens the list of files to which the entries of a split unit refer. */
 static int open_split(Dwarf_Die *unit, struct hs_dwarf_lines *lines)
 {
     struct hs_line_sections sections;
@@ -127,8 +133,10 @@ void hs_dwarf_lines_close(struct hs_dwarf_lines *lines)
     *lines = (struct hs_dwarf_lines){ 0 };
 }
 
-/* Appends a path without its "/./" and "//"; nothing else is changed, since "a/../" may go through a
- * symbolic link. */
+/*
+ * Appends a path without "/./" and "//". Nothing else is changed, since "a/../" may lead through a
+ * symbolic link.
+ */
 static size_t append_path(char *out, size_t at, const char *path)
 {
     while (*path && at + 1 < PATH_MAX) {
@@ -150,9 +158,9 @@ static size_t append_folder(char *out, size_t at, const char *folder)
 }
 
 /*
- * The whole path of a source file. What is not absolute is below the folder of the build; but builds
- * that hide theirs (-ffile-prefix-map) leave "./debug/backtrace.c" with the folder "./debug": there
- * "./" stands for the root of the sources, and the path is whole as it is.
+ * The full path of a source file. A relative path is below the folder of the build. But builds that
+ * hide that folder (-ffile-prefix-map) contain "./debug/backtrace.c" with the folder "./debug":
+ * there "./" stands for the root of the sources, and the path is complete as it is.
  */
 static uint32_t path_of(const struct hs_dwarf_lines *lines, const struct hs_line_program *program,
                         uint64_t file_idx, struct hs_symbol_builder *builder)

@@ -1,8 +1,8 @@
 /*
- * From addresses to functions, files and lines. See dwarf_names.h.
+ * Finds functions, files and lines of addresses. See dwarf_names.h.
  *
- * Addresses are handled unit by unit, because what is costly (the tree, the line table) is made once
- * for a unit, on its first address, and never for the others.
+ * Addresses are handled unit by unit. The expensive parts (the tree, the line table) are made once
+ * for a unit, when its first address comes, and never for units without addresses.
  */
 #include "symbol/dwarf_names.h"
 
@@ -19,12 +19,12 @@
 /* Chains of inlined calls longer than this are cut. */
 #define INLINED_MAX 256U
 
-/* The addresses of one unit. */
+/* The work for the addresses of one unit. */
 struct unit_job {
     struct hs_symbol_builder *builder;
     const struct hs_elf_name *symbols;
     Dwarf_Die *unit;
-    const uint32_t *pc_idxs; /* in the builder */
+    const uint32_t *pc_idxs; /* indices in the builder */
     uint64_t *pcs;
     size_t pc_count;
     struct hs_dwarf_scopes scopes;
@@ -43,7 +43,7 @@ static const char *linkage_name(Dwarf_Die *die)
     return name ? name : string_of(die, DW_AT_MIPS_linkage_name);
 }
 
-/* Does one of the pieces of a function begin there? */
+/* True when one of the pieces of a function begins at this address. */
 static bool begins_at(Dwarf_Die *die, uint64_t sva)
 {
     Dwarf_Addr base, low, high;
@@ -62,8 +62,9 @@ static bool is_mangled(const char *name)
 }
 
 /*
- * The mangled name of a function of which DWARF knows only the plain one, from the symbol that begins
- * with it; into `out` without the ".cold" of a piece that was moved away. NULL: no such symbol.
+ * The mangled name of a function for which DWARF has only the plain one, taken from the symbol that
+ * begins with the function. It is written to `out` without the ".cold" of a piece that was moved
+ * away. NULL: there is no such symbol.
  */
 static const char *symbol_name(struct hs_dwarf_scope *scope, const struct hs_elf_name *symbol,
                                char *out, size_t out_bytes)
@@ -98,7 +99,10 @@ static struct hs_symbol_name scope_name(struct unit_job *job, struct hs_dwarf_sc
     return scope->name;
 }
 
-/* Has every function of the chain a name? Not when what dwz moved elsewhere could not be found. */
+/*
+ * True when every function of the chain has a name. This is false when the file to which dwz moved
+ * names was not found.
+ */
 static bool is_chain_named(struct unit_job *job, size_t i)
 {
     uint32_t scope_idx = job->scopes.scope_of[i];
@@ -120,7 +124,7 @@ static void name_address(struct unit_job *job, size_t i)
     uint32_t file_off, line;
     hs_dwarf_lines_of_pc(&job->lines, i, job->builder, &file_off, &line);
     if (scope_idx == HS_DWARF_SCOPE_NONE || !is_chain_named(job, i)) {
-        /* Assembler has lines, but no functions. */
+        /* Assembler code has lines, but no functions. */
         if (symbol && file_off != 0) {
             hs_symbol_builder_line(job->builder, pc_idx,
                                    hs_symbol_builder_name(job->builder, symbol), file_off, line);
@@ -162,8 +166,8 @@ static int name_unit(struct unit_job *job, const struct hs_line_sections *sectio
 }
 
 /*
- * Sorts the addresses by unit, keeping their order within one: first_of[u] .. first_of[u + 1] of
- * order[] are those of unit u.
+ * Sorts the addresses by unit, and keeps their order within a unit: first_of[u] .. first_of[u + 1]
+ * of order[] are those of unit u.
  */
 static int group_by_unit(const struct hs_dwarf_units *units, size_t pc_count, uint32_t **ret_order,
                          size_t **ret_first_of)

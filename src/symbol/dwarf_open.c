@@ -1,14 +1,15 @@
 /*
- * Cached image, new image, or the file itself. See dwarf_open.h.
+ * Opens a cached image, a new image, or the file itself. See dwarf_open.h.
  *
- * With an image the ranges of its units are kept: to read them takes longer than to name ten addresses.
+ * With an image, the ranges of its units are cached, because reading them takes longer than naming
+ * ten addresses.
  */
 #include "symbol/dwarf_open.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Makes the image, and keeps it. `key` NULL: it is not kept. */
+/* Makes the image and stores it. `key` NULL: it is not stored. */
 static void make_image(const struct hs_elf_file *file, const struct hs_debug_cache *cache,
                        const struct hs_debug_key *key, struct hs_dwarf_file *dwarf)
 {
@@ -17,7 +18,7 @@ static void make_image(const struct hs_elf_file *file, const struct hs_debug_cac
     }
     dwarf->dwarf = dwarf_begin_elf(dwarf->image.elf, DWARF_C_READ, NULL);
     if (key && dwarf->dwarf) {
-        /* Without a list the next one reads all units again. */
+        /* Without a list, the next search reads all units again. */
         (void)hs_dwarf_unit_ranges_list(dwarf->dwarf, &dwarf->listed);
         (void)hs_debug_cache_store(cache, file, key, &dwarf->image, dwarf->listed.ranges,
                                    dwarf->listed.count * sizeof(*dwarf->listed.ranges));

@@ -1,5 +1,5 @@
 /*
- * Walking the tree of a unit. See dwarf_scopes.h.
+ * Walks the tree of a unit. See dwarf_scopes.h.
  */
 #include "symbol/dwarf_scopes.h"
 
@@ -11,15 +11,15 @@
 #include "symbol/pc_search.h"
 #include "util/array.h"
 
-/* Deeper nesting than this is no program: real ones stay below 100. */
+/* No program has deeper nesting; real ones stay below 100. */
 #define DEPTH_MAX 1000U
 
 struct walk {
     const uint64_t *pcs;
     size_t pc_count;
     struct hs_dwarf_scopes *found;
-    uint64_t *width; /* per address: bytes of the function range it was found in */
-    bool is_deep;    /* into types and other functions too */
+    uint64_t *width; /* per address: size of the function range in which it was found */
+    bool is_deep;    /* the walk enters types and other functions, too */
     int err;
 };
 
@@ -41,8 +41,9 @@ static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, uint32_t pare
 }
 
 /*
- * An inlined function takes the addresses that its surroundings have so far; a function takes those
- * that nobody has, and of two that overlap the narrower range wins, since one is a leftover.
+ * True when a range may take address i. An inlined function takes addresses that belong to its
+ * surroundings so far. A function takes addresses without a scope; of two overlapping functions the
+ * narrower range wins, since the other one is left over.
  */
 static bool may_take(const struct walk *walk, size_t i, uint32_t parent, bool is_inlined,
                      uint64_t range_bytes)
@@ -54,7 +55,7 @@ static bool may_take(const struct walk *walk, size_t i, uint32_t parent, bool is
     return owner == HS_DWARF_SCOPE_NONE || range_bytes < walk->width[i];
 }
 
-/* Gives the addresses in [low, high) to *scope, which is made when the first one is found. */
+/* Gives the addresses in [low, high) to *scope, which is made for the first of them. */
 static void take_range(struct walk *walk, const Dwarf_Die *die, bool is_inlined, uint32_t parent,
                        uint64_t low, uint64_t high, uint32_t *scope)
 {
@@ -74,7 +75,7 @@ static void take_range(struct walk *walk, const Dwarf_Die *die, bool is_inlined,
     }
 }
 
-/* The scope of a function's addresses; HS_DWARF_SCOPE_NONE when it has none of ours. */
+/* The scope of a function's addresses; HS_DWARF_SCOPE_NONE when it has none of the wanted ones. */
 static uint32_t take_function(struct walk *walk, Dwarf_Die *die, bool is_inlined, uint32_t parent)
 {
     uint32_t scope = HS_DWARF_SCOPE_NONE;
@@ -86,7 +87,10 @@ static uint32_t take_function(struct walk *walk, Dwarf_Die *die, bool is_inlined
     return scope;
 }
 
-/* A block without ranges of its own may hold anything that its function does. */
+/*
+ * True when a block may contain a wanted address. A block without ranges of its own may contain
+ * anything that its function does.
+ */
 static bool may_have_any(const struct walk *walk, Dwarf_Die *block)
 {
     Dwarf_Addr base, low, high;

@@ -1,5 +1,5 @@
 /*
- * Following skeletons to their .dwo files. See dwarf_split.h.
+ * Follows skeletons to their .dwo files. See dwarf_split.h.
  */
 #include "symbol/dwarf_split.h"
 
@@ -34,7 +34,7 @@ void hs_dwarf_split_follow(Dwarf_Die *die)
     if (!name) {
         return;
     }
-    /* libdw tries the name beside the module too, without its folders. */
+    /* libdw also tries the name beside the module, without its folders. */
     const char *folder = attr_string(die, DW_AT_comp_dir);
     if (!is_plain_file(folder, name)) {
         return;

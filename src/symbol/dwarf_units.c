@@ -1,5 +1,5 @@
 /*
- * Matching addresses with compilation units. See dwarf_units.h.
+ * Matches addresses with compilation units. See dwarf_units.h.
  */
 #include "symbol/dwarf_units.h"
 
@@ -13,16 +13,16 @@
 #include "symbol/pc_search.h"
 #include "util/array.h"
 
-/* In all units together: hostile units may share one long list of ranges. */
+/* The limit for all units together: hostile units may share one long list of ranges. */
 #define RANGES_MAX (UINT64_C(1) << 26)
-/* More would cost more to keep than it spares. */
+/* A longer list would cost more to store than it saves. */
 #define LISTED_MAX (UINT64_C(1) << 19)
 
 struct unit_search {
     const uint64_t *pcs;
     size_t pc_count;
     uint64_t code_sva;
-    uint64_t *width; /* per address: bytes of the range it was found in */
+    uint64_t *width; /* per address: size of the range in which it was found */
     uint64_t range_count;
     struct hs_dwarf_units *units;
 };
@@ -38,8 +38,10 @@ static int add_unit(struct hs_dwarf_units *units, const Dwarf_Die *die)
     return 0;
 }
 
-/* Gives the addresses in [low, high) to unit number `idx`, but for those in a narrower range: where
- * two overlap, one is a leftover. Says whether it got any. */
+/*
+ * Gives the addresses in [low, high) to unit number `idx`, except those in a narrower range: where
+ * two ranges overlap, one is left over. Returns whether the unit got any.
+ */
 static bool claim(struct unit_search *search, uint64_t low, uint64_t high, uint32_t idx)
 {
     bool has_any = false;
@@ -87,7 +89,7 @@ static int walk_units(struct unit_search *search, Dwarf *dwarf)
     return err;
 }
 
-/* Does what walk_units() does, from a list of what it would see. */
+/* Does the same as walk_units(), with a list of the ranges that walk_units() would find. */
 static int walk_list(struct unit_search *search, Dwarf *dwarf, const uint8_t *ranges,
                      size_t range_count)
 {
@@ -132,7 +134,7 @@ int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, ui
         hs_dwarf_units_deinit(&units);
         return err;
     }
-    /* Only now, and only for units that matter, are split units opened. */
+    /* Split units are opened only now, and only for units with wanted addresses. */
     for (size_t i = 0; i < units.count; i++) {
         hs_dwarf_split_follow(&units.dies[i]);
     }
@@ -152,7 +154,10 @@ static int list_range(struct hs_dwarf_unit_ranges *list, uint64_t die_off, uint6
     return 0;
 }
 
-/* Lists a unit, if its entry can be found by the offset alone: not those in .debug_types. */
+/*
+ * Lists a unit, if its entry can be found by the offset alone, which is not possible in
+ * .debug_types.
+ */
 static int list_unit(struct hs_dwarf_unit_ranges *list, Dwarf *dwarf, Dwarf_Die *die)
 {
     Dwarf_Die again;

@@ -1,5 +1,5 @@
 /*
- * Opening ELF files through libelf. See elf_file.h.
+ * Opens ELF files through libelf. See elf_file.h.
  */
 #include "symbol/elf_file.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* More sections than this are not looked through: real files have fewer than 100. */
+/* At most this many sections are searched; real files have fewer than 100. */
 #define SECTIONS_MAX 65536U
 
 static const char *section_name(const struct hs_elf_file *file, size_t strings_idx, Elf_Scn *scn,
@@ -43,14 +43,17 @@ Elf_Scn *hs_elf_file_section(const struct hs_elf_file *file, const char *name)
     return NULL;
 }
 
-/* A debug file keeps the headers of all sections; those that are elsewhere have no bytes. */
+/*
+ * A debug file has the headers of all sections; those whose content is in another file have no
+ * bytes.
+ */
 static bool has_bytes(Elf_Scn *scn)
 {
     GElf_Shdr shdr;
     return scn && gelf_getshdr(scn, &shdr) && shdr.sh_type != SHT_NOBITS && shdr.sh_size > 0;
 }
 
-/* Small sections stay as they are where others are packed. */
+/* True when any section is compressed. Small sections stay uncompressed beside compressed ones. */
 static bool has_packed_sections(const struct hs_elf_file *file)
 {
     Elf_Scn *scn = NULL;
@@ -140,7 +143,7 @@ int hs_elf_file_open_vdso(struct hs_elf_file *ret_file)
     if (!ehdr || ehdr->e_ident[EI_CLASS] != ELFCLASS64) {
         return -ENOENT;
     }
-    /* The section headers are the last thing in it. */
+    /* The section headers are at the end of the vDSO. */
     size_t bytes = ehdr->e_shoff + (size_t)ehdr->e_shnum * ehdr->e_shentsize;
     void *image = malloc(bytes);
     if (!image) {

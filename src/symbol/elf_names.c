@@ -1,5 +1,5 @@
 /*
- * One pass over a symbol table against sorted addresses. See elf_names.h.
+ * Compares a symbol table with sorted addresses in one pass. See elf_names.h.
  */
 #include "symbol/elf_names.h"
 
@@ -11,15 +11,17 @@
 #include "symbol/pc_search.h"
 
 #define SECTIONS_MAX 65536U
-/* How far a label without a size reaches, at most: start-up code and the like is short, and what lies
- * behind it may be functions whose symbols were stripped. */
+/*
+ * The most bytes that a label without a size covers. Start-up code and similar code is short, and
+ * what follows it may be functions whose symbols were stripped.
+ */
 #define LABEL_REACH_BYTES 512U
 
-/* Per address: the last symbol that begins at or before it, whatever it covers. */
+/* For each address, the last symbol that begins at or before it, whatever it covers. */
 struct last_label {
     uint64_t sva;
     uint64_t section_end_sva;
-    const char *name; /* NULL: that symbol has a size, so it is no open-ended label */
+    const char *name; /* NULL: that symbol has a size, so it is not a label */
     uint32_t rank;
     bool is_set;
 };
@@ -39,7 +41,7 @@ struct scan {
     size_t section_count;
 };
 
-/* More is better; names decide only between equals. */
+/* The rank of a symbol; higher is better. Names decide only between equal ranks. */
 static uint32_t rank_of(const GElf_Sym *sym)
 {
     uint32_t type = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE ? 0 : 4;
@@ -77,7 +79,7 @@ static bool is_better(const struct hs_elf_name *old, uint64_t start_sva, uint32_
     return rank != old->rank ? rank > old->rank : is_better_name(name, old->name);
 }
 
-/* Assembler's own labels, and the marks of ARM between code and data. */
+/* False for labels of the assembler, and for ARM's marks between code and data. */
 static bool is_real_name(const char *name)
 {
     return name && *name && name[0] != '$' && strncmp(name, ".L", 2) != 0;
@@ -93,7 +95,7 @@ static void take_sized(struct scan *scan, const GElf_Sym *sym, size_t first, con
     }
 }
 
-/* Remembers at the first address behind the symbol that it is there. */
+/* Notes at the first address behind the symbol that it is there. */
 static void take_label(struct scan *scan, const GElf_Sym *sym, size_t first, const char *name)
 {
     struct last_label *label = &scan->labels[first];
@@ -162,7 +164,10 @@ static void scan_table(struct scan *scan, Elf *elf, Elf_Scn *scn, const GElf_Shd
     }
 }
 
-/* Labels reach on to the next symbol, the end of their section, or for a while. */
+/*
+ * Names addresses by labels. A label reaches to the next symbol, to the end of its section, or
+ * LABEL_REACH_BYTES.
+ */
 static void name_by_labels(struct scan *scan)
 {
     const struct last_label *last = NULL;

@@ -28,7 +28,7 @@ int hs_elf_shift(const char *path, uint64_t file_off, uint64_t *ret_shift)
         GElf_Phdr phdr;
         if (gelf_getphdr(file.elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
             (phdr.p_flags & PF_X) != 0) {
-            /* Mapped from the start of the page that it starts in. */
+            /* The segment is mapped from the start of the page in which it begins. */
             uint64_t first_off = phdr.p_offset & ~(uint64_t)(PAGE_BYTES - 1);
             if (file_off >= first_off && file_off - first_off < phdr.p_filesz + PAGE_BYTES) {
                 *ret_shift = phdr.p_vaddr - phdr.p_offset;

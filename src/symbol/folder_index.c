@@ -1,5 +1,5 @@
 /*
- * Build ids of all files below folders: see folder_index.h.
+ * Indexes the build ids of all files below folders: see folder_index.h.
  */
 #include "symbol/folder_index.h"
 
@@ -18,10 +18,10 @@
 #include "util/array.h"
 #include "util/intern.h"
 
-/* Of this process. */
+/* The index of this process. */
 static struct {
-    struct hs_intern_key roots; /* whose files these are */
-    struct hs_intern ids;       /* hashes of build ids, numbered as the paths */
+    struct hs_intern_key roots; /* the folders whose files these are */
+    struct hs_intern ids;       /* hashes of build ids; the ids are indices in paths */
     char **paths;
     size_t count, capacity;
 } index_of_all;

@@ -1,5 +1,5 @@
 /*
- * Looking for libraries: see library_search.h.
+ * Searches for libraries: see library_search.h.
  */
 #include "symbol/library_search.h"
 
@@ -26,7 +26,7 @@
 #define MULTIARCH       "x86_64-linux-gnu"
 #define DEFAULT_FOLDERS "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH ":/lib64:/usr/lib64:/lib:/usr/lib"
 
-/* One item's search paths, beside it: strings of the file, copied. */
+/* The search paths of one item, copied from its file. */
 struct paths {
     char *rpath, *runpath; /* NULL none */
     char *origin;          /* folder of the file */
@@ -35,11 +35,11 @@ struct paths {
 struct search {
     const struct hs_library_options *options;
     struct hs_libraries found;
-    struct paths *paths; /* of each of found's */
+    struct paths *paths; /* for each item of `found` */
     size_t paths_capacity;
     struct hs_buf cache_bytes;
     struct hs_ld_cache cache; /* count 0: none */
-    unsigned machine;         /* the program's */
+    unsigned machine;         /* that of the program */
 };
 
 /* --- files --- */
@@ -59,9 +59,9 @@ static bool is_fitting(const struct search *search, const char *path)
     if (hs_elf_file_open(path, &file) != 0) {
         return false;
     }
-    bool is_ours = machine_of(&file) == search->machine;
+    bool is_same_machine = machine_of(&file) == search->machine;
     hs_elf_file_close(&file);
-    return is_ours;
+    return is_same_machine;
 }
 
 static char *folder_of(const char *path)
@@ -74,7 +74,7 @@ static char *folder_of(const char *path)
 
 /* --- places --- */
 
-/* $NAME or ${NAME} at `at`: its length, 0 when it is none. */
+/* The length of $NAME or ${NAME} at `at`; 0 when it is not there. */
 static size_t match_token(const char *at, size_t bytes, const char *name)
 {
     size_t n = strlen(name);
@@ -87,7 +87,7 @@ static size_t match_token(const char *at, size_t bytes, const char *name)
     return start + n + (is_braced ? 1 : 0);
 }
 
-/* Writes `text` with its tokens replaced; how long it became, or PATH_MAX when it did not fit. */
+/* Writes `text` with its tokens replaced. Returns the length, or PATH_MAX when it did not fit. */
 static size_t expand(const char *text, size_t bytes, const char *origin, char *ret_path)
 {
     const char *const tokens[][2] = {
@@ -115,7 +115,7 @@ static size_t expand(const char *text, size_t bytes, const char *origin, char *r
     return used;
 }
 
-/* An empty folder is the current one. */
+/* Makes a path in a folder. An empty folder is the current one. */
 static bool make_path(const char *folder, size_t bytes, const char *origin, const char *name,
                       char *ret_path)
 {
@@ -125,7 +125,7 @@ static bool make_path(const char *folder, size_t bytes, const char *origin, cons
     return len >= 0 && (size_t)len < room;
 }
 
-/* Through the folders of a list. */
+/* Searches the folders of a list. */
 static bool look_in(const struct search *search, const char *list, const char *origin,
                     const char *name, char *ret_path)
 {
@@ -185,7 +185,7 @@ static bool find_library(const struct search *search, size_t asker_idx, const ch
            look_in(search, DEFAULT_FOLDERS, paths->origin, name, ret_path);
 }
 
-/* --- what needs what --- */
+/* --- dependencies --- */
 
 static int add(struct search *search, const char *name, const char *path, size_t asker_idx)
 {
@@ -224,7 +224,7 @@ static Elf_Scn *find_dynamic(const struct hs_elf_file *file, GElf_Shdr *ret_shdr
     return scn && gelf_getshdr(scn, ret_shdr) && ret_shdr->sh_type == SHT_DYNAMIC ? scn : NULL;
 }
 
-/* Entry i of the dynamic section, and the string it names when it is one. */
+/* Reads entry i of the dynamic section, and the string that it names, if any. */
 static bool read_entry(const struct hs_elf_file *file, Elf_Data *data, const GElf_Shdr *shdr,
                        unsigned i, int64_t *ret_tag, const char **ret_text)
 {
@@ -252,7 +252,10 @@ static int read_places(const struct hs_elf_file *file, Elf_Data *data, const GEl
     return 0;
 }
 
-/* Two passes: where a file looks counts for all that it needs. */
+/*
+ * Reads the dynamic section in two passes, because the search paths of a file apply to all
+ * libraries that it needs.
+ */
 static int read_needed(struct search *search, const struct hs_elf_file *file, size_t idx)
 {
     GElf_Shdr shdr;

@@ -1,5 +1,6 @@
 /*
- * The head of a line number program: its parameters, folders and files. DWARF 5, sections 6.2.4 and 6.2.5.
+ * Reads the head of a line number program: its parameters, folders and files. DWARF 5, sections
+ * 6.2.4 and 6.2.5.
  */
 #include "symbol/line_head.h"
 
@@ -10,7 +11,7 @@
 
 #include "util/array.h"
 
-/* What the tables of a DWARF 5 head may say of an entry; more is no compiler's. */
+/* The most attributes of an entry in a table of a DWARF 5 head; no compiler writes more. */
 #define FORMATS_MAX 16U
 
 struct head {
@@ -30,7 +31,7 @@ struct entry {
     uint64_t folder_idx;
 };
 
-/* The text that begins `off` bytes into a section; NULL when it has no end there. */
+/* The text at offset `off` in a section; NULL when it has no end there. */
 static const char *text_at(const struct hs_line_bytes *section, uint64_t off)
 {
     if (off >= section->count || !memchr(section->bytes + off, 0, section->count - off)) {
@@ -82,7 +83,10 @@ int hs_line_read_file(struct hs_line_program *program, struct hs_cursor *at, con
     return add_file(program, name, folder_idx);
 }
 
-/* DWARF 2 to 4: texts, ended by an empty one; numbers begin with 1, folder 0 is the unit's, file 0 none. */
+/*
+ * Reads the tables of DWARF 2 to 4: lists of texts, each ended by an empty text. Numbers begin with
+ * 1; folder 0 is the unit's, file 0 means none.
+ */
 static int read_old_tables(struct head *head, struct hs_line_program *program)
 {
     const char *text;
@@ -99,7 +103,7 @@ static int read_old_tables(struct head *head, struct hs_line_program *program)
     return err;
 }
 
-/* Forms that take the same number of bytes each time; 0: not one of them. */
+/* The size of a form with a fixed size; 0 for other forms. */
 static unsigned form_bytes(const struct head *head, uint64_t form)
 {
     switch (form) {
@@ -147,7 +151,7 @@ static bool read_block(struct hs_cursor *at, uint64_t form)
     }
 }
 
-/* The value of one attribute. False: a form of unknown length. */
+/* Reads the value of one attribute. False: a form of unknown length. */
 static bool read_form(struct head *head, uint64_t form, const char **ret_text, uint64_t *ret_number)
 {
     unsigned bytes = form_bytes(head, form);
@@ -182,7 +186,7 @@ static bool read_form(struct head *head, uint64_t form, const char **ret_text, u
     }
 }
 
-/* One attribute of an entry. */
+/* Reads one attribute of an entry. */
 static bool read_attribute(struct head *head, const struct entry_format *format,
                            struct entry *entry)
 {
@@ -199,8 +203,10 @@ static bool read_attribute(struct head *head, const struct entry_format *format,
     return true;
 }
 
-/* A table of DWARF 5 says of what its entries consist. Every attribute takes a byte or more, so that a false number
- * of entries ends with the bytes. */
+/*
+ * Reads a table of DWARF 5, which says what its entries consist of. Every attribute takes a byte or
+ * more, so that a wrong number of entries ends with the bytes.
+ */
 static int read_table(struct head *head, struct hs_line_program *program, bool is_files)
 {
     struct entry_format formats[FORMATS_MAX];
@@ -239,7 +245,7 @@ static int read_tables(struct head *head, struct hs_line_program *program)
     return err != 0 ? err : read_table(head, program, true);
 }
 
-/* How long the program is: the cursor then ends with it. */
+/* Reads the length of the program; the cursor then ends where the program ends. */
 static int read_length(struct head *head)
 {
     uint64_t bytes = hs_cursor_u32(&head->at);
@@ -266,7 +272,7 @@ static int read_head(struct head *head, struct hs_line_program *program)
         return -ENOTSUP;
     }
     if (head->version >= 5) {
-        hs_cursor_skip(&head->at, 2); /* sizes of an address and of a segment */
+        hs_cursor_skip(&head->at, 2); /* the sizes of an address and of a segment */
     }
     uint64_t head_bytes = hs_cursor_uint(&head->at, head->offset_bytes);
     if (head->at.is_bad || head_bytes > hs_cursor_left(&head->at)) {
@@ -276,11 +282,11 @@ static int read_head(struct head *head, struct hs_line_program *program)
     program->insns.at += head_bytes;
     head->at.end = program->insns.at;
     program->min_insn_bytes = hs_cursor_u8(&head->at);
-    /* More than one operation in an instruction: Itanium. */
+    /* More than one operation in an instruction, as on Itanium, is not supported. */
     if (head->version >= 4 && hs_cursor_u8(&head->at) > 1) {
         return -ENOTSUP;
     }
-    hs_cursor_skip(&head->at, 1); /* may a debugger stop there? */
+    hs_cursor_skip(&head->at, 1); /* default_is_stmt, for debuggers */
     program->line_base = (int8_t)hs_cursor_u8(&head->at);
     program->line_range = hs_cursor_u8(&head->at);
     program->opcode_base = hs_cursor_u8(&head->at);

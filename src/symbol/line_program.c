@@ -1,5 +1,5 @@
 /*
- * Running a line number program. See line_program.h; DWARF 5, section 6.2.5.
+ * Runs a line number program. See line_program.h; DWARF 5, section 6.2.5.
  */
 #include <dwarf.h>
 #include <string.h>
@@ -7,15 +7,15 @@
 #include "symbol/line_head.h"
 #include "symbol/pc_search.h"
 
-/* What a special instruction adds to address and line, before it lists a row. */
+/* What a special instruction adds to the address and the line before it emits a row. */
 struct special {
     uint32_t advance_bytes;
     uint32_t line_delta; /* modulo 2^32 */
 };
 
-/* The machine that the instructions are written for. */
+/* The state machine that the instructions drive. */
 struct machine {
-    struct special specials[256]; /* by opcode; not for the others */
+    struct special specials[256]; /* by opcode; only special ones */
     struct hs_line_program *program;
     uint64_t code_sva;
     const uint64_t *pcs;
@@ -23,7 +23,7 @@ struct machine {
     struct hs_line_row *rows;
     size_t next; /* the first address that is not below `last` */
     struct hs_line_row last;
-    bool has_last; /* within a sequence: `last` was listed */
+    bool has_last; /* within a sequence: `last` is valid */
     uint64_t sva;
     uint64_t file_idx;
     uint32_t line;
@@ -38,7 +38,7 @@ static void begin_sequence(struct machine *m)
     m->line = 1;
 }
 
-/* The last row ends here: gives it to the addresses in it. */
+/* Ends the last row here, and gives it to the addresses in it. */
 static inline void end_row(struct machine *m)
 {
     while (m->next < m->pc_count && m->pcs[m->next] < m->sva) {
@@ -102,7 +102,7 @@ static uint64_t special_advance(const struct hs_line_program *program, unsigned 
     return (uint64_t)(step / program->line_range) * program->min_insn_bytes;
 }
 
-/* Most instructions are special ones, and division is slow. */
+/* Precomputes special instructions: most instructions are special, and division is slow. */
 static void prepare_specials(struct machine *m)
 {
     const struct hs_line_program *program = m->program;
@@ -136,7 +136,7 @@ static void run_standard(struct machine *m, struct hs_cursor *at, uint8_t opcode
     case DW_LNS_fixed_advance_pc:
         m->sva += hs_cursor_uint(at, 2);
         break;
-    default: /* of no consequence for lines, or not known: only operands */
+    default: /* without effect on lines, or unknown: only operands are skipped */
         for (unsigned i = 0; i < program->operand_counts[opcode - 1]; i++) {
             hs_cursor_uleb(at);
         }

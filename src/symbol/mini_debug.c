@@ -1,5 +1,5 @@
 /*
- * Unpacking .gnu_debugdata with liblzma. See mini_debug.h.
+ * Unpacks .gnu_debugdata with liblzma. See mini_debug.h.
  */
 #include "symbol/mini_debug.h"
 
@@ -8,11 +8,11 @@
 #include <lzma.h>
 #include <stdlib.h>
 
-/* The symbols of Chromium would take some 100 MB. */
+/* For comparison, the symbols of Chromium would take some 100 MB. */
 #define UNPACKED_MAX_BYTES ((size_t)256 << 20)
 #define DECODER_MAX_BYTES  (UINT64_C(128) << 20)
 
-/* Unpacks into a growing buffer; *ret_image is the caller's to free. */
+/* Unpacks into a growing buffer. The caller frees *ret_image. */
 static int unpack(const void *packed, size_t packed_bytes, void **ret_image, size_t *ret_bytes)
 {
     lzma_stream stream = LZMA_STREAM_INIT;

@@ -1,5 +1,5 @@
 /*
- * Looking into a module: see module_health.h.
+ * Examines a module: see module_health.h.
  */
 #include "symbol/module_health.h"
 
@@ -18,7 +18,7 @@
 #define PHDRS_MAX    65536U
 #define ENTRIES_MAX  (UINT32_C(1) << 24)
 
-/* Of pointers in .eh_frame and its header: how wide, and "there is none". */
+/* Encodings of pointers in .eh_frame and its header: the width, and "there is none". */
 #define ENC_OMIT          0xffU
 #define ENC_WIDTH_MASK    0x07U
 #define ENC_DEFAULT       0x00U
@@ -36,7 +36,10 @@ static unsigned width_of(uint8_t encoding)
     return encoding == ENC_OMIT ? 0 : widths[encoding & ENC_WIDTH_MASK];
 }
 
-/* How the addresses behind a CIE are written: what belongs to the letter R of its augmentation. */
+/*
+ * The encoding of the addresses that belong to a CIE: the value for the letter R of its
+ * augmentation.
+ */
 static uint8_t pointer_encoding(const Dwarf_CIE *cie)
 {
     const uint8_t *at = cie->augmentation_data;
@@ -58,11 +61,11 @@ struct code_range {
     uint64_t start_sva, size_bytes;
 };
 
-/* The sections of code, in two kinds. */
+/* Two kinds of code sections. */
 struct code {
-    uint64_t written_bytes; /* by whoever wrote the module */
+    uint64_t written_bytes; /* code of the module's author */
     struct code_range stubs[STUB_SECTIONS_MAX];
-    size_t stub_count; /* of the linker, with rules of the linker's */
+    size_t stub_count; /* stubs of the linker, with rules of the linker */
 };
 
 static void find_code(const struct hs_elf_file *file, struct code *ret_code)
@@ -98,13 +101,13 @@ static bool is_stub(const struct code *code, uint64_t sva)
     return false;
 }
 
-/* Where a rule begins, and the bytes of code that it covers: two numbers, equally wide. */
+/* The start of a rule's code and its size: two numbers of the same width. */
 static struct code_range range_of(const Dwarf_FDE *fde, uint8_t encoding, uint64_t at_sva)
 {
     unsigned width = width_of(encoding);
     struct code_range range = { 0 };
     if (width > 0 && fde->end - fde->start >= 2 * (ptrdiff_t)width) {
-        /* Little-endian, as all that we profile. */
+        /* Little-endian, like all supported machines. */
         memcpy(&range.start_sva, fde->start, width);
         memcpy(&range.size_bytes, fde->start + width, width);
         if (encoding & ENC_SIGNED) {
@@ -150,7 +153,10 @@ static uint64_t count_covered(const struct hs_elf_file *file, Elf_Scn *scn, cons
     return covered_bytes;
 }
 
-/* The segment is what a running program can find; the header's third byte says how rules are counted. */
+/*
+ * A running program finds the header by its segment. The third byte of the header says how rules
+ * are counted.
+ */
 static enum hs_unwind_tables find_header(const struct hs_elf_file *file)
 {
     size_t count, bytes;

@@ -1,8 +1,8 @@
 /*
- * One module: find its files, then ask the best source first. See module_symbols.h.
+ * Looks up one module: finds its files, then tries the best source first. See module_symbols.h.
  *
- * The symbol tables are read before DWARF, because DWARF may need them (dwarf_names.h), but what they
- * say is only used where DWARF said nothing.
+ * The symbol tables are read before DWARF, because DWARF may need them (dwarf_names.h). Their names
+ * are used only where DWARF has none.
  */
 #include "symbol/module_symbols.h"
 
@@ -25,7 +25,7 @@ static int compare_pcs(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The request's addresses, ascending, each once. */
+/* Sorts the request's addresses, ascending, each once. */
 static int sort_pcs(const struct hs_symbol_request *request, uint64_t **ret_pcs, size_t *ret_count)
 {
     uint64_t *pcs = malloc((request->rel_pc_count + 1) * sizeof(*pcs));
@@ -47,7 +47,7 @@ static int sort_pcs(const struct hs_symbol_request *request, uint64_t **ret_pcs,
     return 0;
 }
 
-/* One kind of symbol table, for the addresses that no better one named. */
+/* One kind of symbol table, for the addresses that no better kind named. */
 struct symbol_pass {
     const struct hs_elf_file *file;
     uint32_t section_type;
@@ -83,7 +83,7 @@ static int read_tables(const struct hs_debug_files *files, const struct hs_elf_f
     return 0;
 }
 
-/* Where DWARF said nothing, or knew no function. */
+/* Uses the symbol tables where DWARF said nothing, or had no function. */
 static void use_tables(struct hs_symbol_builder *builder, const struct hs_elf_name *names,
                        const uint8_t *sources)
 {

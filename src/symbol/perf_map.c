@@ -1,9 +1,9 @@
 /*
- * Reading perf maps in one pass, a window at a time. See perf_map.h.
+ * Reads perf maps in one pass, through a window. See perf_map.h.
  *
- * The addresses are sorted, the lines are not, so each line looks for the addresses it covers. A
- * name is kept as its place in a small pool and only becomes a string of the table at the end, when
- * it is known to be the last word.
+ * The addresses are sorted and the lines are not, so the addresses are searched for each line. A
+ * name is first stored in a small pool, and becomes a string of the table at the end, when no later
+ * line can replace it.
  */
 #include "symbol/perf_map.h"
 
@@ -19,16 +19,16 @@
 #include "symbol/pc_search.h"
 
 #define WINDOW_BYTES (64U << 10)
-/* A JVM with everything compiled writes some 20 MB. */
+/* For comparison, a JVM that has compiled everything writes some 20 MB. */
 #define FILE_MAX_BYTES (512U << 20)
 
-/* The window is refilled behind what could not be used yet. */
+/* The window is refilled behind the part that could not be used yet. */
 struct map_reader {
     struct hs_symbol_builder *builder;
     char **names; /* per address; NULL: none so far */
     char window[WINDOW_BYTES];
     size_t window_bytes;
-    bool is_skipping; /* the rest of a line that is longer than the window */
+    bool is_skipping; /* skips the rest of a line that is longer than the window */
     uint64_t read_bytes;
 };
 
@@ -114,7 +114,7 @@ static int take_line(struct map_reader *reader, const char *line, size_t bytes)
     return 0;
 }
 
-/* Uses up all whole lines of the window, and at the end of the file what is left too. */
+/* Reads all complete lines of the window, and at the end of the file also the rest. */
 static int take_window(struct map_reader *reader, bool is_end)
 {
     size_t used = 0;
@@ -194,7 +194,7 @@ int hs_perf_map_names(struct hs_symbol_builder *builder, const char *folder, uin
     }
     int fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        /* A symbolic link here is somebody's trick. */
+        /* A symbolic link here is an attack. */
         return errno == ELOOP ? -EACCES : -errno;
     }
     int err = 0;

@@ -1,8 +1,8 @@
 /*
- * Building symbol tables. See symbol_builder.h.
+ * Builds symbol tables. See symbol_builder.h.
  *
- * A profile names the same few thousand functions again and again, so each string is kept once, and
- * its demangled form is remembered beside it.
+ * A profile contains the same few thousand functions many times. Each string is therefore stored
+ * once, together with its demangled form.
  */
 #include "symbol/symbol_builder.h"
 
@@ -14,7 +14,7 @@
 #include "util/array.h"
 
 #define STRINGS_MAX_BYTES (UINT32_C(1) << 30)
-/* A name that a hostile file made longer than this is cut. */
+/* A longer name, which only a hostile file contains, is cut. */
 #define STRING_MAX_BYTES HS_DEMANGLED_BYTES_MAX
 
 int hs_symbol_builder_init(struct hs_symbol_builder *builder, const uint64_t *pcs, size_t pc_count)
@@ -63,7 +63,7 @@ static int append_string(struct hs_symbol_builder *builder, const char *text, si
     return 0;
 }
 
-/* The id of a text without control characters; entered when it is new. 0 when that failed. */
+/* Interns a text without control characters. 0 after a failure. */
 static uint32_t id_of(struct hs_symbol_builder *builder, const char *text, size_t bytes)
 {
     uint32_t id = 0;
@@ -84,8 +84,10 @@ static uint32_t id_of(struct hs_symbol_builder *builder, const char *text, size_
     return id;
 }
 
-/* Bytes of the control character that text[0 .. bytes) begins with; 0 when it is none. U+0080 to U+009F
- * are some too: a terminal may take U+009B for an escape sequence. */
+/*
+ * The size of the control character with which text[0 .. bytes) begins; 0 when it is none. U+0080
+ * to U+009F are control characters too: a terminal may interpret U+009B as an escape sequence.
+ */
 static size_t control_bytes(const char *text, size_t bytes)
 {
     unsigned char c = (unsigned char)text[0];
@@ -135,7 +137,10 @@ uint32_t hs_symbol_builder_string(struct hs_symbol_builder *builder, const char 
     return builder->err == 0 ? builder->entries[id].off : 0;
 }
 
-/* "memcpy@@GLIBC_2.14" is memcpy. A name that begins with '@' is something else, and kept. */
+/*
+ * The length without the version: "memcpy@@GLIBC_2.14" is memcpy. A name that begins with '@' is
+ * something else, and kept.
+ */
 static size_t bytes_without_version(const char *raw, size_t bytes)
 {
     const char *at = memchr(raw, '@', bytes);

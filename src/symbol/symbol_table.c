@@ -1,5 +1,5 @@
 /*
- * Symbol tables: checking, freeing, and the words for what went wrong. See symbol_table.h.
+ * Checks and frees symbol tables, and has the texts of reasons. See symbol_table.h.
  */
 #include "symbol/symbol_table.h"
 

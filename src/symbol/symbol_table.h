@@ -73,6 +73,7 @@ struct hs_symbol_table {
     char *strings;
 };
 
+/* The text at an offset; "" when the offset is outside of strings[]. */
 static inline const char *hs_symbol_string(const struct hs_symbol_table *table, uint32_t off)
 {
     return off < table->string_bytes ? table->strings + off : "";

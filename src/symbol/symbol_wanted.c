@@ -1,5 +1,5 @@
 /*
- * Collecting modules and addresses. See symbol_wanted.h.
+ * Collects modules and addresses. See symbol_wanted.h.
  */
 #include "symbol/symbol_wanted.h"
 
@@ -44,7 +44,7 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
                             const uint8_t *build_id, size_t build_id_bytes, uint32_t pid,
                             uint32_t *ret_module)
 {
-    /* Room first, so that every id has its element. */
+    /* The array is extended first, so that every id has its element. */
     int err = hs_array_reserve(&wanted->modules, &wanted->module_capacity,
                                (size_t)wanted->module_ids.count + 1, sizeof(*wanted->modules));
     if (err != 0) {
@@ -61,7 +61,7 @@ int hs_symbol_wanted_module(struct hs_symbol_wanted *wanted, const char *path,
     if (is_new) {
         *module = (struct hs_symbol_wanted_module){ 0 };
     }
-    /* Not new but without a path: there was no memory for it the last time. */
+    /* A module that is not new but has no path: memory was short the last time. */
     if (!module->path) {
         char *own_path = strdup(path);
         uint8_t *own_id = malloc(build_id_bytes + 1);

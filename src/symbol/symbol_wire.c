@@ -1,5 +1,5 @@
 /*
- * Sending and checking tables. See symbol_wire.h.
+ * Sends and checks tables. See symbol_wire.h.
  */
 #include "symbol/symbol_wire.h"
 
@@ -9,7 +9,7 @@
 
 #include "util/write_all.h"
 
-/* 1 GiB of text and a quarter of that for the rest is more than any module has. */
+/* No module has more than 1 GiB of text and a quarter of that of other data. */
 #define COUNT_MAX (UINT32_C(1) << 26)
 #define BYTES_MAX (UINT32_C(1) << 30)
 

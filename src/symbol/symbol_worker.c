@@ -1,5 +1,5 @@
 /*
- * The worker's side: set limits, take requests, answer. See symbol_worker.h.
+ * The worker's side: sets limits, takes requests, sends tables. See symbol_worker.h.
  */
 #include "symbol/symbol_worker.h"
 
@@ -23,9 +23,9 @@ static void set_limits(const struct hs_symbol_options *options)
 {
     uint64_t bytes = options && options->worker_memory_bytes ? options->worker_memory_bytes
                                                              : MEMORY_DEFAULT_BYTES;
-    /* What the program has allocated before counts as the worker's, and may be a large profile. */
+    /* The memory that the program allocated before counts too, and may be a large profile. */
     bytes += hs_own_data_bytes();
-    /* Private writable memory; what is mapped from files does not count. */
+    /* RLIMIT_DATA limits private writable memory; mapped files do not count. */
     struct rlimit limit;
     if (HS_SYMBOL_WORKER_HAS_LIMIT && getrlimit(RLIMIT_DATA, &limit) == 0 &&
         bytes < limit.rlim_cur) {
@@ -36,14 +36,17 @@ static void set_limits(const struct hs_symbol_options *options)
     setrlimit(RLIMIT_CORE, &limit);
 }
 
-/* A crash ends a worker, and so does the end of the process that started it. A signal to the process group (Ctrl-C, or
- * timeout(1), which sends its signal twice) does not: whether names are worth waiting for is that process's decision. */
+/*
+ * A crash ends a worker, and so does the end of the process that started it. A signal to the
+ * process group does not (Ctrl-C, or timeout(1), which sends its signal twice): the process that
+ * started the worker decides whether to wait for names.
+ */
 static void reset_signals(void)
 {
     static const int deadly[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT, SIGTRAP,
                                   SIGSYS,  SIGXCPU, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU };
     for (int number = 1; number <= SIGRTMAX; number++) {
-        signal(number, SIG_IGN); /* for SIGKILL and SIGSTOP it fails */
+        signal(number, SIG_IGN); /* fails for SIGKILL and SIGSTOP */
     }
     for (size_t i = 0; i < HS_COUNT_OF(deadly); i++) {
         signal(deadly[i], SIG_DFL);
@@ -53,7 +56,10 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Descriptors of the program must not be kept alive by us; only the pipe stays, as number 3. */
+/*
+ * Closes all descriptors except the pipe, which becomes number 3: a worker must not keep the
+ * program's descriptors open.
+ */
 static int keep_only(int fd)
 {
     if (fd != 3) {

@@ -3,8 +3,8 @@
  *
  * A worker takes the next request from a counter that all workers share, so that none of them waits
  * for the one with the largest module. A worker has a memory limit, writes no core file, keeps only
- * its pipe open, and ends when the process that started it ends. A crash ends it too, but it ignores
- * an interrupt from the keyboard: the process that started the workers decides whether to wait for
+ * its pipe open, and ends when the process that started it ends. A crash ends it too. It ignores an
+ * interrupt from the keyboard: the process that started the workers decides whether to wait for
  * names.
  *
  * Threads   the caller's. The child is a fork of it and never returns.

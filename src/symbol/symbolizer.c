@@ -1,8 +1,8 @@
 /*
- * The caller's side: start workers, collect tables, replace workers that die. See symbolizer.h.
+ * The caller's side: starts workers, collects tables, replaces workers that die. See symbolizer.h.
  *
- * One loop waits for messages, deaths (the end of a pipe) and deadlines. Every request ends in
- * exactly one table: the worker's, or an empty one that says why there is none.
+ * One loop waits for messages, for deaths (the end of a pipe) and for deadlines. Every request ends
+ * in exactly one table: the worker's, or an empty one that states the reason.
  */
 #include "symbol/symbolizer.h"
 
@@ -31,9 +31,9 @@
 struct worker {
     pid_t pid; /* 0: not running */
     int fd;
-    uint32_t request_idx; /* at work on; REQUEST_NONE */
+    uint32_t request_idx; /* the request that it works on; REQUEST_NONE */
     uint64_t started_ms;
-    bool is_timed_out; /* we killed it */
+    bool is_timed_out; /* this process killed it */
     char *inbox;
     size_t inbox_bytes;
     size_t inbox_capacity;
@@ -41,13 +41,13 @@ struct worker {
 
 struct run {
     struct hs_symbol_work work;
-    struct hs_symbol_table *tables; /* strings NULL: not answered yet */
+    struct hs_symbol_table *tables; /* strings NULL: there is no result yet */
     struct worker workers[WORKERS_MAX];
     size_t worker_count;
     unsigned module_timeout_ms;
     uint64_t end_ms;
     size_t answered_count;
-    enum hs_symbol_reason give_up; /* NONE: going on; else the reason for all that are left */
+    enum hs_symbol_reason give_up; /* NONE: going on; else the reason for all remaining requests */
 };
 
 static uint64_t now_ms(void)
@@ -55,7 +55,7 @@ static uint64_t now_ms(void)
     return hs_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* A table with nothing in it but the reason. */
+/* Stores a table that contains only a reason. */
 static int answer_empty(struct run *run, uint32_t idx, enum hs_symbol_reason reason)
 {
     const struct hs_symbol_request *request = &run->work.requests[idx];
@@ -80,7 +80,7 @@ static int answer_empty(struct run *run, uint32_t idx, enum hs_symbol_reason rea
     return 0;
 }
 
-/* One whole message. Anything that our worker would not send now is -EBADMSG. */
+/* Takes one complete message. -EBADMSG for a message that a worker would not send now. */
 static int take_message(struct run *run, struct worker *worker, const char *data, size_t bytes)
 {
     struct hs_symbol_wire_head head;
@@ -126,7 +126,7 @@ static int take_inbox(struct run *run, struct worker *worker)
     return bytes < 0 ? (int)bytes : err;
 }
 
-/* Reads what has arrived. 0 there may be more, 1 the worker is gone, -errno. */
+/* Reads what has arrived. 0: there may be more; 1: the worker is gone; -errno. */
 static int receive(struct run *run, struct worker *worker)
 {
     if (worker->inbox_capacity - worker->inbox_bytes < 65536) {
@@ -155,8 +155,8 @@ static int start_worker(struct run *run, struct worker *worker)
     return hs_symbol_worker_start(&run->work, &worker->pid, &worker->fd);
 }
 
-/* Waits for a worker that is gone or killed, and answers for it. */
-static int bury_worker(struct run *run, struct worker *worker)
+/* Waits for a worker that is gone or killed, and stores a table for its request. */
+static int reap_worker(struct run *run, struct worker *worker)
 {
     pid_t got;
     close(worker->fd);
@@ -181,7 +181,7 @@ static bool has_work_left(const struct run *run)
     return run->give_up == HS_SYMBOL_REASON_NONE && *run->work.next < run->work.count;
 }
 
-/* What one worker has to say. A worker that says nonsense is as good as dead. */
+/* Handles the messages of one worker. A worker that sends invalid messages is killed. */
 static int serve_worker(struct run *run, struct worker *worker)
 {
     int result = receive(run, worker);
@@ -191,14 +191,17 @@ static int serve_worker(struct run *run, struct worker *worker)
     if (result < 0) {
         kill(worker->pid, SIGKILL);
     }
-    int err = bury_worker(run, worker);
+    int err = reap_worker(run, worker);
     if (err == 0 && result != -ENOMEM && has_work_left(run)) {
         err = start_worker(run, worker);
     }
     return result == -ENOMEM ? -ENOMEM : err;
 }
 
-/* Kills those that are at one module for too long; all of them when the whole time is over, or the caller is hurried. */
+/*
+ * Kills workers that spend too long on one module; kills all workers when the total time is over,
+ * or the caller asks to hurry.
+ */
 static void enforce_deadlines(struct run *run)
 {
     uint64_t now = now_ms();
@@ -276,7 +279,9 @@ static int compare_weight(const void *left, const void *right)
     return a->weight > b->weight ? -1 : a->weight < b->weight;
 }
 
-/* Large files with many addresses first, so that none of them is left for the end. */
+/*
+ * Orders requests: large files with many addresses first, so that none of them is left for the end.
+ */
 static uint32_t *order_requests(const struct hs_symbol_request *requests, size_t count)
 {
     uint32_t *order = malloc((count + 1) * sizeof(*order));
@@ -315,7 +320,7 @@ static int run_workers(struct run *run)
     int err = 0;
     for (size_t i = 0; i < run->worker_count && err == 0; i++) {
         err = start_worker(run, &run->workers[i]);
-        /* Some are enough. */
+        /* A smaller number of workers is enough. */
         if (err != 0 && i > 0) {
             err = 0;
             break;
