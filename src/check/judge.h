@@ -8,8 +8,8 @@
  *   limit above high          pass
  *   no data to decide with    unknown     never kept: the limit may be about what was not seen
  *
- * In a sampled profile the upper end of every figure includes blocks that no sample hit, also
- * beside 0 and beside exact blocks.
+ * In a sampled profile the upper end of every figure includes blocks that no sample hit, even when
+ * the figure is 0 or consists of exact blocks only.
  *
  * A leak is a block that was still live when its process ended, whether reachable or not; the
  * process must have been recorded from its start. The leak of a stack is the sum of all such blocks

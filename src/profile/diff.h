@@ -19,10 +19,10 @@
  *
  *     d - sqrt(below_after^2 + above_before^2)  ..  d + sqrt(above_after^2 + below_before^2)
  *
- * A side without a sample may still hold blocks that no sample hit, also beside exact blocks: its
- * `above` is then 1.96^2 samples. A difference whose interval contains 0 is noise. Only profiles
- * that recorded every allocation have no margin. docs/SAMPLING.md says what that means for many
- * rows and for two snapshots of one process.
+ * A side without a sample may still hold blocks that no sample hit, even if it has exact blocks:
+ * its `above` is then 1.96^2 samples. A difference whose interval contains 0 is noise. Only
+ * profiles that recorded every allocation have no margin. docs/SAMPLING.md says what that means for
+ * many rows and for two snapshots of one process.
  *
  * Holds     parent < own id. The sum of all selves of a side is the sum of its samples.
  * Threads   immutable once built.

@@ -51,10 +51,7 @@ static uint64_t cut_line(struct hs_line_at *file)
     return line;
 }
 
-/*
- * Reads "#        0x4b6f44        main.grow+0x84          /src/main.go:17"; for an unknown function
- * there is only the address.
- */
+/* Reads "#	0x4b6f44	main.grow+0x84		/src/main.go:17"; an unknown function has only the address. */
 static bool read_place(const struct hs_lines *lines, struct place *ret_place)
 {
     struct hs_line_at at = { .at = lines->line, .end = lines->line + lines->bytes };

@@ -83,8 +83,8 @@ static void update_process(struct hs_load *load, const struct hs_load_process *p
                            const Hs__Pb__HsDump *dump)
 {
     /*
-     * Strings come first: adding them does not move the processes, but this order does not depend
-     * on it.
+     * Strings come first. Adding them does not move the processes today, but this code does not
+     * rely on it.
      */
     uint32_t comm = dump->comm ? hs_builder_string(load->builder, dump->comm) : 0;
     uint32_t exe = dump->exe ? hs_builder_string(load->builder, dump->exe) : 0;

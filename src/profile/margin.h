@@ -1,5 +1,5 @@
 /*
- * Computes the 95 % confidence interval of a figure. No other file computes one.
+ * Computes the 95 % confidence interval of a figure. Every figure gets its interval here.
  *
  * A figure is the sum of an exact part (blocks of at least the interval) and a sampled part T,
  * whose variance Var is estimated from the samples themselves. Blocks that no sample hit are
@@ -10,8 +10,8 @@
  *                                                 samples
  *   above   z^2 w / 2 + sqrt(z^2 Var + (z^2 w / 2)^2)   w: the most that one sample stands for
  *
- * Where there is no sample, beside 0 and beside exact blocks, the truth is at most V + z^2 w bytes.
- * w is the interval for bytes, and 1 / p(1 byte), nearly the interval, for objects.
+ * Where there is no sample, in a figure of 0 or of exact blocks only, the truth is at most V + z^2
+ * w bytes. w is the interval for bytes, and 1 / p(1 byte), nearly the interval, for objects.
  * docs/SAMPLING.md derives both sides and lists how often they hold.
  *
  * Threads   pure functions.
