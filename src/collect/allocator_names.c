@@ -31,7 +31,7 @@ bool hs_allocator_is_freeing(enum hs_function_kind kind)
     return kind >= HS_FUNCTION_RESIZE;
 }
 
-/* --- what there is --------------------------------------------------------------------------------- */
+/* --- what there is ---------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -163,7 +163,7 @@ void hs_allocator_names_look(pid_t pid, const struct hs_remote_memory *memory,
     }
 }
 
-/* --- which it is ----------------------------------------------------------------------------------- */
+/* --- which it is ------------------------------------------------------------------------------ */
 
 static bool has_one_of(const struct hs_allocator_family *family,
                        const enum hs_function_number *numbers, size_t count)

@@ -55,7 +55,7 @@ void hs_budget_init(struct hs_budget *budget, const struct hs_budget_limits *lim
     };
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* Counters of a process may be anything: no difference is negative. */
 static double since(uint64_t now, uint64_t before)
@@ -107,7 +107,7 @@ static bool change(struct hs_budget *budget, const struct hs_budget_reading *rea
     return true;
 }
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* The interval that memory wants. */
 static uint64_t judge_memory(struct hs_budget *budget, const struct hs_budget_reading *reading)
@@ -122,7 +122,7 @@ static uint64_t judge_memory(struct hs_budget *budget, const struct hs_budget_re
     return raised(budget, reading, MEMORY_FACTOR);
 }
 
-/* --- overhead ---------------------------------------------------------------------------------- */
+/* --- overhead --------------------------------------------------------------------------------- */
 
 static double sample_ns(const struct hs_budget *budget, const struct hs_budget_reading *reading)
 {
@@ -231,7 +231,7 @@ bool hs_budget_raise(struct hs_budget *budget, unsigned factor, uint32_t interva
     return true;
 }
 
-/* --- the collector's CPU time ------------------------------------------------------------------ */
+/* --- the collector's CPU time ----------------------------------------------------------------- */
 
 void hs_cpu_budget_init(struct hs_cpu_budget *budget, uint64_t limit_ns)
 {

@@ -91,7 +91,7 @@ const char *hs_detour_objection(const struct hs_remote_memory *memory,
     return NULL;
 }
 
-/* --- the place ------------------------------------------------------------------------------------- */
+/* --- the place -------------------------------------------------------------------------------- */
 
 uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
                               const struct hs_remote_object *program, unsigned nth)
@@ -113,7 +113,7 @@ uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
     return 0;
 }
 
-/* --- the detours ----------------------------------------------------------------------------------- */
+/* --- the detours ------------------------------------------------------------------------------ */
 
 struct planning {
     const struct hs_detour_place *place;

@@ -31,7 +31,7 @@ struct look {
     struct hs_eligibility *it;
 };
 
-/* --- small questions to a folder --------------------------------------------------------------- */
+/* --- small questions to a folder -------------------------------------------------------------- */
 
 static int read_status(const char *folder, struct hs_proc_status *ret_status)
 {
@@ -108,7 +108,7 @@ static bool is_in_ns_below(const struct look *look)
     return is_found;
 }
 
-/* --- rights ------------------------------------------------------------------------------------ */
+/* --- rights ----------------------------------------------------------------------------------- */
 
 static void look_at_us(const struct look *look, struct hs_proc_status *ret_self)
 {
@@ -194,7 +194,7 @@ static void look_at_rights(const struct look *look)
     it->may_trace = ask_kernel(look);
 }
 
-/* --- what runs there --------------------------------------------------------------------------- */
+/* --- what runs there -------------------------------------------------------------------------- */
 
 static void look_at_exe(const struct look *look)
 {
@@ -280,7 +280,7 @@ static void look_at_environ(const struct look *look)
     hs_buf_deinit(&text);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 /* A process names itself as it likes: control characters would steer the terminal. */
 static void keep_name(const char *name, char *ret_name, size_t name_bytes)

@@ -73,7 +73,7 @@ static const char *words_of(int64_t value)
     }
 }
 
-/* --- looking --------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static bool load_objects(struct work *w)
 {
@@ -126,7 +126,7 @@ static void read_detours(struct work *w)
     }
 }
 
-/* --- changing -------------------------------------------------------------------------------------- */
+/* --- changing --------------------------------------------------------------------------------- */
 
 static bool is_in_program(const struct work *w, const struct hs_detour_row_v1 *row)
 {
@@ -182,7 +182,7 @@ static bool change_entries(struct work *w, bool is_back)
     return !error || fail(w, hs_inject_error_words(error), result.detail);
 }
 
-/* --- preparing ------------------------------------------------------------------------------------- */
+/* --- preparing -------------------------------------------------------------------------------- */
 
 static bool call(struct work *w, int64_t *ret_value)
 {
@@ -307,7 +307,7 @@ static bool lead(struct work *w)
     return change_entries(w, false);
 }
 
-/* --- there and back -------------------------------------------------------------------------------- */
+/* --- there and back --------------------------------------------------------------------------- */
 
 /* Is there anything to be led to us? False with words: it cannot be said what. */
 static bool find(struct work *w, const char *prefix, bool *ret_is_there)

@@ -56,7 +56,7 @@ enum hs_exit_kind hs_exit_cause_find(pid_t pid, int pidfd, int *ret_value)
     return HS_EXIT_UNKNOWN;
 }
 
-/* --- out of memory ------------------------------------------------------------------------------- */
+/* --- out of memory ---------------------------------------------------------------------------- */
 
 static bool read_text(const char *path, char *ret_text)
 {

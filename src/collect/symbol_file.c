@@ -79,7 +79,7 @@ static bool open_elf(int fd, struct elf *ret_elf)
     return true;
 }
 
-/* --- symbols --------------------------------------------------------------------------------------- */
+/* --- symbols ---------------------------------------------------------------------------------- */
 
 static void take_some(const struct elf *elf, const Elf64_Sym *symbols, size_t count,
                       const char *names, uint64_t names_bytes, hs_symbol_file_fn *take, void *ctx)
@@ -144,7 +144,7 @@ bool hs_symbol_file_read(int fd, hs_symbol_file_fn *take, void *ctx)
     return is_found;
 }
 
-/* --- which file it is ------------------------------------------------------------------------------ */
+/* --- which file it is ------------------------------------------------------------------------- */
 
 bool hs_symbol_file_is_program(int fd, const struct hs_remote_memory *memory, uint64_t bias_va)
 {
@@ -212,7 +212,7 @@ size_t hs_symbol_file_build_id(int fd, uint8_t ret_id[64])
     return bytes;
 }
 
-/* --- the program's --------------------------------------------------------------------------------- */
+/* --- the program's ---------------------------------------------------------------------------- */
 
 static int open_debug_file(const uint8_t *id, size_t id_bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * Sockets of collectors: see ctl_collectors.h.
+ * Lists and connects to the sockets of collectors: see ctl_collectors.h.
  */
 #include "ctl/ctl_collectors.h"
 
@@ -13,7 +13,7 @@
 #define HS_NAME_DIGITS  "0123456789abcdef"
 #define HS_ACCEPTS_FLAG 0x10000U /* __SO_ACCEPTCON */
 
-/* The next word of a line, as a hexadecimal number; 0 when it is none. */
+/* Takes the next word of a line, as a hexadecimal number; 0 when it is not a number. */
 static unsigned long take_word(const char **line)
 {
     char *end;

@@ -1,9 +1,10 @@
 /*
- * Finding commands that record processes themselves (run, attach): by the abstract names of their sockets, which
- * the kernel lists.
+ * Finds commands that record processes themselves (run, attach), by the abstract names of their
+ * sockets, which the kernel lists.
  *
- * Anybody may have a socket of such a name: who is behind it, the connection tells (hs_ctl_socket_peer). Only the
- * sockets of our own network namespace are listed, and can be reached.
+ * Any process may have a socket of such a name. The connection tells which process is behind it
+ * (hs_ctl_socket_peer). Only sockets of heapscope's own network namespace are listed, and only they
+ * can be reached.
  *
  * Threads   none.
  * Fails     -errno: there is no such list.
@@ -18,11 +19,13 @@
 
 #define HS_CTL_COLLECTORS_MAX 256
 
-/* A line of /proc/net/unix: is it of such a socket? Then its name, without '@'. */
+/* Is this line of /proc/net/unix about such a socket? If so, *ret_name is its name, without '@'. */
 bool hs_ctl_collector_parse(const char *line, char ret_name[HS_CTL_NAME_MAX + 1]);
 
-/* Their names; returns how many, at most HS_CTL_COLLECTORS_MAX. */
+/* Lists the names of all such sockets. Returns how many, at most HS_CTL_COLLECTORS_MAX, or
+ * -errno. */
 int hs_ctl_collectors_find(char (*ret_names)[HS_CTL_NAME_MAX + 1]);
 
-/* A connection, which must not block yet: -EAGAIN its queue is full. */
+/* Connects to the socket of this name, without blocking. The descriptor, or -errno; -EAGAIN: the
+ * socket's queue is full. */
 int hs_ctl_collector_connect(const char *name);

@@ -1,5 +1,5 @@
 /*
- * Datagrams: see ctl_message.h.
+ * Datagrams with bodies and descriptors: see ctl_message.h.
  */
 #include "ctl/ctl_message.h"
 
@@ -35,7 +35,7 @@ int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head
     }
     bool is_in_file = (head.flags & HS_CTL_IN_FILE) != 0;
     size_t follows = is_in_file ? 0 : head.body_bytes;
-    /* Requests are even, and short. */
+    /* Requests have even kinds, and are short. */
     if ((is_in_file && head.kind % 2 == 0) || head.kind >= HS_CTL_KIND_N || head.kind == 1 ||
         bytes != sizeof(head) + follows || head.body_bytes > HS_CTL_FILE_MAX) {
         return -EPROTO;
@@ -44,7 +44,7 @@ int hs_ctl_parse(const void *data, size_t bytes, struct hs_ctl_head_v1 *ret_head
     return 0;
 }
 
-/* --- sending ----------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static int put_in_file(const uint8_t *body, size_t bytes, int *ret_fd)
 {
@@ -119,9 +119,9 @@ int hs_ctl_refuse(int sock, const char *format, ...)
     return r;
 }
 
-/* --- receiving --------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
-/* A body in a file: copied, so that it stays as it is. */
+/* Copies a body out of its file, so that the sender can no longer change it. */
 static int read_file(struct hs_ctl_message *message, size_t bytes)
 {
     size_t done = 0;
@@ -147,7 +147,7 @@ static int read_file(struct hs_ctl_message *message, size_t bytes)
     return r;
 }
 
-/* Takes over what came. */
+/* Takes over the body that arrived. */
 static int take_body(const uint8_t *datagram, size_t bytes, struct hs_ctl_message *message)
 {
     struct hs_ctl_head_v1 head;
@@ -171,7 +171,7 @@ static int take_body(const uint8_t *datagram, size_t bytes, struct hs_ctl_messag
 int hs_ctl_receive(int sock, bool may_wait, struct hs_ctl_message *ret_message)
 {
     struct hs_ctl_message message = { 0 };
-    /* One more than can be: a datagram that is cut is too long. */
+    /* One byte more than the longest message: a datagram that fills it is too long. */
     uint8_t *datagram = malloc(HS_DATAGRAM_MAX + 1);
     if (!datagram) {
         return -ENOMEM;

@@ -1,5 +1,5 @@
 /*
- * Finding and reaching a daemon: see ctl_socket.h.
+ * Finds and connects to a daemon: see ctl_socket.h.
  */
 #include "ctl/ctl_socket.h"
 

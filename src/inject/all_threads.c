@@ -1,5 +1,5 @@
 /*
- * Stopping threads until there is none that runs. See all_threads.h.
+ * Stops threads until none runs: see all_threads.h.
  */
 #include "inject/all_threads.h"
 
@@ -18,7 +18,8 @@
 #include "util/array.h"
 #include "util/proc.h"
 
-/* A thread that is about to handle a signal does so when it is let go, and can be stopped then. */
+/* A thread that is about to handle a signal is released to do so, and can be stopped at the next
+ * look. This is the number of looks that may stop no new thread. */
 #define LOOKS_MAX 8U
 
 static uint64_t now_ns(void)
@@ -41,7 +42,7 @@ static struct hs_stopped_thread *make(struct hs_all_threads *all)
     if (hs_array_reserve(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)) < 0) {
         return NULL;
     }
-    /* Its largest part, for registers that nobody will change, stays untouched. */
+    /* The largest part, the room for vector registers, is not used here and stays untouched. */
     struct hs_stopped_thread *thread = aligned_alloc(64, hs_align_up(sizeof(*thread), 64));
     if (thread) {
         memset(&thread->tracee, 0, offsetof(struct hs_tracee, state));
@@ -52,7 +53,7 @@ static struct hs_stopped_thread *make(struct hs_all_threads *all)
     return thread;
 }
 
-/* Wishes one to stop. One that is gone, or about to be, is left out. */
+/* Requests the stop of one thread. A thread that is gone, or is ending, is left out. */
 static int ask(struct hs_all_threads *all, pid_t tid)
 {
     struct hs_proc_stat stat;
@@ -63,7 +64,7 @@ static int ask(struct hs_all_threads *all, pid_t tid)
         return HS_INJECT_DONE;
     }
     if (stat.state == 'D') {
-        return HS_ALL_THREADS_AGAIN; /* we would wait for that with all others standing still */
+        return HS_ALL_THREADS_AGAIN; /* waiting for it would keep all the other threads stopped */
     }
     struct hs_stopped_thread *thread = make(all);
     if (!thread) {
@@ -87,7 +88,7 @@ static int ask(struct hs_all_threads *all, pid_t tid)
     }
 }
 
-/* One look at the list. */
+/* Looks at the thread list once and requests the stop of all new threads. */
 static int ask_new(struct hs_all_threads *all)
 {
     char path[64];
@@ -122,7 +123,8 @@ static int await(struct hs_all_threads *all, struct hs_stopped_thread *thread, u
     }
 }
 
-/* Those from `first` on. One that is gone, or goes to handle a signal first, is no longer held. */
+/* Awaits the threads from `first` on. A thread that is gone, or handles a signal first, is
+ * dropped. */
 static int await_each(struct hs_all_threads *all, size_t first, uint64_t deadline_ns)
 {
     size_t kept = first;
@@ -165,7 +167,7 @@ int hs_all_threads_stop(struct hs_all_threads *all, uint64_t deadline_ns)
     }
 }
 
-/* A wait whose time would start anew gets what is left of it. */
+/* A wait whose timeout would start from the beginning gets what is left of it. */
 static void release(struct hs_stopped_thread *thread)
 {
     int32_t left_ms;

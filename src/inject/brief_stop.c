@@ -1,5 +1,5 @@
 /*
- * There and back: see brief_stop.h.
+ * Stops a thread and releases it: see brief_stop.h.
  */
 #include "inject/brief_stop.h"
 
@@ -10,7 +10,7 @@
 #include "inject/inject_check.h"
 #include "rt/sys.h"
 
-/* A thread that runs or sleeps stops within this, unless it is far down in the kernel. */
+/* A running or sleeping thread stops within this time, unless it is deep in the kernel. */
 #define STOP_NS UINT64_C(250000000)
 
 static uint64_t later(uint64_t a_ns, uint64_t b_ns)
@@ -32,7 +32,8 @@ static struct hs_wait look_again(const struct hs_inject_session *s,
     return wait;
 }
 
-/* Which right it takes to read them is known before (hs_inject_check_filters). */
+/* Reads the filters of the stopped thread. hs_inject_check_filters has checked the right to do
+ * so. */
 static void read_filters(struct hs_inject_session *s)
 {
     struct hs_seccomp_why why = { "" };
@@ -83,7 +84,7 @@ int hs_brief_stop(struct hs_inject_session *s, const struct hs_candidate *candid
     return HS_INJECT_DONE;
 }
 
-/* Before a wait that will start anew with all its time: what is left of it. */
+/* A wait whose timeout would start from the beginning gets what is left of it. */
 void hs_brief_stop_end(struct hs_inject_session *s, const struct hs_wait *wait)
 {
     int32_t left_ms;

@@ -1,8 +1,9 @@
 /*
- * The threads of a process in the order in which they are best borrowed, by what can be seen without stopping them.
+ * The threads of a process, best candidate for borrowing first, judged by what can be seen without
+ * stopping them.
  *
  * Threads   no state.
- * Fails     -errno of reading /proc/PID/task.
+ * Fails     -errno of reading /proc/PID/task; -ENOMEM.
  */
 #pragma once
 
@@ -22,6 +23,8 @@ struct hs_candidates {
     size_t capacity;
 };
 
-/* Replaces what *candidates held. Zeroes are an empty one. */
+/* Lists the threads of `pid`, best first, in place of what *candidates held. A zeroed struct is an
+ * empty list. 0 or -errno. */
 int hs_candidates_load(pid_t pid, struct hs_candidates *candidates);
+/* Frees the list. */
 void hs_candidates_deinit(struct hs_candidates *candidates);

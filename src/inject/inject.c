@@ -2,8 +2,9 @@
  * The sequence of an injection: see inject.h.
  *
  *     check        what /proc says against it
- *     prepare      maps, the loader's list, symbols, roles: while the process runs
- *     find         stop the most promising thread; look whether it may be borrowed; if not, let it go and try the next
+ *     prepare      maps, the loader's list, symbols, roles: read while the process runs
+ *     find         stops the best candidate and decides whether it may be borrowed; if not,
+ *                  releases it and tries the next one
  *     borrow       remote_call_sequence.c
  *     release
  */
@@ -30,18 +31,19 @@
 #include "rt/sys.h"
 #include "util/proc.h"
 
-/* Between looking at all threads and looking again. */
+/* The pause between two rounds over all threads. */
 #define ROUND_PAUSE_NS 100000
-/* What was read of the process is read again after this. */
+/* What prepare() has read is read again when it is older than this. */
 #define PREPARED_NS UINT64_C(50000000)
-/* Reads of its memory that are enough for a thousand libraries, or the longest of stacks: about a second, a tenth. */
+/* Budgets of reads of the target's memory: for preparing, enough for a thousand libraries, about a
+ * second; for an attempt, enough for the longest stacks, about a tenth of a second. */
 #define PREPARE_READS_MAX 1000000U
 #define ATTEMPT_READS_MAX 100000U
-/* Not an outcome: another thread, or another time. */
+/* Not an outcome: try another thread, or later. */
 #define TRY_AGAIN (-1)
-/* The same, when filters that are new have been judged. */
+/* The same, after the new filters have been judged. */
 #define JUDGE_FIRST (-2)
-/* libc's own entry to the loader wants to be told that it is a dlopen. */
+/* The flag by which libc's internal entry point recognizes a dlopen. */
 #define RTLD_MODE_DLOPEN INT32_MIN
 
 static uint64_t now_ns(void)
@@ -55,15 +57,16 @@ void hs_inject_session_say(struct hs_inject_session *s, const char *format, ...)
     va_start(args, format);
     vsnprintf(s->result->detail, sizeof(s->result->detail), format, args);
     va_end(args);
-    /* What the target says may hold anything. */
+    /* Text from the target may contain any byte. */
     for (char *c = s->result->detail; *c; c++) {
         *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
     }
 }
 
-/* --- preparing --------------------------------------------------------------------------------- */
+/* --- preparing -------------------------------------------------------------------------------- */
 
-/* In libc, or in what once was beside it. 0: nowhere. */
+/* Finds a function in libc, or in the libraries that older versions keep beside it. 0: not
+ * found. */
 static uint64_t find_in_libc(const struct hs_inject_session *s, const char *name)
 {
     for (size_t i = 0; i < s->objects.count; i++) {
@@ -77,7 +80,7 @@ static uint64_t find_in_libc(const struct hs_inject_session *s, const char *name
     return 0;
 }
 
-/* The distance of errno from the thread pointer, the same in all threads; 0: not known. */
+/* The distance of errno from the thread pointer, which is the same in all threads; 0: not known. */
 static int64_t find_errno(const struct hs_inject_session *s)
 {
     uint8_t code[HS_REMOTE_ERRNO_CODE_BYTES];
@@ -119,7 +122,7 @@ static int find_symbols(struct hs_inject_session *s)
                                                                  : HS_INJECT_BAD_MEMORY;
 }
 
-/* The code that brings a thread back from a call. */
+/* Finds the code for the return chain in the target's libc. */
 static int find_way_back(struct hs_inject_session *s)
 {
     struct hs_return_chain *way = &s->tracee.way;
@@ -127,7 +130,7 @@ static int find_way_back(struct hs_inject_session *s)
     way->syscall_va = s->syscall_va;
     way->copy_va = find_in_libc(s, "wmemcpy");
     if (way->gadget_va != 0) {
-        return HS_INJECT_DONE; /* libc stays where it is */
+        return HS_INJECT_DONE; /* already found; libc does not move */
     }
     return map && hs_return_chain_find(way, &s->memory, map->start_va, map->end_va,
                                        find_in_libc(s, HS_RETURN_KEEPER),
@@ -136,7 +139,7 @@ static int find_way_back(struct hs_inject_session *s)
                : HS_INJECT_NO_RETURN_CHAIN;
 }
 
-/* Has it executed another program since we opened its memory? */
+/* Has the process executed another program since its memory was opened? */
 static bool is_other_program(const struct hs_inject_session *s)
 {
     char byte;
@@ -178,9 +181,9 @@ static int prepare(struct hs_inject_session *s)
     return hs_inject_check_proc(s->view_tid);
 }
 
-/* --- finding a thread -------------------------------------------------------------------------- */
+/* --- finding a thread ------------------------------------------------------------------------- */
 
-/* A thread whose filters are in the way: another one may have others. */
+/* Notes that a thread's filters forbid the calls; another thread may have other filters. */
 static bool note_refusal(struct hs_inject_session *s, int error)
 {
     s->refusal = error != HS_INJECT_DONE ? error : s->refusal;
@@ -188,7 +191,7 @@ static bool note_refusal(struct hs_inject_session *s, int error)
     return error != HS_INJECT_DONE;
 }
 
-/* Is it where a stop in vain is all that we would get? If not, notes what it takes for its way back. */
+/* Would a stop of this thread certainly be useless? If not, notes what its return chain needs. */
 static bool is_hopeless(struct hs_inject_session *s, pid_t tid, struct hs_inject_thread *ret_thread)
 {
     struct hs_proc_stat stat;
@@ -209,7 +212,7 @@ static bool is_hopeless(struct hs_inject_session *s, pid_t tid, struct hs_inject
     return stat.state == 'D' || stat.state == 'Z' || stat.state == 'X';
 }
 
-/* May the stopped thread be borrowed? If not, notes why. */
+/* May the stopped thread be borrowed? If not, notes the reason. */
 static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
 {
     char why[HS_SAFE_POINT_WHY_BYTES];
@@ -243,8 +246,9 @@ static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
     return true;
 }
 
-/* Of a thread that waits, /proc tells pc and sp. The walk from there is mostly the one that we shall make
- * when it is stopped: all that it needs is then at hand. And often enough it says that there is no use. */
+/* Of a waiting thread, /proc tells pc and sp. A walk from there is mostly the same as the one after
+ * the stop, so everything that the later walk needs is then cached. Often this walk already shows
+ * that the thread cannot be borrowed. */
 static bool look_ahead(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
     char why[HS_SAFE_POINT_WHY_BYTES];
@@ -273,13 +277,13 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
         r = hs_remote_call_sequence_run(s);
     }
     hs_brief_stop_end(s, wait);
-    /* One that waits stops at once; one that may run stops when it gets a processor. */
+    /* A waiting thread stops at once; a running one stops when it gets a processor. */
     bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
     s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
     return r;
 }
 
-/* Stops one thread and uses it, if it may be. */
+/* Stops one thread, and borrows it if that is safe. */
 static int stop_and_use(struct hs_inject_session *s, const struct hs_candidate *candidate,
                         const struct hs_inject_thread *thread)
 {
@@ -340,7 +344,7 @@ static int try_each(struct hs_inject_session *s)
     return s->refused_count == s->candidates.count ? s->refusal : TRY_AGAIN;
 }
 
-/* Of all threads, if all are to do something. */
+/* Checks the filters of all threads, if the request lists calls that all threads will make. */
 static int survey(struct hs_inject_session *s)
 {
     const struct hs_inject_request *request = s->request;
@@ -364,7 +368,7 @@ static int search(struct hs_inject_session *s)
             r = prepare(s);
             r = r == HS_INJECT_DONE ? survey(s) : r;
         }
-        /* While libraries come and go, the loader's list makes no sense at times. */
+        /* While libraries are loaded and unloaded, the loader's list is inconsistent at times. */
         bool is_passing = r == HS_INJECT_STARTING || r == HS_INJECT_BAD_MEMORY;
         if (r == HS_INJECT_DONE && s->request->is_trial) {
             return r;
@@ -385,7 +389,7 @@ static int search(struct hs_inject_session *s)
     }
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int run(struct hs_inject_session *s)
 {
@@ -443,7 +447,7 @@ static void *run_job(void *arg)
     s->memory.fd = -1;
     s->pidfd = -1;
     s->deadline_ns = now_ns() + job->request->patience_ns;
-    prctl(PR_SET_TIMERSLACK, 1); /* ns, of this thread: short pauses are short */
+    prctl(PR_SET_TIMERSLACK, 1); /* nanoseconds, for this thread: keeps short pauses short */
     job->error = run(s);
     deinit(s);
     free(s);
@@ -463,7 +467,8 @@ int hs_inject_call(const struct hs_inject_request *request, struct hs_inject_res
          request->limited_flag_off + sizeof(uint32_t) > request->arg_bytes)) {
         return HS_INJECT_OURS;
     }
-    /* No handler of ours runs there, and Ctrl-C comes when the target is whole again. */
+    /* No signal handler of heapscope runs in that thread, and Ctrl-C waits until the target is
+     * restored. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = pthread_create(&thread, NULL, run_job, &job);

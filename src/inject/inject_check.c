@@ -1,5 +1,5 @@
 /*
- * Reading what /proc says of the target and of ourselves: see inject_check.h.
+ * Reads what /proc says about the target and about heapscope itself: see inject_check.h.
  */
 #include "inject/inject_check.h"
 
@@ -28,7 +28,7 @@
 #define CAP_SYS_PTRACE_BIT   19
 #define CAP_SYS_ADMIN_BIT    21
 
-/* The text behind "KEY:" of a /proc/.../status; NULL: no such line. */
+/* The text after "KEY:" in a /proc/.../status. NULL: no such line. */
 static const char *find_line(const char *text, const char *key)
 {
     size_t n = strlen(key);
@@ -57,7 +57,7 @@ static bool read_status(pid_t tid, char text[STATUS_BYTES])
     return true;
 }
 
-/* --- is it a time for it? ---------------------------------------------------------------------- */
+/* --- is it a suitable moment? ----------------------------------------------------------------- */
 
 static char find_state(const char *status)
 {
@@ -65,7 +65,7 @@ static char find_state(const char *status)
     return state ? state[strspn(state, " \t")] : '?';
 }
 
-/* A thread that lives: the first one, unless that has ended before the others. */
+/* Finds a living thread: the first one, unless that has ended before the others. 0: none. */
 static pid_t find_living(pid_t pid, char state)
 {
     char path[64];
@@ -89,12 +89,13 @@ static pid_t find_living(pid_t pid, char state)
     return found;
 }
 
-/* Where the freezer may be: the one hierarchy of today, that beside older ones, and the older one. */
+/* Where the cgroup freezer may be: the unified hierarchy, the same beside version 1 hierarchies,
+ * and the version 1 freezer. */
 static const struct freezer {
-    const char *line; /* of /proc/PID/cgroup; the group follows */
+    const char *line; /* the start of a line of /proc/PID/cgroup; the group follows */
     const char *folder;
     const char *file;
-    const char *word; /* in there when it is frozen */
+    const char *word; /* the file contains this when the group is frozen */
 } freezers[] = {
     { "0::", "/sys/fs/cgroup", "cgroup.events", "frozen 1" },
     { "0::", "/sys/fs/cgroup/unified", "cgroup.events", "frozen 1" },
@@ -121,7 +122,7 @@ static bool is_frozen_by(const struct freezer *freezer, const char *groups)
     return strstr(text, freezer->word) != NULL;
 }
 
-/* Frozen by its control group: it would stop when it is thawed. */
+/* Has its control group frozen it? It would stop only when it is thawed. */
 static bool is_frozen(pid_t tid)
 {
     char groups[4096];
@@ -138,7 +139,7 @@ static bool is_frozen(pid_t tid)
     return false;
 }
 
-/* --- what program is it? ----------------------------------------------------------------------- */
+/* --- what program is it? ---------------------------------------------------------------------- */
 
 static int check_program(pid_t tid)
 {
@@ -147,7 +148,8 @@ static int check_program(pid_t tid)
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return HS_INJECT_DONE; /* what we may not read now, we shall be refused later, with the reason */
+        /* if this is not readable, a later step is refused too, and says why */
+        return HS_INJECT_DONE;
     }
     ssize_t got = pread(fd, &head, sizeof(head), 0);
     close(fd);
@@ -179,7 +181,7 @@ int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail)
 {
     char status[STATUS_BYTES];
     if (pid <= 0 || !read_status(pid, status)) {
-        /* hidepid= hides other users' processes; a signal finds them all the same. */
+        /* The mount option hidepid= hides other users' processes; a signal still finds them. */
         return pid > 0 && kill(pid, 0) != 0 && errno == EPERM ? HS_INJECT_OTHER_USER
                                                               : HS_INJECT_NO_PROCESS;
     }
@@ -219,7 +221,8 @@ int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail)
                : r;
 }
 
-/* As the kernel: it asks for the right in the first user namespace, which shows when we try. */
+/* The kernel demands CAP_SYS_ADMIN in the initial user namespace. Whether heapscope is in that one
+ * shows only in the attempt. */
 int hs_inject_check_filters(char *detail)
 {
     char own[STATUS_BYTES];
@@ -246,7 +249,7 @@ int hs_inject_check_proc(pid_t view_tid)
                                                                    : HS_INJECT_NO_PROC;
 }
 
-/* The last number of a line: as the process itself has it, whatever namespaces lie between us. */
+/* The last number of a line: the number in the process's own, innermost namespace. */
 static int32_t find_last(const char *text, const char *key)
 {
     const char *at = find_line(text, key);
@@ -274,13 +277,13 @@ bool hs_inject_check_thread(pid_t tid, struct hs_inject_thread *ret_thread)
     return ret_thread->own_pid > 0 && ret_thread->own_tid > 0;
 }
 
-/* --- why not? ---------------------------------------------------------------------------------- */
+/* --- why not? --------------------------------------------------------------------------------- */
 
-/* The four user or group numbers of a status line: all ours? */
+/* Are the real, effective and saved ids of a "Uid" or "Gid" line all equal to `ours`? */
 static bool are_all(const char *status, const char *key, unsigned long ours)
 {
     const char *at = find_line(status, key);
-    for (int i = 0; at && i < 3; i++) { /* real, effective, saved */
+    for (int i = 0; at && i < 3; i++) {
         char *end;
         if (strtoul(at, &end, 10) != ours) {
             return false;
@@ -302,7 +305,8 @@ static int read_yama(void)
     return got > 0 ? (int)strtol(text, NULL, 10) : 0;
 }
 
-/* The kernel gives a process's folder to root when nobody may look into it. */
+/* The kernel makes root the owner of a process's /proc directory when the process is not
+ * dumpable. */
 static bool is_undumpable(pid_t pid)
 {
     char path[64];
@@ -339,7 +343,8 @@ int hs_inject_check_refusal(pid_t pid, int error, char *detail)
         return HS_INJECT_OUR_SANDBOX;
     }
     if (!has_cap) {
-        /* The same user, but the process has rights that we lack, or lives in another user namespace. */
+        /* The user is the same, but the process has capabilities that heapscope lacks, or lives in
+         * another user namespace. */
         return HS_INJECT_NO_CAPABILITY;
     }
     if (error == EACCES && !is_same_user &&

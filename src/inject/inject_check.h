@@ -1,6 +1,6 @@
 /*
- * Before anything is touched: can this process be made to call a function, may we do it, and is it a time for it?
- * And after the kernel has refused: why.
+ * Before anything is touched: can this process be made to call a function, is heapscope allowed to
+ * do it, and is this a suitable moment? And after the kernel has refused: what was the reason?
  *
  * Threads   no state.
  * Fails     enum hs_inject_error; `detail` (HS_INJECT_DETAIL_BYTES) then says more, or is "".
@@ -17,28 +17,29 @@ enum hs_thread_seccomp {
     HS_THREAD_FILTERED,
 };
 
-/* One thread. */
+/* What /proc/PID/task/TID/status says of one thread. */
 struct hs_inject_thread {
     enum hs_thread_seccomp seccomp;
-    uint32_t filter_count; /* 0 also from a kernel before 5.9 */
-    int32_t own_pid;       /* as it sees itself */
+    uint32_t filter_count; /* 0 also on kernels before 5.9 */
+    int32_t own_pid;       /* in the thread's own PID namespace */
     int32_t own_tid;
-    uint64_t ignored; /* its process's signals */
+    uint64_t ignored; /* its process's ignored signals, and below the caught ones */
     uint64_t caught;
 };
 
-/* HS_INJECT_DONE: nothing is known against it. *ret_view_tid: a living thread, by whose number /proc shows what all
- * have in common (of the first one it shows nothing after that has ended). */
+/* HS_INJECT_DONE: nothing speaks against it. *ret_view_tid is a living thread, under whose number
+ * /proc shows what all threads have in common (under the first thread's number it shows nothing
+ * once that thread has ended). */
 int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail);
 
-/* False: it is gone. */
+/* Reads the status of one thread. False: the thread is gone. */
 bool hs_inject_check_thread(pid_t tid, struct hs_inject_thread *ret_thread);
 
-/* Why the kernel may have said `error` (an errno) to our wish to trace it. */
+/* Why the kernel may have refused to let heapscope trace `pid`, given the errno `error`. */
 int hs_inject_check_refusal(pid_t pid, int error, char *detail);
 
-/* May we read other threads' seccomp filters? */
+/* May heapscope read the seccomp filters of other threads? */
 int hs_inject_check_filters(char *detail);
 
-/* Has it a /proc at its root, where a library can be loaded from? */
+/* Does the target's root directory have a /proc, from which it can load a library? */
 int hs_inject_check_proc(pid_t view_tid);

@@ -1,5 +1,5 @@
 /*
- * All that one injection knows; shared by its two halves: looking for a thread (inject.c), and using it
+ * The state of one injection, shared by its two halves: finding a thread (inject.c) and using it
  * (remote_call_sequence.c).
  *
  * Threads   one.
@@ -29,7 +29,7 @@ struct hs_inject_session {
     struct hs_inject_result *result;
     uint64_t deadline_ns;
     pid_t view_tid; /* see inject_check.h */
-    int pidfd;      /* -1: the kernel has none */
+    int pidfd;      /* -1: the kernel does not provide one */
 
     uint32_t reads_left; /* see remote_memory.h */
     struct hs_remote_memory memory;
@@ -38,36 +38,39 @@ struct hs_inject_session {
     struct hs_safe_point point;
     struct hs_remote_stack stack;
     struct hs_candidates candidates;
-    uint64_t prepared_ns; /* when the loader's list was read; 0: not yet */
+    uint64_t prepared_ns; /* when the loader's list was read, CLOCK_MONOTONIC; 0: not yet */
 
     struct hs_library_bytes library;
-    uint64_t function_va; /* 0: its library is not loaded */
+    uint64_t function_va; /* the function to call; 0: its library is not loaded */
     uint64_t dlopen_va;
-    int32_t dlopen_flags; /* more of them, for libc's own entry */
+    int32_t dlopen_flags; /* additional flags that libc's internal entry point needs */
     uint64_t dlerror_va;
     uint64_t syscall_va;        /* syscall(3) */
     uint64_t errno_function_va; /* __errno_location */
-    int64_t errno_off; /* of errno from where libc keeps what it knows of a thread; 0: not known */
-    uint64_t errno_va; /* of the borrowed thread */
+    int64_t errno_off; /* distance of errno from the thread pointer; 0: not known */
+    uint64_t errno_va; /* errno of the borrowed thread */
 
     struct hs_seccomp_stack
-        *filters;      /* of the thread that was stopped last; NULL: nobody has any */
+        *filters;      /* filters of the thread that was stopped last; NULL: no thread has any */
     int filters_error; /* -errno of reading them */
     struct hs_seccomp_policies policies;
     struct hs_filtered_thread *filtered; /* threads whose filters have been read */
     size_t filtered_count, filtered_capacity;
-    bool has_free_thread;   /* one without filters */
-    int refusal;            /* of a thread, because of its filters, */
-    uint32_t refused_count; /* and how many, of those that were tried */
+    bool has_free_thread;   /* some thread has no filters */
+    /* enum hs_inject_error of a thread that was refused because of its filters */
+    int refusal;
+    uint32_t refused_count; /* how many of the threads that were tried were refused */
 
     struct hs_wait_clock clock;
     struct hs_tracee tracee;
 };
 
-/* Notes, in words, what a failure was like. */
+/* Writes the detail of a failure, like printf, into session->result->detail. Control characters
+ * become '?'. */
 void hs_inject_session_say(struct hs_inject_session *session, const char *format, ...)
     HS_PRINTF(2, 3);
 
-/* With the tracee borrowed: loads the library if need be, calls the function, takes the descriptor over, and
- * leaves errno as it was. 0 or enum hs_inject_error; the caller releases the tracee in any case. */
+/* With the tracee borrowed: loads the library if necessary, calls the function, takes over its
+ * descriptor, and restores errno. 0 or enum hs_inject_error; the caller releases the tracee in any
+ * case. */
 int hs_remote_call_sequence_run(struct hs_inject_session *session);

@@ -1,5 +1,5 @@
 /*
- * What went wrong, in a sentence for each: see inject.h.
+ * One sentence for each error: see inject.h.
  */
 #include "inject/inject.h"
 

@@ -1,5 +1,5 @@
 /*
- * Reading whole symbol tables: see known_functions.h.
+ * Reads whole symbol tables: see known_functions.h.
  */
 #include "inject/known_functions.h"
 
@@ -13,7 +13,7 @@
 
 #define SYMBOLS_MAX (1U << 18)
 #define BUCKETS_MAX (1U << 18)
-/* Symbols that are read at once. */
+/* The number of symbols that one read fetches. */
 #define BATCH_COUNT 128U
 
 static const char *const forbidden[] = {
@@ -65,7 +65,7 @@ static const char *const forbidden[] = {
     "_dl_addr",
     "_dl_sym",
     "_dl_vsym",
-    /* forks, which stop the allocator in all threads; children on a borrowed stack */
+    /* forks, which block the allocator for all threads; children on a borrowed stack */
     "fork",
     "_Fork",
     "__fork",
@@ -80,7 +80,7 @@ static const char *const forbidden[] = {
     "__register_atfork",
     "forkpty",
     "daemon",
-    /* the end */
+    /* functions that end the process or a thread */
     "exit",
     "_exit",
     "_Exit",
@@ -94,7 +94,7 @@ static const char *const forbidden[] = {
     "abort",
     "pthread_exit",
     "__libc_thread_freeres",
-    /* allocates and maps under locks of its own */
+    /* functions that allocate and map under locks of their own */
     "pthread_create",
     "pthread_setattr_default_np",
     "setlocale",
@@ -184,7 +184,8 @@ static int add(struct hs_known_functions *functions, uint64_t va, uint64_t size_
     return r;
 }
 
-/* What has a name to be known by, once more: its kind then is the one with the higher number. */
+/* Adds the functions with these names a second time, with another kind. The sort keeps the kind
+ * with the highest number. */
 static int add_named(const struct hs_remote_memory *memory, const struct hs_remote_object *object,
                      const char *const *names, size_t name_count, enum hs_function_kind kind,
                      struct hs_known_functions *functions)
@@ -238,7 +239,8 @@ static int compare(const void *a, const void *b)
     return x->start_va < y->start_va ? -1 : x->start_va > y->start_va;
 }
 
-/* One entry for each start, of the strictest kind and the largest range of all that start there. */
+/* Keeps one entry for each start address, with the strictest kind and the largest range of all
+ * entries that start there. */
 void hs_known_functions_sort(struct hs_known_functions *functions)
 {
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /*
- * Reading a library's segments: see library_bytes.h.
+ * Reads a library's segments: see library_bytes.h.
  */
 #include "inject/library_bytes.h"
 
@@ -45,7 +45,7 @@ static int read_all(const char *path, struct hs_library_bytes *ret_library)
     return 0;
 }
 
-/* Where the last segment's bytes end in the file; 0: this is no library. */
+/* The file offset at which the last segment's bytes end; 0: the file is not a library. */
 static size_t find_end(const struct hs_library_bytes *library, const Elf64_Ehdr *head)
 {
     uint64_t end_off = 0, size_bytes = library->size_bytes;

@@ -1,5 +1,5 @@
 /*
- * Walking the loader's list: see library_watch.h.
+ * Walks the loader's list: see library_watch.h.
  */
 #include "inject/library_watch.h"
 
@@ -10,7 +10,7 @@
 #include "inject/remote_objects.h"
 
 #define LIBRARIES_MAX 4096U
-/* To find the list once. */
+/* The budget of reads for finding the list. */
 #define READS_MAX 20000U
 
 static bool find_list(struct hs_library_watch *watch, pid_t pid, struct hs_remote_memory *memory)
@@ -25,7 +25,7 @@ static bool find_list(struct hs_library_watch *watch, pid_t pid, struct hs_remot
     return is_found && watch->debug_va != 0;
 }
 
-/* 0: it is being changed, or makes no sense. */
+/* A hash of the loader's list. 0: the list is being changed, or makes no sense. */
 static uint64_t hash_list(const struct hs_library_watch *watch,
                           const struct hs_remote_memory *memory)
 {

@@ -1,10 +1,11 @@
 /*
- * Has a process loaded or unloaded libraries since the last look? By its loader's list, read from outside: about a
- * microsecond for each library, and nothing is stopped.
+ * Has a process loaded or unloaded libraries since the last look? The answer comes from the
+ * loader's list, which is read from outside: about a microsecond per library, and no thread is
+ * stopped.
  *
- * Holds     what is read is foreign: a list that makes no sense is one that has not changed.
- * Threads   no state but the struct.
- * Fails     says no.
+ * Holds     what is read is foreign: a list that makes no sense counts as unchanged.
+ * Threads   no state outside the struct.
+ * Fails     returns false.
  */
 #pragma once
 
@@ -13,10 +14,11 @@
 #include <sys/types.h>
 
 struct hs_library_watch {
-    uint64_t debug_va; /* the loader's struct r_debug; 0: not looked for yet */
-    uint64_t hash;     /* of its list */
-    bool is_hopeless;  /* it has none, or we may not read it */
+    uint64_t debug_va; /* address of the loader's struct r_debug; 0: not searched yet */
+    uint64_t hash;     /* hash of the loader's list */
+    bool is_hopeless;  /* the process has no such list, or heapscope may not read it */
 };
 
-/* The first look, of zeroes, says no. */
+/* True when the list of `pid` has changed since the last call. The first call, with a zeroed
+ * *watch, returns false. */
 bool hs_library_watch_look(struct hs_library_watch *watch, pid_t pid);

@@ -1,5 +1,5 @@
 /*
- * From a return address to the callee, through the linkage table: see remote_call.h.
+ * From a return address to the callee, through the procedure linkage table: see remote_call.h.
  */
 #include "inject/remote_call.h"
 

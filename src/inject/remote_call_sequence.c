@@ -1,16 +1,17 @@
 /*
- * What a borrowed thread is made to do: see inject_session.h.
+ * The calls that a borrowed thread makes: see inject_session.h.
  *
- * Each line here is time that the thread is missing from the program. A call there and back takes some ten
- * microseconds; dlopen is most of the rest.
+ * Each line here costs time during which the thread is missing from the program. A call there and
+ * back takes some ten microseconds; dlopen takes most of the rest.
  *
- *     __errno_location()                      where errno is, to be put back; if that is not known
- *     syscall(SYS_memfd_create, name, CLOEXEC)  a file without a name, which we open from outside and fill: so it
- *                                             does not matter what of the file system the process can see
+ *     __errno_location()                      where errno is, to restore it; unless that is known
+ *     syscall(SYS_memfd_create, name, CLOEXEC)  a file without a path. heapscope opens and fills it
+ *                                             from outside, so it does not matter which part of the
+ *                                             file system the process can see
  *     dlopen("/proc/self/fd/5", NOW|LOCAL)
  *     syscall(SYS_close, 5)
  *     symbol(arg)
- *     syscall(SYS_close, fd)                  of a descriptor that we have taken over
+ *     syscall(SYS_close, fd)                  for a descriptor that heapscope has taken over
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +28,7 @@
 #include "rt/sys.h"
 #include "util/write_all.h"
 
-/* A call that sleeps after this long waits for something that does not come. */
+/* A call that is asleep after this time is taken to wait for something that will never come. */
 #define CALL_NS    UINT64_C(2000000000)
 #define PATH_BYTES 256U
 
@@ -64,7 +65,7 @@ static int call(struct hs_inject_session *s, const char *what, uint64_t function
                      what);
 }
 
-/* Puts bytes on the borrowed stack. */
+/* Writes bytes to the borrowed thread's stack. */
 static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes, uint64_t *ret_va)
 {
     uint64_t va = hs_tracee_reserve(&s->tracee, size_bytes);
@@ -76,7 +77,8 @@ static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes
     return HS_INJECT_DONE;
 }
 
-/* From the moment that the thread enters the call, its way back no longer closes the descriptor. */
+/* Closes a descriptor of the target. From the moment when the thread enters the call, its return
+ * chain no longer closes the descriptor. */
 static int close_remote(struct hs_inject_session *s, int remote_fd)
 {
     uint64_t unused;
@@ -86,7 +88,7 @@ static int close_remote(struct hs_inject_session *s, int remote_fd)
     return r;
 }
 
-/* --- loading ----------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 static int make_memfd(struct hs_inject_session *s, int *ret_fd)
 {
@@ -127,8 +129,8 @@ static int fill_memfd(struct hs_inject_session *s, int remote_fd)
     return HS_INJECT_DONE;
 }
 
-/* The loader takes two files of one name for one: each library that came this way gets another path to its
- * descriptor, whose number may be the same. */
+/* The loader takes two files with one path for the same file. The descriptor's number may be the
+ * same as that of an earlier library, so each such library gets another path to its descriptor. */
 static void name_file(const struct hs_inject_session *s, int remote_fd, char *ret_path)
 {
     size_t n = (size_t)snprintf(ret_path, PATH_BYTES, "/proc/self/fd/");
@@ -168,7 +170,7 @@ static int open_library(struct hs_inject_session *s, int remote_fd, uint64_t *re
     return r == HS_INJECT_DONE && *ret_map_va == 0 ? say_dlerror(s) : r;
 }
 
-/* glibc's handle is its struct link_map. */
+/* The handle that glibc's dlopen returns is the address of its struct link_map. */
 static int find_function(struct hs_inject_session *s, uint64_t map_va)
 {
     struct hs_remote_object object;
@@ -200,7 +202,7 @@ static int load(struct hs_inject_session *s)
     return r == HS_INJECT_DONE ? find_function(s, map_va) : r;
 }
 
-/* --- the call ---------------------------------------------------------------------------------- */
+/* --- the call --------------------------------------------------------------------------------- */
 
 static int open_remote(const struct hs_inject_session *s, int remote_fd)
 {
@@ -213,7 +215,7 @@ static int open_remote(const struct hs_inject_session *s, int remote_fd)
     return fd;
 }
 
-/* Takes over the descriptor that the call has left, and closes it there. */
+/* Takes over the descriptor that the call has left, and closes it in the target. */
 static int fetch(struct hs_inject_session *s, const uint8_t *arg)
 {
     int32_t remote_fd;

@@ -1,5 +1,5 @@
 /*
- * The parser of /proc/PID/maps: see remote_maps.h.
+ * Parses /proc/PID/maps: see remote_maps.h.
  */
 #include "inject/remote_maps.h"
 

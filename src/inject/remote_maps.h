@@ -1,5 +1,5 @@
 /*
- * /proc/PID/maps as an array: where there is memory, and what may be done with it.
+ * /proc/PID/maps as an array: where there is memory, and with which permissions.
  *
  * Threads   no state.
  * Fails     -errno of reading. Lines that make no sense are skipped.
@@ -17,7 +17,7 @@ struct hs_remote_map {
     bool is_readable;
     bool is_writable;
     bool is_executable;
-    bool is_growing; /* the main thread's stack: the kernel makes room below it */
+    bool is_growing; /* the main thread's stack, which the kernel extends downwards */
 };
 
 struct hs_remote_maps {
@@ -26,12 +26,14 @@ struct hs_remote_maps {
     size_t capacity;
 };
 
-/* Replaces what *maps held. Zeroes are an empty one. */
+/* Reads the maps of `tid` in place of what *maps held. A zeroed struct is an empty array. 0 or
+ * -errno. */
 int hs_remote_maps_load(pid_t tid, struct hs_remote_maps *maps);
+/* Frees the array. */
 void hs_remote_maps_deinit(struct hs_remote_maps *maps);
 
-/* NULL: no memory at va. */
+/* The mapping that contains `va`. NULL: there is none. */
 const struct hs_remote_map *hs_remote_maps_find(const struct hs_remote_maps *maps, uint64_t va);
 
-/* One line, without its newline or with it. */
+/* Parses one line, with or without its newline. False: the line makes no sense. */
 bool hs_remote_maps_parse(const char *line, struct hs_remote_map *ret_map);

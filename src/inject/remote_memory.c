@@ -1,5 +1,5 @@
 /*
- * Reading and writing /proc/PID/mem: see remote_memory.h.
+ * Reads and writes /proc/PID/mem: see remote_memory.h.
  */
 #include "inject/remote_memory.h"
 
@@ -94,7 +94,7 @@ void hs_remote_memory_read_text(const struct hs_remote_memory *memory, uint64_t 
 {
     size_t n = 0;
     while (n < cap_bytes - 1) {
-        /* Not beyond the page: the next one may not be there. */
+        /* A read does not cross the page's end: the next page may not be mapped. */
         size_t want = PAGE_BYTES - (size_t)((va + n) % PAGE_BYTES);
         want = want < cap_bytes - 1 - n ? want : cap_bytes - 1 - n;
         ssize_t got = hs_remote_memory_read_some(memory, va + n, ret_text + n, want);

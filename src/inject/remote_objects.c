@@ -1,5 +1,6 @@
 /*
- * The walk over another process's link map: see remote_objects.h. Symbols are looked up in remote_symbols.c.
+ * Walks over another process's link map: see remote_objects.h. Symbols are looked up in
+ * remote_symbols.c.
  */
 #include "inject/remote_objects.h"
 
@@ -46,7 +47,7 @@ static int read_auxv(pid_t tid, struct hs_remote_program *ret_program)
     return program.headers_va == 0 ? HS_INJECT_DYING : HS_INJECT_DONE;
 }
 
-/* What an object's program headers say that we want to know. */
+/* The facts that are needed from an object's program headers. */
 struct parts {
     uint64_t bias_va;
     bool has_bias;
@@ -84,8 +85,8 @@ static void take_part(const ElfW(Phdr) * part, uint64_t headers_va, struct parts
     }
 }
 
-/* Of an object that does not say where its headers are to be (a loader started as a program): they follow the
- * file's header, which is where the object begins. */
+/* For an object without PT_PHDR (a loader that was started as a program): its program headers
+ * follow the file's ELF header, which is where the object begins. */
 static void find_bias(const struct hs_remote_memory *memory, uint64_t headers_va,
                       struct parts *parts)
 {
@@ -99,7 +100,8 @@ static void find_bias(const struct hs_remote_memory *memory, uint64_t headers_va
     }
 }
 
-/* `parts->has_bias`: the caller knows it. (PT_PHDR, where there is one, comes before what needs it.) */
+/* `parts->has_bias`: the caller knows the bias. (PT_PHDR, where there is one, comes before the
+ * headers whose addresses need the bias.) */
 static bool read_parts(const struct hs_remote_memory *memory, uint64_t headers_va, uint64_t count,
                        struct parts *parts, struct hs_remote_object *object)
 {
@@ -134,7 +136,8 @@ static void describe_library(const struct hs_remote_memory *memory, struct hs_re
 static void take_dynamic(const ElfW(Dyn) * dyn, struct hs_remote_object *object, uint64_t *debug_va)
 {
     uint64_t va = dyn->d_un.d_ptr;
-    /* The loader relocates these in place, but not in a read-only dynamic section (the vdso's). */
+    /* The loader relocates these addresses in place, except in a read-only dynamic section (the
+     * vdso's). */
     va += va < object->bias_va ? object->bias_va : 0;
     switch (dyn->d_tag) {
     case DT_SYMTAB:
@@ -197,7 +200,7 @@ bool hs_remote_objects_read_map(const struct hs_remote_memory *memory, uint64_t 
     snprintf(object.name, sizeof(object.name), "%.*s", HS_REMOTE_NAME_BYTES - 1,
              hs_text_base_name(path));
     object.is_from_descriptor = hs_text_starts_with(path, "/proc/self/fd/");
-    /* One without a dynamic section has no symbols; it is still in the list. */
+    /* An object without a dynamic section has no symbols, but stays in the list. */
     read_dynamic(memory, (uint64_t)(uintptr_t)map.l_ld, &object, &unused);
     describe_library(memory, &object);
     *ret_object = object;
@@ -215,7 +218,7 @@ static int add(struct hs_remote_objects *objects, const struct hs_remote_object 
     return HS_INJECT_DONE;
 }
 
-/* The program itself: its headers are where the kernel says, its place in the list is the first. */
+/* The program itself: the kernel says where its headers are, and it is the first in the list. */
 static int read_program(const struct hs_remote_program *program,
                         const struct hs_remote_memory *memory, struct hs_remote_objects *objects,
                         struct hs_remote_object *ret_object)
@@ -237,8 +240,8 @@ static int read_program(const struct hs_remote_program *program,
         return HS_INJECT_STATIC;
     }
     if (parts.interpreter_va == 0) {
-        /* Static and position-independent; or the loader, that was started as a program and has loaded
-         * another one. */
+        /* The program is static and position-independent; or it is the loader, which was started as
+         * a program and has loaded another one. */
         struct hs_remote_symbol debug;
         if (!hs_remote_objects_symbol(memory, &object, "_r_debug", &debug)) {
             return HS_INJECT_STATIC;

@@ -1,5 +1,5 @@
 /*
- * Walking over copies: see remote_stack.h.
+ * Walks over copies: see remote_stack.h.
  */
 #include "inject/remote_stack.h"
 
@@ -13,24 +13,26 @@
 #include "util/array.h"
 
 #define RULES_COUNT     4096U
-#define COPY_BYTES      (8U * 1024 * 1024) /* of the largest stack that is walked */
+#define COPY_BYTES      (8U * 1024 * 1024) /* the largest part of a stack that is walked */
 #define CHUNK_BYTES     8192U
 #define FRAMES_MAX      (1U << 20)
 #define CIE_BYTES_MAX   4096U
 #define FDE_BYTES_MAX   65536U
 #define TABLE_COUNT_MAX (UINT32_C(1) << 26)
-/* Pairs of the linker's table that are read at once. */
+/* Pairs of the linker's table that one read fetches. */
 #define PAIRS_COUNT 32U
-/* Code around a pc: a call before it, a signal trampoline behind it. */
+/* The code that is copied around a pc: a call instruction before it, a signal trampoline after
+ * it. */
 #define TEXT_BEFORE_BYTES 16U
 #define TEXT_BYTES        48U
 
-/* A section of one CIE and one FDE, and the module that it is for the unwinder. */
+/* A section that consists of one CIE and one FDE, and the module that stands for it in the
+ * unwinder. */
 struct hs_remote_entry {
     struct hs_remote_entry *next;
     struct hs_unwind_module module;
     uint64_t fde_va;
-    uint64_t function_va; /* 0: no information */
+    uint64_t function_va; /* 0: no FDE covers the pc */
     uint8_t text[TEXT_BYTES];
     uint8_t section[];
 };
@@ -40,9 +42,10 @@ static uint64_t page_floor(uint64_t va)
     return va & ~UINT64_C(4095);
 }
 
-/* --- call frame information -------------------------------------------------------------------- */
+/* --- call frame information ------------------------------------------------------------------- */
 
-/* The linker's table of an object: pairs of 32-bit offsets from the header, (code, FDE), by code. */
+/* The linker's table of an object (.eh_frame_hdr): pairs of 32-bit offsets from the header, (code,
+ * FDE), sorted by code. */
 struct table {
     uint64_t hdr_va;
     uint64_t pairs_va;
@@ -74,7 +77,7 @@ static bool read_table(const struct hs_remote_stack *stack, const struct hs_remo
     return !c.is_bad && ret_table->count > 0 && ret_table->count < TABLE_COUNT_MAX;
 }
 
-/* Where the entry is that may cover va; 0: none. */
+/* The address of the FDE that may cover va; 0: none. */
 static uint64_t search_table(const struct hs_remote_stack *stack, const struct table *table,
                              uint64_t va)
 {
@@ -105,7 +108,7 @@ static uint64_t search_table(const struct hs_remote_stack *stack, const struct t
     return fde_va;
 }
 
-/* Bytes of the entry at va, with its length field; 0: it makes no sense. */
+/* The size in bytes of the entry at va, with its length field; 0: the entry is invalid. */
 static uint32_t measure_entry(const struct hs_remote_stack *stack, uint64_t va, uint32_t max_bytes,
                               uint32_t *ret_id)
 {
@@ -135,7 +138,8 @@ static struct hs_remote_entry *copy_entry(const struct hs_remote_stack *stack, u
     entry->fde_va = fde_va;
     if (is_whole && hs_remote_memory_read(stack->memory, cie_va, entry->section, cie_bytes) == 0 &&
         hs_remote_memory_read(stack->memory, fde_va, entry->section + cie_bytes, fde_bytes) == 0) {
-        /* The distance to the CIE is another now; all else is relative to the FDE, which stays. */
+        /* The distance to the CIE is different in the copy. All other fields are relative to the
+         * FDE, whose address stays. */
         uint32_t distance = cie_bytes + 4;
         memcpy(entry->section + cie_bytes + 4, &distance, sizeof(distance));
         entry->module.eh_frame =
@@ -155,7 +159,8 @@ static void read_text(const struct hs_remote_stack *stack, struct hs_remote_entr
     entry->module.text = (struct hs_span){ entry->text, va, got > 0 ? (uint64_t)got : 0 };
 }
 
-/* The module to unwind through at pc. Entries are few: one for each function on the stacks seen. */
+/* Builds the module that the unwinder uses at pc. There are few: one for each function on the
+ * stacks that were walked. */
 static const struct hs_remote_entry *find_entry(struct hs_remote_stack *stack,
                                                 const struct hs_remote_object *object, uint64_t pc,
                                                 uint64_t lookup_va)
@@ -204,13 +209,13 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return true;
 }
 
-/* --- the stack --------------------------------------------------------------------------------- */
+/* --- the stack -------------------------------------------------------------------------------- */
 
 static bool extend(struct hs_stack_window *window, uint64_t va)
 {
     struct hs_remote_stack *stack = window->ctx;
     if (va < window->lo_va || va - window->lo_va > COPY_BYTES - CHUNK_BYTES - 4096) {
-        /* Another stack: of a signal handler, of a coroutine. */
+        /* This is another stack: a signal handler's or a coroutine's. */
         window->lo_va = window->hi_va = page_floor(va);
         window->shift = (uint64_t)(uintptr_t)stack->copy - window->lo_va;
     }
@@ -238,7 +243,7 @@ void hs_remote_stack_walk(struct hs_remote_stack *stack, const struct hs_regs *r
     hs_unwind_walk(&unwinder, regs, true, &window, &stack->walk);
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 int hs_remote_stack_init(struct hs_remote_stack *stack, const struct hs_remote_memory *memory,
                          const struct hs_remote_objects *objects, const struct hs_remote_maps *maps)

@@ -1,5 +1,5 @@
 /*
- * Symbols of another process by its objects' hash tables: see remote_objects.h.
+ * Looks up symbols of another process in the hash tables of its objects: see remote_objects.h.
  */
 #include <elf.h>
 #include <link.h>
@@ -9,7 +9,7 @@
 
 #define CHAIN_MAX  65536U
 #define NAME_BYTES 128U
-/* The bit of a version that is not the default. */
+/* The bit that marks a version which is not the default. */
 #define VERSION_HIDDEN 0x8000U
 
 struct lookup {
@@ -25,8 +25,9 @@ static bool read_u32(const struct lookup *l, uint64_t va, uint32_t *ret_value)
     return hs_remote_memory_read(l->memory, va, ret_value, sizeof(*ret_value)) == 0;
 }
 
-/* Takes symbol `idx` if it is a definition of the name, and better than what was found. A symbol
- * without a section is none: programs have entries for libraries' functions whose address they took. */
+/* Takes symbol `idx` if it defines the name and is better than what was found so far. A symbol
+ * without a section is no definition: programs have such entries for functions of libraries whose
+ * address they use. */
 static void consider(struct lookup *l, uint32_t idx)
 {
     ElfW(Sym) sym;

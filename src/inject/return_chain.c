@@ -1,5 +1,5 @@
 /*
- * The chain of frames: see return_chain.h.
+ * Builds the chain of frames: see return_chain.h.
  */
 #include "inject/return_chain.h"
 
@@ -13,11 +13,11 @@
 #include "rt/base.h"
 
 #define WINDOW_BYTES 65536U
-/* Longest function that makes a system call. */
+/* The longest code of syscall(3). */
 #define SYSCALL_CODE_BYTES 64U
 #define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* --- code -------------------------------------------------------------------------------------- */
+/* --- code ------------------------------------------------------------------------------------- */
 
 struct search {
     uint64_t setcontext_va;
@@ -94,20 +94,20 @@ int hs_return_chain_choose_signal(uint64_t ignored, uint64_t caught)
             return ignorable[i];
         }
     }
-    return SIGURG; /* its handler would run once, if nobody is there */
+    return SIGURG; /* if heapscope is gone, the program's handler runs once */
 }
 
-/* --- the chain --------------------------------------------------------------------------------- */
+/* --- the chain -------------------------------------------------------------------------------- */
 
-/* As it lies on the stack. */
+/* The chain as it lies on the stack. */
 struct chain {
-    uint64_t notify_va[2]; /* where rbx leads: the context below */
+    uint64_t notify_va[2]; /* rbx points here; the first word is the address of the context below */
     struct hs_return_context notify;
     uint8_t room[HS_RETURN_STARTER_ROOM_BYTES];
-    struct hs_return_frame copy; /* of a result that is a descriptor into the next one's argument */
-    struct hs_return_frame close; /* of a descriptor */
-    struct hs_return_frame put;   /* errno, from `saved` */
-    struct hs_return_frame pace;  /* `attr`, by sched_setattr */
+    struct hs_return_frame copy; /* copies a descriptor into the argument of `close` */
+    struct hs_return_frame close; /* closes that descriptor */
+    struct hs_return_frame put;   /* restores errno from `saved` */
+    struct hs_return_frame pace;  /* restores `attr` by sched_setattr */
     struct hs_return_frame last;
     int32_t saved[2];
     struct hs_sched_attr attr;
@@ -120,7 +120,7 @@ static uint64_t reserve(uint64_t *free_va, size_t size_bytes, uint64_t align_byt
     return *free_va;
 }
 
-/* A link that calls a function, with signals as in a call. */
+/* A link that calls a function, with the same signals blocked as in a call. */
 static struct hs_return_frame make_call(const struct hs_return_chain *way, uint64_t function_va,
                                         uint64_t a, uint64_t b, uint64_t c, uint64_t next_va)
 {
@@ -142,7 +142,7 @@ static int write_link(const struct hs_return_chain *way, uint64_t link_va,
     return hs_remote_memory_write(way->memory, link_va, &frame, sizeof(frame));
 }
 
-/* The signal to itself. */
+/* The link that sends the notify signal to the thread itself. */
 static void make_notify(const struct hs_return_chain *way, struct chain *chain)
 {
     const uint64_t arguments[4] = { SYS_tgkill, (uint64_t)way->own_pid, (uint64_t)way->own_tid,
@@ -154,7 +154,7 @@ static void make_notify(const struct hs_return_chain *way, struct chain *chain)
     hs_return_context_call(&chain->notify, chain->notify_va[0]);
 }
 
-/* The system call that has to be made once more, with all its time; -1: none. */
+/* The system call that has to be restarted with its whole timeout; -1: none. */
 static int64_t find_interrupted(const struct hs_return_chain *way, bool may_restart)
 {
     uint8_t code[HS_RETURN_CALL_CODE_BYTES];
@@ -166,7 +166,8 @@ static int64_t find_interrupted(const struct hs_return_chain *way, bool may_rest
     if (number != HS_RETURN_RESTART_SYSCALL) {
         return number;
     }
-    /* Once before it was gone on with, and the kernel has another name for it since. */
+    /* The call had been interrupted before, and since then the kernel continues it by
+     * restart_syscall. The code before pc tells the original number. */
     int r = hs_remote_memory_read(way->memory, hs_remote_pc(&way->start) - sizeof(code), code,
                                   sizeof(code));
     int64_t first = r < 0 ? -1 : hs_return_number(code);
@@ -215,7 +216,7 @@ int hs_return_chain_prepare_call(struct hs_return_chain *way, uint64_t free_va,
         static const uint64_t no_result = UINT64_MAX;
         uint64_t to_va = LINK_VA(way, close) + HS_RETURN_SECOND_OFF;
         uint64_t from_va = way->awaited_va != 0 ? way->awaited_va : way->kept_va;
-        /* The link below may be the next that the thread comes to, without a call. */
+        /* The link below may run next without a call, and would then find this as the result. */
         r = hs_remote_memory_write(way->memory, way->kept_va, &no_result, sizeof(no_result));
         r = r < 0
                 ? r
@@ -238,7 +239,8 @@ int hs_return_chain_result(const struct hs_return_chain *way, uint64_t *ret_valu
     return hs_remote_memory_read(way->memory, way->kept_va, ret_value, sizeof(*ret_value));
 }
 
-/* Where the thread goes from the notify signal: the two links of a descriptor are passed through, or left out. */
+/* Sets the link to which the thread returns from the notify signal: through the two links for a
+ * descriptor, or past them. */
 static int lead_notify_to(const struct hs_return_chain *way, uint64_t link_va)
 {
     return hs_remote_memory_write(way->memory, LINK_VA(way, notify.frame.rsp), &link_va,

@@ -1,21 +1,23 @@
 /*
- * How a borrowed thread finds its way back by itself, if we are killed while it is in a call for us.
+ * How a borrowed thread puts itself back, if heapscope is killed while the thread is in a call for
+ * it.
  *
- * The function that it is made to call returns into a chain of steps, prepared on its own stack:
+ * The function that the thread is made to call returns into a chain of steps, prepared on its
+ * stack:
  *
  *     the function ─► keeper: its result is kept ─► notify signal: a signal to itself
- *                                                     └─► a descriptor is closed ─► errno ─► time slice ─►
- *                                                         the thread as it was
+ *       ─► a descriptor is closed ─► errno ─► time slice ─► the thread as it was
  *
- * The notify signal is a signal that is ignored by default. A traced thread stops for it all the same: that is how we are told
- * that the call is over, and there we take the thread back, with all that the kernel knows of its interrupted system
- * call. When nobody traces it any more nothing happens at the notify signal, and it goes on: the steps behind it are signal frames
- * (arch/return_frame.h), and the last of them restores what was there before.
+ * The notify signal is a signal that is ignored by default. A traced thread stops for it all the
+ * same: that stop tells the tracer that the call has returned, and the tracer takes the thread back
+ * there, with all that the kernel knows of its interrupted system call. When no process traces the
+ * thread any more, the signal has no effect and the thread goes on: the steps after it are
+ * sigreturn frames (arch/return_frame.h), and the last of them restores the state from before.
  *
- * Holds     from hs_return_chain_build on, whatever the tracer does and wherever it dies, the thread is either in a call that
- *           returns into the chain, or in the chain, or as it was.
+ * Holds     from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
+ *           thread is in a call that returns into the chain, or in the chain, or as it was.
  * Threads   one.
- * Fails     -errno: its stack cannot be written.
+ * Fails     -errno: the thread's stack cannot be written.
  * See       docs/adr/0015-the-way-back.md
  */
 #pragma once
@@ -29,65 +31,73 @@
 
 struct hs_return_chain {
     const struct hs_remote_memory *memory;
-    /* Code of its libc. */
+    /* Addresses of code in the thread's libc. */
     uint64_t gadget_va;  /* calls rt_sigreturn */
-    uint64_t starter_va; /* calls setcontext(3) with what rbx leads to */
-    uint64_t keeper_va;  /* keeps a result on the stack */
+    uint64_t starter_va; /* calls setcontext(3) with the pointer at the address in rbx */
+    uint64_t keeper_va;  /* stores a function's result on the stack */
     uint64_t syscall_va; /* syscall(3) */
-    uint64_t copy_va;    /* wmemcpy(3): copies a few bytes; 0: none, errno stays as it is */
-    /* The thread, as it sees itself. */
+    uint64_t copy_va;    /* wmemcpy(3), copies a few bytes; 0: not found, errno is not restored */
+    /* The thread's ids in its own PID namespace. */
     int32_t own_pid;
     int32_t own_tid;
     int notify_signal;
-    uint64_t chain_va;   /* on its stack */
-    uint64_t kept_va;    /* the result of the current call */
-    uint64_t call_mask;  /* signals that are blocked in a call, and until the last frame */
-    bool is_awaiting_fd; /* from the next call */
-    uint64_t awaited_va; /* where that call leaves it; 0: it is its result */
+    uint64_t chain_va;   /* address of the chain on the thread's stack */
+    uint64_t kept_va;    /* where the result of the current call is stored */
+    uint64_t call_mask;  /* signals that are blocked during a call and until the last frame */
+    bool is_awaiting_fd; /* the next call returns a descriptor that the chain must close */
+    /* address at which that call leaves the descriptor; 0: its result is the descriptor */
+    uint64_t awaited_va;
     struct hs_remote_regs start;
 };
 
-/* The libc's addresses that go into *way: gadget and starter are searched for in its code, [start_va, end_va), the latter
- * by what it calls; the keeper must be what is expected of it. False: this libc has no way back. */
+/* Finds the addresses of libc's code for *way. Gadget and starter are searched for in [start_va,
+ * end_va); the starter is recognized by its call of setcontext_va. The code at keeper_va must be
+ * the expected one. False: this libc has no code for a return chain. */
 bool hs_return_chain_find(struct hs_return_chain *way, const struct hs_remote_memory *memory,
                           uint64_t start_va, uint64_t end_va, uint64_t keeper_va,
                           uint64_t setcontext_va);
 
-/* A signal that nobody misses if it is caught, `ignored` and `caught` being /proc's SigIgn and SigCgt. */
+/* Chooses the notify signal: one that the process does not handle. `ignored` and `caught` are
+ * SigIgn and SigCgt of /proc/PID/status. */
 int hs_return_chain_choose_signal(uint64_t ignored, uint64_t caught);
 
-/* Writes the chain below *free_va, which it lowers. `mask`: of the thread; `state`: its vector registers, as ptrace gave
- * them, with room for 4 bytes more. */
+/* Writes the chain to the stack below *free_va, and lowers *free_va. `mask` is the thread's signal
+ * mask; `state` holds its vector registers as ptrace gave them, with room for 4 more bytes. 0 or
+ * -errno. */
 int hs_return_chain_build(struct hs_return_chain *way, const struct hs_remote_regs *start,
                           bool may_restart, uint64_t mask, uint8_t *state, size_t state_bytes,
                           uint64_t *free_va);
 
-/* *regs become those of a thread at the chain's first link, without a call and a notify signal. */
+/* Sets *regs so that the thread enters the chain at its first link, without a call and without the
+ * notify signal. */
 void hs_return_chain_park(const struct hs_return_chain *way, struct hs_remote_regs *regs);
 
-/* *regs, which are to enter a function, will come to the notify signal when it returns: the address it returns to is written below
- * `free_va`, at *ret_return_va. */
+/* Prepares *regs, which are about to enter a function, so that the function returns to the notify
+ * signal. Writes the return addresses below `free_va`; *ret_return_va is where they begin. 0 or
+ * -errno. */
 int hs_return_chain_prepare_call(struct hs_return_chain *way, uint64_t free_va,
                                  struct hs_remote_regs *regs, uint64_t *ret_return_va);
 
-/* Is a thread that has got the notify signal's signal where the notify signal rings? */
+/* A thread has received the notify signal: was the chain its sender, judged by its registers? */
 bool hs_return_chain_is_at_signal(const struct hs_return_chain *way,
                                   const struct hs_remote_regs *regs);
 
-/* What the call returned. */
+/* Reads what the last call returned. 0 or -errno. */
 int hs_return_chain_result(const struct hs_return_chain *way, uint64_t *ret_value);
 
-/* A descriptor to be closed on the way; -1: none. */
+/* The chain shall close descriptor `fd` if heapscope is killed; -1: none. 0 or -errno. */
 int hs_return_chain_set_fd(struct hs_return_chain *way, int fd);
-/* The next call leaves a descriptor at `fd_va`, where -1 is now; 0: its result is one. */
+/* The next call leaves a descriptor at address `fd_va`, which holds -1 now; 0: the call's result is
+ * the descriptor. The chain closes it if heapscope is killed. 0 or -errno. */
 int hs_return_chain_await_fd(struct hs_return_chain *way, uint64_t fd_va);
-/* The next call closes the descriptor: the thread closes it on its way until it has entered that call, and not from then
- * on. To be followed by the call, and by hs_return_chain_set_fd(way, -1). */
+/* The next call closes the descriptor: the chain closes it only until the thread has entered that
+ * call. The caller then makes the call, followed by hs_return_chain_set_fd(way, -1). 0 or
+ * -errno. */
 int hs_return_chain_hand_over_fd(const struct hs_return_chain *way);
 
-/* Its scheduling attributes are to be these again. */
+/* The chain shall restore these scheduling attributes. 0 or -errno. */
 int hs_return_chain_set_attributes(const struct hs_return_chain *way,
                                    const struct hs_sched_attr *attr);
 
-/* errno, at `errno_va`, is to be `value` again. */
+/* The chain shall restore errno, at `errno_va`, to `value`. 0 or -errno. */
 int hs_return_chain_set_errno(const struct hs_return_chain *way, uint64_t errno_va, int32_t value);

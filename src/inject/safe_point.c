@@ -1,5 +1,5 @@
 /*
- * The rules: see safe_point.h.
+ * The rules for safe points: see safe_point.h.
  */
 #include "inject/safe_point.h"
 
@@ -12,10 +12,10 @@
 #include "rt/base.h"
 #include "rt/text.h"
 
-/* A stack that the kernel makes room for is not made larger into its neighbour. */
+/* The kernel does not extend a stack closer than this to the mapping below it. */
 #define STACK_GAP_BYTES (2U * 1024 * 1024)
 
-/* --- roles ------------------------------------------------------------------------------------- */
+/* --- roles ------------------------------------------------------------------------------------ */
 
 static bool is_libc_part(const char *name)
 {
@@ -85,12 +85,13 @@ void hs_safe_point_deinit(struct hs_safe_point *point)
     *point = (struct hs_safe_point){ 0 };
 }
 
-/* --- frames ------------------------------------------------------------------------------------ */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 struct look {
     const struct hs_safe_point *point;
     const struct hs_remote_stack *stack;
-    uint32_t start_idx; /* from here on outwards, it is the start of the program or the thread */
+    /* the frames from here on outwards are those that started the program or the thread */
+    uint32_t start_idx;
 };
 
 static enum hs_object_role role_of(const struct look *look, const struct hs_remote_frame *frame)
@@ -104,8 +105,8 @@ static bool is_libc(const struct look *look, uint32_t idx)
     return role_of(look, hs_remote_stack_frame(look->stack, idx)) == HS_OBJECT_LIBC;
 }
 
-/* Threads begin in two functions of libc, programs in one of their own and two of libc's. They are internal, and
- * yet harmless, when they have called something that is not libc's. */
+/* Threads start in two functions of libc; programs in one of their own and two of libc's. These
+ * functions are internal, yet harmless once they have called a function outside libc. */
 static uint32_t find_start(const struct look *look)
 {
     uint32_t count = look->stack->walk.frame_count, start;
@@ -124,8 +125,9 @@ static enum hs_function_kind kind_at(const struct look *look, uint64_t va)
     return hs_known_functions_at(&look->point->functions, va);
 }
 
-/* Of which function is a frame of libc's, which may be internal? Its callers within libc say so, and if they have jumped
- * here, what was called from outside. */
+/* The kind of the function to which a frame in libc belongs. The function itself may be internal.
+ * Then its callers within libc tell the kind, and if they have jumped here (a tail call), the
+ * function that was called from outside libc does. */
 static enum hs_function_kind find_kind(const struct look *look, uint32_t idx)
 {
     enum hs_function_kind kind = HS_FUNCTION_UNKNOWN;
@@ -170,7 +172,7 @@ static void say_where(const struct hs_remote_frame *frame, char ret_why[HS_SAFE_
              (unsigned long long)(frame->pc - (frame->object ? frame->object->bias_va : 0)));
 }
 
-/* Was the stack followed from end to end, and never by a guess? */
+/* Was the stack followed to its end, and never by a guess? */
 static bool is_whole(const struct look *look)
 {
     const struct hs_walk *walk = &look->stack->walk;

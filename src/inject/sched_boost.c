@@ -1,5 +1,5 @@
 /*
- * Scheduling attributes, there and back: see sched_boost.h.
+ * Changes and restores scheduling attributes: see sched_boost.h.
  */
 #include "inject/sched_boost.h"
 
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The shortest that the kernel gives. */
+/* The shortest time slice that the kernel grants. */
 #define SLICE_NS 100000U
 
 static int get(pid_t tid, struct hs_sched_attr *ret_attr)
@@ -34,8 +34,9 @@ void hs_sched_boost_look(pid_t tid, struct hs_sched_boost *ret_boost)
     *boost = (struct hs_sched_boost){ .is_on = false };
     boost->is_on = get(tid, &boost->was) == 0 && is_ordinary(boost->was.policy);
     boost->has_slices = boost->is_on && boost->was.runtime_ns > SLICE_NS;
-    /* A slice that nobody has asked for is the one of the kernel's choice, also when that changes. Whether somebody has,
-     * the kernel does not tell; that init has not, we take for granted. */
+    /* A slice that no program has set is the kernel's default, and follows when that changes. The
+     * kernel does not tell whether a slice was set. The slice of init is taken to be the default,
+     * so an equal one is restored as the default. */
     if (get(1, &usual) == 0 && usual.runtime_ns == boost->was.runtime_ns) {
         boost->was.runtime_ns = 0;
     }

@@ -1,5 +1,6 @@
 /*
- * What an injection makes a thread call: see seccomp_calls.h. Seen with the kernel's tracer, and read in glibc's sources.
+ * The system calls that an injection makes a thread make: see seccomp_calls.h. The lists come from
+ * the kernel's tracer and from glibc's sources.
  */
 #include "inject/seccomp_calls.h"
 
@@ -11,12 +12,12 @@
 
 #include "rt/base.h"
 
-/* A wait that was interrupted goes on by it, whoever interrupts. */
+/* An interrupted wait continues by this call, no matter what interrupted it. */
 static const struct hs_seccomp_call stop_calls[] = {
     HS_SECCOMP_CALL(restart_syscall),
 };
 
-/* return_chain.c, and what remote_call_sequence.c calls besides the function. */
+/* The calls of return_chain.c, and those of remote_call_sequence.c other than the function. */
 static const struct hs_seccomp_call borrow_calls[] = {
     HS_SECCOMP_CALL(tgkill),
     HS_SECCOMP_CALL(rt_sigreturn),
@@ -25,12 +26,12 @@ static const struct hs_seccomp_call borrow_calls[] = {
     HS_SECCOMP_FIRST(rt_sigprocmask, SIG_SETMASK), /* setcontext(3) */
 };
 
-/* What a thread that hurries does if we are killed (sched_boost.h). */
+/* The call that undoes a thread's scheduling boost if heapscope is killed (sched_boost.h). */
 static const struct hs_seccomp_call boost_calls[] = {
     HS_SECCOMP_CALL(sched_setattr),
 };
 
-/* dlopen(3), and malloc(3) in it, of any version. */
+/* The calls of dlopen(3), and of malloc(3) inside it, in any version. */
 static const struct hs_seccomp_call load_calls[] = {
     HS_SECCOMP_SECOND(memfd_create, MFD_CLOEXEC),
     HS_SECCOMP_THIRD(openat, O_RDONLY | O_CLOEXEC),

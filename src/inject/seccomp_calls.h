@@ -1,8 +1,10 @@
 /*
- * System calls that somebody will make in a process with seccomp filters, and that these must therefore allow.
+ * System calls that a process with seccomp filters will be made to make, so its filters must allow
+ * them.
  *
- * Only arguments that are always the same are named; of the others, addresses and lengths and descriptors, a filter
- * must take any. Whose calls they are, says the caller: here are those of an injection itself.
+ * Only arguments that are always the same are named. A filter must accept any value of the others:
+ * addresses, lengths, descriptors. The lists here are those of the injection itself; callers bring
+ * lists for the function that they call.
  *
  * Threads   constants.
  * See       seccomp_policy.h, docs/adr/0017-seccomp.md
@@ -18,8 +20,8 @@
 struct hs_seccomp_call {
     const char *name;
     int32_t number;
-    uint8_t known_args; /* bit n: args[n] is always this */
-    bool may_fail;      /* with an error, not more: who makes it does without */
+    uint8_t known_args; /* bit n: args[n] always has this value */
+    bool may_fail;      /* a filter may answer with an error; the caller copes with that */
     uint64_t args[HS_SECCOMP_ARGS];
 };
 
@@ -29,7 +31,7 @@ struct hs_seccomp_calls {
 };
 
 #define HS_SECCOMP_CALLS(array) ((struct hs_seccomp_calls){ (array), HS_COUNT_OF(array) })
-/* Its name is that of the kernel's number. */
+/* The call's name is the part after SYS_ of its number. */
 #define HS_SECCOMP_CALL(call)                                                                      \
     {                                                                                              \
         .name = #call, .number = SYS_##call                                                        \
@@ -55,7 +57,8 @@ struct hs_seccomp_calls {
         .name = "mmap", .number = SYS_mmap, .known_args = 12, .args = { 0, 0, prot, flags }        \
     }
 
-/* Of any thread that is stopped and goes on; of one that is borrowed; if it hurries; and if it loads a library there. */
+/* The calls of any thread that is stopped and continues; of a borrowed thread; of one with a
+ * scheduling boost; and of one that loads a library. */
 extern const struct hs_seccomp_calls hs_seccomp_stop_calls;
 extern const struct hs_seccomp_calls hs_seccomp_borrow_calls;
 extern const struct hs_seccomp_calls hs_seccomp_boost_calls;

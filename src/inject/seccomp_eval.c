@@ -1,5 +1,5 @@
 /*
- * The machine of seccomp's classic BPF, with values that may be unknown: see seccomp_eval.h.
+ * The machine that runs seccomp's classic BPF, with values that may be unknown: see seccomp_eval.h.
  */
 #include "inject/seccomp_eval.h"
 
@@ -9,9 +9,9 @@
 
 #include "rt/base.h"
 
-/* Ways that are left to go. A filter asks about few arguments. */
+/* The paths that are still to be followed. A filter tests few arguments. */
 #define WAYS_MAX 64U
-/* Instructions over all ways: sixteen times the longest program. */
+/* The step limit over all paths: sixteen times the longest program. */
 #define STEPS_MAX 65536U
 
 struct value {
@@ -42,7 +42,7 @@ static struct value known(uint32_t bits)
     return (struct value){ bits, true };
 }
 
-/* --- one instruction --------------------------------------------------------------------------- */
+/* --- one instruction -------------------------------------------------------------------------- */
 
 static enum step load(const struct run *run, const struct machine *m, const struct sock_filter *at,
                       struct value *ret_value)
@@ -118,7 +118,8 @@ static enum step calculate(struct run *run, struct machine *m, const struct sock
         return STEP_BAD;
     }
     if (operation == BPF_DIV && (!b.is_known || b.bits == 0)) {
-        /* The kernel has the program end with 0, which kills; a constant 0 it does not take. */
+        /* The kernel ends such a program with the result 0, which kills the thread. It does not
+         * accept a program that divides by a constant 0. */
         note_result(run, SECCOMP_RET_KILL_THREAD);
         m->a.is_known = false;
         return has_constant ? STEP_BAD : b.is_known ? STEP_END : STEP_ON;
@@ -179,7 +180,7 @@ static enum step store(struct machine *m, const struct sock_filter *at, struct v
     return STEP_ON;
 }
 
-/* What the kernel takes of seccomp, and nothing else of BPF. */
+/* Does the kernel accept this instruction in a seccomp filter? It does not accept all of BPF. */
 static bool is_plain(uint16_t code)
 {
     switch (BPF_CLASS(code)) {
@@ -198,7 +199,7 @@ static bool is_plain(uint16_t code)
     }
 }
 
-/* m->pc is behind the instruction already. */
+/* Executes one instruction. m->pc points behind it already. */
 static enum step take(struct run *run, struct machine *m, const struct sock_filter *at)
 {
     if (!is_plain(at->code)) {
@@ -233,7 +234,7 @@ static enum step take(struct run *run, struct machine *m, const struct sock_filt
     }
 }
 
-/* --- all ways ---------------------------------------------------------------------------------- */
+/* --- all paths -------------------------------------------------------------------------------- */
 
 static bool go(struct run *run, struct machine m)
 {

@@ -1,5 +1,5 @@
 /*
- * Reading, comparing and asking: see seccomp_policy.h.
+ * Reads, compares and checks filters: see seccomp_policy.h.
  */
 #include "inject/seccomp_policy.h"
 
@@ -13,7 +13,7 @@
 #include "arch/remote.h"
 #include "rt/base.h"
 
-/* Linux 4.4, and not in all headers. */
+/* From Linux 4.4; not all headers have it. */
 #define HS_PTRACE_SECCOMP_GET_FILTER 0x420c
 
 int hs_seccomp_stack_read(pid_t tid, struct hs_seccomp_stack *stack)
@@ -35,7 +35,7 @@ int hs_seccomp_stack_read(pid_t tid, struct hs_seccomp_stack *stack)
     }
 }
 
-/* --- asking ------------------------------------------------------------------------------------ */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static void say(const char *name, uint32_t result, struct hs_seccomp_why *ret_why)
 {
@@ -60,7 +60,7 @@ static void say(const char *name, uint32_t result, struct hs_seccomp_why *ret_wh
     }
 }
 
-/* False: not understood. */
+/* Evaluates all filters for one call. False: a filter is not understood. */
 static bool ask_all(const struct hs_seccomp_stack *stack, const struct hs_seccomp_call *call,
                     uint32_t *ret_result)
 {
@@ -82,7 +82,7 @@ static bool ask_all(const struct hs_seccomp_stack *stack, const struct hs_seccom
 static bool is_enough(uint32_t result, bool may_fail)
 {
     uint32_t action = result & SECCOMP_RET_ACTION_FULL;
-    /* An errno of 0 would be a success that nothing was done for. */
+    /* With an errno of 0 the call would seem to succeed although nothing was done. */
     bool is_error = action == SECCOMP_RET_ERRNO && (result & SECCOMP_RET_DATA) != 0;
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || (may_fail && is_error);
 }
@@ -106,7 +106,7 @@ void hs_seccomp_ask(const struct hs_seccomp_stack *stack, const struct hs_seccom
     }
 }
 
-/* --- what was judged --------------------------------------------------------------------------- */
+/* --- kept verdicts ---------------------------------------------------------------------------- */
 
 static bool is_same(const struct hs_seccomp_policy *policy, const struct hs_seccomp_stack *stack)
 {

@@ -1,16 +1,17 @@
 /*
- * All seccomp filters of a thread: read by ptrace, and asked about lists of system calls.
+ * Reads all seccomp filters of a thread by ptrace, and checks lists of system calls against them.
  *
- *     hs_seccomp_stack_read(tid, stack);          while it is stopped: some microseconds
- *     policy = hs_seccomp_policies_find(...);     has the same stack been judged already? A comparison of bytes
- *     policy = hs_seccomp_policies_add(...);      when it runs again: each call, over all filters
+ *     hs_seccomp_stack_read(tid, stack);       while the thread is stopped: some microseconds
+ *     policy = hs_seccomp_policies_find(...);  compares bytes: has an equal stack been judged?
+ *     policy = hs_seccomp_policies_add(...);   when the thread runs again: each call, all filters
  *
- * Threads of a process mostly have the same filters, so what has been judged once is kept.
+ * Most threads of a process have the same filters, so each verdict is kept.
  *
- * Holds     a call is allowed when the strictest answer of all filters, for all values that are not known, is ALLOW or
- *           LOG; or an errno, where that is enough.
- * Trust     filters are foreign: evaluated in bounds (seccomp_eval.h), and what is not understood is not allowed.
- * Threads   no state but the structs.
+ * Holds     a call is allowed when the strictest answer of all filters, over all values of the
+ *           unknown words, is ALLOW or LOG; or an errno, for calls that may fail.
+ * Trust     filters are foreign: they are evaluated within bounds (seccomp_eval.h), and what is not
+ *           understood counts as not allowed.
+ * Threads   no state outside the structs.
  * Fails     -errno.
  */
 #pragma once
@@ -23,7 +24,7 @@
 
 #include "inject/seccomp_calls.h"
 
-/* Each counts four instructions more towards the kernel's limit. */
+/* Each filter counts as four additional instructions towards the kernel's limit. */
 #define HS_SECCOMP_FILTERS_MAX 6554U
 #define HS_SECCOMP_WHY_BYTES   96U
 #define HS_SECCOMP_POLICIES    64U
@@ -31,21 +32,21 @@
 struct hs_seccomp_stack {
     size_t filter_count; /* 0: none */
     size_t insn_count;
-    uint16_t counts[HS_SECCOMP_FILTERS_MAX]; /* of instructions, the oldest filter first */
-    /* One more than there can be, so that what is read always has room. */
+    uint16_t counts[HS_SECCOMP_FILTERS_MAX]; /* instructions per filter, the oldest filter first */
+    /* Room for one filter more than the kernel allows, so that a read always has room. */
     struct sock_filter insns[HS_SECCOMP_INSNS_MAX + HS_SECCOMP_FILTER_MAX];
 };
 
-/* What is in the way, in words; "": nothing. */
+/* Human-readable: which call the filters do not allow; "": they allow all. */
 struct hs_seccomp_why {
     char text[HS_SECCOMP_WHY_BYTES];
 };
 
-/* Calls that somebody wants to be made, by who would make them. */
+/* The calls that filters must allow, by the thread that makes them. */
 struct hs_seccomp_wants {
-    struct hs_seccomp_calls function; /* of the function that is called, in the borrowed thread */
-    struct hs_seccomp_calls threads;  /* of all threads from then on */
-    struct hs_seccomp_calls optional; /* of all threads, if all may */
+    struct hs_seccomp_calls function; /* the called function's, in the borrowed thread */
+    struct hs_seccomp_calls threads;  /* those of all threads from then on */
+    struct hs_seccomp_calls optional; /* those of all threads, if all may make them */
 };
 
 struct hs_seccomp_policy {
@@ -61,18 +62,23 @@ struct hs_seccomp_policies {
     size_t count;
 };
 
-/* Of a thread that is stopped by us. -EACCES: we have not the right; -EINVAL: the kernel cannot, or it has none, which
- * only /proc tells apart. */
+/* Reads the filters of a thread that heapscope has stopped. 0 or -errno. -EACCES: heapscope lacks
+ * the right. -EINVAL: the kernel does not support it, or the thread has no filter; only /proc tells
+ * these two apart. */
 int hs_seccomp_stack_read(pid_t tid, struct hs_seccomp_stack *stack);
 
+/* Checks every call of the list against all filters. *ret_why is about the first call that is not
+ * allowed, or "". */
 void hs_seccomp_ask(const struct hs_seccomp_stack *stack, const struct hs_seccomp_calls *calls,
                     struct hs_seccomp_why *ret_why);
 
-/* NULL: it is new. */
+/* The verdict on an equal filter stack. NULL: there is none yet. */
 const struct hs_seccomp_policy *hs_seccomp_policies_find(const struct hs_seccomp_policies *policies,
                                                          const struct hs_seccomp_stack *stack);
-/* NULL: no memory, or there are too many. */
+/* Judges the filter stack and keeps the verdict. NULL: out of memory, or there are too many
+ * already. */
 const struct hs_seccomp_policy *hs_seccomp_policies_add(struct hs_seccomp_policies *policies,
                                                         const struct hs_seccomp_stack *stack,
                                                         const struct hs_seccomp_wants *wants);
+/* Frees the verdicts. */
 void hs_seccomp_policies_deinit(struct hs_seccomp_policies *policies);

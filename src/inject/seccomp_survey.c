@@ -1,5 +1,5 @@
 /*
- * All threads, one after the other: see seccomp_survey.h.
+ * Checks all threads, one after the other: see seccomp_survey.h.
  */
 #include "inject/seccomp_survey.h"
 
@@ -25,11 +25,11 @@ struct hs_filtered_thread {
     const struct hs_seccomp_policy *policy;
 };
 
-/* What a look at all threads has come to. */
+/* The result of one look at all threads. */
 struct round {
     unsigned number;
-    bool is_new;  /* a thread was read */
-    bool is_busy; /* one could not be stopped */
+    bool is_new;  /* the filters of some thread were read */
+    bool is_busy; /* some thread could not be stopped */
 };
 
 static int fail(struct hs_inject_session *s, int error, const struct hs_seccomp_why *why)
@@ -45,13 +45,14 @@ static int prepare(struct hs_inject_session *s)
         s->filters = malloc(sizeof(*s->filters));
         if (s->filters) {
             memset(s->filters, 0,
-                   sizeof(*s->filters)); /* no page fault while a thread stands still */
+                   /* so that no page fault happens while a thread is stopped */
+                   sizeof(*s->filters));
         }
     }
     return r == HS_INJECT_DONE && !s->filters ? HS_INJECT_OURS : r;
 }
 
-/* s->filters_error as an outcome. */
+/* Translates s->filters_error into enum hs_inject_error. */
 static int translate(struct hs_inject_session *s)
 {
     switch (s->filters_error) {
@@ -72,7 +73,7 @@ static int translate(struct hs_inject_session *s)
     }
 }
 
-/* Why a thread with such filters is not to be borrowed; NULL: it may be. */
+/* Why a thread with these filters must not be borrowed; NULL: it may be. */
 static const struct hs_seccomp_why *why_not(const struct hs_inject_session *s,
                                             const struct hs_seccomp_policy *policy)
 {
@@ -152,7 +153,7 @@ int hs_seccomp_survey_judge(struct hs_inject_session *s, pid_t tid,
     return HS_INJECT_DONE;
 }
 
-/* --- all threads ------------------------------------------------------------------------------- */
+/* --- all threads ------------------------------------------------------------------------------ */
 
 static bool is_heir(const struct hs_inject_session *s, uint32_t filter_count)
 {
@@ -192,7 +193,8 @@ static int read_thread(struct hs_inject_session *s, pid_t tid,
     round->is_new = true;
     r = translate(s);
     r = r == HS_INJECT_DONE ? hs_seccomp_survey_judge(s, tid, thread) : r;
-    /* Then no other thread is to be stopped in a wait, either. */
+    /* If the filters forbid the restart of a wait, no other thread may be stopped in a wait
+     * either. */
     const struct hs_filtered_thread *known = r == HS_INJECT_DONE ? find_thread(s, tid) : NULL;
     return known && known->policy->not_stopped.text[0]
                ? fail(s, HS_INJECT_SECCOMP_FORBIDS, &known->policy->not_stopped)
@@ -236,8 +238,8 @@ static int look_at_all(struct hs_inject_session *s, struct round *round)
     return r;
 }
 
-/* Can any thread be borrowed, and may all do the rest? Filters of threads that are gone count too: whoever is there now
- * may have them. */
+/* Can some thread be borrowed, and may all threads make the other calls? Filters of threads that
+ * are gone count too: a thread that exists now may have inherited them. */
 static int decide(struct hs_inject_session *s)
 {
     const struct hs_seccomp_why *why = NULL;

@@ -1,12 +1,13 @@
 /*
- * May a process with seccomp filters be made to do what we are about to make it do? All its threads are asked, each by
- * reading its filters, for which it is stopped for some microseconds. Threads may have different ones.
+ * May a process with seccomp filters make the calls that an injection needs? All its threads are
+ * checked, because threads may have different filters. Each thread is stopped for some microseconds
+ * while its filters are read.
  *
- * A thread that begins later has the filters of the one that began it. So when all have been read, those that come
- * meanwhile are read too, but not for ever: after some rounds one with as many filters as one that was read is taken for
- * its heir.
+ * A thread that starts later inherits the filters of the thread that started it. After all threads
+ * have been read, new threads are read too, but only for a limited number of rounds. After that, a
+ * thread with as many filters as one that was read is taken to have inherited that one's filters.
  *
- * Threads   one, as ptrace demands.
+ * Threads   one, because ptrace demands it.
  * Fails     enum hs_inject_error, with a detail that names the call.
  * See       seccomp_policy.h, docs/adr/0017-seccomp.md
  */
@@ -19,20 +20,23 @@
 #include "inject/inject_check.h"
 #include "inject/inject_session.h"
 
-/* To be called before each search; what was read is known already. result->has_filters and is_limited are then true to
- * the moment. */
+/* Checks all threads. The caller calls this before each search for a thread; threads that were read
+ * before are not read again. result->has_filters and is_limited are then up to date. */
 int hs_seccomp_survey(struct hs_inject_session *session);
 
-/* Of a thread that may be borrowed: the right to read its filters, and room for them. HS_INJECT_SECCOMP_FORBIDS: they have
- * been read, and do not allow it. */
+/* For a thread that may be borrowed, before it is stopped: ensures the right to read its filters,
+ * and allocates room for them. HS_INJECT_SECCOMP_FORBIDS: they have been read already, and do not
+ * allow the calls. */
 int hs_seccomp_survey_expect(struct hs_inject_session *session, pid_t tid,
                              const struct hs_inject_thread *thread);
 
-/* The same when it stands still, and its filters have been read. HS_BRIEF_STOP_AGAIN: they are new; they are judged with
- * hs_seccomp_survey_judge when it runs again. */
+/* The same after the thread was stopped and its filters were read. HS_BRIEF_STOP_AGAIN: the filters
+ * are new; the caller judges them with hs_seccomp_survey_judge when the thread runs again. */
 int hs_seccomp_survey_confirm(struct hs_inject_session *session,
                               const struct hs_inject_thread *thread);
+/* Judges the filters that were read last, and remembers the verdict for thread `tid`. */
 int hs_seccomp_survey_judge(struct hs_inject_session *session, pid_t tid,
                             const struct hs_inject_thread *thread);
 
+/* Frees the filters and verdicts of the session. */
 void hs_seccomp_survey_deinit(struct hs_inject_session *session);

@@ -1,5 +1,5 @@
 /*
- * Writing to code that nobody is in. See text_patch.h.
+ * Writes to code that no thread is executing: see text_patch.h.
  */
 #include "inject/text_patch.h"
 
@@ -18,10 +18,10 @@
 #include "rt/base.h"
 #include "rt/sys.h"
 
-/* All together stand still no longer than this for one that does not stop. */
+/* All threads are stopped for at most this long when one of them does not stop. */
 #define STOP_NS  UINT64_C(100000000)
 #define PAUSE_NS 1000000
-/* Where frames of signals are looked for: so much of each stack. */
+/* The part of each stack, from its top, in which signal frames are searched. */
 #define STACK_BYTES (256U * 1024)
 
 struct patching {
@@ -29,7 +29,7 @@ struct patching {
     struct hs_text_patch_result *result;
     struct hs_remote_memory memory;
     struct hs_all_threads all;
-    uint64_t *stack; /* a copy of one */
+    uint64_t *stack; /* a copy of one thread's stack */
     uint64_t lowest_va, highest_va;
     int error;
 };
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
     return hs_sys_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* --- is somebody in there? ----------------------------------------------------------------------- */
+/* --- is a thread inside? ---------------------------------------------------------------------- */
 
 static bool is_inside(const struct patching *p, uint64_t pc)
 {
@@ -82,9 +82,9 @@ static bool is_any_inside(struct patching *p)
     return false;
 }
 
-/* --- writing --------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
-/* *ret_count: of those that are not yet as they shall be. */
+/* Checks the bytes. *ret_count is the number of changes that are not yet applied. */
 static int check(const struct patching *p, size_t *ret_count)
 {
     size_t count = 0;
@@ -144,7 +144,7 @@ static int attempt(struct patching *p)
     struct hs_sched_boost own;
     hs_sched_boost_look(0, &own);
     hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER,
-                         &own); /* until the end of this thread of ours */
+                         &own); /* lasts until this thread ends */
     p->result->detail[0] = '\0';
     p->all = (struct hs_all_threads){ .pid = p->request->pid, .memory = &p->memory };
     int r = hs_all_threads_stop(&p->all, now_ns() + STOP_NS);
@@ -174,9 +174,10 @@ static int run(struct patching *p)
     return attempt(p);
 }
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
-/* A thread for each attempt: what did not stop is let go of by its end only. */
+/* Each attempt runs in a thread of its own: only the end of that thread detaches from a tracee that
+ * did not stop. */
 static void *run_job(void *arg)
 {
     struct patching *p = arg;

@@ -1,17 +1,21 @@
 /*
- * Changes code of another process: a few bytes here and there, all of them or none, while all its threads stand still.
+ * Changes code of another process: a few bytes in several places, all of them or none, while all
+ * its threads are stopped.
  *
- * What is changed is a piece of a function's first instructions. A thread may be in the midst of these, or may have
- * been interrupted there by a signal whose handler it is in: it would go on in the midst of other bytes. So when all have
- * stopped, no pc may be behind the first byte of a piece, and no word near the top of a stack either, among which is
- * what a signal has interrupted. If one is, all are let go, and some time later it is tried again.
+ * The bytes to change are among the first instructions of functions. A thread may be in the middle
+ * of them, or a signal may have interrupted it there and it is now in the signal's handler. It
+ * would continue in the middle of other bytes. So when all threads have stopped, no pc may lie
+ * behind the first byte of a changed piece and before its end, and no word near the top of a stack
+ * may either: what a signal has interrupted is among those words. If one does, all threads
+ * continue, and the patch is tried again some time later.
  *
- * Holds     the bytes are what the caller thinks they are, or nothing is changed. What is as it shall be, is fine. The
- *           page becomes the process's own copy, and keeps its protection.
- * Threads   any; each call runs in a thread of its own, as inject.h's.
- * Fails     enum hs_inject_error. If we are killed meanwhile, the kernel lets go of the threads; as the bytes are
- *           written after the last has stopped, and in one go, there are microseconds in which that leaves some
- *           changed and others not.
+ * Holds     the bytes are what the caller expects, or nothing is changed. Bytes already patched
+ *           count as success. The page becomes the process's own copy, and keeps its protection.
+ * Threads   any; each call runs in a thread of its own, like those of inject.h.
+ * Fails     enum hs_inject_error. If heapscope is killed meanwhile, the kernel detaches from the
+ *           threads. The bytes are written after the last thread has stopped, and in one go, so
+ *           there are only some microseconds in which a kill leaves some bytes changed and others
+ *           not.
  * See       docs/INJECTION.md
  */
 #pragma once
@@ -36,18 +40,19 @@ struct hs_text_patch_request {
     pid_t pid;
     const struct hs_text_change *changes;
     size_t count;
-    bool may_be_inside; /* threads: false when the old bytes are one instruction each */
+    /* threads may be inside a piece; false when the old bytes are one instruction each */
+    bool may_be_inside;
     uint64_t patience_ns;
 };
 
 struct hs_text_patch_result {
-    size_t changed_count; /* without those that were so before */
+    size_t changed_count; /* pieces changed, without those that were patched before */
     size_t thread_count;
-    uint64_t stopped_ns; /* how long the first one stood still, the last time */
-    uint32_t try_count;  /* in vain */
+    uint64_t stopped_ns; /* how long the first thread was stopped in the last try */
+    uint32_t try_count;  /* failed tries */
     char detail[HS_INJECT_DETAIL_BYTES];
 };
 
-/* 0 or enum hs_inject_error. */
+/* Applies all changes. 0 or enum hs_inject_error. *ret_result is written in any case. */
 int hs_text_patch(const struct hs_text_patch_request *request,
                   struct hs_text_patch_result *ret_result);

@@ -1,5 +1,5 @@
 /*
- * The ptrace requests, and what the kernel answers: see tracee.h.
+ * The ptrace requests, and how the kernel answers them: see tracee.h.
  */
 #include "inject/tracee.h"
 
@@ -16,19 +16,20 @@
 #include "rt/sys.h"
 #include "util/proc.h"
 
-/* A stop comes within microseconds, and sleeping takes longer than that: so it is awaited awake at first. But the
- * tracee may need this very processor. */
+/* A stop usually comes within microseconds, and sleeping takes longer than that. So the wait first
+ * spins for AWAKE_NS, then sleeps for ASLEEP_NS (nanoseconds) at a time, because the tracee may
+ * need this very processor. */
 #define AWAKE_NS  30000U
 #define ASLEEP_NS 15000
 
-/* A call that is at work is given this much more time, and looked at so often. */
+/* A call that is not asleep at its deadline gets WORK_NS more, and is checked every RETRY_NS. */
 #define WORK_NS            UINT64_C(60000000000)
 #define RETRY_NS           UINT64_C(100000000)
 
 #define HS_PTRACE_GET_RSEQ 0x420f
 
 #define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
-/* What faults send; not blocked, or the kernel would force it. */
+/* The signals that faults raise. They stay unblocked, because the kernel would force them. */
 #define FAULT_MASK                                                                                 \
     (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |          \
      SIGNAL_BIT(SIGTRAP))
@@ -38,8 +39,9 @@ static uint64_t now_ns(void)
     return hs_sys_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* 1; 0: nothing yet; -errno: it is gone. Its end is left where it is: when it is a child of ours, somebody here wants to
- * know how it came. */
+/* Takes the tracee's next stop. 1: taken; 0: none yet; -errno: it is gone. An exit status is not
+ * reaped: if the tracee is a child of heapscope, another part of heapscope wants to know how it
+ * ended. */
 static int take_stop(const struct hs_tracee *tracee, int *ret_status)
 {
     siginfo_t info = { .si_pid = 0 };
@@ -56,13 +58,13 @@ static int take_stop(const struct hs_tracee *tracee, int *ret_status)
     info.si_pid = 0;
     if (waitid(P_PID, (id_t)tracee->tid, &info, WSTOPPED | __WALL | WNOHANG) != 0 ||
         info.si_pid == 0) {
-        return 0; /* killed just then */
+        return 0; /* it was killed at that moment */
     }
-    *ret_status = info.si_status << 8 | 0x7f; /* as wait(2) has it */
+    *ret_status = info.si_status << 8 | 0x7f; /* in the format of wait(2) */
     return 1;
 }
 
-/* Its next stop. 0, -ETIMEDOUT, or -errno: it is gone. */
+/* Awaits the tracee's next stop. 0, -ETIMEDOUT, or -errno: it is gone. */
 static int await(const struct hs_tracee *tracee, uint64_t deadline_ns, int *ret_status)
 {
     const struct timespec pause = { .tv_nsec = ASLEEP_NS };
@@ -114,7 +116,7 @@ static void detach(struct hs_tracee *tracee, int signal_number)
     tracee->is_stopped = false;
 }
 
-/* --- stopping ---------------------------------------------------------------------------------- */
+/* --- stopping --------------------------------------------------------------------------------- */
 
 static enum hs_tracee_stop refused(struct hs_tracee *tracee)
 {
@@ -156,7 +158,8 @@ enum hs_tracee_stop hs_tracee_await(struct hs_tracee *tracee, uint64_t deadline_
         return HS_TRACEE_BUSY;
     }
     if (!is_event_stop(status)) {
-        /* A signal is about to be delivered; it is, and our wish to stop ends with the detaching. */
+        /* A signal is about to be delivered. It is delivered, and detaching cancels the requested
+         * stop. */
         detach(tracee, WSTOPSIG(status));
         return HS_TRACEE_BUSY;
     }
@@ -198,7 +201,8 @@ void hs_tracee_shield(struct hs_tracee *tracee)
 
 bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
 {
-    /* What PTRACE_GET_RSEQ_CONFIGURATION (Linux 5.13) gives, and struct rseq_cs, without a header for them. */
+    /* The results of PTRACE_GET_RSEQ_CONFIGURATION (Linux 5.13), and struct rseq_cs. Not all
+     * headers have them. */
     struct {
         uint64_t area_va;
         uint32_t area_bytes, signature, flags, unused;
@@ -229,7 +233,7 @@ static int make_way_back(struct hs_tracee *tracee)
                                  tracee->sealed, tracee->state_bytes, &tracee->free_va);
 }
 
-/* Out of any call: if we are killed now, it puts itself back. */
+/* Takes the thread out of any call. If heapscope is killed now, the thread puts itself back. */
 static int park(struct hs_tracee *tracee)
 {
     struct hs_remote_regs regs = tracee->start;
@@ -238,7 +242,7 @@ static int park(struct hs_tracee *tracee)
     return set_regs(tracee, &regs);
 }
 
-/* What puts it back first, then the change. */
+/* The chain's step that undoes the boost is written before the boost begins. */
 static int boost(struct hs_tracee *tracee)
 {
     if (tracee->may_boost) {
@@ -264,12 +268,12 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
         return -errno;
     }
     if (iov.iov_len >= sizeof(tracee->state)) {
-        return -E2BIG; /* there may be more than we got */
+        return -E2BIG; /* there may be more state than was read */
     }
     tracee->state_bytes = iov.iov_len;
     tracee->free_va = hs_remote_sp(&tracee->start) - HS_REMOTE_RED_ZONE_BYTES;
     int r = make_way_back(tracee);
-    /* Registers first: until they are changed, the mask is that of the program at work. */
+    /* Registers first: until they are changed, the thread keeps the mask of the program at work. */
     r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
     r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
@@ -282,12 +286,12 @@ uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
     return tracee->free_va;
 }
 
-/* --- calling ----------------------------------------------------------------------------------- */
+/* --- calling ---------------------------------------------------------------------------------- */
 
-/* A signal during a call: the notify signal, a fault's, or one that somebody sent. */
+/* A signal during a call: the notify signal, a fault's signal, or one that a process sent. */
 enum arrival { ARRIVAL_BELL, ARRIVAL_FAULT, ARRIVAL_SENT };
 
-/* Once is enough: the kernel, too, keeps but one of each of these. */
+/* One of each is enough: the kernel, too, keeps only one of each of these signals. */
 static void hold_signal(struct hs_tracee *tracee, const siginfo_t *info)
 {
     for (unsigned i = 0; i < tracee->held_count; i++) {
@@ -334,8 +338,9 @@ static enum hs_tracee_outcome failed(struct hs_tracee *tracee, int r)
     return r == -ESRCH || r == -ECHILD ? gone(tracee) : HS_TRACEE_FAILED;
 }
 
-/* Stops a call that takes too long, so that it can be put back all the same. We wait for that however long it takes: if
- * we left it like this, it would be missing from the program for as long. */
+/* Stops a call that takes too long, so that the thread can be put back all the same. This waits for
+ * the stop without a limit: if heapscope left the thread in the call, the program would lack it for
+ * as long as the call lasts. */
 static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
 {
     int status = 0;
@@ -348,7 +353,8 @@ static enum hs_tracee_outcome give_up(struct hs_tracee *tracee)
     return HS_TRACEE_HUNG;
 }
 
-/* Asleep, it waits for a lock, most likely; otherwise it works, or waits for a disk, and will come to an end. */
+/* A sleeping thread most likely waits for a lock. Otherwise it works, or waits for a disk, and its
+ * call will end. */
 static bool is_asleep(const struct hs_tracee *tracee)
 {
     struct hs_proc_stat stat;
@@ -381,14 +387,15 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
         }
         tracee->is_stopped = true;
         if (status >> 16 == PTRACE_EVENT_EXEC) {
-            /* Another program by now: nothing of what we have kept is its own, but for the mask. */
+            /* It is another program now: of what was saved, only the signal mask still applies. */
             set_mask(tracee, tracee->signal_mask);
             hs_sched_boost_end(tracee->tid, &tracee->boost);
             detach(tracee, 0);
             return gone(tracee);
         }
         if (is_event_stop(status)) {
-            continue; /* the whole process is being stopped: this thread will be, when it is released */
+            /* the whole process is being stopped; this thread stops when it is released */
+            continue;
         }
         switch (judge_signal(tracee, WSTOPSIG(status))) {
         case ARRIVAL_BELL:
@@ -412,7 +419,8 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
     uint64_t return_va = 0;
     int r = hs_return_chain_prepare_call(&tracee->way, tracee->free_va, &regs, &return_va);
     hs_remote_enter(&regs, function_va, return_va, arguments);
-    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask); /* the notify signal has changed it */
+    /* the context of the notify signal has changed the mask */
+    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
     r = r < 0 ? r : set_regs(tracee, &regs);
     if (r < 0) {
         return failed(tracee, r);
@@ -426,9 +434,10 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
     return outcome;
 }
 
-/* --- letting go -------------------------------------------------------------------------------- */
+/* --- releasing -------------------------------------------------------------------------------- */
 
-/* All but the registers, which come last: as long as they are those of the way back, that is how it goes on without us. */
+/* Restores everything but the registers, which are restored last: as long as they point into the
+ * return chain, the thread puts itself back if heapscope is killed. */
 static int put_back(struct hs_tracee *tracee)
 {
     struct iovec iov = { tracee->state, tracee->state_bytes };
@@ -441,8 +450,8 @@ static int put_back(struct hs_tracee *tracee)
     return r < 0 ? r : r2;
 }
 
-/* Lets it go with the signals that came meanwhile. From a signal's stop the kernel delivers one as it came; others are
- * sent again. */
+/* Detaches and delivers the signals that were held. From a signal stop, the kernel can deliver one
+ * with its original siginfo; the others are sent again. */
 static void send_held(struct hs_tracee *tracee)
 {
     int first = 0;
@@ -460,7 +469,7 @@ int hs_tracee_release(struct hs_tracee *tracee)
 {
     int r = 0;
     if (!tracee->is_stopped) {
-        return 0; /* the end of our thread lets go of what never stopped */
+        return 0; /* the end of this tracing thread detaches from a thread that never stopped */
     }
     if (tracee->is_borrowed) {
         r = put_back(tracee);

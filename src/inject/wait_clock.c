@@ -1,5 +1,5 @@
 /*
- * Reading the scheduler's notes: see wait_clock.h.
+ * Reads the scheduler's statistics: see wait_clock.h.
  */
 #include "inject/wait_clock.h"
 
@@ -14,15 +14,16 @@
 
 #define SCHED_BYTES 8192U
 #define NS_PER_MS   UINT64_C(1000000)
-/* The field of /proc/PID/stat that says where it ran last, counted from behind the name. */
+/* The field of /proc/PID/stat with the processor on which the thread ran last, counted from behind
+ * the name. */
 #define PROCESSOR_FIELD 37
 
 struct sched_notes {
-    uint64_t ran_ns; /* the processor's clock when it last ran */
+    uint64_t ran_ns; /* the processor's clock when the thread last ran */
     uint64_t sleep_count;
 };
 
-/* "key   :   123.456789": nanoseconds of milliseconds. */
+/* Finds "key   :   123.456789": milliseconds, with nanoseconds after the point. */
 static bool find_value(const char *text, const char *key, uint64_t *ret_whole, uint64_t *ret_part)
 {
     const char *line = strstr(text, key);
@@ -60,7 +61,7 @@ static bool read_thread(pid_t pid, pid_t tid, struct sched_notes *ret_notes)
     return read_notes(pid, name, ret_notes);
 }
 
-/* The processor that it ran on last; -1: not known. */
+/* The processor on which the thread ran last; -1: not known. */
 static int find_processor(pid_t pid, pid_t tid)
 {
     char name[64], text[2048];
@@ -77,7 +78,8 @@ static int find_processor(pid_t pid, pid_t tid)
     return at ? (int)strtol(at, NULL, 10) : -1;
 }
 
-/* The same clock now: ours, when we have just begun to run there. */
+/* Reads the same clock now: it is this thread's own value, just after this thread has begun to run
+ * there. */
 static bool read_now(int processor, struct sched_notes *ret_notes)
 {
     cpu_set_t set;
@@ -86,7 +88,7 @@ static bool read_now(int processor, struct sched_notes *ret_notes)
     if (sched_setaffinity(0, sizeof(set), &set) != 0) {
         return false;
     }
-    sched_yield(); /* brings our note up to date */
+    sched_yield(); /* updates this thread's own value */
     return read_thread((pid_t)hs_sys_getpid(), (pid_t)hs_sys_gettid(), ret_notes);
 }
 

@@ -17,12 +17,12 @@
 
 struct call {
     long number;
-    /* Which argument, counted from 1, limits a wait that the kernel starts anew with all of its time;
-     * 0: there is none, or the kernel knows what is left. */
+    /* Which argument, counted from 1, is the timeout of a wait that the kernel restarts with its
+     * whole timeout. 0: there is none, or the kernel remembers what is left. */
     unsigned timeout_arg;
 };
 
-/* Milliseconds, as a number: epoll_wait ends with EINTR whenever it is broken off. */
+/* Their timeout is a number of milliseconds. An interrupted epoll_wait always ends with EINTR. */
 static const struct call epoll_calls[] = { HS_REMOTE_OLD_EPOLL_WAITS{ SYS_epoll_pwait, 4 } };
 
 static const struct call sure_calls[] = {
@@ -73,7 +73,8 @@ static bool is_stream_call(int64_t number)
     return false;
 }
 
-/* Is the descriptor one that is waited for: no file, no directory, nothing the loader reads? */
+/* Is the descriptor of a kind that programs wait for, and not a file, a directory or anything that
+ * the loader reads? */
 static bool is_waited_for(pid_t pid, uint64_t fd)
 {
     static const char *const anons[] = { "anon_inode:[eventfd]",   "anon_inode:[timerfd]",
