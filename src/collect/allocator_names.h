@@ -1,16 +1,17 @@
 /*
- * Which functions of a program are those of an allocator in it that goes by names of its own.
+ * Finds which functions of a program belong to an allocator inside it that has names of its own.
  *
- * An allocator's functions have a prefix in common: je_malloc, je_free. With a known prefix they are what they are called.
- * With another they may be anything (g_malloc and xmalloc hand on to malloc, whose blocks would be told twice): the
- * user has to say it. Without a prefix they are the C library's names in a program that keeps them to itself.
+ * The functions of an allocator share a prefix: je_malloc, je_free. For a known prefix, the name
+ * tells what a function does. With an unknown prefix it may do anything (g_malloc and xmalloc call
+ * malloc, and their blocks would be recorded twice), so the user has to name the prefix. Names
+ * without a prefix are the C library's names in a program that does not export them.
  *
- * They are looked for among the program's dynamic symbols, and in its file's symbol table.
+ * The functions are searched among the program's dynamic symbols, and in its file's symbol table.
  *
- * Holds     of what is chosen, each set of names has a number of its own below HS_ALLOCATOR_SETS.
+ * Holds     each chosen family of names has a number of its own (`set`) below HS_ALLOCATOR_SETS.
  * Trust     memory and file are hostile.
  * Threads   no state.
- * Fails     false, with words.
+ * Fails     false, with a message.
  * See       fmt/allocator_functions.h
  */
 #pragma once
@@ -27,29 +28,30 @@
 #define HS_ALLOCATOR_PREFIX_MAX   24U /* bytes of one that the user gives */
 #define HS_ALLOCATOR_NAME_BYTES   64U
 #define HS_ALLOCATOR_FAMILIES_MAX 6U
-/* In place of a prefix: none is to be looked for. */
+/* Given in place of a prefix: do not search for any. */
 #define HS_ALLOCATOR_NONE "none"
 
 struct hs_allocator_symbol {
     struct hs_remote_symbol at;
     bool is_there;
-    bool is_twice; /* there is another one of this name */
-    bool has_copy; /* of the compiler's making, which is called in its place */
+    bool is_twice; /* another function has the same name */
+    bool has_copy; /* the compiler has made a copy, which is called in its place */
 };
 
 struct hs_allocator_family {
     const char *prefix;
     unsigned whose; /* enum hs_function_whose */
-    bool is_chosen; /* it is an allocator, and to be led to us: */
-    uint32_t set;   /* to these hooks */
-    struct hs_allocator_symbol functions[HS_ALLOCATOR_FUNCTION_COUNT]; /* by their numbers */
+    bool is_chosen; /* it is an allocator, and its calls are to be redirected */
+    uint32_t set;   /* the set of hooks that its calls are redirected to */
+    /* indexed by enum hs_function_number */
+    struct hs_allocator_symbol functions[HS_ALLOCATOR_FUNCTION_COUNT];
 };
 
 struct hs_allocator_names {
     struct hs_allocator_family families[HS_ALLOCATOR_FAMILIES_MAX];
     size_t family_count;
     size_t chosen_count;
-    /* For a quick search; by their names. */
+    /* The numbers of the functions, sorted by name, for a binary search. */
     uint16_t sorted[HS_ALLOCATOR_FUNCTION_COUNT];
 };
 
@@ -59,25 +61,27 @@ struct hs_allocator_function {
     unsigned whose;
 };
 
-/* By their numbers. */
+/* Indexed by enum hs_function_number. */
 extern const struct hs_allocator_function hs_allocator_functions[HS_ALLOCATOR_FUNCTION_COUNT];
 
-/* Is a block of before gone, or another one, when it has been called? */
+/* Does a call of such a function free an existing block, or replace it by another one? */
 bool hs_allocator_is_freeing(enum hs_function_kind kind);
 
-/* `prefix`: the user's, which must outlive *ret_names; NULL: the known ones. */
+/* Prepares the families to search for. `prefix`: the one that the user named, which must outlive
+ * *ret_names; NULL: all known ones. */
 void hs_allocator_names_init(const char *prefix, struct hs_allocator_names *ret_names);
 
-/* One function of the program; those with other names are passed over. */
+/* Takes one function of the program; a function whose name fits no family is ignored. */
 void hs_allocator_names_take(struct hs_allocator_names *names, const char *name,
                              const struct hs_remote_symbol *symbol);
 
-/* Of all that were taken: which are it? `malloc_va`: what the program exports as malloc, of which they must be part; 0:
- * it does not. */
+/* Chooses among the functions that were taken the families that are allocators. `malloc_va`: the
+ * address of the malloc that the program exports, which must belong to each chosen family; 0: it
+ * exports none. False, with a message in ret_words: there are too many. */
 bool hs_allocator_names_choose(struct hs_allocator_names *names, uint64_t malloc_va,
                                char *ret_words, size_t cap_bytes);
 
-/* All of it, for a process: `names` is filled from its program. */
+/* Takes all functions of a process's program, from its dynamic symbols and its file. */
 void hs_allocator_names_look(pid_t pid, const struct hs_remote_memory *memory,
                              const struct hs_remote_object *program,
                              struct hs_allocator_names *names);

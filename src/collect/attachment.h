@@ -1,15 +1,19 @@
 /*
- * Attachment: a process that runs already begins to record for us, and ends to.
+ * Attachment: makes a running process begin to record for the collector, and end.
  *
- * It is made to load the client and to call its entries (fmt/ctl_layout.h), on a thread of its own that is
- * borrowed for the time of the call (src/inject). The region comes back as a descriptor: nothing needs a
- * socket, so that containers with other mounts, networks and pids are no obstacle.
+ * The process is made to load the client and to call its entry points (fmt/ctl_layout.h), on one of
+ * its own threads, which is borrowed for the time of the call (src/inject). The region comes back
+ * as a descriptor. No socket is needed, so containers with other mounts, networks and PID
+ * namespaces are no obstacle.
  *
- *     begin ──► pending client with the region ──► registry ──► ... ──► end: calls lead where they did, tables are gone
+ *     begin ──► pending client with the region ──► registry ──► ... ──► end
  *
- * Holds     after begin succeeded, end is owed; a process that is gone by then owes nothing.
+ * After end, the original calls are restored and the client's tables are freed.
+ *
+ * Holds     after a successful begin the caller must call end, unless the process is gone by then.
  * Threads   any; begin and end wait for a safe point, up to `patience_ns`.
- * Fails     false, with words: what is in the way, and what to do. The process is as before.
+ * Fails     false, with a message that says what is in the way and what to do. The process is as
+ *           before.
  * See       inject/inject.h, docs/adr/0012-attaching.md
  */
 #pragma once
@@ -25,41 +29,51 @@ struct hs_attachment_request {
     const char *client_path; /* the client library's file */
     uint64_t interval_bytes;
     uint64_t seed; /* 0: random */
-    pid_t
-        own_pid; /* of the collector: what it recorded itself and could not let go of is taken over */
-    const char *allocator; /* see hs_embedded_allocator_redirect; NULL: whatever is known */
-    const char *collector; /* where forked children announce themselves; NULL: they go unprofiled */
+    /* the collector's pid; a process that this collector recorded before, and could not detach
+     * from, is taken over */
+    pid_t own_pid;
+    /* prefix, see hs_embedded_allocator_redirect; NULL: the known ones */
+    const char *allocator;
+    /* socket name at which forked children announce themselves; NULL: they are not profiled */
+    const char *collector;
     uint64_t patience_ns;
 };
 
 struct hs_attachment {
-    struct hs_pending_client pending; /* of begin: as from a hello */
-    bool was_loaded;                  /* the client was there before */
-    bool was_preloaded;               /* from the start: no pointer had to be changed */
-    uint32_t slot_count;              /* pointers that were changed */
-    uint32_t left_count;              /* that lead elsewhere, and were left */
-    pid_t tid;                        /* the thread that was borrowed, */
-    uint64_t stopped_ns;              /* for so long */
-    uint32_t entry_count;  /* functions in the program itself that were changed: all its threads, */
-    uint32_t thread_count; /* so many, */
-    uint64_t all_stopped_ns; /* stood still for so long */
-    uint32_t try_count;      /* looks at threads that were at no safe point */
-    bool is_held;            /* of a failure: another collector records it */
-    bool is_limited;         /* by a seccomp filter: nameless threads, no forked children */
-    char words[384];         /* of a failure */
+    struct hs_pending_client pending; /* result of begin, as if from a hello */
+    bool was_loaded;                  /* the client had been loaded before */
+    /* the client was there from the start: no pointer had to be changed */
+    bool was_preloaded;
+    uint32_t slot_count; /* pointers that were changed */
+    uint32_t left_count; /* pointers that lead elsewhere and were not changed */
+    pid_t tid;           /* the thread that was borrowed */
+    uint64_t stopped_ns; /* how long it was borrowed */
+    /* functions in the program itself whose entries were changed, with all threads stopped */
+    uint32_t entry_count;
+    uint32_t thread_count;   /* how many threads were stopped for that */
+    uint64_t all_stopped_ns; /* how long they were stopped */
+    uint32_t try_count;      /* stops of threads that were not at a safe point */
+    bool is_held;            /* after a failure: another collector records it */
+    /* a seccomp filter limits the recording: threads without names, no forked children */
+    bool is_limited;
+    char words[384]; /* the message of a failure */
 };
 
+/* Loads the client if necessary and starts recording. ret_attachment->pending then holds the
+ * region. False: see Fails. */
 bool hs_attachment_begin(const struct hs_attachment_request *request,
                          struct hs_attachment *ret_attachment);
 
-/* Would its seccomp filters allow it? Nothing is called; threads that have some stand still for microseconds. False, with
- * words: these, or something else, are in the way. */
+/* Checks whether the process's seccomp filters would allow attaching. Nothing is called in the
+ * process; threads with filters are stopped for microseconds. False, with a message: the filters,
+ * or something else, prevent it. */
 bool hs_attachment_try(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment);
 
 /* Fills in pidfd and is_gone of a pending client whose pid is known. */
 void hs_attachment_find_process(struct hs_pending_client *pending);
 
-/* Libraries may have been loaded by other ways than the program's own dlopen. */
+/* Redirects the calls of libraries that were loaded otherwise than by the program's own dlopen. */
 bool hs_attachment_refresh(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment);
 
+/* Ends the recording, restores the original calls and frees the client's tables. */
 bool hs_attachment_end(pid_t pid, uint64_t patience_ns, struct hs_attachment *ret_attachment);

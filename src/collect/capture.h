@@ -1,26 +1,28 @@
 /*
- * Capture: a region, at an instant, as a snapshot.
+ * Capture: makes a snapshot of a region at one instant.
  *
- * Of a running target nobody is stopped. The totals of a stack are kept by the parity of the epoch
- * of the allocation; the cut moves writers from one parity to the other:
+ * No thread of a running target is stopped. The client keeps the totals of each stack twice, by the
+ * parity of the epoch of the allocation; the cut moves writers from one parity to the other:
  *
- *     epoch 6: writers add to parity 0      1. copy parity 1, which stands still
+ *     epoch 6: writers add to parity 0      1. copy parity 1, which nobody writes
  *     cut 6, epoch 7: they add to parity 1  2. open the cut (cut.h)
  *                                           3. scan the records for live and peak
- *                                           4. add parity 0, which now stands still
+ *                                           4. add parity 0, which now nobody writes
  *                                           5. close the cut
  *
- * The rest (frames, modules, names) never changes once it is whole, and is copied afterwards. Of a
- * process that is gone everything stands still, and both parities are simply added.
+ * The rest (frames, modules, names) never changes once it is complete, and is copied afterwards. In
+ * the region of a process that is gone nothing changes any more, and both parities are simply
+ * added.
  *
- * The peak is a cut of the client's own, taken while its live total was the highest. If it moves
- * while we look, we begin again, so that it is never newer than the snapshot; if it would not rest, or
- * is below what lives now, then now is the peak: live totals are flushed in steps, so the client
- * notices a new peak a little late.
+ * The peak is a cut that the client itself takes while its live total is the highest so far. If the
+ * client moves the peak during the capture, the capture begins again, so that the peak is never
+ * newer than the snapshot. If the peak keeps moving, or is below the live total of this instant,
+ * then this instant is the peak: live totals are flushed in steps, so the client notices a new peak
+ * a little late.
  *
  * Holds     what snapshot.h says; figures of one cut add up over stacks, threads and the whole.
  * Threads   one collector per region.
- * Fails     -EPROTO: no honest client writes this; -ENOMEM. Nothing stays open.
+ * Fails     -EPROTO: no honest client writes this; -ENOMEM. No cut stays open.
  * See       cut.h, record_scan.h, region_reader.h
  */
 #pragma once
@@ -31,7 +33,7 @@
 #include "collect/region_reader.h"
 #include "trace/snapshot.h"
 
-/* `is_dead`: no thread of the target runs any more. RSS, exit and is_final are the caller's to fill
- * in. The caller frees the snapshot. */
+/* Makes a snapshot. `is_dead`: no thread of the target runs any more. The caller fills in RSS, exit
+ * and is_final, and frees the snapshot with hs_snapshot_free(). 0, or see Fails. */
 int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
                struct hs_snapshot **ret_snapshot);

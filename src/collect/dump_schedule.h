@@ -1,10 +1,10 @@
 /*
  * When to dump a process before its end: on a schedule, at a new peak, above a limit.
  *
- * The same schedule for a session of the daemon, for `attach`, and for `run`. A peak is a dump's business only so far
- * that there shall be one soon after it: what lived at the peak, to the byte, the region keeps itself, and
- * each dump tells the highest one so far. So a look now and then suffices, and a heap that grows all the time does
- * not make a dump for each allocation.
+ * The daemon's sessions, `attach` and `run` share this schedule. A dump at a peak need not come at
+ * the very moment of the peak: the region itself keeps what was live at the peak, to the byte, and
+ * each dump contains the highest peak so far. So it is enough to look from time to time, and a heap
+ * that grows all the time does not cause a dump for each allocation.
  *
  * Threads   none; one owner for each target.
  * Fails     never.
@@ -18,40 +18,45 @@
 #include "collect/target.h"
 
 #define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
-/* A hundred thousand hours; adding it to a clock cannot pass the clock's end. */
+/* A hundred thousand hours: a sum of this and a clock value does not overflow. */
 #define HS_DUMP_EVERY_MAX_NS (UINT64_C(100000) * 3600 * UINT64_C(1000000000))
-/* Whoever has limits looks at his processes so often. */
+/* How often a collector with a peak or limit schedule looks at its processes. */
 #define HS_DUMP_LOOK_NS UINT64_C(200000000)
 
 struct hs_dump_schedule {
-    uint64_t every_ns; /* 0: only at the end */
-    uint64_t phase_ns; /* before the first of these; 0: every_ns */
+    uint64_t every_ns; /* 0: only the final dump */
+    uint64_t phase_ns; /* time before the first scheduled dump; 0: every_ns */
     bool is_at_peak;
-    bool
-        is_max_in_samples; /* Perfetto's packets tell the peak, as at_peak's do; no dump because of it */
-    uint64_t above_bytes; /* live; 0: at no limit */
+    /* Perfetto's packets contain the peak, as with is_at_peak, but no dump is taken because of
+     * it */
+    bool is_max_in_samples;
+    uint64_t above_bytes; /* live bytes that cause a dump; 0: no limit */
 };
 
-/* NULL, or what is wrong with them, in a few words. */
+/* NULL, or a message that says what is wrong with the schedule. */
 const char *hs_dump_schedule_check(const struct hs_dump_schedule *schedule);
 
-/* When the first scheduled dump is due; UINT64_MAX: none is. */
+/* When the first scheduled dump is due; UINT64_MAX: there is none. */
 uint64_t hs_dump_first_ns(const struct hs_dump_schedule *schedule, uint64_t start_ns);
 
-/* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
+/* Is a scheduled dump due? If so, *next_ns moves to the next one; missed dumps are not made up
+ * for. */
 bool hs_dump_take_due(const struct hs_dump_schedule *schedule, uint64_t now_ns, uint64_t *next_ns);
 
+/* Does the schedule depend on the live total, so that processes must be looked at often? */
 static inline bool hs_dump_has_limits(const struct hs_dump_schedule *schedule)
 {
     return schedule->is_at_peak || schedule->above_bytes > 0;
 }
 
+/* Do Perfetto's packets contain the peak? */
 static inline bool hs_dump_tells_max(const struct hs_dump_schedule *schedule)
 {
     return schedule->is_at_peak || schedule->is_max_in_samples;
 }
 
-/* A dump because of what the target's live memory has come to? Says so once for each occasion. `rarity`: the peaks'
- * come so many times more rarely (budget.h); 0: no more dumps. */
+/* Has the target's live memory reached a new peak or the limit, so that a dump is due? True once
+ * for each occasion. `rarity`: peaks cause dumps that many times more rarely (budget.h); 0: no more
+ * dumps. */
 bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_target *target,
                            uint32_t rarity, uint64_t now_ns);

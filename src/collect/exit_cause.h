@@ -1,13 +1,14 @@
 /*
- * How a process ended that is not our child, and whether it was for want of memory.
+ * How a process ended that is not a child of this process, and whether it ran out of memory.
  *
- * Its status: a zombie tells it in /proc (to whom may trace it), and one that was waited for through its
- * pidfd (PIDFD_GET_INFO, Linux 6.15). A process that the kernel kills for memory dies of SIGKILL like
- * any other; but its cgroup counts such kills (memory.events, or memory.oom_control of version 1), so who dies
- * of SIGKILL while that count rises was one of them.
+ * Its exit status: a zombie shows it in /proc (to processes that may trace it), and after it was
+ * waited for, its pidfd does (PIDFD_GET_INFO, Linux 6.15). A process that the kernel kills for lack
+ * of memory dies of SIGKILL like any other. But its cgroup counts such kills (memory.events, or
+ * memory.oom_control of version 1), so a process that dies of SIGKILL while that count rises was
+ * one of them.
  *
  * Threads   none.
- * Fails     what cannot be had is unknown: HS_EXIT_UNKNOWN, and no watch.
+ * Fails     what cannot be found is unknown: HS_EXIT_UNKNOWN, and no watch.
  */
 #pragma once
 
@@ -17,25 +18,29 @@
 
 #include "trace/snapshot.h"
 
-/* Of a process whose end is known. `pidfd` may be -1. */
+/* Finds how a process that has ended ended; *ret_value is its exit status or signal. `pidfd` may be
+ * -1. */
 enum hs_exit_kind hs_exit_cause_find(pid_t pid, int pidfd, int *ret_value);
 
 struct hs_oom_watch {
-    char path[512]; /* of the file that counts; "" there is none */
+    char path[512]; /* path of the file with the count; "": there is none */
     bool is_known;
-    /* Seen a second ago or more: it takes a process a while to die, and meanwhile it looks alive. */
+    /* The count of a second ago or earlier: a process takes a while to die, and looks alive
+     * meanwhile. */
     uint64_t count;
-    uint64_t new_count; /* seen since then, */
-    uint64_t new_ns;    /* at this time */
+    uint64_t new_count; /* a later count */
+    uint64_t new_ns;    /* when it was read */
 };
 
-/* While it runs: finds its cgroup the first time, and looks at the count. */
+/* Reads the count while the process runs. The first call finds the process's cgroup. */
 void hs_oom_watch_look(struct hs_oom_watch *watch, pid_t pid, uint64_t now_ns);
 
-/* Has the count risen since? */
+/* Has the count risen since `count` was read? */
 bool hs_oom_watch_has_risen(const struct hs_oom_watch *watch);
 
-/* The parts, over texts: the folder below the mount, and whether it is of version 2. False: not in there. */
+/* The parts of it, over texts. This one finds the directory below the cgroup mount in
+ * /proc/PID/cgroup, of version 2 or of version 1. False: it is not in the text. */
 bool hs_oom_watch_parse_cgroup(const char *text, bool wants_v2, char *ret_folder,
                                size_t folder_bytes);
+/* This one reads the count of kills. 0: it is not in the text. */
 uint64_t hs_oom_watch_parse_count(const char *text);

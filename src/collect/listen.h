@@ -1,17 +1,19 @@
 /*
  * Where targets announce themselves: a socket, and the hello that comes through it.
  *
- * The name is random, but not a secret (/proc/net/unix lists it). What protects us is whom the
- * kernel says the peer is: our own user, or root. When we are root ourselves, also a process of
- * our own session, since a program started as root may have given up its rights; and from then on
- * any process of that user, dead ones too, whose session nobody can tell: that user could falsify
- * what the first one records anyway. A daemon for the whole machine lets everybody announce himself; who
- * may then record whom is another question, for which the pending client says whose process it is.
+ * The socket's name is random, but not a secret (/proc/net/unix lists it). The protection is the
+ * peer's user, which the kernel tells: it must be heapscope's own user, or root. If heapscope
+ * itself runs as root, a process of heapscope's own session is accepted too, because a program that
+ * was started as root may have given up its rights. From then on any process of that user is
+ * accepted, also a dead one, whose session can no longer be found: that user could falsify what the
+ * first process records anyway. A daemon for the whole machine lets processes of all users announce
+ * themselves. Who may then record which process is another question, for which the pending client
+ * tells the process's user.
  *
- * A descriptor of the peer process (pidfd) comes from the connection itself where the kernel has
- * that, so that a pid that was reused meanwhile is never taken for the peer.
+ * The descriptor of the peer process (pidfd) comes from the connection itself where the kernel
+ * supports that, so that a process with a reused pid is never mistaken for the peer.
  *
- * Holds     every descriptor a peer sends is received with close-on-exec, or closed.
+ * Holds     every descriptor that a peer sends is received with close-on-exec, or closed.
  * Threads   one.
  * Fails     -errno; see each function.
  * See       fmt/ctl_layout.h
@@ -31,33 +33,36 @@ struct hs_listener {
     int fd; /* -1: closed */
     bool is_open_to_all;
     char name[HS_CTL_NAME_MAX + 1];
-    uid_t users[HS_LISTENER_USERS_MAX]; /* others than root and us, found in our session */
+    /* other users than root and heapscope's own, found in heapscope's session */
+    uid_t users[HS_LISTENER_USERS_MAX];
     size_t user_count;
 };
 
-/* A process that announced itself. */
+/* A process that has announced itself. */
 struct hs_pending_client {
     struct hs_hello_v1 hello;
-    int region_fd; /* the receiver's to close */
-    int pidfd;     /* the receiver's to close; -1: gone already, or not to be had */
+    int region_fd; /* the receiver closes it */
+    int pidfd;     /* the receiver closes it; -1: the process is gone, or there is none */
     bool is_gone;
-    pid_t pid; /* as we see it; 0: in a pid namespace that we don't see */
-    uid_t uid; /* when it connected */
+    pid_t pid; /* in heapscope's PID namespace; 0: not visible from there */
+    uid_t uid; /* its user when it connected */
 };
 
+/* Opens a listener with a random name. 0 or -errno. */
 int hs_listener_open(struct hs_listener *ret_listener);
-/* Fine on a zeroed struct with fd -1. */
+/* Closes the listener. A zeroed struct with fd -1 is allowed. */
 void hs_listener_close(struct hs_listener *listener);
 
-/* Next connection, non-blocking; -EAGAIN: none waits; -EMFILE and such: later. */
+/* Accepts the next connection, which does not block. -EAGAIN: none waits; -EMFILE and similar
+ * errors: try later. */
 int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_fd);
 
-/* The first eight bytes of a message that waits, which stays where it is; 0: it is shorter. -EAGAIN: there is
- * none yet. */
+/* Reads the first eight bytes of the next message, and leaves the message in the socket; 0: it is
+ * shorter. -EAGAIN: there is no message yet. */
 int hs_listener_peek(int connection_fd, uint64_t *ret_magic);
 
-/* 0; -EAGAIN: its message is still to come; -EACCES: not one of ours; -EPROTO: not a hello;
- * -ENODATA: its process ended before it; -ECONNRESET: it hung up, and lives. The connection stays
- * the caller's to close. */
+/* Receives a hello. 0; -EAGAIN: the message has not arrived yet; -EACCES: the peer's user is not
+ * allowed; -EPROTO: not a hello; -ENODATA: the process ended before it sent one; -ECONNRESET: the
+ * process closed the connection, and lives. The caller closes the connection. */
 int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
                               struct hs_pending_client *ret_pending);

@@ -1,12 +1,12 @@
 /*
- * The scan: one pass over all records, adding up what each stack and thread holds at a cut.
+ * The scan: one pass over all records that adds up what each stack and thread holds at a cut.
  *
- * Two cuts are taken in the same pass, the snapshot's and the peak's. A record is 32 bytes and
- * read once; its stack's sums for both cuts are one cache line. What a sample stands for needs
- * 1/(1 - e^(-size/interval)); sizes repeat, so a small table remembers it.
+ * Two cuts are taken in the same pass, the snapshot's and the peak's. A record is 32 bytes and is
+ * read once; the sums of its stack for both cuts are one cache line. The weight of a sample needs
+ * 1/(1 - e^(-size/interval)); sizes repeat, so a small table caches it.
  *
  * Holds     estimates are finite; sums[i] is only written for i < stack_count.
- * Threads   one; the records change while we look, each word is loaded once.
+ * Threads   one; the records change during the scan, and each word is loaded once.
  * Fails     never: a record that makes no sense is counted in bad_count and left out.
  * See       cut.h for what belongs to a cut, docs/SAMPLING.md for the weights.
  */
@@ -34,9 +34,10 @@ struct hs_record_scan {
     uint32_t stack_count;
     uint32_t thread_count;
     /* out, zeroed by the caller */
-    struct hs_stack_sums *sums;  /* by stack id */
-    struct hs_estimate *threads; /* live, by thread id; at least one */
+    struct hs_stack_sums *sums;  /* indexed by stack id */
+    struct hs_estimate *threads; /* live estimates, indexed by thread id; at least one element */
     uint64_t bad_count;
 };
 
+/* Scans all records, and adds to sums, threads and bad_count. */
 void hs_record_scan_run(struct hs_record_scan *scan);

@@ -1,21 +1,21 @@
 /*
- * The registry: which images announced themselves, and which of them still run.
+ * The registry: which images have announced themselves, and which of them still run.
  *
- * Takes connections and hellos as they come, and watches every process for its end. What is to be
- * done when an image begins or ends is the owner's affair: it gets a call, and closes the target.
+ * It takes connections and hellos as they come, and watches every process for its end. Its owner
+ * decides what happens when an image begins or ends: the owner gets a call, and closes the target.
  *
- *     hello ──► target ──► (running) ──process ended──────────► on_end ──► forgotten
- *                               └───── hello of the same pid ───► on_end (exec), or forgotten at once
- *                                                                 (forked just before, for that exec)
+ *     hello ──► target ──► (running) ──process ended─────────► on_end ──► forgotten
+ *                              └───── hello of the same pid ──► on_end (exec); or on_skip, if it was
+ *                                                               forked just before, for that exec
  *
- * Thousands of short-lived compilers must cost nothing that stays: an image that has ended is handed
- * out and forgotten at once, and what has not been accepted yet waits in the kernel's queue, with
- * its region, however dead its process is. When descriptors run out, accepting waits until some
- * process has ended.
+ * Thousands of short-lived compiler processes must not leave anything behind: an image that has
+ * ended is handed to the owner and forgotten at once. A connection that has not been accepted yet
+ * waits in the kernel's queue, together with its region, even if its process is dead. When
+ * descriptors run out, accepting waits until some process has ended.
  *
  * Holds     at most one running target for each pid.
  * Threads   one.
- * Fails     a connection or hello that is no good is counted, and closed.
+ * Fails     an invalid connection or hello is counted and closed.
  */
 #pragma once
 
@@ -29,72 +29,77 @@
 #define HS_PENDING_CLIENTS_MAX 64 /* connected, but silent so far */
 #define HS_PENDING_CLIENT_FDS  3  /* connection, region, pidfd */
 
-/* The target has ended, and is the callee's to close. */
+/* The target has ended; the callee closes it. */
 typedef void hs_registry_end_fn(void *ctx, struct hs_target *target);
-/* A new target, which stays the registry's. It may have ended already; on_end follows then. */
+/* There is a new target, which the registry keeps. It may have ended already; on_end follows
+ * then. */
 typedef void hs_registry_begin_fn(void *ctx, struct hs_target *target);
-/* A hello was received; nothing has been done about it yet. */
+/* A hello has arrived; nothing has been done about it yet. */
 typedef void hs_registry_pending_fn(void *ctx, const struct hs_pending_client *pending);
-/* Likewise, and it waits at the other end of the connection until this returns: fmt/ctl_layout.h. The pending client's flags may
- * be changed. */
+/* The same for a client that waits at the other end of the connection until this returns: see
+ * fmt/ctl_layout.h. The callee may change the pending client's flags. */
 typedef void hs_registry_waiting_fn(void *ctx, struct hs_pending_client *pending,
                                     int connection_fd);
-/* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The descriptor is the callee's. */
+/* A connection whose first message, still unread, begins with HS_CTL_MAGIC. The callee owns the
+ * descriptor. */
 typedef void hs_registry_peer_fn(void *ctx, int connection_fd);
 
 struct hs_registry_config {
-    struct hs_listener listener; /* taken over; its fd -1: none, images are only adopted */
+    /* the registry takes it over; fd -1: none, images only come by hs_registry_restore */
+    struct hs_listener listener;
     hs_registry_end_fn *on_end;
-    hs_registry_pending_fn *on_pending; /* NULL: nobody asks */
-    hs_registry_waiting_fn *on_waiting; /* NULL: nobody keeps it waiting */
-    hs_registry_begin_fn *on_begin;     /* likewise */
-    hs_registry_begin_fn *on_skip;      /* likewise: it is closed, and had no end of its own */
-    hs_registry_peer_fn *on_peer;       /* NULL: such a connection is no good */
+    hs_registry_pending_fn *on_pending; /* NULL: not called */
+    hs_registry_waiting_fn *on_waiting; /* NULL: the client does not wait for it */
+    hs_registry_begin_fn *on_begin;     /* NULL: not called */
+    /* NULL: not called; the target is closed afterwards, without an on_end */
+    hs_registry_begin_fn *on_skip;
+    hs_registry_peer_fn *on_peer; /* NULL: such connections are rejected */
     void *ctx;
 };
 
 struct hs_registry {
     struct hs_listener listener;
     int epoll_fd;
-    struct hs_target **targets; /* running */
+    struct hs_target **targets; /* the running targets */
     size_t target_count;
     size_t target_capacity;
-    int pending[HS_PENDING_CLIENTS_MAX]; /* connections without a hello yet; -1: free */
-    size_t pending_next;                 /* slot of the next one, modulo their number */
-    int room
-        [HS_PENDING_CLIENT_FDS]; /* descriptors of nothing, given up to receive a hello; -1: not kept */
-    bool is_listening;           /* false: waits for room */
+    int pending[HS_PENDING_CLIENTS_MAX]; /* connections whose hello has not arrived yet; -1: free */
+    size_t pending_next;                 /* slot of the next one, modulo HS_PENDING_CLIENTS_MAX */
+    /* reserve descriptors, closed to make room for those of a hello; -1: not held */
+    int room[HS_PENDING_CLIENT_FDS];
+    bool is_listening; /* false: it waits for free descriptors */
     struct hs_registry_config config;
-    uint64_t image_count;      /* hellos accepted */
+    uint64_t image_count;      /* accepted hellos */
     uint64_t stranger_count;   /* connections of other users */
     uint64_t unseen_count;     /* processes that ended between connect and hello */
-    uint64_t bad_count;        /* hellos and regions that were no good */
-    const char *bad_why;       /* of the last one; constant text */
+    uint64_t bad_count;        /* invalid hellos and regions */
+    const char *bad_why;       /* the reason of the last one, a constant text */
     uint64_t own_malloc_count; /* images whose executable has a malloc of its own */
 };
 
-/* With a listener of its own, of a random name. */
+/* Opens a registry with its own listener, of a random name. 0 or -errno. */
 int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx);
+/* Opens a registry with config->listener. 0 or -errno. */
 int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry_config *config);
-/* Closes all targets. Fine on a zeroed struct with epoll_fd -1. */
+/* Closes all targets and the listener. A zeroed struct with epoll_fd -1 is allowed. */
 void hs_registry_close(struct hs_registry *registry);
 
-/* A descriptor that becomes readable when there is something to do. */
+/* A descriptor that becomes readable when hs_registry_turn has something to do. */
 static inline int hs_registry_fd(const struct hs_registry *registry)
 {
     return registry->epoll_fd;
 }
 
-/* Does what there is to do, without waiting; some of it, if there is much. To be called about every
- * second in any case. */
+/* Handles what has happened, without waiting, and at most a bounded part of it. The owner calls
+ * this about every second in any case. */
 void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns);
 
-/* An image that announces itself otherwise than by a hello: as if the pending client had come through the socket. Takes
- * over its descriptors. -errno: it was no good, see bad_why. */
+/* Adds an image that did not announce itself by a hello, as if the pending client had come through
+ * the socket. Takes over its descriptors. 0, or -errno: it was invalid, see bad_why. */
 int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
                         uint64_t now_ns);
 
-/* Forgets a running target, and closes it: it is nobody's any more. */
+/* Forgets a running target, and closes it, without a call of on_end. */
 void hs_registry_drop(struct hs_registry *registry, struct hs_target *target);
 
 /* The running target of `pid`, or NULL. */

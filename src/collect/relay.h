@@ -1,27 +1,32 @@
 /*
- * The relay: signals between whoever started us and the program that we started.
+ * The relay: passes signals on from the process that started heapscope to the program that
+ * heapscope started.
  *
- * The program shares our process group and terminal, so what is typed there (Ctrl-C, Ctrl-Z, a
- * resized window) and what is sent to the group reaches it directly; then we only stay out of the
- * way. What is sent to us alone (kill, a supervisor, a CI system that stops a job) is meant for the
- * program and passed on. Twice would be as wrong as never: many servers take a second SIGTERM for
- * an order to drop everything.
+ * The program shares heapscope's process group and terminal, so keys typed there (Ctrl-C, Ctrl-Z, a
+ * resized window) and signals to the group reach the program directly, and heapscope does nothing.
+ * A signal to heapscope alone (from kill, a supervisor, a CI system that stops a job) is meant for
+ * the program and is passed on. A signal that arrives twice would be as wrong as one that never
+ * arrives: many servers take a second SIGTERM for an order to drop everything.
  *
- * Telling them apart. Signals from the terminal come from the kernel, and say so. A signal from a
- * process says nothing about whether it was sent to one or to the group; but a process that sits in
- * our group and does nothing else finds out: the canary, with all signals blocked. Has it the same
- * signal pending, then the group was meant, and the program has it already.
+ * Telling them apart. Signals from the terminal come from the kernel, and siginfo says so. A signal
+ * from a process does not say whether it was sent to one process or to the group. But a process
+ * that is in heapscope's group and does nothing else finds out: the canary, with all signals
+ * blocked. If the same signal is pending for the canary, then the group was meant, and the program
+ * has the signal already.
  *
- * Job control: the shell knows only us. When the program stops, we stop with the same signal, so
- * that the shell takes the terminal back; when the shell continues us, the program goes on too.
- * Without a terminal there is no such shell, and who stopped the program will continue it.
+ * Job control: the shell knows only heapscope. When the program stops, heapscope stops with the
+ * same signal, so that the shell takes the terminal back; when the shell continues heapscope, the
+ * program continues too. Without a terminal there is no such shell, and the process that stopped
+ * the program will continue it.
  *
- * All signals are blocked and read from a descriptor, so nothing ever interrupts us. Blocked, not
- * ignored or handled: nothing to undo in the program, which was forked before.
+ * All signals are blocked and read from a descriptor, so no system call is ever interrupted. They
+ * are blocked, not ignored or handled: nothing has to be undone in the program, which was forked
+ * before.
  *
- * One of them may be meant for us, if the user said so: SIGUSR1, which asks for a dump.
+ * One signal may be meant for heapscope, if the user asked for that: SIGUSR1, which requests a
+ * dump.
  *
- * Threads   one; to be started after hs_launch_fork().
+ * Threads   one; started after hs_launch_fork().
  * See       signalfd(2), tcsetpgrp(3)
  */
 #pragma once
@@ -31,22 +36,25 @@
 #include <sys/types.h>
 
 struct hs_relay {
-    int fd; /* readable when a signal waits; -1: not started */
+    int fd; /* readable when a signal is pending; -1: not started */
     pid_t canary_pid;
     bool has_terminal;
-    bool is_usr1_ours;  /* SIGUSR1 is not passed on, but */
-    bool is_dump_asked; /* told here, until somebody takes it back */
+    bool is_usr1_ours;  /* SIGUSR1 is not passed on, but sets is_dump_asked */
+    bool is_dump_asked; /* a dump was requested; the owner resets this */
     sigset_t old_mask;
     struct sigaction old_child, old_pipe, old_file_size;
 };
 
+/* Blocks the signals and starts the canary. 0 or -errno. */
 int hs_relay_start(struct hs_relay *ret_relay);
-/* Gives signals back to whatever they did before. What arrived meanwhile is dropped. Fine when never
- * started (fd -1). */
+/* Restores the signal mask and dispositions. Signals that are still unread are dropped. A relay
+ * that was never started (fd -1) is allowed. */
 void hs_relay_stop(struct hs_relay *relay);
 
-/* Reads what waits and passes on to `pid` what is for it. True: some child changed its state. */
+/* Reads the pending signals and passes those on to `pid` that are meant for it. True: a child has
+ * changed its state. */
 bool hs_relay_read(struct hs_relay *relay, pid_t pid);
 
-/* `pid` was stopped by `signal`: so are we, until we are continued. Then it goes on as well. */
+/* Process `pid` was stopped by `signal`: stops heapscope in the same way. When heapscope is
+ * continued, continues `pid` too. */
 void hs_relay_stop_with(const struct hs_relay *relay, pid_t pid, int signal);

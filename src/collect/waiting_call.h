@@ -1,12 +1,14 @@
 /*
- * A process that waits for us while it starts: a call of the client in it, without borrowing a thread.
+ * Calls a function of the client in a process that waits for the collector while it starts, without
+ * borrowing a thread.
  *
- * The request goes into its memory, where the kernel asks whether we may; the connection says when, and brings the
- * answer.
+ * The request is written into the process's memory, where the kernel checks the permission. The
+ * connection tells the process when, and brings the answer.
  *
- * Trust     the process is hostile: its answer is a number, or none, and comes within a second.
+ * Trust     the process is hostile: its answer is a number, or none, and is awaited for a second.
  * Threads   no state.
- * Fails     -ETIME: no answer; -EPIPE: it does not wait any more; -ENOENT: it has no client of this version; -errno else.
+ * Fails     -ETIME: no answer; -EPIPE: the process no longer waits; -ENOENT: it has no client of
+ *           this version; otherwise -errno.
  * See       fmt/ctl_layout.h
  */
 #pragma once
@@ -17,7 +19,8 @@
 #include "inject/remote_memory.h"
 #include "inject/remote_objects.h"
 
-/* *ret_value: what HS_DETOUR_ENTRY would return. */
+/* Sends *request to the process at the other end of `fd`. *ret_value is what HS_DETOUR_ENTRY would
+ * return. 0, or see Fails. */
 int hs_waiting_call(int fd, const struct hs_remote_memory *memory,
                     const struct hs_remote_objects *objects,
                     const struct hs_detour_request_v1 *request, int64_t *ret_value);
