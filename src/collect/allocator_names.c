@@ -1,5 +1,5 @@
 /*
- * Families of names. See allocator_names.h.
+ * Families of allocator functions: see allocator_names.h.
  */
 #include "collect/allocator_names.h"
 
@@ -31,7 +31,7 @@ bool hs_allocator_is_freeing(enum hs_function_kind kind)
     return kind >= HS_FUNCTION_RESIZE;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -62,7 +62,8 @@ void hs_allocator_names_init(const char *prefix, struct hs_allocator_names *ret_
     }
 }
 
-/* The function of this name, without its prefix; HS_ALLOCATOR_FUNCTION_COUNT: none. */
+/* The number of the function with this name, given without its prefix; HS_ALLOCATOR_FUNCTION_COUNT:
+ * there is none. */
 static size_t find_number(const struct hs_allocator_names *names, const char *name, size_t bytes)
 {
     size_t first = 0, end = HS_ALLOCATOR_FUNCTION_COUNT;
@@ -82,7 +83,7 @@ static size_t find_number(const struct hs_allocator_names *names, const char *na
     return HS_ALLOCATOR_FUNCTION_COUNT;
 }
 
-/* "free.constprop.0" */
+/* Is this the end of a name like "free.constprop.0"? */
 static bool is_of_copy(const char *tail)
 {
     return strncmp(tail, ".constprop", 10) == 0 || strncmp(tail, ".isra", 5) == 0;
@@ -101,7 +102,7 @@ static void take(struct hs_allocator_symbol *known_symbol, const char *tail,
     }
 }
 
-/* `name` is without its prefix. */
+/* Takes a symbol for a family. `name` is given without its prefix. */
 static void take_for(struct hs_allocator_names *names, struct hs_allocator_family *family,
                      unsigned whose, const char *name, const struct hs_remote_symbol *symbol)
 {
@@ -163,7 +164,7 @@ void hs_allocator_names_look(pid_t pid, const struct hs_remote_memory *memory,
     }
 }
 
-/* --- which it is ------------------------------------------------------------------------------ */
+/* --- choosing --------------------------------------------------------------------------------- */
 
 static bool has_one_of(const struct hs_allocator_family *family,
                        const enum hs_function_number *numbers, size_t count)
@@ -176,7 +177,8 @@ static bool has_one_of(const struct hs_allocator_family *family,
     return false;
 }
 
-/* It gives memory, and takes it back. Who links an allocator may have dropped what the program does not use. */
+/* Does the family allocate memory and free it? A linker may have dropped functions that the program
+ * does not use. */
 static bool is_allocator(const struct hs_allocator_family *family)
 {
     static const enum hs_function_number givers[] = { HS_NUMBER_malloc, HS_NUMBER_mallocx,

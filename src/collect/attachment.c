@@ -1,5 +1,5 @@
 /*
- * Calls of the client's entries. See attachment.h.
+ * Calls the client's entry points: see attachment.h.
  */
 #include "collect/attachment.h"
 
@@ -17,7 +17,8 @@
 #include "util/proc.h"
 
 #define HS_CLIENT_NAME "heapscope-client"
-/* A thread that is recording for somebody else needs microseconds, unless it is not running. */
+/* A thread that is in the recording code needs microseconds to leave it, unless it is not
+ * running. */
 #define HS_AGAIN_NS 1000000
 #define HS_AGAIN_N  200
 
@@ -34,7 +35,7 @@ static bool fail(struct hs_attachment *attachment, const char *what, const char 
     return false;
 }
 
-/* Calls an entry once. True: *ret_value is its answer. */
+/* Calls an entry point once. True: *ret_value is its result. */
 static bool call(const struct hs_inject_request *request, struct hs_attachment *attachment,
                  int64_t *ret_value)
 {
@@ -76,7 +77,7 @@ static const char *words_of(int64_t value)
     }
 }
 
-/* Is who recorded it the last time still there? */
+/* Is the collector that recorded the process last still alive? */
 static bool is_there(const struct hs_attach_v1 *args, pid_t own_pid)
 {
     struct hs_proc_stat stat;
@@ -102,7 +103,8 @@ static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v
     return fail(attachment, words, "");
 }
 
-/* So that others can tell whether we are still there. */
+/* Writes down which process this collector is, so that others can find out whether it is still
+ * alive. */
 static void introduce(pid_t own_pid, struct hs_attach_v1 *args)
 {
     struct hs_proc_stat stat;
@@ -181,11 +183,11 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
         if (!call(&inject, ret_attachment, &value)) {
             return false;
         }
-        inject.wants.threads.count = 0; /* they have been asked */
+        inject.wants.threads.count = 0; /* all threads have been checked */
         if (value == -EBUSY && !(args->flags & HS_ATTACH_TAKE_OVER) &&
             !is_there(args, request->own_pid)) {
             args->flags |= HS_ATTACH_TAKE_OVER;
-            introduce(request->own_pid, args); /* the answer has replaced it */
+            introduce(request->own_pid, args); /* the client's answer has overwritten it */
             value = -EAGAIN;
         }
     }
@@ -199,7 +201,8 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
     return true;
 }
 
-/* First the allocator, if it is part of the program: once something is recorded, all that frees it must be seen. */
+/* First redirects an embedded allocator: once something is recorded, all calls that free it must be
+ * seen. */
 bool hs_attachment_begin(const struct hs_attachment_request *request,
                          struct hs_attachment *ret_attachment)
 {

@@ -1,46 +1,50 @@
 /*
- * Deciding about intervals: see budget.h.
+ * Decides about intervals: see budget.h.
  */
 #include "collect/budget.h"
 
 #define MILLION 1e6
 
-/* How often memory is looked at: the sooner the faster it grows. */
+/* How often the memory is read: the faster it grows, the sooner. */
 #define LOOK_MIN_NS       UINT64_C(5000000)
 #define LOOK_MAX_NS       UINT64_C(250000000)
 #define PACE_BYTES_PER_NS 0.2
-/* Overhead is judged over so much of the process's CPU time, */
+/* Overhead is judged over windows of at least this much of the process's CPU time and of real
+ * time. */
 #define WINDOW_CPU_NS UINT64_C(50000000)
 #define WINDOW_NS     UINT64_C(100000000)
-/* a calm one over so much time. */
+/* A calm window lasts at least this long; this many of them in a row lower the interval the first
+ * time, and at most CALM_MAX later. */
 #define CALM_WINDOW_NS    UINT64_C(1000000000)
 #define CALM_FIRST        8U
 #define CALM_MAX          (1U << 20)
 #define CALM_SHARE        0.25
 #define STEP_MAX          256.0
 #define ROOM_FOR_LOWERING 8U
-/* For lowering: the rest is for raising, which takes 41 at most. */
+/* The changes that lowering may use: the rest is for raising, which takes 41 at most. */
 #define CHANGES_FOR_LOWERING (HS_BUDGET_CHANGES_MAX - 48U)
 
 #define MEMORY_FACTOR        4.0
-/* What tables grow by at once: so little cannot be divided further. */
+/* Tables grow by this much at once, so less than this cannot be divided further. */
 #define MEMORY_LAST_BYTES UINT64_C(65536)
 
 #define RARITY_FACTOR     4U
-/* What is left for the last dumps. */
+/* This part of the limit is kept for the final dumps. */
 #define CPU_LAST_SHARE 32U
-/* Can be added to a clock. */
+/* A sum of this and a clock value does not overflow. */
 #define STRETCHED_MAX_NS (UINT64_C(1) << 61)
 
-/* Of a sample, outside of what is timed: the sampler, the registers, the way in and out. Of the free of a recorded
- * block. Measured as in docs/PERFORMANCE.md, with the cache misses of a program that has other things to do. */
+/* The cost of a sample outside the timed part: the sampler, the registers, entry and exit. And the
+ * cost of freeing a recorded block. Both were measured as in docs/PERFORMANCE.md, with the cache
+ * misses of a program that does other work. */
 #define SAMPLE_REST_NS 10.0
 #define FREE_NS        25.0
-/* Before any sample was timed, and with fewer than this the average of all is better than the window's. */
+/* The cost of a sample before any was timed. With fewer timed samples than TIMED_ENOUGH in a
+ * window, the average of all samples is better than the window's. */
 #define SAMPLE_UNTIMED_NS 150.0
 #define TIMED_ENOUGH      32U
 
-/* Below this most allocations are larger than the interval, and recorded whatever it is. */
+/* Below this interval most allocations are larger than it, and are recorded anyway. */
 #define FINE_INTERVAL_BYTES UINT64_C(4096)
 
 void hs_budget_init(struct hs_budget *budget, const struct hs_budget_limits *limits,
@@ -57,7 +61,8 @@ void hs_budget_init(struct hs_budget *budget, const struct hs_budget_limits *lim
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Counters of a process may be anything: no difference is negative. */
+/* The difference of two counters. They come from the process and may be anything; the result is
+ * never negative. */
 static double since(uint64_t now, uint64_t before)
 {
     return now > before ? (double)(now - before) : 0;
@@ -68,15 +73,16 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* The interval that takes `factor` times fewer samples. A very fine one has no effect on the many allocations that
- * are larger: then it is raised from what a sample weighed of late. */
+/* The interval that takes `factor` times fewer samples. Raising a very fine interval has no effect
+ * on the many allocations that are larger. Then the new interval starts from the mean weight of the
+ * latest samples. */
 static uint64_t raised(const struct hs_budget *budget, const struct hs_budget_reading *reading,
                        double factor)
 {
     uint64_t base = budget->interval_bytes, to = budget->interval_bytes;
     if (base < FINE_INTERVAL_BYTES && reading->sample_count > 0) {
         double samples = since(reading->sample_count, budget->window.sample_count);
-        /* In a window without samples, of all there were. */
+        /* In a window without samples, the mean of all samples so far. */
         double mean = samples > 0
                           ? since(reading->weight_bytes, budget->window.weight_bytes) / samples
                           : (double)reading->weight_bytes / (double)reading->sample_count;
@@ -109,7 +115,7 @@ static bool change(struct hs_budget *budget, const struct hs_budget_reading *rea
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* The interval that memory wants. */
+/* The interval that the memory limit demands. */
 static uint64_t judge_memory(struct hs_budget *budget, const struct hs_budget_reading *reading)
 {
     uint64_t limit = budget->limits.memory_bytes;
@@ -135,7 +141,7 @@ static double sample_ns(const struct hs_budget *budget, const struct hs_budget_r
     return SAMPLE_REST_NS + (count >= 1 ? ns / count : SAMPLE_UNTIMED_NS);
 }
 
-/* The interval that the cost of recording wants, and in which direction. */
+/* The interval that the cost of recording demands; it may be a higher or a lower one. */
 static uint64_t judge_overhead(struct hs_budget *budget, const struct hs_budget_reading *reading)
 {
     uint64_t to = budget->interval_bytes;
@@ -154,9 +160,11 @@ static uint64_t judge_overhead(struct hs_budget *budget, const struct hs_budget_
         return raised(budget, reading, excess < STEP_MAX ? excess : STEP_MAX);
     }
     if (took_ns < CALM_WINDOW_NS || cost_ns > limit * cpu_ns) {
-        return to; /* too much of too little: a process that sleeps most of the time takes longer to be judged */
+        /* The window is still too short, or the cost is above the limit of very little CPU time: a
+         * process that sleeps most of the time takes longer to be judged. */
+        return to;
     }
-    /* One that only slept is calm as well. */
+    /* A process that only slept is calm as well. */
     bool is_calm = cost_ns <= CALM_SHARE * limit * cpu_ns;
     budget->calm_count = is_calm ? budget->calm_count + 1 : 0;
     budget->window = *reading;
@@ -170,8 +178,9 @@ static uint64_t judge_overhead(struct hs_budget *budget, const struct hs_budget_
     return to;
 }
 
-/* Until half of what the next step of memory is away is used up, at the pace of late; or, as a pace may change at
- * once, all of it at a pace that few programs have. Who is new is looked at sooner. */
+/* How long to wait until the next reading: until half of the memory up to the next step is used up,
+ * at the latest pace; or, because the pace may change at any time, all of it at a pace that few
+ * programs have. A new process is read sooner. */
 static uint64_t pause_ns(const struct hs_budget *budget, const struct hs_budget_reading *reading)
 {
     uint64_t limit = budget->limits.memory_bytes;
@@ -226,7 +235,7 @@ bool hs_budget_raise(struct hs_budget *budget, unsigned factor, uint32_t interva
     budget->interval_bytes *= factor;
     budget->change_count++;
     budget->calm_count = 0;
-    /* Of the old interval; from the latest reading on it is another one. */
+    /* The window belongs to the old interval; a new window begins with the latest reading. */
     budget->window = budget->last;
     return true;
 }

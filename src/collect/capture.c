@@ -1,5 +1,5 @@
 /*
- * From region to snapshot: see capture.h.
+ * From a region to a snapshot: see capture.h.
  */
 #include "collect/capture.h"
 
@@ -22,17 +22,17 @@ struct capture {
     uint64_t now_ns;
     uint64_t cut_epoch;
     bool is_dead;
-    struct hs_totals_v1 *before; /* of the parity that stood still before the cut */
+    struct hs_totals_v1 *before; /* the totals of the parity that no thread wrote before the cut */
     uint64_t before_count;
     struct hs_region_map stacks; /* as of the cut */
     struct hs_region_map records;
     struct hs_record_scan scan;
-    uint64_t peak_epoch; /* as known before the cut */
+    uint64_t peak_epoch; /* the peak's epoch, as known before the cut */
     uint64_t peak_time_ns;
-    bool has_peak; /* and it stood still until the scan was over */
+    bool has_peak; /* there is a peak, and it did not move until the scan was over */
 };
 
-/* Once per word: the target may go on writing. */
+/* Loads each word once: the target may go on writing. */
 static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
 {
     return (struct hs_totals_v1){
@@ -44,7 +44,7 @@ static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
     };
 }
 
-/* The target may have written anything there. */
+/* A variance from the region, where the target may have written anything. */
 static double var_of_bits(uint64_t bits)
 {
     double var = hs_double_of_bits(bits);
@@ -84,7 +84,7 @@ static void add_estimate(struct hs_estimate *to, const struct hs_estimate *more)
     to->count_var += more->count_var;
 }
 
-/* Step 1. */
+/* Step 1: copies the totals of the parity that no thread writes. */
 static int copy_still_totals(struct capture *c, unsigned parity)
 {
     struct hs_region_map map;
@@ -147,8 +147,8 @@ static int prepare_scan(struct capture *c)
     return 0;
 }
 
-/* Step 3. The peak must be the one that was known before the cut, to the end: its tombstones are kept
- * only until there is a higher one. */
+/* Step 3: scans the records. Until the end, the peak must be the one that was known before the cut:
+ * its tombstones are kept only until there is a higher peak. */
 static void scan_records(struct capture *c)
 {
     const struct hs_region_control_v1 *control = c->region->control;
@@ -157,7 +157,7 @@ static void scan_records(struct capture *c)
                   hs_load_relaxed(&control->peak_epoch) == c->peak_epoch;
 }
 
-/* Step 4. */
+/* Step 4: fills in the figures of all stacks. */
 static int fill_stacks(struct capture *c)
 {
     struct hs_snapshot *snap = c->snap;
@@ -166,7 +166,8 @@ static int fill_stacks(struct capture *c)
     const struct hs_region_header_v1 *header = &c->region->header;
     uint64_t interval_bytes = 0;
     for (uint32_t i = 1; i < header->interval_count; i++) {
-        /* Totals don't say which interval: with several, the widest error is the honest one. */
+        /* The totals do not say which interval they belong to. With several intervals, the widest
+         * error is the honest one. */
         interval_bytes =
             header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
     }
@@ -195,8 +196,9 @@ static int fill_stacks(struct capture *c)
     return 0;
 }
 
-/* An allocation in flight at the cut may be in the records and not yet in the totals; and 1/p is
- * rounded differently in both. */
+/* Makes an estimate at least as high as another. This is needed because an allocation that is in
+ * progress at the cut may be in the records and not yet in the totals, and 1/p is rounded
+ * differently in both. */
 static void raise_to(struct hs_estimate *low, const struct hs_estimate *high)
 {
     if (low->bytes < high->bytes) {
@@ -256,7 +258,7 @@ static int open_cut(struct capture *c)
     }
     if (r == 0 && (c->cut_epoch & 1) != parity) {
         hs_cut_close(control);
-        r = -EPROTO; /* only we change the parity */
+        r = -EPROTO; /* only the collector changes the parity */
     }
     return r;
 }
@@ -281,7 +283,8 @@ static int read_instant(struct capture *c)
     return r;
 }
 
-/* A peak that moves while we look takes its tombstones along: then another instant, a little later. */
+/* When the peak moves during the capture, its tombstones are gone. Then the capture is repeated at
+ * another instant, a little later. */
 static int read_with_peak(struct capture *c)
 {
     int r = 0;

@@ -1,5 +1,5 @@
 /*
- * Copying the tables of a region: see capture_tables.h.
+ * Copies the tables of a region: see capture_tables.h.
  */
 #include "collect/capture_tables.h"
 
@@ -14,7 +14,8 @@
 #define HS_PATH_BYTES_MAX    4096U
 #define HS_CMDLINE_BYTES_MAX (2U << 20) /* the kernel's own limit for arguments */
 #define HS_MODULES_MAX       (1U << 16)
-#define HS_TEXT_BUDGET_BYTES (UINT64_C(64) << 20) /* of all module paths: they may overlap */
+/* limit for all module paths together: they may overlap */
+#define HS_TEXT_BUDGET_BYTES (UINT64_C(64) << 20)
 
 /* Copies a whole section into a new array with one spare element. */
 static int copy_section(const struct hs_region *region, enum hs_section_id id, uint64_t count,
@@ -75,7 +76,7 @@ static int copy_modules(const struct hs_region *region, struct hs_snapshot *snap
     if (r < 0) {
         return r;
     }
-    /* Frames need a module to name, also before the client has written the first one. */
+    /* Frames need a module to refer to, also before the client has written the first one. */
     snap->modules = calloc(count + 1, sizeof(*snap->modules));
     r = snap->modules ? 0 : -ENOMEM;
     if (r == 0 && count == 0) {
@@ -118,7 +119,7 @@ static int copy_frames(const struct hs_region *region, struct hs_snapshot *snap)
         }
         frame->rel_pc = frame->pc;
         if (!(frame->flags & HS_FRAME_MARKER)) {
-            /* A return address lies behind its call, perhaps already in the next function. */
+            /* A return address lies behind its call, and may already be in the next function. */
             frame->rel_pc -=
                 snap->modules[frame->module_id].bias_va + !(frame->flags & HS_FRAME_EXACT);
         }
@@ -140,8 +141,8 @@ static bool are_frame_ids_good(const struct hs_snapshot *snap, uint32_t first, u
     return true;
 }
 
-/* What is needed of the stacks' fixed fields, loaded once each, before the frames are copied: a
- * stack that was whole then has its frames in every later copy. */
+/* The needed part of the stacks' fixed fields, loaded once each, before the frames are copied: a
+ * stack that was complete then has its frames in every later copy. */
 struct stack_head {
     uint32_t frame_ids_idx;
     uint16_t frame_count;
@@ -200,8 +201,9 @@ static int copy_threads(const struct hs_region *region, const struct hs_estimate
     if (r < 0) {
         return r;
     }
-    /* Entry 0 is the threads beyond the last entry; there is one even when the section is empty. Of the
-     * others only who has something: a server may have had thousands. */
+    /* Entry 0 stands for the threads beyond the last entry; it exists even when the section is
+     * empty. Of the others only threads with live blocks are listed: a server may have had
+     * thousands of threads. */
     count = count ? count : 1;
     uint32_t listed_count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -247,8 +249,8 @@ static int copy_heaps(const struct hs_region_header_v1 *header, struct hs_snapsh
     return 0;
 }
 
-/* Reasons by which a sample is not recorded, so that its weight is in lost_bytes. Of what a child could not inherit
- * nothing is known but its number. */
+/* Is this a reason for which a sample is not recorded, so that its weight is in lost_bytes? Of
+ * blocks that a child could not inherit only the number is known. */
 static bool is_weighed(unsigned loss)
 {
     return loss != HS_LOSS_STACK_EMPTY && loss != HS_LOSS_DUPLICATE && loss != HS_LOSS_INHERITED &&
@@ -256,8 +258,8 @@ static bool is_weighed(unsigned loss)
            loss != HS_LOSS_UNSEEN_NAMESPACE;
 }
 
-/* A thread has one sum for all reasons, of which there is seldom more than one: it is divided in proportion to the
- * samples. */
+/* A thread has one sum of lost bytes for all reasons, and seldom more than one reason. The sum is
+ * divided in proportion to the lost samples. */
 static void divide_weight(const struct hs_thread_block_v1 *block, struct hs_snapshot *snap)
 {
     double all = 0;
@@ -279,13 +281,14 @@ static void divide_weight(const struct hs_thread_block_v1 *block, struct hs_snap
 static struct hs_snap_module *guessed_module(const struct hs_snapshot *snap,
                                              const struct hs_snap_stack *stack)
 {
-    uint32_t frame = stack->guessed_frame - 1; /* 0 comes out beyond all */
+    uint32_t frame = stack->guessed_frame - 1; /* 0 becomes an index beyond all frames */
     return frame < snap->frame_count && !(snap->frames[frame].flags & HS_FRAME_MARKER)
                ? &snap->modules[snap->frames[frame].module_id]
                : NULL;
 }
 
-/* What was allocated through stacks that end early, or that followed frame pointers: it is known of each stack. */
+/* Sums up the allocations of stacks that end early, or that followed frame pointers; each stack
+ * says which it is. */
 static void weigh_stack_ends(struct hs_snapshot *snap)
 {
     for (uint32_t i = 0; i < snap->stack_count; i++) {
@@ -371,7 +374,8 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_stack_v1 *
     struct stack_head *heads = load_stack_heads(stacks, snap);
     int r = heads ? 0 : -ENOMEM;
     if (r == 0) {
-        /* Only now: what the stacks above refer to is below these counts. */
+        /* Only after the stacks were loaded: everything that they refer to is then below these
+         * counts. */
         r = hs_region_refresh(&now);
     }
     if (r == 0) {

@@ -1,5 +1,5 @@
 /*
- * Three lists: see client_calls.h.
+ * The lists of the client's system calls: see client_calls.h.
  */
 #include "collect/client_calls.h"
 
@@ -18,11 +18,11 @@
 
 #define DATA      (PROT_READ | PROT_WRITE)
 #define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS)
-/* rt/sys.h: whether a word can be read. */
+/* The invalid "how" by which rt/sys.h tests whether a word can be read. */
 #define NO_HOW 0xffffffffffffffff
 
-/* Of one allocation or one free, anywhere, below a filter (client/sandbox.h). The clock is read without the kernel
- * where that can be. */
+/* The calls of one allocation or one free in any thread, under a filter (client/sandbox.h). The
+ * clock is read without the kernel where that is possible. */
 #define RECORDING                                                                                  \
     HS_SECCOMP_MMAP(DATA, ANONYMOUS | MAP_NORESERVE), HS_SECCOMP_CALL(munmap),                     \
         { .name = "mremap",                                                                        \
@@ -34,8 +34,9 @@
 
 static const struct hs_seccomp_call threads[] = { RECORDING };
 
-/* Of the entries of fmt/ctl_layout.h: here, what there would be harm without. The tables are emptied by madvise,
- * process_vm_readv tells who is inside, prlimit64 how large a file may be; dl_iterate_phdr(3) takes a lock. */
+/* The calls of the entry points of fmt/ctl_layout.h, as far as their failure would do harm. madvise
+ * empties the tables, process_vm_readv shows which threads are inside, prlimit64 how large a file
+ * may be; dl_iterate_phdr(3) takes a lock. */
 #define ENTRIES                                                                                    \
     RECORDING, HS_SECCOMP_MMAP(DATA, MAP_SHARED), HS_SECCOMP_MMAP(DATA, MAP_SHARED | MAP_FIXED),   \
         HS_SECCOMP_MMAP(DATA, ANONYMOUS),                                                          \
@@ -55,8 +56,9 @@ static const struct hs_seccomp_call threads[] = { RECORDING };
 
 static const struct hs_seccomp_call entries[] = { ENTRIES };
 
-/* Of all threads, and of forked children, if there is no filter in the way: names and ids of threads, advice to the kernel,
- * pointers of libraries that come later, children that announce themselves. */
+/* The calls of all threads and of forked children that are made where filters allow them: names and
+ * ids of threads, advice to the kernel, pointers of libraries that are loaded later, children that
+ * announce themselves. */
 static const struct hs_seccomp_call optional[] = {
     HS_SECCOMP_CALL(getpid),
     HS_SECCOMP_CALL(gettid),
@@ -93,7 +95,7 @@ static const struct hs_seccomp_call optional[] = {
     HS_SECCOMP_MAY_FAIL(sendmsg),
 };
 
-/* client/detours.c, and all that comes after it. */
+/* The calls of client/detours.c, and of everything that comes after it. */
 static const struct hs_seccomp_call detour[] = {
     ENTRIES,
     HS_SECCOMP_MMAP(DATA, ANONYMOUS | MAP_FIXED_NOREPLACE),

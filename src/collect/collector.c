@@ -21,12 +21,14 @@
 #include "rt/clock.h"
 
 #define HS_TURN_MAX_NS UINT64_C(1000000000)
-/* For children that are about to end with the program, e.g. the other end of its pipe. */
+/* The time for children that are about to end with the program, for example the other end of its
+ * pipe. */
 #define HS_GRACE_NS       UINT64_C(200000000)
 #define HS_GRACE_STEP_NS  UINT64_C(10000000)
 #define HS_WIND_UP_MAX_NS UINT64_C(10000000000)
 #define HS_CATCH_UP_TURNS 64
-/* For threads that stand where they must not, in a program that is being started: mostly there is one, and it waits. */
+/* The time for threads to leave code that is to be changed, in a program that is starting. Mostly
+ * there is one thread, and it waits. */
 #define HS_LEAD_NS UINT64_C(500000000)
 
 struct hs_collector {
@@ -36,20 +38,21 @@ struct hs_collector {
     struct hs_relay relay;
     struct hs_sources *sources; /* NULL: heaps only */
     pid_t pid;
-    bool has_ended;         /* the program */
-    bool has_root_executed; /* what the kernel knows of it is of several images */
+    bool has_ended; /* the program has ended */
+    /* it has executed another program: the kernel's figures are about several images */
+    bool has_root_executed;
     enum hs_exit_kind exit_kind;
     int exit_value;
-    struct hs_target
-        *root_last; /* the program's newest image that has ended; the last one, perhaps */
+    /* the program's newest image that has ended; it may be the last one */
+    struct hs_target *root_last;
     bool has_root_image;
-    bool has_others;   /* processes that are not the program itself */
-    bool had_children; /* the program, and it waited for one */
+    bool has_others;   /* processes other than the program announced themselves */
+    bool had_children; /* the program had children, and waited for one */
     int sink_error;
-    uint64_t next_dump_ns; /* UINT64_MAX: none is scheduled */
-    uint64_t over_ns;      /* when recording is over; UINT64_MAX: with the program */
+    uint64_t next_dump_ns; /* UINT64_MAX: no dump is scheduled */
+    uint64_t over_ns;      /* when recording ends; UINT64_MAX: when the program ends */
     bool is_over;
-    uint64_t running_count; /* processes left to themselves */
+    uint64_t running_count; /* processes that run on unrecorded */
     struct hs_cpu_budget cpu;
     uint64_t cpu_start_ns;
     uint64_t ended_sample_count;
@@ -82,7 +85,7 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
     }
     int r = hs_target_capture(target, now_ns(), is_final, &snap);
     if (r < 0) {
-        c->bad_count += !target->has_failed; /* processes, not snapshots */
+        c->bad_count += !target->has_failed; /* counts processes, not snapshots */
         target->has_failed = true;
         c->bad_why = r == -ENOMEM ? "there was not enough memory to read it"
                                   : "what it recorded makes no sense";
@@ -95,8 +98,10 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
     }
 }
 
-/* The kernel keeps a program's largest size until it is waited for; that of its children, and of the copy of ourselves
- * that executed it, in the same number. (Our own ru_maxrss is no bound for that copy's: it knows whoever executed us.) */
+/* The program's peak RSS as the kernel knows it, or 0. The kernel keeps it until the program is
+ * waited for. The same number covers the program's children, and the copy of heapscope that
+ * executed the program. (heapscope's own ru_maxrss is no bound for that copy's size: it includes
+ * the process that executed heapscope.) */
 static uint64_t peak_of_program(const struct hs_collector *c)
 {
     struct rusage program = { 0 };
@@ -135,9 +140,10 @@ static void finish_target(struct hs_collector *c, struct hs_target *target)
     hs_target_close(target);
 }
 
-/* The last word of the program itself waits until its exit status is known, or until it turns out that it was not the
- * last. That of an image which executed another program comes at once, before the newer one's first: a file has the
- * images of a process one after the other. */
+/* The final snapshot of the program itself waits until its exit status is known, or until a newer
+ * image shows that it was not the last. That of an image which executed another program is taken at
+ * once, before the first of the newer image: a file holds the images of a process one after the
+ * other. */
 static void keep_root(struct hs_collector *c, struct hs_target *target)
 {
     c->has_root_executed |= c->root_last || target->exit_kind == HS_EXIT_EXECUTED;
@@ -250,7 +256,7 @@ struct hs_collector *hs_collector_free(struct hs_collector *collector)
     return NULL;
 }
 
-/* Two descriptors a running process. */
+/* Each running process needs two descriptors. */
 static void raise_limits(void)
 {
     struct rlimit limit;
@@ -260,8 +266,8 @@ static void raise_limits(void)
     }
 }
 
-/* What the kernel has to say about the program. It stays a zombie until all hellos are read: what the
- * kernel says about a peer, it says only while it knows the process. */
+/* Reads the program's stops and its end. It stays a zombie until all hellos are read: the kernel
+ * tells about a socket's peer only while it knows the process. */
 static void wait_for_program(struct hs_collector *c)
 {
     siginfo_t info = { 0 };
@@ -276,7 +282,7 @@ static void wait_for_program(struct hs_collector *c)
             struct hs_proc_stat stat;
             c->had_children = hs_proc_read_stat(c->pid, &stat) == 0 && stat.child_fault_count > 0;
         } else {
-            /* Only the stop is taken off: it may have ended meanwhile. */
+            /* Only the stop is reaped: the program may have ended meanwhile. */
             info.si_pid = 0;
             if (waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
                 hs_relay_stop_with(&c->relay, c->pid, info.si_status);
@@ -286,7 +292,7 @@ static void wait_for_program(struct hs_collector *c)
     }
 }
 
-/* Our own CPU time: it is the targets that pay for it. */
+/* Other processes' CPU time counts as if the collector had used it. */
 void hs_collector_add_cpu(struct hs_collector *c, uint64_t cpu_ns)
 {
     c->cpu_start_ns -= cpu_ns;
@@ -317,7 +323,7 @@ static uint64_t keep_budget(const struct hs_collector *c, struct hs_target *targ
     return hs_target_keep_budget(target, now);
 }
 
-/* Dumps, RSS and budgets; returns when to come back. */
+/* Handles dumps, RSS and budgets of all targets. Returns when to do so again. */
 static uint64_t keep_time(struct hs_collector *c, uint64_t now)
 {
     struct hs_dump_schedule schedule = c->config.dumps;
@@ -328,7 +334,7 @@ static uint64_t keep_time(struct hs_collector *c, uint64_t now)
     for (size_t i = 0; i < c->registry.target_count; i++) {
         struct hs_target *target = c->registry.targets[i];
         uint64_t budget_next = keep_budget(c, target, now);
-        /* Asked in any case: one dump serves all occasions. */
+        /* Asked even when a dump is due: one dump serves all occasions. */
         bool is_called_for = hs_dump_is_called_for(&schedule, target, c->cpu.rarity, now);
         if (is_dump_due || is_called_for) {
             dump(c, target, false);
@@ -367,17 +373,18 @@ static bool has_news(const struct hs_collector *c)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* What has happened until now; bounded, as more may happen all the time. */
+/* Handles what has happened until now. This is bounded, because more may happen all the time. */
 static void catch_up(struct hs_collector *c)
 {
     for (unsigned i = 0; i < HS_CATCH_UP_TURNS && (i == 0 || has_news(c)); i++) {
         hs_registry_turn(&c->registry, now_ns());
     }
-    /* We know that the program has ended, and of each of its images, too. */
+    /* The program is known to have ended, so each of its images has ended, too. */
     hs_registry_end(&c->registry, c->pid, now_ns(), HS_EXIT_UNKNOWN, 0);
 }
 
-/* Takes what runs as it is now. It goes on, unrecorded. */
+/* Takes the final snapshots of the processes that still run; they go on unrecorded. Returns how
+ * many. */
 static uint64_t leave_running(struct hs_collector *c)
 {
     uint64_t count = 0;
@@ -393,7 +400,8 @@ static uint64_t leave_running(struct hs_collector *c)
     return count;
 }
 
-/* After the program: takes what is left. Returns how many go on. */
+/* After the program's end: takes the final snapshots of all others. Returns how many processes run
+ * on. */
 static uint64_t wind_up(struct hs_collector *c)
 {
     uint64_t begin = now_ns();
@@ -404,7 +412,7 @@ static uint64_t wind_up(struct hs_collector *c)
         hs_relay_read(&c->relay, 0);
         catch_up(c);
     }
-    /* If there was no room for all, some hellos wait still: each round makes room for more. */
+    /* If descriptors ran out, some hellos still wait: each round makes room for more. */
     do {
         running_count += leave_running(c);
         catch_up(c);
@@ -420,7 +428,8 @@ static uint64_t wind_up(struct hs_collector *c)
     return running_count;
 }
 
-/* The duration is over: what runs has its last snapshot, and whoever comes later is told to record nothing. */
+/* When the duration is over: takes the final snapshots, and processes that start later are told to
+ * record nothing. */
 static void keep_duration(struct hs_collector *c, uint64_t now)
 {
     if (now >= c->over_ns) {
@@ -430,7 +439,7 @@ static void keep_duration(struct hs_collector *c, uint64_t now)
             finish_target(c, c->root_last);
             c->root_last = NULL;
         }
-        c->has_root_image = true; /* if there was none, that is not the program's fault */
+        c->has_root_image = true; /* if there was none, the program is not to blame */
         c->is_over = true;
     }
 }

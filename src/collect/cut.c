@@ -1,5 +1,5 @@
 /*
- * Opening and closing a cut: see cut.h.
+ * Opens and closes a cut: see cut.h.
  */
 #include "collect/cut.h"
 
@@ -7,14 +7,14 @@
 
 #include "rt/atomic.h"
 
-/* A peak may move the epoch between our load and our CAS; that many in a row is no accident. */
+/* A peak may move the epoch between the load and the CAS. So many times in a row is no accident. */
 #define HS_CUT_TRIES 1000
 
 int hs_cut_open(struct hs_region_control_v1 *control, uint64_t *ret_epoch)
 {
     for (unsigned i = 0; i < HS_CUT_TRIES; i++) {
         uint64_t epoch = hs_load_relaxed(&control->epoch);
-        /* 48 bits of it fit a record. 0 would mean that no cut is open. */
+        /* Records hold 48 bits of the epoch. 0 would mean that no cut is open. */
         if (epoch == 0 || epoch >= (UINT64_C(1) << 48) - 1) {
             break;
         }

@@ -1,5 +1,5 @@
 /*
- * The allocator's functions by name, and their detours. See detour_plan.h.
+ * Finds the allocator's functions by name, and plans their detours: see detour_plan.h.
  */
 #include "collect/detour_plan.h"
 
@@ -11,13 +11,14 @@
 #include "arch/detour.h"
 #include "rt/base.h"
 
-/* Longer ones are not looked through. */
+/* Longer functions are not searched. */
 #define FUNCTION_BYTES_MAX 65536U
-/* For slots. */
+/* The size of the place for slots. */
 #define PAGES_BYTES HS_DETOUR_SLOTS_BYTES_MAX
-/* From there to whatever the program names: well below what a jump reaches. */
+/* The distance from the slots to any address that the program's code names: well below the reach of
+ * a jump. */
 #define REACH_BYTES (UINT64_C(1) << 30)
-/* Free space on both sides of these pages: stacks and heaps grow. */
+/* Space that is left free on both sides of the slots: stacks and heaps grow. */
 #define MARGIN_BYTES (UINT64_C(1) << 16)
 #define LOWEST_VA    (UINT64_C(1) << 16)
 
@@ -25,7 +26,7 @@ _Static_assert(HS_DETOUR_ROWS_MAX *HS_DETOUR_SLOT_BYTES <= HS_DETOUR_SLOTS_BYTES
                    HS_DETOUR_PATCH_BYTES <= HS_DETOUR_CHANGE_BYTES,
                "room for a detour of each");
 
-/* The C library's names. Functions of one kind can be one function. */
+/* The C library's names. Functions of one kind can be the same function. */
 static const struct function {
     const char *name;
     enum hs_function_kind kind;
@@ -102,7 +103,7 @@ uint64_t hs_detour_find_place(const struct hs_remote_maps *maps,
         uint64_t start_va = i > 0 ? maps->items[i - 1].end_va : LOWEST_VA;
         start_va = start_va < lowest_va ? lowest_va : start_va;
         if (end_va > program->start_va || end_va < start_va + 2 * MARGIN_BYTES + PAGES_BYTES) {
-            continue; /* above it is where the heap grows to */
+            continue; /* above the program, the heap grows */
         }
         uint64_t room = (end_va - start_va - 2 * MARGIN_BYTES) / MARGIN_BYTES;
         if (nth < room + 1) {
@@ -123,12 +124,12 @@ struct planning {
     char *words;
 };
 
-/* What is to be led where. */
+/* A function to redirect. */
 struct wish {
     const char *prefix, *name;
     enum hs_function_kind kind;
     struct hs_remote_symbol symbol;
-    uint32_t own_number; /* as in a row */
+    uint32_t own_number; /* as in struct hs_detour_row_v1 */
 };
 
 static bool fail(const struct planning *p, const struct wish *wish, const char *why)
@@ -137,7 +138,7 @@ static bool fail(const struct planning *p, const struct wish *wish, const char *
     return false;
 }
 
-/* NULL: it has no detour yet. */
+/* The row of the function at entry_va. NULL: it has no detour yet. */
 static const struct hs_detour_row_v1 *find_entry(const struct planning *p, uint64_t entry_va,
                                                  enum hs_function_kind *ret_kind)
 {
@@ -151,7 +152,7 @@ static const struct hs_detour_row_v1 *find_entry(const struct planning *p, uint6
     return NULL;
 }
 
-/* 0: there is none. */
+/* The address of the hook for a function; 0: there is none. */
 static uint64_t find_hook(const struct planning *p, const struct wish *wish)
 {
     const struct hs_detour_place *place = p->place;
@@ -172,7 +173,8 @@ static uint64_t find_hook(const struct planning *p, const struct wish *wish)
     return va;
 }
 
-/* The code of one function, made into a row and a slot. NULL, or why not. */
+/* Makes a row and a slot from the code of one function. NULL, or a message that says why that is
+ * not possible. */
 static const char *make(struct planning *p, const struct wish *wish, struct hs_detour_row_v1 *row)
 {
     struct hs_detour_plan *plan = p->plan;
@@ -215,7 +217,7 @@ static bool add(struct planning *p, const struct wish *wish)
         return fail(p, wish, "it is the same as another one that does something else");
     }
     if (same && wish->own_number != 0) {
-        return true; /* that one's hook serves it */
+        return true; /* the other name's hook serves this one */
     }
     if (detours->count == HS_DETOUR_ROWS_MAX) {
         return fail(p, wish, "there are too many");
@@ -236,7 +238,8 @@ static bool add(struct planning *p, const struct wish *wish)
     return true;
 }
 
-/* Those that the program exports under the C library's names: of its malloc, or only C++'s operators. */
+/* Adds the functions that the program exports under the C library's names: all of its malloc's, or
+ * only C++'s operators. */
 static bool add_exported(struct planning *p, bool is_malloc)
 {
     const struct hs_detour_place *place = p->place;

@@ -5,7 +5,8 @@
 
 #include "rt/atomic.h"
 
-/* A new peak is worth a dump when it is so much higher than the last one, and some time has passed. */
+/* A new peak causes a dump when it is this much higher than the last one, and this much time has
+ * passed. */
 #define HS_PEAK_STEP_SHIFT 4 /* 1/16 */
 #define HS_PEAK_STEP_BYTES (1 << 16)
 #define HS_PEAK_PAUSE_NS   UINT64_C(1000000000)
@@ -37,12 +38,12 @@ static bool is_above(struct hs_target *target, uint64_t limit_bytes, int64_t liv
 {
     uint64_t live = live_bytes > 0 ? (uint64_t)live_bytes : 0;
     bool was_above = target->is_above;
-    /* Armed again when it has come down clearly. */
+    /* The limit is armed again when the total has fallen clearly below it. */
     target->is_above = live > limit_bytes || (was_above && live > limit_bytes - limit_bytes / 8);
     return target->is_above && !was_above;
 }
 
-/* While the total rises, the client has no peak to tell of: it is now. */
+/* While the total rises, the client has not marked a peak: the peak is now. */
 static bool is_new_peak(struct hs_target *target, int64_t peak_bytes, uint32_t rarity,
                         uint64_t now_ns)
 {

@@ -1,5 +1,6 @@
 /*
- * The rules: see eligibility.h. Each answers one question about the facts; their order is the enum's.
+ * The rules: see eligibility.h. Each rule answers one question about the facts; the rules have the
+ * order of the enum.
  */
 #include "collect/eligibility.h"
 
@@ -35,7 +36,7 @@ static bool are_ids(const struct hs_proc_ids *ids, uint32_t id)
     return ids->real == id && ids->effective == id && ids->saved == id;
 }
 
-/* As the kernel's __ptrace_may_access(), and Yama after it. */
+/* The same rules as in the kernel's __ptrace_may_access(), and in Yama after it. */
 static bool explain_refusal(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
     const struct hs_eligibility_actor *us = &it->actor;
@@ -68,7 +69,8 @@ static bool is_not_permitted(const struct hs_eligibility *it, enum hs_eligibilit
     return is_explained;
 }
 
-/* Nothing has to be brought into one that has the recorder, and is known to whoever records it. */
+/* Must heapscope read a filter that it may not read? A process that already has the client, and
+ * whose collector knows it, needs no injection. */
 static bool is_unreadable(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
     *ret = HS_INELIGIBLE_FILTER;
@@ -92,7 +94,8 @@ static bool is_impossible(const struct hs_eligibility *it, enum hs_eligibility_v
     } else if (it->exe.is_known && !it->exe.is_native) {
         *ret = HS_INELIGIBLE_OTHER_MACHINE;
     } else if (inside->has_valgrind) {
-        *ret = HS_INELIGIBLE_VALGRIND; /* before static: valgrind's own program is */
+        /* before the static rule: valgrind's own program is static */
+        *ret = HS_INELIGIBLE_VALGRIND;
     } else if (is_static) {
         *ret = HS_INELIGIBLE_STATIC;
     } else if (inside->libc == HS_LIBC_MUSL) {

@@ -1,5 +1,5 @@
 /*
- * The facts: see eligibility.h.
+ * Collects the facts: see eligibility.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 struct look {
     const char *proc;
-    char folder[PATH_BYTES]; /* of the process */
+    char folder[PATH_BYTES]; /* the process's directory */
     char self[PATH_BYTES];
     struct hs_eligibility *it;
 };
@@ -84,7 +84,7 @@ static enum hs_answer shares_ns(const struct look *look, const char *name)
     return is_same_file(&a, &b) ? HS_ANSWER_YES : HS_ANSWER_NO;
 }
 
-/* Our capabilities count in the user namespaces below ours, not in others. */
+/* heapscope's capabilities count in the user namespaces below its own, not in others. */
 static bool is_in_ns_below(const struct look *look)
 {
     struct stat ours, at;
@@ -128,7 +128,8 @@ static void look_at_us(const struct look *look, struct hs_proc_status *ret_self)
     *ret_self = self;
 }
 
-/* The files of a process that may not be dumped are root's. (Its folder is its user's all the same.) */
+/* Root owns the files in the /proc directory of a process that is not dumpable. (The directory
+ * itself still belongs to the process's user.) */
 static enum hs_answer look_at_dumpable(const struct look *look)
 {
     char path[PATH_BYTES];
@@ -224,7 +225,7 @@ static void look_at_maps(const struct look *look)
 {
     struct hs_eligibility *it = look->it;
     struct hs_buf text = HS_BUF_INIT;
-    /* Without a line: a process whose memory is gone, or one of another user's that says nothing. */
+    /* An empty text: the process's memory is gone, or another user's process hides it. */
     if (hs_proc_read_whole(look->folder, "maps", &text) == 0 && text.bytes > 0) {
         it->is_maps_known = true;
         hs_loaded_runtimes_find(text.data, text.bytes, &it->runtimes);
@@ -282,7 +283,7 @@ static void look_at_environ(const struct look *look)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* A process names itself as it likes: control characters would steer the terminal. */
+/* A process chooses its own name; control characters in it would control the terminal. */
 static void keep_name(const char *name, char *ret_name, size_t name_bytes)
 {
     hs_proc_join_cmdline(name, strlen(name), ret_name, name_bytes);

@@ -1,5 +1,5 @@
 /*
- * The verdict in words: see eligibility.h.
+ * The verdict as a message: see eligibility.h.
  */
 #include <stdarg.h>
 #include <stdio.h>

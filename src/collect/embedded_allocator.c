@@ -1,5 +1,5 @@
 /*
- * From the look at a program to changed entries. See embedded_allocator.h.
+ * From the look at a program to changed entries: see embedded_allocator.h.
  */
 #include "collect/embedded_allocator.h"
 
@@ -24,24 +24,25 @@
 #include "inject/text_patch.h"
 
 #define READS_MAX 1000000U
-/* While libraries come and go, the loader's list makes no sense at times. */
+/* While libraries are loaded and unloaded, the loader's list is inconsistent at times: it is read
+ * up to LOOKS times. */
 #define LOOKS    10U
 #define PAUSE_NS 1000000
-/* The process maps something itself just where we wanted to. */
+/* How many places for slots are tried: the process may itself map something at the chosen place. */
 #define PLACES 16U
 
 struct work {
     pid_t pid;
     uint64_t patience_ns;
     struct hs_inject_request inject;
-    int waiting_fd; /* the process waits for us at the other end of it; -1: it runs */
+    int waiting_fd; /* the process waits at the other end of this connection; -1: it runs */
     uint32_t reads_left;
     struct hs_remote_memory memory;
     struct hs_remote_objects objects;
     struct hs_remote_maps maps;
-    struct hs_detours_v1 detours; /* what is there */
+    struct hs_detours_v1 detours; /* the detours that the client has noted */
     struct hs_allocator_names names;
-    uint64_t malloc_va; /* that the program exports */
+    uint64_t malloc_va; /* the malloc that the program exports; 0: none */
     struct hs_detour_plan plan;
     struct hs_detour_request_v1 request;
     struct hs_embedded_allocator *own;
@@ -89,7 +90,7 @@ static bool load_objects(struct work *w)
     return r == HS_INJECT_DONE;
 }
 
-/* False: it cannot be looked at, or is gone. Attaching itself will say why. */
+/* Opens the process. False: it cannot be looked at, or is gone; attaching itself will say why. */
 static bool open_work(struct work *w, pid_t pid, uint64_t patience_ns,
                       struct hs_embedded_allocator *own)
 {
@@ -114,7 +115,7 @@ static void close_work(struct work *w)
     hs_remote_memory_close(&w->memory);
 }
 
-/* What the client has noted; nothing, if it is not there. */
+/* Reads the detours that the client has noted; none, if it is not loaded. */
 static void read_detours(struct work *w)
 {
     struct hs_remote_symbol symbol;
@@ -144,7 +145,7 @@ static bool is_known(const struct hs_text_change *changes, size_t count, uint64_
     return i < count;
 }
 
-/* One for each entry, there or back. */
+/* Lists one change for each entry: to the jump, or (is_back) to the original bytes. */
 static size_t collect_changes(const struct work *w, bool is_back,
                               struct hs_text_change changes[HS_DETOUR_ROWS_MAX])
 {
@@ -198,7 +199,7 @@ static bool call(struct work *w, int64_t *ret_value)
     return !error || fail(w, hs_inject_error_words(error), result.detail);
 }
 
-/* What is to be where, at the `nth` place. */
+/* Plans all detours, with the slots at the `nth` free place. */
 static bool plan(struct work *w, unsigned nth)
 {
     struct hs_remote_symbol unused;
@@ -227,7 +228,7 @@ static bool plan(struct work *w, unsigned nth)
                 words);
 }
 
-/* What has been planned, in pieces. */
+/* Brings the plan into the process, in pieces. */
 static bool bring(struct work *w, int64_t *ret_value)
 {
     const struct hs_detour_plan *plan = &w->plan;
@@ -256,7 +257,7 @@ static bool bring(struct work *w, int64_t *ret_value)
     return true;
 }
 
-/* Loads the client; *ret_value: -ENOTSUP when it was there from the start. */
+/* Loads the client. *ret_value is -ENOTSUP when the client was there from the start. */
 static bool load_client(struct work *w, int64_t *ret_value)
 {
     memset(&w->request, 0, sizeof(w->request));
@@ -307,9 +308,9 @@ static bool lead(struct work *w)
     return change_entries(w, false);
 }
 
-/* --- there and back --------------------------------------------------------------------------- */
+/* --- redirecting and releasing ---------------------------------------------------------------- */
 
-/* Is there anything to be led to us? False with words: it cannot be said what. */
+/* Does the program have an allocator to redirect? False, with a message: that cannot be decided. */
 static bool find(struct work *w, const char *prefix, bool *ret_is_there)
 {
     w->malloc_va = hs_detour_exported_malloc(&w->memory, &w->objects);
@@ -373,7 +374,7 @@ static bool is_sanitized(pid_t pid)
     return file.has_sanitizer_inside;
 }
 
-/* What attaching would be refused for: before anything is done. */
+/* Checks for the reasons for which attaching would be refused, before anything is changed. */
 static bool check(struct work *w, bool is_open)
 {
     char detail[HS_INJECT_DETAIL_BYTES] = "";

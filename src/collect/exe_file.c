@@ -1,5 +1,5 @@
 /*
- * Looking at an executable: see exe_file.h.
+ * Inspects an executable: see exe_file.h.
  */
 #include "collect/exe_file.h"
 
@@ -14,7 +14,7 @@
 #define HS_SHDRS_MAX       65536U
 #define HS_SYMS_BYTES_MAX  (UINT64_C(64) << 20)
 #define HS_NAMES_BYTES_MAX (UINT64_C(64) << 20)
-#define HS_SCRIPT_HEAD     256U /* as much as the kernel looks at */
+#define HS_SCRIPT_HEAD     256U /* as much as the kernel reads */
 
 #if defined(__x86_64__)
 #define HS_EM_NATIVE EM_X86_64
@@ -24,7 +24,7 @@
 #error "which ELF machine is this?"
 #endif
 
-/* Up to `bytes`; fewer at the end of the file. */
+/* Reads up to `bytes`, fewer at the end of the file. */
 static ssize_t read_some(int fd, uint64_t off, void *ret_data, size_t bytes)
 {
     size_t n = 0;
@@ -61,7 +61,7 @@ static void inspect_script(const char *head, size_t head_bytes, struct hs_exe_fi
 {
     size_t at = skip_blanks(head, head_bytes, 2), end;
     for (end = at; end < head_bytes && !strchr(" \t\n", head[end]); end++) {
-        /* strchr finds the NUL of its own string too: a NUL ends the path as well. */
+        /* strchr also finds the NUL of its own string: a NUL ends the path as well. */
     }
     memcpy(file->interpreter, head + at, end - at);
     file->interpreter[end - at] = '\0';
@@ -73,7 +73,7 @@ static void inspect_script(const char *head, size_t head_bytes, struct hs_exe_fi
     file->kind = HS_EXE_SCRIPT;
 }
 
-/* The program headers that matter: is there a loader to ask for preloading? */
+/* Looks for the program header that names a loader, which preloads libraries. */
 static void inspect_phdrs(int fd, const Elf64_Ehdr *ehdr, struct hs_exe_file *file)
 {
     if (ehdr->e_phentsize != sizeof(Elf64_Phdr)) {
@@ -97,8 +97,9 @@ static void inspect_phdrs(int fd, const Elf64_Ehdr *ehdr, struct hs_exe_file *fi
     }
 }
 
-/* Instrumented code calls its runtime, which is in a library when it is not in the program. (Those for
- * leaks and undefined behaviour alone get along with us.) */
+/* The sanitizer whose runtime has this function, or NULL. Instrumented code calls its runtime,
+ * which is in a library when it is not in the program. (The sanitizers for leaks and for undefined
+ * behaviour alone work together with heapscope.) */
 static const char *find_sanitizer(const char *name)
 {
     static const char *const known[][2] = {
@@ -115,7 +116,7 @@ static const char *find_sanitizer(const char *name)
     return NULL;
 }
 
-/* Which of the names that tell us something does it export, or import? */
+/* Looks for the known names among the exported and imported ones. */
 static void inspect_names(const Elf64_Sym *syms, size_t count, const char *names,
                           size_t names_bytes, struct hs_exe_file *file)
 {
@@ -124,7 +125,7 @@ static void inspect_names(const Elf64_Sym *syms, size_t count, const char *names
         if (syms[i].st_shndx == SHN_UNDEF && syms[i].st_name < names_bytes) {
             const char *import = names + syms[i].st_name;
             file->sanitizer = file->sanitizer ? file->sanitizer : find_sanitizer(import);
-            /* All the runtimes have it; they ask for it without needing it. */
+            /* All sanitizer runtimes refer to this function, weakly. */
             file->has_sanitizer_inside |= strcmp(import, "__sanitizer_malloc_hook") == 0;
         }
         if (syms[i].st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
@@ -195,7 +196,8 @@ int hs_exe_file_inspect(int fd, struct hs_exe_file *ret_file)
     } else if (got >= (ssize_t)sizeof(Elf32_Ehdr) && memcmp(head.text, ELFMAG, SELFMAG) == 0) {
         file.kind = HS_EXE_ELF;
         file.is_64bit = head.elf.e_ident[EI_CLASS] == ELFCLASS64;
-        /* e_machine is at the same place in both classes; ours are little-endian. */
+        /* e_machine is at the same place in both classes; the supported machines are
+         * little-endian. */
         file.is_native =
             head.elf.e_ident[EI_DATA] == ELFDATA2LSB && head.elf.e_machine == HS_EM_NATIVE;
         if (file.is_64bit && file.is_native && got >= (ssize_t)sizeof(Elf64_Ehdr)) {

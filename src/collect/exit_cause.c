@@ -1,5 +1,5 @@
 /*
- * Asking the kernel how it was. See exit_cause.h.
+ * Asks the kernel how a process ended: see exit_cause.h.
  */
 #include "collect/exit_cause.h"
 
@@ -14,7 +14,7 @@
 
 #include "util/proc.h"
 
-/* linux/pidfd.h of 6.15, which few systems have. */
+/* From linux/pidfd.h of Linux 6.15, which few systems have. */
 struct pidfd_info {
     uint64_t mask;
     uint64_t cgroup_id;
@@ -43,7 +43,8 @@ enum hs_exit_kind hs_exit_cause_find(pid_t pid, int pidfd, int *ret_value)
     struct pidfd_info info = { .mask = PIDFD_INFO_EXIT };
     *ret_value = 0;
     if (pid > 0 && hs_proc_read_stat(pid, &stat) == 0 && stat.state == 'Z') {
-        /* Not to be had without the right to trace it; a status of 0 then says nothing. */
+        /* /proc shows the status only to processes that may trace it; to others it shows 0, which
+         * says nothing. */
         char path[64];
         snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
         return stat.exit_code != 0 || access(path, R_OK) == 0
@@ -70,7 +71,7 @@ static bool read_text(const char *path, char *ret_text)
     return got > 0;
 }
 
-/* "4:memory:/folder", "0::/folder" */
+/* Lines look like "4:memory:/folder" or "0::/folder". */
 bool hs_oom_watch_parse_cgroup(const char *text, bool wants_v2, char *ret_folder,
                                size_t folder_bytes)
 {
@@ -104,7 +105,7 @@ uint64_t hs_oom_watch_parse_count(const char *text)
     return found && (found == text || found[-1] == '\n') ? strtoull(found + 9, NULL, 10) : 0;
 }
 
-/* The first of these that is there; a process may be in both hierarchies. */
+/* Uses the first of these files that exists; a process may be in both hierarchies. */
 static void find_file(struct hs_oom_watch *watch, const char *cgroups)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /*
- * The release of a C library: see glibc_version.h.
+ * Finds the release of a C library: see glibc_version.h.
  */
 #include "collect/glibc_version.h"
 
@@ -12,7 +12,7 @@
 #define RELEASE          " release version "
 #define SENTENCE_BYTES   256U
 #define VERSION_PART_MAX 9999U
-#define FILE_BYTES_MAX   (16U << 20) /* a libc has 2 MiB */
+#define FILE_BYTES_MAX   (16U << 20) /* a libc is 2 MiB large */
 
 static bool take_number(const char **at, const char *end, unsigned *ret_number)
 {

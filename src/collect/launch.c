@@ -1,5 +1,5 @@
 /*
- * Starting a program: see launch.h.
+ * Starts a program: see launch.h.
  */
 #include "collect/launch.h"
 
@@ -22,9 +22,9 @@
 
 extern char **environ;
 
-/* A copy of our environment with some variables set. */
+/* A copy of heapscope's environment with some variables set. */
 struct environment {
-    char **vars; /* the array is ours; so are the strings from own_first on */
+    char **vars; /* the array is owned, and so are the strings from own_first on */
     size_t count;
     size_t own_first;
 };
@@ -67,8 +67,8 @@ static void free_environment(struct environment *env)
     free(env->vars);
 }
 
-/* The loader splits LD_PRELOAD at blanks and colons, and knows no quoting. A library that lies under
- * such a path gets a second name. */
+/* The loader splits LD_PRELOAD at blanks and colons, and knows no quoting. A library with such a
+ * character in its path gets a second path: a symbolic link. */
 static int name_library(const char *path, char **ret_link)
 {
     char folder[] = "/tmp/heapscope-XXXXXX";
@@ -79,7 +79,7 @@ static int name_library(const char *path, char **ret_link)
     if (!mkdtemp(folder)) {
         return -errno;
     }
-    /* A program that gives up root still has to find it, and so have the programs that it starts. */
+    /* A program that gives up root must still find it, and so must the programs that it starts. */
     if (chmod(folder, 0711) != 0) {
         int r = -errno;
         rmdir(folder);
@@ -111,7 +111,7 @@ static void unname_library(char *link)
     }
 }
 
-/* Ours first: it must come before another library that defines malloc. */
+/* The client comes first: it must come before another library that defines malloc. */
 static bool add_preload(struct environment *env, const char *library)
 {
     const char *old = getenv(HS_ENV_PRELOAD);
@@ -127,8 +127,8 @@ static bool add_preload(struct environment *env, const char *library)
     return is_ok;
 }
 
-/* A program built with AddressSanitizer refuses to start when a library was preloaded before its
- * runtime, unless it is told not to look. Our client leaves it alone. */
+/* A program built with AddressSanitizer refuses to start when a library is preloaded before its
+ * runtime, unless this option switches the check off. The client does not interfere with it. */
 static bool add_sanitizer_options(struct environment *env)
 {
     const char *old = getenv(HS_ENV_ASAN);
@@ -170,7 +170,7 @@ static int make_environment(const struct hs_launch_spec *spec, const char *libra
     return 0;
 }
 
-/* The child learns its own pid only now, and can no longer fail for memory. */
+/* The child knows its own pid only now. Setting the variable cannot fail for lack of memory. */
 static void add_follow_pid(struct environment *env)
 {
     static char var[sizeof(HS_ENV_FOLLOW_PID) + HS_PID_DIGITS + 1];
@@ -179,7 +179,8 @@ static void add_follow_pid(struct environment *env)
     env->vars[env->count] = NULL;
 }
 
-/* What execvp(3) does with a file that the kernel doesn't know: it is a script for sh. */
+/* Does what execvp(3) does with a file whose format the kernel does not know: runs it as a script
+ * for sh. */
 static void execute_with_sh(const char *path, char *const *argv, char **envp)
 {
     size_t n = 0;
@@ -207,7 +208,7 @@ run_child(const struct hs_launch_spec *spec, struct environment *env, int go_fd,
         got = read(go_fd, &go, 1);
     } while (got < 0 && errno == EINTR);
     if (got != 1) {
-        _exit(127); /* cancelled, or our parent died */
+        _exit(127); /* cancelled, or the parent process died */
     }
     add_follow_pid(env);
     execve(spec->path, spec->argv, env->vars);
@@ -215,7 +216,7 @@ run_child(const struct hs_launch_spec *spec, struct environment *env, int go_fd,
         execute_with_sh(spec->path, spec->argv, env->vars);
     }
     int error = errno;
-    /* If nobody reads it, the exit status still says it. */
+    /* If no process reads this, the exit status still tells the failure. */
     ssize_t put = write(error_fd, &error, sizeof(error));
     (void)put;
     _exit(error == ENOENT ? 127 : 126);

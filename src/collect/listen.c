@@ -17,7 +17,7 @@
 #include "util/fd_message.h"
 #include "util/proc.h"
 
-/* A build of a thousand processes may announce itself while we write a dump. */
+/* A thousand processes of a build may announce themselves while the collector writes a dump. */
 #define HS_BACKLOG      4096
 #define HS_SO_PEERPIDFD 77
 
@@ -97,15 +97,16 @@ static void find_process(int connection_fd, struct hs_pending_client *pending)
     }
     pending->pidfd = -1;
     if (errno == ENOPROTOOPT) {
-        /* A kernel before 6.5. The target checks when the process started. */
+        /* The kernel is older than 6.5. hs_target_open checks when the process started. */
         pending->pidfd = (int)syscall(SYS_pidfd_open, pending->pid, 0);
     }
-    /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */
+    /* ESRCH, or EINVAL on some kernels: the process has ended and was waited for. */
     pending->is_gone = pending->pidfd < 0 && (errno == ESRCH || errno == EINVAL);
 }
 
-/* Did the peer hang up because it ended? It closes its descriptors a little before it counts as
- * ended, hence the flag. One that we cannot see gets the benefit of the doubt. */
+/* Did the peer close the connection because it ended? A process closes its descriptors a little
+ * before it counts as ended, hence the flag in its stat. A peer that is not visible gets the
+ * benefit of the doubt. */
 static int why_silent(int connection_fd, pid_t pid)
 {
     struct hs_pending_client pending = { .pid = pid };
@@ -115,7 +116,7 @@ static int why_silent(int connection_fd, pid_t pid)
         hs_proc_read_stat(pid, &stat);
     }
     if (pending.pidfd >= 0) {
-        /* After the look at the pid: it was this process's, then. */
+        /* This comes after the look at the pid: if the process still lives, the pid was its own. */
         struct pollfd end = { .fd = pending.pidfd, .events = POLLIN };
         stat.is_exiting |= poll(&end, 1, 0) > 0;
         close(pending.pidfd);
@@ -152,7 +153,7 @@ int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
     if (got < 0) {
         return got == -EINTR ? -EAGAIN : (int)got;
     }
-    /* A later client's hello may be longer; its region then says what it is. */
+    /* The hello of a later client version may be longer; its region then says what it is. */
     bool is_hello = got == (ssize_t)sizeof(pending.hello) &&
                     pending.hello.magic == HS_HELLO_MAGIC &&
                     pending.hello.hello_bytes >= sizeof(pending.hello) && pending.region_fd >= 0;

@@ -1,5 +1,5 @@
 /*
- * Knowing files by their names: see loaded_runtimes.h.
+ * Recognizes files by their names: see loaded_runtimes.h.
  */
 #include "collect/loaded_runtimes.h"
 
@@ -12,7 +12,7 @@
 enum kind {
     KIND_GLIBC,
     KIND_MUSL,
-    KIND_LOADER, /* glibc's: there even while libc is not loaded yet */
+    KIND_LOADER, /* glibc's loader, which is mapped even before libc is */
     KIND_ALLOCATOR,
     KIND_SANITIZER,
     KIND_PROFILER,
@@ -21,7 +21,7 @@ enum kind {
 };
 
 struct known {
-    const char *start; /* of the file's name */
+    const char *start; /* start of the file's name */
     enum kind kind;
     enum hs_allocator allocator;
     const char *name;
@@ -85,7 +85,8 @@ static const struct known *find_known(const char *name, size_t bytes)
     return NULL;
 }
 
-/* Debian's loader of musl is a link to the library itself, whose name says less than its folder. */
+/* Debian's musl loader is a link to the library itself, whose directory tells more than its
+ * name. */
 static bool is_musl(const char *path, size_t path_bytes, const char *name, size_t name_bytes)
 {
     return is_text(name, name_bytes, "libc.so") && memmem(path, path_bytes, "musl", 4) != NULL;

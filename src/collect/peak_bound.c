@@ -1,5 +1,5 @@
 /*
- * See peak_bound.h.
+ * Computes the bound: see peak_bound.h.
  */
 #include "collect/peak_bound.h"
 
@@ -7,7 +7,7 @@
 
 #include "rt/atomic.h"
 
-/* Of clients that did not tell. */
+/* The values of old clients, which do not write them into the region. */
 #define OLD_SLACK_FROM_BYTES (1 << 20)
 #define OLD_SLACK_SHIFT      10
 #define OLD_QUANTUM_MIN      4096
@@ -15,12 +15,12 @@
 
 #define BOUND_MAX            0x1p62
 
-/* What other threads than the one that ended the rise may have kept to themselves. */
+/* The bytes that threads other than the one that ended the rise may have kept to themselves. */
 static double others_bytes(const struct hs_thread_block_v1 *blocks, uint64_t block_count,
                            double quantum_bytes)
 {
     double sum = 0;
-    double least = INFINITY; /* of threads that freed */
+    double least = INFINITY; /* the smallest part of a thread that has freed */
     for (uint64_t i = 0; i < block_count; i++) {
         double part = fmin(quantum_bytes, (double)blocks[i].alloc_bytes);
         sum += part;
@@ -28,7 +28,7 @@ static double others_bytes(const struct hs_thread_block_v1 *blocks, uint64_t blo
             least = fmin(least, part);
         }
     }
-    /* Without a free nothing ended a rise: what lives now is the peak. */
+    /* Without a free no rise has ended: the live total now is the peak. */
     return isinf(least) ? 0 : sum - least;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Looking before running: see preflight.h.
+ * Checks a program before it is run: see preflight.h.
  */
 #include "collect/preflight.h"
 
@@ -17,10 +17,11 @@
 #include "collect/exe_file.h"
 #include "rt/text.h"
 
-#define HS_SCRIPT_DEPTH_MAX 5 /* as the kernel: a script's interpreter may be a script */
+/* the kernel's limit: a script's interpreter may be a script itself */
+#define HS_SCRIPT_DEPTH_MAX 5
 #define HS_PATH_DEFAULT     "/bin:/usr/bin"
 
-/* 0, or -errno of executing it. */
+/* Could the file be executed? 0 or -errno. */
 static int check_executable(const char *path)
 {
     struct stat st;
@@ -33,7 +34,8 @@ static int check_executable(const char *path)
     return 0;
 }
 
-/* As execvp(3): a file in PATH that may not be run is remembered, but the search goes on. */
+/* Searches PATH as execvp(3) does: a file that may not be run is remembered, but the search goes
+ * on. */
 static int find_program(const char *program, char *ret_path, size_t path_bytes)
 {
     if (strchr(program, '/') || !*program) {
@@ -62,7 +64,8 @@ static int find_program(const char *program, char *ret_path, size_t path_bytes)
     return refused[0] ? -EACCES : -ENOENT;
 }
 
-/* How running it would gain rights, or NULL: then the loader runs in secure mode. */
+/* How the program would gain rights when it is run, or NULL. If it does, the loader runs in secure
+ * mode. */
 static const char *find_rights(int fd)
 {
     struct stat st;
@@ -75,7 +78,7 @@ static const char *find_rights(int fd)
     if ((st.st_mode & S_ISUID) && st.st_uid != getuid()) {
         return "set-user-id";
     }
-    /* Without the group's x bit it means mandatory locking. */
+    /* Without the group's x bit, the set-group-id bit means mandatory locking. */
     if ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getgid()) {
         return "set-group-id";
     }
@@ -112,17 +115,16 @@ static enum hs_preflight_verdict judge_elf(int fd, const struct hs_exe_file *fil
     return HS_PREFLIGHT_GO;
 }
 
-/*
- * "#!/usr/bin/env python3" runs what env finds in PATH; variables may stand before its name. With other options than
- * -S it stays env that is looked at; what env would not find, it says better than we do.
- */
+/* Follows a script's `env` to the program: "#!/usr/bin/env python3" runs what env finds in PATH;
+ * variables may stand before the name. With other options than -S, the verdict is about env itself.
+ * If env would not find the program, env's own message is better than one of heapscope's. */
 static void follow_env(const char *argument, struct hs_preflight *preflight)
 {
     char name[HS_EXE_ARGUMENT_BYTES], path[PATH_MAX];
     const char *at = argument;
     size_t bytes = 0;
     if (hs_text_starts_with(at, "-S")) {
-        at += 2; /* the rest is several arguments, which may follow it directly */
+        at += 2; /* after -S, possibly without a blank, follow several arguments */
     }
     do {
         at += bytes;
@@ -142,7 +144,7 @@ static enum hs_preflight_verdict judge(struct hs_preflight *preflight)
         struct hs_exe_file file;
         int fd = open(preflight->elf, O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
-            return HS_PREFLIGHT_GO; /* may be run, but not read: nothing is known against it */
+            return HS_PREFLIGHT_GO; /* it may be run, but not read: nothing speaks against it */
         }
         int r = hs_exe_file_inspect(fd, &file);
         enum hs_preflight_verdict verdict = HS_PREFLIGHT_GO;
@@ -153,7 +155,7 @@ static enum hs_preflight_verdict judge(struct hs_preflight *preflight)
         if (r < 0 || file.kind == HS_EXE_ELF) {
             return verdict;
         }
-        /* What the kernel doesn't know, execvp(3) and every shell run with sh. */
+        /* execvp(3) and every shell run a file with sh if the kernel does not know its format. */
         preflight->is_script = true;
         snprintf(preflight->elf, sizeof(preflight->elf), "%s",
                  file.kind == HS_EXE_SCRIPT ? file.interpreter : "/bin/sh");

@@ -1,5 +1,5 @@
 /*
- * comm and cmdline. See process_names.h.
+ * Reads comm and cmdline: see process_names.h.
  */
 #include "collect/process_names.h"
 

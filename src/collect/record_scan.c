@@ -13,10 +13,10 @@
 
 #define HS_WEIGHT_CACHE   4096U /* entries; a power of two */
 #define HS_PREFETCH_AHEAD 8     /* records */
-#define HS_RECORD_TRIES   8     /* for a record that is rewritten under our eyes */
+#define HS_RECORD_TRIES   8     /* how often to try a record that is rewritten meanwhile */
 
 struct weight {
-    uint64_t key;     /* size and interval index, + 1; 0: empty */
+    uint64_t key;     /* size and interval index, plus 1; 0: empty */
     double count;     /* 1/p */
     double count_var; /* (1-p)/p^2 */
 };
@@ -28,7 +28,8 @@ struct record_view {
     uint32_t stack_id;
 };
 
-/* p is the chance that an allocation of this size is sampled. */
+/* Computes 1/p and its variance; p is the probability that an allocation of this size is
+ * sampled. */
 static void weigh(uint64_t size_bytes, uint64_t interval_bytes, double *ret_count,
                   double *ret_count_var)
 {
@@ -37,7 +38,7 @@ static void weigh(uint64_t size_bytes, uint64_t interval_bytes, double *ret_coun
     *ret_count_var = (1 - p) / (p * p);
 }
 
-/* An estimate's four figures, added at once: this is where the scan's time goes. */
+/* An estimate's four figures, added by one instruction: most of the scan's time goes into this. */
 typedef double quad __attribute__((vector_size(32)));
 
 _Static_assert(sizeof(quad) == sizeof(struct hs_estimate) &&
@@ -53,8 +54,8 @@ static inline void add(struct hs_estimate *sum, const quad *more)
     memcpy(sum, &total, sizeof(total));
 }
 
-/* Copies a record that does not change meanwhile. False: nothing there, or it would not stand still
- * (then its operation is in flight, and may count as not yet begun). */
+/* Copies a record if it does not change meanwhile. False: there is none, or it keeps changing (then
+ * its operation is in progress, and counts as not yet begun). */
 static bool view_record(const struct hs_record_v1 *record, struct record_view *ret_view)
 {
     for (unsigned i = 0; i < HS_RECORD_TRIES; i++) {
@@ -78,7 +79,7 @@ static bool view_record(const struct hs_record_v1 *record, struct record_view *r
     return false;
 }
 
-/* A tombstone no longer knows its birth: its flags say whether it was old enough for a cut. */
+/* A tombstone no longer has its epoch of birth: its flags say whether it was born before a cut. */
 static bool is_in_cut(uint64_t word, uint64_t cut_epoch, unsigned tombstone_flag)
 {
     unsigned state = HS_RECORD_STATE(word);
@@ -88,7 +89,7 @@ static bool is_in_cut(uint64_t word, uint64_t cut_epoch, unsigned tombstone_flag
     return (state & tombstone_flag) && HS_RECORD_EPOCH(word) > cut_epoch;
 }
 
-/* False: the record names an interval that does not exist. */
+/* Estimates what a record stands for. False: the record names an interval that does not exist. */
 static inline bool estimate(const struct hs_record_scan *scan, struct weight *cache,
                             const struct record_view *view, quad *ret_estimate)
 {
@@ -103,7 +104,8 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
     }
     uint64_t interval_bytes = scan->interval_bytes[interval_idx];
     uint64_t key = (view->size_bytes << 6 | interval_idx) + 1;
-    /* Sampled sizes are below their interval, so with the default one they all have a place. */
+    /* Sampled sizes are below their interval, so with the default interval each size has its own
+     * entry. */
     struct weight *w = &cache[(view->size_bytes ^ interval_idx << 6) % HS_WEIGHT_CACHE];
     if (hs_unlikely(w->key != key)) {
         w->key = key;
@@ -114,7 +116,7 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
     return true;
 }
 
-/* Records are read in order, their stacks' sums are not. */
+/* Prefetches the sums of a later record: records are read in order, their stacks' sums are not. */
 static inline void prefetch_sums(const struct hs_record_scan *scan, uint64_t i)
 {
     const struct hs_record_v1 *records = scan->records;
@@ -148,7 +150,8 @@ void hs_record_scan_run(struct hs_record_scan *scan)
             continue;
         }
         if (view.stack_id >= scan->stack_count) {
-            /* Running: the stack is newer than the cut, so the record's birth was in flight. */
+            /* In a running process, the stack is newer than the cut, so the record's birth was in
+             * progress. */
             scan->bad_count += is_dead;
             continue;
         }

@@ -1,5 +1,5 @@
 /*
- * Looking at a client from outside: see recorder.h.
+ * Looks at a client from outside: see recorder.h.
  */
 #include "collect/recorder.h"
 
@@ -27,7 +27,7 @@ static bool read_control(const char *proc, const char *pid_text, uint64_t va,
     return is_read && ret_control->magic == HS_REGION_MAGIC;
 }
 
-/* The same number may be another process by now: its start tells. */
+/* Another process may have the same pid by now; the start time tells them apart. */
 static bool is_running(const char *proc, uint32_t pid, uint64_t start_ticks)
 {
     char folder[PATH_MAX];

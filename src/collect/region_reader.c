@@ -1,5 +1,5 @@
 /*
- * Reading a region that may be hostile: see region_reader.h.
+ * Reads a region that may be hostile: see region_reader.h.
  */
 #include "collect/region_reader.h"
 
@@ -16,7 +16,8 @@
 
 #define HS_PAGE_BYTES       4096U
 #define HS_REGION_BYTES_MAX (UINT64_C(1) << 46) /* half of a process's address space */
-#define HS_REGION_SLACK     (UINT64_C(8) << 20) /* handed out, but not written yet */
+/* for memory that the client has handed out but not written yet */
+#define HS_REGION_SLACK     (UINT64_C(8) << 20)
 #define HS_SECTION_ALIGN    64U
 #define HS_HEADER_BYTES_MAX (UINT64_C(1) << 20)
 
@@ -31,7 +32,7 @@ static const uint32_t elem_bytes[HS_SECTION_N] = {
     [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
 };
 
-/* Reads exactly `bytes`; a file that ends early is a broken one. */
+/* Reads exactly `bytes`; a file that ends early is broken. */
 static int read_at(int fd, uint64_t off, void *ret_data, size_t bytes)
 {
     char *to = ret_data;
@@ -53,8 +54,9 @@ static int read_at(int fd, uint64_t off, void *ret_data, size_t bytes)
     return 0;
 }
 
-/* A descriptor from a stranger may be anything: a file that shrinks, a file system that never
- * answers. Only memfds have seals, and only on tmpfs do mappings of one never fail. */
+/* A descriptor from another process may be anything: a file that shrinks, a file on a file system
+ * that never answers. Only memfds have seals, and only on tmpfs do mappings of a memfd never
+ * fault. */
 static const char *find_file_fault(int fd, uint64_t region_bytes, uint64_t *ret_bytes)
 {
     struct stat st;
@@ -90,7 +92,7 @@ static const char *find_section_fault(const struct hs_region *region, unsigned i
         __builtin_add_overflow(section->file_off, bytes, &end) || end > region->file_bytes) {
         return "a section does not lie inside its memory";
     }
-    /* Writers count up before they see that the section is full. */
+    /* Writers increment the count before they see that the section is full. */
     if (section->count > section->max_count) {
         section->count = section->max_count;
     }
@@ -225,7 +227,7 @@ int hs_region_read_text(const struct hs_region *region, uint32_t off, size_t max
         want = 0;
     }
     text[want] = '\0';
-    /* Most texts are far shorter than the longest allowed. */
+    /* Most texts are far shorter than the longest allowed one. */
     char *fitting = realloc(text, strlen(text) + 1);
     *ret_text = fitting ? fitting : text;
     return 0;

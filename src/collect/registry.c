@@ -1,5 +1,5 @@
 /*
- * Hellos in, ended targets out: see registry.h.
+ * Takes hellos in and hands ended targets out: see registry.h.
  */
 #include "collect/registry.h"
 
@@ -14,9 +14,9 @@
 #include "collect/exit_cause.h"
 #include "util/array.h"
 
-/* What an event is about: a small number, or a target. */
+/* The subject of an epoll event: one of these small numbers, or a pointer to a target. */
 #define HS_EVENT_LISTENER  1U
-#define HS_EVENT_PENDING   2U /* + slot */
+#define HS_EVENT_PENDING   2U /* plus the slot */
 
 #define HS_ROOM_WAIT_MS    2
 #define HS_TURN_EVENTS_MAX 128
@@ -46,7 +46,8 @@ static void listen_again(struct hs_registry *registry, bool is_listening)
     }
 }
 
-/* Room for one more hello? Takes it, if it is to be had. */
+/* Ensures that there are descriptors for one more hello: holds them in reserve. False: there are
+ * none. */
 static bool keep_room(struct hs_registry *registry)
 {
     for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
@@ -99,7 +100,7 @@ int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, v
 
 static void drop_pending(struct hs_registry *registry, size_t slot)
 {
-    /* Somebody may hold another descriptor of it. */
+    /* Another process may hold a descriptor of the same connection. */
     unwatch(registry, registry->pending[slot]);
     close(registry->pending[slot]);
     registry->pending[slot] = -1;
@@ -146,7 +147,7 @@ void hs_registry_drop(struct hs_registry *registry, struct hs_target *target)
     listen_again(registry, true);
 }
 
-/* Hands out an ended target. Descriptors may be free again afterwards. */
+/* Hands an ended target to the owner. Afterwards descriptors may be free again. */
 static void hand_out(struct hs_registry *registry, struct hs_target *target)
 {
     take_out(registry, target);
@@ -174,7 +175,8 @@ void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
     }
 }
 
-/* Of processes that had ended when their hello came: by now all their images have been seen. */
+/* Hands out the targets of processes that had ended when their hello came: by now all their images
+ * have been seen. */
 static void hand_out_ended(struct hs_registry *registry)
 {
     for (size_t i = registry->target_count; i > 0; i--) {
@@ -208,7 +210,8 @@ static void tell_of(struct hs_registry *registry, struct hs_target *target)
     }
 }
 
-/* The same process again: it executed another program, and the older image is history. */
+/* The same process announced itself again: it has executed another program, and the older image is
+ * over. */
 static void supersede(struct hs_registry *registry, struct hs_target *older,
                       const struct hs_target *newer, uint64_t now_ns)
 {
@@ -230,7 +233,8 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
     if (registry->config.on_begin && pending->pid <= 0) {
-        /* Who stays for long must learn of its end, and have it once. */
+        /* An owner that runs for long must learn of the target's end, and must have each process
+         * once. */
         close(pending->region_fd);
         count_bad(registry, "its process cannot be seen from here");
         return -ESRCH;
@@ -254,7 +258,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
         supersede(registry, known, target, now_ns);
     }
     if (keep_target(registry, target) < 0) {
-        /* Not to be watched: what it has so far is all that we get. */
+        /* The process cannot be watched: the snapshot of what it has so far is the only one. */
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
         tell_of(registry, target);
         hand_out(registry, target);
@@ -264,8 +268,9 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     return 0;
 }
 
-/* A connection that may speak another language. 0: it does, and was passed on; -ENOMSG: it does not; -EAGAIN: it
- * has not spoken yet. What comes between this look and the next stays where it is. */
+/* Passes on a connection that speaks another protocol. 0: it does, and was passed on; -ENOMSG: it
+ * does not; -EAGAIN: its first message has not arrived yet. A message that arrives between this
+ * look and the next read stays in the socket. */
 static int pass_on(struct hs_registry *registry, int connection_fd)
 {
     uint64_t magic;
@@ -283,7 +288,7 @@ static int pass_on(struct hs_registry *registry, int connection_fd)
     return 0;
 }
 
-/* Is the connection done with? */
+/* Reads a hello and handles it. True: the connection is no longer needed. */
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     struct hs_pending_client pending;
@@ -319,13 +324,13 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
     }
 }
 
-/* Between connect and hello a client needs microseconds. When too many are silent, the one that has
- * been so for longest gives way. */
+/* Keeps a connection until its hello comes. Between connect and hello a client needs microseconds.
+ * When too many connections are silent, the one that has been silent for longest is dropped. */
 static void keep_pending(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     size_t slot = registry->pending_next++ % HS_PENDING_CLIENTS_MAX;
     if (registry->pending[slot] >= 0) {
-        /* It may have spoken since we looked: connections are taken before hellos. */
+        /* A hello may have arrived since the last look: connections are taken before hellos. */
         if (!receive(registry, registry->pending[slot], now_ns)) {
             count_bad(registry, "it connected and said nothing");
         }
@@ -335,7 +340,7 @@ static void keep_pending(struct hs_registry *registry, int connection_fd, uint64
     watch(registry, connection_fd, HS_EVENT_PENDING + slot);
 }
 
-/* False: there was no room for what comes with the hello. */
+/* Accepts one connection. False: there are no free descriptors for those of the hello. */
 static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_result)
 {
     int fd;
@@ -366,7 +371,7 @@ static void accept_all(struct hs_registry *registry, uint64_t now_ns)
             return;
         }
         if (!accept_one(registry, now_ns, &r)) {
-            /* Until a process ends, or the next turn. */
+            /* Until a process ends, or until the next turn. */
             listen_again(registry, false);
             return;
         }
@@ -379,7 +384,7 @@ static void serve_pending(struct hs_registry *registry, size_t slot, uint64_t no
         return;
     }
     if (!keep_room(registry)) {
-        /* It stays readable: not to ask again and again until there is room. */
+        /* The connection stays readable, so this pause prevents a busy loop until there is room. */
         poll(NULL, 0, HS_ROOM_WAIT_MS);
         return;
     }
@@ -407,8 +412,9 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
 void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns)
 {
     struct epoll_event event;
-    /* Connections first: a hello of the same pid tells an exec from an end. One event at a time:
-     * handling one may close what another is about. And not without end: signals wait too. */
+    /* Connections come first: a hello of the same pid distinguishes an exec from an end. Events are
+     * handled one at a time: handling one may close the subject of another. The number of events is
+     * bounded, because signals wait too. */
     listen_again(registry, true);
     accept_all(registry, now_ns);
     for (unsigned i = 0; i < HS_TURN_EVENTS_MAX && epoll_wait(registry->epoll_fd, &event, 1, 0) > 0;

@@ -5,7 +5,7 @@
  * decides what happens when an image begins or ends: the owner gets a call, and closes the target.
  *
  *     hello ──► target ──► (running) ──process ended─────────► on_end ──► forgotten
- *                              └───── hello of the same pid ──► on_end (exec); or on_skip, if it was
+ *                              └───── hello of the same pid ──► on_end (exec); on_skip, if it was
  *                                                               forked just before, for that exec
  *
  * Thousands of short-lived compiler processes must not leave anything behind: an image that has

@@ -1,5 +1,5 @@
 /*
- * Passing signals on: see relay.h.
+ * Passes signals on: see relay.h.
  */
 #include "collect/relay.h"
 
@@ -14,12 +14,13 @@
 #include "rt/base.h"
 #include "util/proc.h"
 
-/* What is not for us to pass on: reading the terminal from the background; and what writing is told anyway. */
+/* Signals that are not passed on: for reading the terminal in the background, and for writing that
+ * fails anyway. */
 static const int left_alone[] = { SIGTTIN, SIGPIPE, SIGXFSZ };
 
-/* kill(2) walks through a group; the canary may be the last to get the signal. */
+/* kill(2) signals the processes of a group one after the other; the canary may be the last. */
 #define HS_CANARY_WAIT_MS 1
-/* The shell continues the whole group, the program first or us first. */
+/* The shell continues the whole group, in any order. */
 #define HS_CONTINUE_TRIES   20
 #define HS_CONTINUE_WAIT_MS 1
 
@@ -33,7 +34,7 @@ static void start_canary(struct hs_relay *relay)
         sigprocmask(SIG_SETMASK, &all, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         prctl(PR_SET_NAME, "heapscope-wait", 0, 0, 0);
-        /* Nobody shall wait for the end of a pipe that only we hold open. */
+        /* The canary must not hold a pipe open whose end another process waits for. */
         close_range(0, ~0U, 0);
         while (getppid() == parent) {
             pause();
@@ -55,8 +56,9 @@ int hs_relay_start(struct hs_relay *ret_relay)
 {
     struct hs_relay relay = { .fd = -1, .canary_pid = -1 };
     sigset_t set;
-    /* SIGTTOU too: a message to the terminal from the background must not stop us. A real fault ends us although its
-     * signal is blocked; a signal of this number that was sent is passed on as any other. */
+    /* SIGTTOU is blocked too: a message to the terminal from the background must not stop
+     * heapscope. A real fault ends heapscope although its signal is blocked; a signal of this
+     * number that a process sent is passed on like any other. */
     sigfillset(&set);
     for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
         sigdelset(&set, left_alone[i]);
@@ -66,8 +68,8 @@ int hs_relay_start(struct hs_relay *ret_relay)
         return -errno;
     }
     sigprocmask(SIG_BLOCK, &set, &relay.old_mask);
-    /* Who starts us with SIGCHLD ignored would keep us from learning the exit status; and a reader
-     * of our messages who goes away must not end us. */
+    /* If the parent ignores SIGCHLD, heapscope inherits that and would not learn the exit status.
+     * And when the reader of heapscope's messages goes away, SIGPIPE must not end heapscope. */
     const struct sigaction by_default = { .sa_handler = SIG_DFL };
     const struct sigaction ignored = { .sa_handler = SIG_IGN };
     sigaction(SIGCHLD, &by_default, &relay.old_child);
@@ -78,7 +80,7 @@ int hs_relay_start(struct hs_relay *ret_relay)
     if (terminal_fd >= 0) {
         close(terminal_fd);
     }
-    /* Without one, a signal to the group arrives twice: better than not at all. */
+    /* Without a canary, a signal to the group arrives twice: better than not at all. */
     start_canary(&relay);
     *ret_relay = relay;
     return 0;
@@ -92,7 +94,7 @@ void hs_relay_stop(struct hs_relay *relay)
     }
     stop_canary(relay);
     while (read(relay->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        /* for the program, which is gone */
+        /* these were for the program, which is gone */
     }
     close(relay->fd);
     relay->fd = -1;
@@ -108,7 +110,7 @@ static bool is_stopped(pid_t pid)
     return hs_proc_read_stat(pid, &stat) == 0 && stat.state == 'T';
 }
 
-/* Was it sent to the whole group? A canary that has sung is replaced. */
+/* Was the signal sent to the whole group? A canary that has received one is replaced. */
 static bool has_group_got(struct hs_relay *relay, int signal)
 {
     struct hs_proc_status status;
@@ -162,13 +164,13 @@ void hs_relay_stop_with(const struct hs_relay *relay, pid_t pid, int signal)
     }
     sigemptyset(&one);
     sigaddset(&one, signal);
-    /* SIGSTOP can't be blocked; the others stop us as soon as they may. */
+    /* SIGSTOP cannot be blocked; the others stop heapscope as soon as they are unblocked. */
     sigprocmask(SIG_UNBLOCK, &one, NULL);
     kill(getpid(), signal);
     if (signal != SIGSTOP) {
         sigprocmask(SIG_BLOCK, &one, NULL);
     }
-    /* Here again means continued: with the whole group, or alone. */
+    /* From here on heapscope was continued: with the whole group, or alone. */
     for (unsigned i = 0; i < HS_CONTINUE_TRIES; i++) {
         if (!is_stopped(pid)) {
             return;

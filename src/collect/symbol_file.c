@@ -1,5 +1,5 @@
 /*
- * One pass over a symbol table on disk. See symbol_file.h.
+ * One pass over a symbol table on disk: see symbol_file.h.
  */
 #include "collect/symbol_file.h"
 
@@ -89,7 +89,7 @@ static void take_some(const struct elf *elf, const Elf64_Sym *symbols, size_t co
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
         if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_shndx < elf->head.e_shnum && symbol->st_name < names_bytes) {
-            /* A NUL stands behind the last. */
+            /* A NUL follows the last name. */
             take(ctx, names + symbol->st_name, symbol->st_value, symbol->st_size, type);
         }
     }

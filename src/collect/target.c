@@ -18,17 +18,17 @@
 #define HS_LIBRARIES_PERIOD_NS     UINT64_C(1000000000)
 #define HS_LIBRARIES_PERIOD_MAX_NS UINT64_C(64000000000)
 
-/* Most processes are over before anybody could care about their cgroup. */
+/* Most processes end before their cgroup matters; it is looked up only from this age on. */
 #define HS_OOM_AGE_NS UINT64_C(10000000)
 
-/* Threads looked at for a figure that is only told. */
+/* The number of threads that are read for figures that are only shown. */
 #define HS_BLOCKS_ASKED_MAX 4096
 
 /* A shell's child needs milliseconds from fork to exec; on a busy machine a hundred. */
 #define HS_PRELUDE_NS UINT64_C(1000000000)
 
-/* Without a pidfd of the connection itself: a process that started after the region was made is
- * another one under the same pid. */
+/* For kernels where the pidfd does not come from the connection: a process that started after the
+ * region was made is another one under the same pid. */
 static bool is_impostor(const struct hs_target *target)
 {
     struct hs_proc_stat stat;
@@ -37,11 +37,11 @@ static bool is_impostor(const struct hs_target *target)
         return false;
     }
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)ticks;
-    /* An exec keeps the start time, so only later is wrong. The clock of stat is a coarse one. */
+    /* An exec keeps the start time, so only a later one is wrong. The clock of stat is coarse. */
     return stat.start_ticks * tick_ns > target->region.header.start_boot_ns + tick_ns;
 }
 
-/* Who looks after it: for others that come. */
+/* Writes down which collector records the target, for other collectors that come. */
 static void introduce(const struct hs_target *target)
 {
     struct hs_region_control_v1 *control = target->region.control;
@@ -74,7 +74,7 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
     target->uid = pending->uid;
     target->hello_flags = pending->hello.flags;
     target->is_dormant = (pending->hello.flags & HS_HELLO_DORMANT) != 0;
-    /* Of a child whose parent was recorded: that is in it, too. */
+    /* A child's region also holds what was recorded in its parent. */
     target->has_recorded = target->is_dormant && target->region.header.interval_count > 1;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
     target->rss_period_max_ns = HS_RSS_PERIOD_MAX_NS;
@@ -118,8 +118,9 @@ bool hs_target_is_prelude(const struct hs_target *target, const struct hs_target
            next->region.header.start_mono_ns < header->start_mono_ns + HS_PRELUDE_NS;
 }
 
-/* What was attached to says nothing when it executes another program, and the kernel tells nobody but tracers. A new
- * program has its stack elsewhere, unless addresses are not randomized. */
+/* Has an attached process executed another program? Such a process does not announce that, and the
+ * kernel tells only tracers. A new program has its stack elsewhere, unless addresses are not
+ * randomized. */
 static void look_for_exec(struct hs_target *target)
 {
     struct hs_proc_stat stat;
@@ -200,7 +201,7 @@ void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes)
     hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER settings: the interval before its generation. */
     hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
-    /* Every thread takes the slow path once, and sees the generation. */
+    /* Every thread takes the slow path once, and sees the new generation there. */
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
@@ -215,7 +216,7 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
         target->is_dormant = false;
         target->session_start_ns = now_ns;
         target->rss_next_ns = 0;
-        hs_target_look(target, now_ns); /* its clock stood still */
+        hs_target_look(target, now_ns); /* the clock in its control page stood still */
     }
     if (target->session_start_ns != 0 || !target->region.header.is_from_startup) {
         target->rss_start_bytes = target->rss_bytes;
@@ -240,7 +241,7 @@ void hs_target_end_session(struct hs_target *target)
     if (!target->is_dormant) {
         target->is_dormant = true;
         target->has_recorded = true;
-        /* Of one that is gone as well: forked children that have not begun look there. */
+        /* Also if the process is gone: its forked children that have not begun yet read this. */
         hs_target_set_interval(target, HS_INTERVAL_OFF);
     }
 }
@@ -302,7 +303,7 @@ uint64_t hs_target_interval_bytes(const struct hs_target *target)
     return interval_bytes == HS_INTERVAL_OFF ? 0 : interval_bytes;
 }
 
-/* What a session that began later can say of a process. */
+/* Limits a snapshot to what a session can tell that began after the process did. */
 static void shorten(const struct hs_target *target, struct hs_snapshot *snap)
 {
     if (target->session_interval_bytes != 0) {
@@ -356,7 +357,8 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         hs_snapshot_free(snap);
         return r;
     }
-    /* In a pid namespace the process knows another pid: everybody else sees ours. */
+    /* In a PID namespace the process has another pid of its own; all others see the one that
+     * heapscope sees. */
     if (target->pid > 0 && (uint32_t)target->pid != snap->pid) {
         struct hs_proc_stat stat;
         snap->pid = (uint32_t)target->pid;

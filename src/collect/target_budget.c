@@ -1,5 +1,5 @@
 /*
- * Reading what a target costs: see target_budget.h.
+ * Reads what a target costs: see target_budget.h.
  */
 #include "collect/target_budget.h"
 
@@ -10,7 +10,8 @@
 #include "util/array.h"
 
 #define SPARE_FACTOR 2U
-/* Blocks of threads read at once; of more threads than HS_BLOCKS_MAX the first ones speak for all. */
+/* Thread blocks that one read fetches. Of a process with more threads than BLOCKS_MAX only the
+ * first ones count. */
 #define BLOCKS_AT_ONCE 32U
 #define BLOCKS_MAX     4096U
 
@@ -65,7 +66,7 @@ static void read_counters(struct hs_target *target, struct hs_budget_reading *re
     }
 }
 
-/* All of its threads, also those that have ended. 0: unknown. */
+/* The CPU time of all threads of a process, also of those that have ended. 0: unknown. */
 static uint64_t cpu_of(pid_t pid)
 {
     clockid_t clock;
@@ -74,11 +75,11 @@ static uint64_t cpu_of(pid_t pid)
 
 static uint32_t interval_room(const struct hs_target *target)
 {
-    uint32_t count = target->region.header.interval_count; /* as of the last refresh; checked */
+    uint32_t count = target->region.header.interval_count; /* as of the last refresh, and checked */
     return HS_REGION_INTERVALS - count;
 }
 
-/* The client takes it up at once; here it is remembered for the trace. */
+/* Applies a change: the client follows it at once; the target remembers it for the trace. */
 static void apply(struct hs_target *target, const struct hs_snap_change *change)
 {
     if (change->to_bytes != change->from_bytes) {

@@ -1,5 +1,5 @@
 /*
- * Memory, then one datagram each way. See waiting_call.h.
+ * Writes memory, then exchanges one datagram in each direction: see waiting_call.h.
  */
 #include "collect/waiting_call.h"
 
