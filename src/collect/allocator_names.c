@@ -181,14 +181,14 @@ static bool has_one_of(const struct hs_allocator_family *family,
  * does not use. */
 static bool is_allocator(const struct hs_allocator_family *family)
 {
-    static const enum hs_function_number givers[] = { HS_NUMBER_malloc, HS_NUMBER_mallocx,
-                                                      HS_NUMBER_malloc_aligned,
-                                                      HS_NUMBER_zalloc_aligned,
-                                                      HS_NUMBER_rust_alloc };
-    static const enum hs_function_number takers[] = { HS_NUMBER_free, HS_NUMBER_dallocx,
-                                                      HS_NUMBER_sdallocx, HS_NUMBER_rust_dealloc };
-    return has_one_of(family, givers, HS_COUNT_OF(givers)) &&
-           has_one_of(family, takers, HS_COUNT_OF(takers));
+    static const enum hs_function_number allocating[] = { HS_NUMBER_malloc, HS_NUMBER_mallocx,
+                                                          HS_NUMBER_malloc_aligned,
+                                                          HS_NUMBER_zalloc_aligned,
+                                                          HS_NUMBER_rust_alloc };
+    static const enum hs_function_number freeing[] = { HS_NUMBER_free, HS_NUMBER_dallocx,
+                                                       HS_NUMBER_sdallocx, HS_NUMBER_rust_dealloc };
+    return has_one_of(family, allocating, HS_COUNT_OF(allocating)) &&
+           has_one_of(family, freeing, HS_COUNT_OF(freeing));
 }
 
 static uint64_t malloc_va_of(const struct hs_allocator_family *family)

@@ -56,7 +56,7 @@ static bool call(const struct hs_inject_request *request, struct hs_attachment *
     return true;
 }
 
-static const char *words_of(int64_t value)
+static const char *message_of(int64_t value)
 {
     switch (-value) {
     case ENOTSUP:
@@ -78,7 +78,7 @@ static const char *words_of(int64_t value)
 }
 
 /* Is the collector that recorded the process last still alive? */
-static bool is_there(const struct hs_attach_v1 *args, pid_t own_pid)
+static bool is_collector_alive(const struct hs_attach_v1 *args, pid_t own_pid)
 {
     struct hs_proc_stat stat;
     if (args->collector_pid == (uint32_t)own_pid) {
@@ -105,7 +105,7 @@ static bool fail_busy(struct hs_attachment *attachment, const struct hs_attach_v
 
 /* Writes down which process this collector is, so that others can find out whether it is still
  * alive. */
-static void introduce(pid_t own_pid, struct hs_attach_v1 *args)
+static void write_collector_id(pid_t own_pid, struct hs_attach_v1 *args)
 {
     struct hs_proc_stat stat;
     if (hs_proc_read_stat(own_pid, &stat) == 0) {
@@ -120,7 +120,7 @@ static bool prepare(const struct hs_attachment_request *request, struct hs_attac
                                        .interval_bytes = request->interval_bytes,
                                        .seed = request->seed,
                                        .region_fd = -1 };
-    introduce(request->own_pid, ret_args);
+    write_collector_id(request->own_pid, ret_args);
     if (request->collector) {
         size_t bytes = strlen(request->collector) + 1;
         if (bytes > sizeof(ret_args->collector)) {
@@ -185,9 +185,9 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
         }
         inject.wants.threads.count = 0; /* all threads have been checked */
         if (value == -EBUSY && !(args->flags & HS_ATTACH_TAKE_OVER) &&
-            !is_there(args, request->own_pid)) {
+            !is_collector_alive(args, request->own_pid)) {
             args->flags |= HS_ATTACH_TAKE_OVER;
-            introduce(request->own_pid, args); /* the client's answer has overwritten it */
+            write_collector_id(request->own_pid, args); /* the client's answer has overwritten it */
             value = -EAGAIN;
         }
     }
@@ -195,7 +195,7 @@ static bool begin(const struct hs_attachment_request *request, struct hs_attach_
         return fail_busy(ret_attachment, args);
     }
     if (value != 0) {
-        return fail(ret_attachment, words_of(value), "");
+        return fail(ret_attachment, message_of(value), "");
     }
     take_answers(args, ret_attachment);
     return true;

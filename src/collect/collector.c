@@ -27,7 +27,7 @@
 #define HS_GRACE_STEP_NS  UINT64_C(10000000)
 #define HS_WIND_UP_MAX_NS UINT64_C(10000000000)
 #define HS_CATCH_UP_TURNS 64
-/* The time for threads to leave code that is to be changed, in a program that is starting. Mostly
+/* The time for threads to leave code that is to be changed, in a program that is starting: mostly
  * there is one thread, and it waits. */
 #define HS_LEAD_NS UINT64_C(500000000)
 
@@ -99,9 +99,9 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
 }
 
 /* The program's peak RSS as the kernel knows it, or 0. The kernel keeps it until the program is
- * waited for. The same number covers the program's children, and the copy of heapscope that
- * executed the program. (heapscope's own ru_maxrss is no bound for that copy's size: it includes
- * the process that executed heapscope.) */
+ * waited for. The same number covers its children, and the copy of heapscope that executed it.
+ * (heapscope's own ru_maxrss is no bound for that copy: it includes the process that executed
+ * heapscope.) */
 static uint64_t peak_of_program(const struct hs_collector *c)
 {
     struct rusage program = { 0 };
@@ -400,8 +400,7 @@ static uint64_t leave_running(struct hs_collector *c)
     return count;
 }
 
-/* After the program's end: takes the final snapshots of all others. Returns how many processes run
- * on. */
+/* After the program's end: takes all other final snapshots. Returns how many processes run on. */
 static uint64_t wind_up(struct hs_collector *c)
 {
     uint64_t begin = now_ns();
@@ -428,8 +427,8 @@ static uint64_t wind_up(struct hs_collector *c)
     return running_count;
 }
 
-/* When the duration is over: takes the final snapshots, and processes that start later are told to
- * record nothing. */
+/* When the duration is over: takes the final snapshots; from then on, new processes record
+ * nothing. */
 static void keep_duration(struct hs_collector *c, uint64_t now)
 {
     if (now >= c->over_ns) {

@@ -125,16 +125,16 @@ struct planning {
 };
 
 /* A function to redirect. */
-struct wish {
+struct redirect {
     const char *prefix, *name;
     enum hs_function_kind kind;
     struct hs_remote_symbol symbol;
     uint32_t own_number; /* as in struct hs_detour_row_v1 */
 };
 
-static bool fail(const struct planning *p, const struct wish *wish, const char *why)
+static bool fail(const struct planning *p, const struct redirect *redirect, const char *why)
 {
-    snprintf(p->words, HS_DETOUR_PLAN_WORDS, "its %s%s: %s", wish->prefix, wish->name, why);
+    snprintf(p->words, HS_DETOUR_PLAN_WORDS, "its %s%s: %s", redirect->prefix, redirect->name, why);
     return false;
 }
 
@@ -153,20 +153,20 @@ static const struct hs_detour_row_v1 *find_entry(const struct planning *p, uint6
 }
 
 /* The address of the hook for a function; 0: there is none. */
-static uint64_t find_hook(const struct planning *p, const struct wish *wish)
+static uint64_t find_hook(const struct planning *p, const struct redirect *redirect)
 {
     const struct hs_detour_place *place = p->place;
     struct hs_remote_symbol symbol;
     uint64_t count, va;
-    if (wish->own_number == 0) {
-        return hs_remote_objects_symbol(place->memory, place->client, wish->name, &symbol)
+    if (redirect->own_number == 0) {
+        return hs_remote_objects_symbol(place->memory, place->client, redirect->name, &symbol)
                    ? symbol.va
                    : 0;
     }
     if (!hs_remote_objects_symbol(place->memory, place->client, HS_OWN_HOOKS_SYMBOL, &symbol) ||
         hs_remote_memory_read(place->memory, symbol.va, &count, sizeof(count)) < 0 ||
         count != HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT ||
-        hs_remote_memory_read(place->memory, symbol.va + sizeof(va) * wish->own_number, &va,
+        hs_remote_memory_read(place->memory, symbol.va + sizeof(va) * redirect->own_number, &va,
                               sizeof(va)) < 0) {
         return 0;
     }
@@ -175,16 +175,17 @@ static uint64_t find_hook(const struct planning *p, const struct wish *wish)
 
 /* Makes a row and a slot from the code of one function. NULL, or a message that says why that is
  * not possible. */
-static const char *make(struct planning *p, const struct wish *wish, struct hs_detour_row_v1 *row)
+static const char *make(struct planning *p, const struct redirect *redirect,
+                        struct hs_detour_row_v1 *row)
 {
     struct hs_detour_plan *plan = p->plan;
-    const struct hs_remote_symbol *symbol = &wish->symbol;
+    const struct hs_remote_symbol *symbol = &redirect->symbol;
     struct hs_detour detour;
     if (symbol->type != STT_FUNC || symbol->size_bytes == 0 ||
         symbol->size_bytes > FUNCTION_BYTES_MAX) {
         return "its symbol does not say where it ends";
     }
-    uint64_t hook_va = find_hook(p, wish);
+    uint64_t hook_va = find_hook(p, redirect);
     if (hook_va == 0) {
         return "the client has no hook for it";
     }
@@ -206,34 +207,35 @@ static const char *make(struct planning *p, const struct wish *wish, struct hs_d
     return NULL;
 }
 
-static bool add(struct planning *p, const struct wish *wish)
+static bool add(struct planning *p, const struct redirect *redirect)
 {
     struct hs_detours_v1 *detours = &p->plan->detours;
     struct hs_detour_row_v1 row = { .name = "" };
     enum hs_function_kind kind;
     const char *why = NULL;
-    const struct hs_detour_row_v1 *same = find_entry(p, wish->symbol.va, &kind);
-    if (same && kind != wish->kind) {
-        return fail(p, wish, "it is the same as another one that does something else");
+    const struct hs_detour_row_v1 *same = find_entry(p, redirect->symbol.va, &kind);
+    if (same && kind != redirect->kind) {
+        return fail(p, redirect, "it is the same as another one that does something else");
     }
-    if (same && wish->own_number != 0) {
+    if (same && redirect->own_number != 0) {
         return true; /* the other name's hook serves this one */
     }
     if (detours->count == HS_DETOUR_ROWS_MAX) {
-        return fail(p, wish, "there are too many");
+        return fail(p, redirect, "there are too many");
     }
     if (same) {
         row = *same;
     } else {
-        why = make(p, wish, &row);
+        why = make(p, redirect, &row);
     }
     if (why) {
-        bool is_needed = hs_allocator_is_freeing(wish->kind) || strcmp(wish->name, "malloc") == 0;
-        return is_needed ? fail(p, wish, why) : true;
+        bool is_needed =
+            hs_allocator_is_freeing(redirect->kind) || strcmp(redirect->name, "malloc") == 0;
+        return is_needed ? fail(p, redirect, why) : true;
     }
-    snprintf(row.name, sizeof(row.name), "%s%s", wish->prefix, wish->name);
-    row.own_number = wish->own_number;
-    p->kinds[detours->count] = wish->kind;
+    snprintf(row.name, sizeof(row.name), "%s%s", redirect->prefix, redirect->name);
+    row.own_number = redirect->own_number;
+    p->kinds[detours->count] = redirect->kind;
     detours->rows[detours->count++] = row;
     return true;
 }
@@ -245,11 +247,13 @@ static bool add_exported(struct planning *p, bool is_malloc)
     const struct hs_detour_place *place = p->place;
     bool is_ok = true;
     for (size_t i = 0; is_ok && i < HS_COUNT_OF(functions); i++) {
-        struct wish wish = { .prefix = "", .name = functions[i].name, .kind = functions[i].kind };
-        if ((is_malloc || wish.name[0] == '_') &&
-            hs_remote_objects_symbol(place->memory, &place->objects->items[0], wish.name,
-                                     &wish.symbol)) {
-            is_ok = add(p, &wish);
+        struct redirect redirect = { .prefix = "",
+                                     .name = functions[i].name,
+                                     .kind = functions[i].kind };
+        if ((is_malloc || redirect.name[0] == '_') &&
+            hs_remote_objects_symbol(place->memory, &place->objects->items[0], redirect.name,
+                                     &redirect.symbol)) {
+            is_ok = add(p, &redirect);
         }
     }
     return is_ok;
@@ -259,19 +263,19 @@ static bool add_family(struct planning *p, const struct hs_allocator_family *fam
 {
     for (uint32_t i = 0; i < HS_ALLOCATOR_FUNCTION_COUNT; i++) {
         const struct hs_allocator_symbol *symbol = &family->functions[i];
-        const struct wish wish = { .prefix = family->prefix,
-                                   .name = hs_allocator_functions[i].name,
-                                   .kind = hs_allocator_functions[i].kind,
-                                   .symbol = symbol->at,
-                                   .own_number =
-                                       1 + family->set * HS_ALLOCATOR_FUNCTION_COUNT + i };
-        if (hs_allocator_is_freeing(wish.kind) && (symbol->is_twice || symbol->has_copy)) {
-            return fail(p, &wish,
+        const struct redirect redirect = { .prefix = family->prefix,
+                                           .name = hs_allocator_functions[i].name,
+                                           .kind = hs_allocator_functions[i].kind,
+                                           .symbol = symbol->at,
+                                           .own_number =
+                                               1 + family->set * HS_ALLOCATOR_FUNCTION_COUNT + i };
+        if (hs_allocator_is_freeing(redirect.kind) && (symbol->is_twice || symbol->has_copy)) {
+            return fail(p, &redirect,
                         symbol->is_twice
                             ? "there are two of this name"
                             : "the compiler made a copy of it, which is called in its place");
         }
-        if (symbol->is_there && !symbol->is_twice && !add(p, &wish)) {
+        if (symbol->is_there && !symbol->is_twice && !add(p, &redirect)) {
             return false;
         }
     }

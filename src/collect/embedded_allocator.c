@@ -55,7 +55,7 @@ static bool fail(struct work *w, const char *what, const char *detail)
     return false;
 }
 
-static const char *words_of(int64_t value)
+static const char *message_of(int64_t value)
 {
     switch (-value) {
     case EEXIST:
@@ -174,7 +174,7 @@ static bool change_entries(struct work *w, bool is_back)
                                                    .may_be_inside = !is_back,
                                                    .patience_ns = w->patience_ns };
     if (request.count == 0) {
-        return is_back || fail(w, words_of(-EINVAL), "");
+        return is_back || fail(w, message_of(-EINVAL), "");
     }
     int error = hs_text_patch(&request, &result);
     w->own->changed_count = (uint32_t)result.changed_count;
@@ -216,7 +216,7 @@ static bool plan(struct work *w, unsigned nth)
         .slots_va = hs_detour_find_place(&w->maps, &w->objects.items[0], nth),
     };
     if (!place.client || place.slots_va == 0) {
-        return fail(w, words_of(-EEXIST), "");
+        return fail(w, message_of(-EEXIST), "");
     }
     return hs_detour_make_plan(&place, &w->plan, words) ||
            fail(w,
@@ -229,7 +229,7 @@ static bool plan(struct work *w, unsigned nth)
 }
 
 /* Brings the plan into the process, in pieces. */
-static bool bring(struct work *w, int64_t *ret_value)
+static bool send_plan(struct work *w, int64_t *ret_value)
 {
     const struct hs_detour_plan *plan = &w->plan;
     struct hs_detour_request_v1 *request = &w->request;
@@ -272,18 +272,18 @@ static bool prepare(struct work *w)
         return fail(w, "what its loader keeps in memory makes no sense", "");
     }
     for (unsigned nth = 0; value == -EEXIST && nth < PLACES; nth++) {
-        if (!plan(w, nth) || !bring(w, &value)) {
+        if (!plan(w, nth) || !send_plan(w, &value)) {
             return false;
         }
     }
     if (value != 0 && value != -EALREADY) {
-        return fail(w, words_of(value), "");
+        return fail(w, message_of(value), "");
     }
     read_detours(w);
-    return w->detours.count > 0 || fail(w, words_of(-EINVAL), "");
+    return w->detours.count > 0 || fail(w, message_of(-EINVAL), "");
 }
 
-static bool lead(struct work *w)
+static bool redirect(struct work *w)
 {
     int64_t value = 0;
     const char *objection = hs_detour_objection(&w->memory, &w->objects);
@@ -299,7 +299,7 @@ static bool lead(struct work *w)
             return true;
         }
         if (value != 0) {
-            return fail(w, words_of(value), "");
+            return fail(w, message_of(value), "");
         }
         if (!prepare(w)) {
             return false;
@@ -311,7 +311,7 @@ static bool lead(struct work *w)
 /* --- redirecting and releasing ---------------------------------------------------------------- */
 
 /* Does the program have an allocator to redirect? False, with a message: that cannot be decided. */
-static bool find(struct work *w, const char *prefix, bool *ret_is_there)
+static bool find_allocators(struct work *w, const char *prefix, bool *ret_is_there)
 {
     w->malloc_va = hs_detour_exported_malloc(&w->memory, &w->objects);
     hs_allocator_names_init(prefix, &w->names);
@@ -330,10 +330,10 @@ static bool find(struct work *w, const char *prefix, bool *ret_is_there)
     return true;
 }
 
-static bool find_and_lead(struct work *w, const char *prefix)
+static bool find_and_redirect(struct work *w, const char *prefix)
 {
     bool is_there = false;
-    return find(w, prefix, &is_there) && (!is_there || lead(w));
+    return find_allocators(w, prefix, &is_there) && (!is_there || redirect(w));
 }
 
 bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const char *client_name,
@@ -354,7 +354,7 @@ bool hs_embedded_allocator_redirect(pid_t pid, const char *client_path, const ch
                                                 .fetch_fd_off = -1,
                                                 .patience_ns = patience_ns };
         hs_client_calls_detour(&w->inject);
-        is_ok = find_and_lead(w, prefix);
+        is_ok = find_and_redirect(w, prefix);
     }
     close_work(w);
     free(w);
@@ -405,8 +405,8 @@ bool hs_embedded_allocator_redirect_waiting(pid_t pid, int waiting_fd, uint64_t 
     }
     bool is_open = open_work(w, pid, patience_ns, ret_own);
     w->waiting_fd = waiting_fd;
-    bool is_ok =
-        check(w, is_open) && find(w, NULL, &is_there) && prepare(w) && change_entries(w, false);
+    bool is_ok = check(w, is_open) && find_allocators(w, NULL, &is_there) && prepare(w) &&
+                 change_entries(w, false);
     close_work(w);
     free(w);
     return is_ok;
@@ -440,7 +440,7 @@ void hs_embedded_allocator_describe(pid_t pid, char *ret_text, size_t cap_bytes)
         return;
     }
     if (open_work(w, pid, 0, &unused) && w->objects.count > 0) {
-        find(w, NULL, &is_there);
+        find_allocators(w, NULL, &is_there);
         for (size_t i = 0; w->malloc_va == 0 && i < w->names.family_count; i++) {
             size_t at = strlen(ret_text);
             if (w->names.families[i].is_chosen) {

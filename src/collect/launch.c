@@ -69,7 +69,7 @@ static void free_environment(struct environment *env)
 
 /* The loader splits LD_PRELOAD at blanks and colons, and knows no quoting. A library with such a
  * character in its path gets a second path: a symbolic link. */
-static int name_library(const char *path, char **ret_link)
+static int link_library(const char *path, char **ret_link)
 {
     char folder[] = "/tmp/heapscope-XXXXXX";
     *ret_link = NULL;
@@ -101,7 +101,7 @@ static int name_library(const char *path, char **ret_link)
     return 0;
 }
 
-static void unname_library(char *link)
+static void unlink_library(char *link)
 {
     if (link) {
         unlink(link);
@@ -227,7 +227,7 @@ int hs_launch_fork(const struct hs_launch_spec *spec, struct hs_launch *ret_laun
     struct hs_launch launch = { .go_fd = -1, .error_fd = -1 };
     struct environment env = { 0 };
     int go[2] = { -1, -1 }, error[2] = { -1, -1 };
-    int r = name_library(spec->preload_path, &launch.preload_link);
+    int r = link_library(spec->preload_path, &launch.preload_link);
     if (r < 0) {
         return r;
     }
@@ -305,6 +305,6 @@ void hs_launch_deinit(struct hs_launch *launch)
     if (launch->error_fd > 0) {
         close(launch->error_fd);
     }
-    unname_library(launch->preload_link);
+    unlink_library(launch->preload_link);
     *launch = (struct hs_launch){ .go_fd = -1, .error_fd = -1 };
 }

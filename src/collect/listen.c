@@ -66,7 +66,7 @@ int hs_listener_accept(const struct hs_listener *listener, int *ret_connection_f
     return 0;
 }
 
-static bool is_welcome(struct hs_listener *listener, const struct ucred *peer)
+static bool is_allowed(struct hs_listener *listener, const struct ucred *peer)
 {
     if (peer->uid == geteuid() || peer->uid == 0 || listener->is_open_to_all) {
         return true;
@@ -107,7 +107,7 @@ static void find_process(int connection_fd, struct hs_pending_client *pending)
 /* Did the peer close the connection because it ended? A process closes its descriptors a little
  * before it counts as ended, hence the flag in its stat. A peer that is not visible gets the
  * benefit of the doubt. */
-static int why_silent(int connection_fd, pid_t pid)
+static int find_close_reason(int connection_fd, pid_t pid)
 {
     struct hs_pending_client pending = { .pid = pid };
     struct hs_proc_stat stat = { .is_exiting = true };
@@ -145,7 +145,7 @@ int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
     if (getsockopt(connection_fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) {
         return -errno;
     }
-    if (!is_welcome(listener, &peer)) {
+    if (!is_allowed(listener, &peer)) {
         return -EACCES;
     }
     ssize_t got = hs_fd_message_receive(connection_fd, &pending.hello, sizeof(pending.hello),
@@ -161,7 +161,7 @@ int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
         if (pending.region_fd >= 0) {
             close(pending.region_fd);
         }
-        return got == 0 ? why_silent(connection_fd, peer.pid) : -EPROTO;
+        return got == 0 ? find_close_reason(connection_fd, peer.pid) : -EPROTO;
     }
     pending.pid = peer.pid;
     pending.uid = peer.uid;

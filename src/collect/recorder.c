@@ -64,8 +64,8 @@ void hs_recorder_look(const char *proc, const char *pid_text,
         if (is_on) {
             recorder.state = is_gone ? HS_RECORDER_ORPHANED : HS_RECORDER_ACTIVE;
         } else {
-            bool is_nobodys = is_gone || control.collector_pid == 0;
-            recorder.state = is_nobodys ? HS_RECORDER_ASLEEP : HS_RECORDER_WAITING;
+            bool is_unowned = is_gone || control.collector_pid == 0;
+            recorder.state = is_unowned ? HS_RECORDER_ASLEEP : HS_RECORDER_WAITING;
         }
     }
     *ret_recorder = recorder;

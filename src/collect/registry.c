@@ -34,7 +34,7 @@ static void unwatch(struct hs_registry *registry, int fd)
     epoll_ctl(registry->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-static void listen_again(struct hs_registry *registry, bool is_listening)
+static void set_listening(struct hs_registry *registry, bool is_listening)
 {
     if (registry->is_listening != is_listening && registry->listener.fd >= 0) {
         registry->is_listening = is_listening;
@@ -48,7 +48,7 @@ static void listen_again(struct hs_registry *registry, bool is_listening)
 
 /* Ensures that there are descriptors for one more hello: holds them in reserve. False: there are
  * none. */
-static bool keep_room(struct hs_registry *registry)
+static bool ensure_room(struct hs_registry *registry)
 {
     for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         if (registry->room[i] < 0) {
@@ -61,7 +61,7 @@ static bool keep_room(struct hs_registry *registry)
     return true;
 }
 
-static void give_room(struct hs_registry *registry)
+static void release_room(struct hs_registry *registry)
 {
     for (size_t i = 0; i < HS_PENDING_CLIENT_FDS; i++) {
         if (registry->room[i] >= 0) {
@@ -87,7 +87,7 @@ int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry
         hs_registry_close(registry);
         return r;
     }
-    listen_again(registry, true);
+    set_listening(registry, true);
     return 0;
 }
 
@@ -121,7 +121,7 @@ void hs_registry_close(struct hs_registry *registry)
     }
     hs_listener_close(&registry->listener);
     if (registry->epoll_fd >= 0) {
-        give_room(registry);
+        release_room(registry);
         close(registry->epoll_fd);
         registry->epoll_fd = -1;
     }
@@ -144,7 +144,7 @@ void hs_registry_drop(struct hs_registry *registry, struct hs_target *target)
 {
     take_out(registry, target);
     hs_target_close(target);
-    listen_again(registry, true);
+    set_listening(registry, true);
 }
 
 /* Hands an ended target to the owner. Afterwards descriptors may be free again. */
@@ -152,7 +152,7 @@ static void hand_out(struct hs_registry *registry, struct hs_target *target)
 {
     take_out(registry, target);
     registry->config.on_end(registry->config.ctx, target);
-    listen_again(registry, true);
+    set_listening(registry, true);
 }
 
 struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid)
@@ -203,7 +203,7 @@ static void count_bad(struct hs_registry *registry, const char *why)
     registry->bad_why = why;
 }
 
-static void tell_of(struct hs_registry *registry, struct hs_target *target)
+static void call_on_begin(struct hs_registry *registry, struct hs_target *target)
 {
     if (registry->config.on_begin) {
         registry->config.on_begin(registry->config.ctx, target);
@@ -224,7 +224,7 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
         hs_target_end(older, now_ns, HS_EXIT_EXECUTED, 0);
         registry->config.on_end(registry->config.ctx, older);
     }
-    listen_again(registry, true); /* descriptors may be free again */
+    set_listening(registry, true); /* descriptors may be free again */
 }
 
 int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *pending,
@@ -249,7 +249,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     struct hs_target *known = hs_registry_find(registry, pending->pid);
     if (known && hs_target_is_older(target, known)) {
         hs_target_end(target, now_ns, HS_EXIT_EXECUTED, 0);
-        tell_of(registry, target);
+        call_on_begin(registry, target);
         supersede(registry, target, known, now_ns);
         return 0;
     }
@@ -260,18 +260,18 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     if (keep_target(registry, target) < 0) {
         /* The process cannot be watched: the snapshot of what it has so far is the only one. */
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
-        tell_of(registry, target);
+        call_on_begin(registry, target);
         hand_out(registry, target);
         return 0;
     }
-    tell_of(registry, target);
+    call_on_begin(registry, target);
     return 0;
 }
 
 /* Passes on a connection that speaks another protocol. 0: it does, and was passed on; -ENOMSG: it
  * does not; -EAGAIN: its first message has not arrived yet. A message that arrives between this
  * look and the next read stays in the socket. */
-static int pass_on(struct hs_registry *registry, int connection_fd)
+static int pass_to_peer(struct hs_registry *registry, int connection_fd)
 {
     uint64_t magic;
     if (!registry->config.on_peer) {
@@ -292,7 +292,7 @@ static int pass_on(struct hs_registry *registry, int connection_fd)
 static bool receive(struct hs_registry *registry, int connection_fd, uint64_t now_ns)
 {
     struct hs_pending_client pending;
-    int passed = pass_on(registry, connection_fd);
+    int passed = pass_to_peer(registry, connection_fd);
     if (passed != -ENOMSG) {
         return passed == 0;
     }
@@ -348,10 +348,10 @@ static bool accept_one(struct hs_registry *registry, uint64_t now_ns, int *ret_r
         *ret_result = -EAGAIN;
         return true;
     }
-    if (!keep_room(registry)) {
+    if (!ensure_room(registry)) {
         return false;
     }
-    give_room(registry);
+    release_room(registry);
     *ret_result = hs_listener_accept(&registry->listener, &fd);
     if (*ret_result == 0) {
         if (receive(registry, fd, now_ns)) {
@@ -372,7 +372,7 @@ static void accept_all(struct hs_registry *registry, uint64_t now_ns)
         }
         if (!accept_one(registry, now_ns, &r)) {
             /* Until a process ends, or until the next turn. */
-            listen_again(registry, false);
+            set_listening(registry, false);
             return;
         }
     }
@@ -383,12 +383,12 @@ static void serve_pending(struct hs_registry *registry, size_t slot, uint64_t no
     if (registry->pending[slot] < 0) {
         return;
     }
-    if (!keep_room(registry)) {
+    if (!ensure_room(registry)) {
         /* The connection stays readable, so this pause prevents a busy loop until there is room. */
         poll(NULL, 0, HS_ROOM_WAIT_MS);
         return;
     }
-    give_room(registry);
+    release_room(registry);
     if (receive(registry, registry->pending[slot], now_ns)) {
         drop_pending(registry, slot);
     }
@@ -415,7 +415,7 @@ void hs_registry_turn(struct hs_registry *registry, uint64_t now_ns)
     /* Connections come first: a hello of the same pid distinguishes an exec from an end. Events are
      * handled one at a time: handling one may close the subject of another. The number of events is
      * bounded, because signals wait too. */
-    listen_again(registry, true);
+    set_listening(registry, true);
     accept_all(registry, now_ns);
     for (unsigned i = 0; i < HS_TURN_EVENTS_MAX && epoll_wait(registry->epoll_fd, &event, 1, 0) > 0;
          i++) {

@@ -111,7 +111,7 @@ static bool is_stopped(pid_t pid)
 }
 
 /* Was the signal sent to the whole group? A canary that has received one is replaced. */
-static bool has_group_got(struct hs_relay *relay, int signal)
+static bool was_sent_to_group(struct hs_relay *relay, int signal)
 {
     struct hs_proc_status status;
     if (relay->canary_pid <= 0) {
@@ -134,7 +134,7 @@ static void pass_on(struct hs_relay *relay, const struct signalfd_siginfo *info,
     if (pid <= 0 || !is_from_process || (pid_t)info->ssi_pid == pid || signal == SIGTTOU) {
         return;
     }
-    if (signal == SIGCONT ? !is_stopped(pid) : has_group_got(relay, signal)) {
+    if (signal == SIGCONT ? !is_stopped(pid) : was_sent_to_group(relay, signal)) {
         return;
     }
     kill(pid, signal);

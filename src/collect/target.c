@@ -29,7 +29,7 @@
 
 /* For kernels where the pidfd does not come from the connection: a process that started after the
  * region was made is another one under the same pid. */
-static bool is_impostor(const struct hs_target *target)
+static bool is_other_process(const struct hs_target *target)
 {
     struct hs_proc_stat stat;
     long ticks = sysconf(_SC_CLK_TCK);
@@ -42,7 +42,7 @@ static bool is_impostor(const struct hs_target *target)
 }
 
 /* Writes down which collector records the target, for other collectors that come. */
-static void introduce(const struct hs_target *target)
+static void write_collector_id(const struct hs_target *target)
 {
     struct hs_region_control_v1 *control = target->region.control;
     struct hs_proc_stat stat;
@@ -78,11 +78,11 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
     target->has_recorded = target->is_dormant && target->region.header.interval_count > 1;
     target->rss_period_ns = HS_RSS_PERIOD_FIRST_NS;
     target->rss_period_max_ns = HS_RSS_PERIOD_MAX_NS;
-    introduce(target);
+    write_collector_id(target);
     if (!target->region.header.is_from_startup && target->pid > 0) {
         hs_process_names_read(target->pid, &target->names);
     }
-    if (pending->is_gone || is_impostor(target)) {
+    if (pending->is_gone || is_other_process(target)) {
         hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
     } else if (!target->is_dormant) {
         hs_target_look(target, now_ns);
@@ -304,7 +304,7 @@ uint64_t hs_target_interval_bytes(const struct hs_target *target)
 }
 
 /* Limits a snapshot to what a session can tell that began after the process did. */
-static void shorten(const struct hs_target *target, struct hs_snapshot *snap)
+static void limit_to_session(const struct hs_target *target, struct hs_snapshot *snap)
 {
     if (target->session_interval_bytes != 0) {
         snap->interval_bytes = snap->orig_interval_bytes = target->session_interval_bytes;
@@ -365,7 +365,7 @@ int hs_target_capture(struct hs_target *target, uint64_t now_ns, bool is_final,
         snap->ppid = hs_proc_read_stat(target->pid, &stat) == 0 ? stat.ppid : 0;
         snap->forked_from_pid = snap->forked_from_pid ? snap->ppid : 0;
     }
-    shorten(target, snap);
+    limit_to_session(target, snap);
     snap->is_from_startup &= !target->is_late;
     hs_process_names_apply(&target->names, snap);
     snap->is_final = is_final;

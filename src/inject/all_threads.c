@@ -37,7 +37,7 @@ static bool is_held(const struct hs_all_threads *all, pid_t tid)
     return false;
 }
 
-static struct hs_stopped_thread *make(struct hs_all_threads *all)
+static struct hs_stopped_thread *make_thread(struct hs_all_threads *all)
 {
     if (hs_array_reserve(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)) < 0) {
         return NULL;
@@ -54,7 +54,7 @@ static struct hs_stopped_thread *make(struct hs_all_threads *all)
 }
 
 /* Requests the stop of one thread. A thread that is gone, or is ending, is left out. */
-static int ask(struct hs_all_threads *all, pid_t tid)
+static int request_stop(struct hs_all_threads *all, pid_t tid)
 {
     struct hs_proc_stat stat;
     struct hs_wait wait;
@@ -66,7 +66,7 @@ static int ask(struct hs_all_threads *all, pid_t tid)
     if (stat.state == 'D') {
         return HS_ALL_THREADS_AGAIN; /* waiting for it would keep all the other threads stopped */
     }
-    struct hs_stopped_thread *thread = make(all);
+    struct hs_stopped_thread *thread = make_thread(all);
     if (!thread) {
         return HS_INJECT_OURS;
     }
@@ -89,7 +89,7 @@ static int ask(struct hs_all_threads *all, pid_t tid)
 }
 
 /* Looks at the thread list once and requests the stop of all new threads. */
-static int ask_new(struct hs_all_threads *all)
+static int request_new(struct hs_all_threads *all)
 {
     char path[64];
     int r = HS_INJECT_DONE;
@@ -101,7 +101,7 @@ static int ask_new(struct hs_all_threads *all)
     for (struct dirent *entry; r == HS_INJECT_DONE && (entry = readdir(folder));) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid > 0 && !is_held(all, tid)) {
-            r = ask(all, tid);
+            r = request_stop(all, tid);
         }
     }
     closedir(folder);
@@ -150,7 +150,7 @@ int hs_all_threads_stop(struct hs_all_threads *all, uint64_t deadline_ns)
     all->begin_ns = now_ns();
     for (;;) {
         size_t before = all->count;
-        int r = ask_new(all);
+        int r = request_new(all);
         seen = all->count;
         int r2 = await_each(all, before, deadline_ns);
         r = r == HS_INJECT_DONE ? r2 : r;

@@ -123,7 +123,7 @@ static int find_symbols(struct hs_inject_session *s)
 }
 
 /* Finds the code for the return chain in the target's libc. */
-static int find_way_back(struct hs_inject_session *s)
+static int find_return_chain(struct hs_inject_session *s)
 {
     struct hs_return_chain *way = &s->tracee.way;
     const struct hs_remote_map *map = hs_remote_maps_find(&s->maps, s->syscall_va);
@@ -169,7 +169,7 @@ static int prepare(struct hs_inject_session *s)
         return HS_INJECT_BAD_MEMORY;
     }
     r = find_symbols(s);
-    r = r == HS_INJECT_DONE ? find_way_back(s) : r;
+    r = r == HS_INJECT_DONE ? find_return_chain(s) : r;
     if (r != HS_INJECT_DONE || s->function_va != 0 || s->library.bytes || s->request->is_trial) {
         return r;
     }
@@ -192,7 +192,7 @@ static bool note_refusal(struct hs_inject_session *s, int error)
 }
 
 /* Would a stop of this thread certainly be useless? If not, notes what its return chain needs. */
-static bool is_hopeless(struct hs_inject_session *s, pid_t tid, struct hs_inject_thread *ret_thread)
+static bool is_useless(struct hs_inject_session *s, pid_t tid, struct hs_inject_thread *ret_thread)
 {
     struct hs_proc_stat stat;
     if (hs_proc_read_stat(tid, &stat) < 0 || !hs_inject_check_thread(tid, ret_thread)) {
@@ -249,7 +249,7 @@ static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
 /* Of a waiting thread, /proc tells pc and sp. A walk from there is mostly the same as the one after
  * the stop, so everything that the later walk needs is then cached. Often this walk already shows
  * that the thread cannot be borrowed. */
-static bool look_ahead(struct hs_inject_session *s, const struct hs_candidate *candidate)
+static bool check_waiting_stack(struct hs_inject_session *s, const struct hs_candidate *candidate)
 {
     char why[HS_SAFE_POINT_WHY_BYTES];
     const struct hs_wait *wait = &candidate->wait;
@@ -311,7 +311,7 @@ static int attempt(struct hs_inject_session *s, const struct hs_candidate *candi
     struct hs_inject_thread thread;
     struct hs_sched_boost own;
     s->reads_left = ATTEMPT_READS_MAX;
-    if (is_hopeless(s, candidate->tid, &thread) || !look_ahead(s, candidate)) {
+    if (is_useless(s, candidate->tid, &thread) || !check_waiting_stack(s, candidate)) {
         return TRY_AGAIN;
     }
     hs_sched_boost_look(0, &own);

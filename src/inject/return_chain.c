@@ -104,10 +104,10 @@ struct chain {
     uint64_t notify_va[2]; /* rbx points here; the first word is the address of the context below */
     struct hs_return_context notify;
     uint8_t room[HS_RETURN_STARTER_ROOM_BYTES];
-    struct hs_return_frame copy; /* copies a descriptor into the argument of `close` */
-    struct hs_return_frame close; /* closes that descriptor */
-    struct hs_return_frame put;   /* restores errno from `saved` */
-    struct hs_return_frame pace;  /* restores `attr` by sched_setattr */
+    struct hs_return_frame copy;          /* copies a descriptor into the argument of `close` */
+    struct hs_return_frame close;         /* closes that descriptor */
+    struct hs_return_frame restore_errno; /* restores errno from `saved` */
+    struct hs_return_frame restore_sched; /* restores `attr` by sched_setattr */
     struct hs_return_frame last;
     int32_t saved[2];
     struct hs_sched_attr attr;
@@ -187,9 +187,9 @@ int hs_return_chain_build(struct hs_return_chain *way, const struct hs_remote_re
     reserve(free_va, HS_RETURN_STARTER_ROOM_BYTES, 16);
     make_notify(way, &chain);
     chain.copy = make_idle(way, LINK_VA(way, close));
-    chain.close = make_idle(way, LINK_VA(way, put));
-    chain.put = make_idle(way, LINK_VA(way, pace));
-    chain.pace = make_idle(way, LINK_VA(way, last));
+    chain.close = make_idle(way, LINK_VA(way, restore_errno));
+    chain.restore_errno = make_idle(way, LINK_VA(way, restore_sched));
+    chain.restore_sched = make_idle(way, LINK_VA(way, last));
     hs_return_frame_last(&chain.last, start, find_interrupted(way, may_restart));
     chain.last.gadget_va = way->gadget_va;
     chain.last.mask = mask;
@@ -230,7 +230,7 @@ bool hs_return_chain_is_at_signal(const struct hs_return_chain *way,
                                   const struct hs_remote_regs *regs)
 {
     uint64_t sp = hs_remote_sp(regs);
-    return (sp == LINK_VA(way, copy) || sp == LINK_VA(way, put)) &&
+    return (sp == LINK_VA(way, copy) || sp == LINK_VA(way, restore_errno)) &&
            hs_remote_pc(regs) - way->syscall_va < SYSCALL_CODE_BYTES;
 }
 
@@ -241,7 +241,7 @@ int hs_return_chain_result(const struct hs_return_chain *way, uint64_t *ret_valu
 
 /* Sets the link to which the thread returns from the notify signal: through the two links for a
  * descriptor, or past them. */
-static int lead_notify_to(const struct hs_return_chain *way, uint64_t link_va)
+static int set_notify_return(const struct hs_return_chain *way, uint64_t link_va)
 {
     return hs_remote_memory_write(way->memory, LINK_VA(way, notify.frame.rsp), &link_va,
                                   sizeof(link_va));
@@ -249,7 +249,7 @@ static int lead_notify_to(const struct hs_return_chain *way, uint64_t link_va)
 
 int hs_return_chain_set_fd(struct hs_return_chain *way, int fd)
 {
-    uint64_t next_va = LINK_VA(way, put);
+    uint64_t next_va = LINK_VA(way, restore_errno);
     int r =
         write_link(way, LINK_VA(way, close),
                    fd < 0 ? make_idle(way, next_va)
@@ -258,20 +258,21 @@ int hs_return_chain_set_fd(struct hs_return_chain *way, int fd)
         way->is_awaiting_fd = false;
         r = write_link(way, LINK_VA(way, copy), make_idle(way, LINK_VA(way, close)));
     }
-    return r < 0 ? r : lead_notify_to(way, LINK_VA(way, copy));
+    return r < 0 ? r : set_notify_return(way, LINK_VA(way, copy));
 }
 
 int hs_return_chain_hand_over_fd(const struct hs_return_chain *way)
 {
-    return lead_notify_to(way, LINK_VA(way, put));
+    return set_notify_return(way, LINK_VA(way, restore_errno));
 }
 
 int hs_return_chain_await_fd(struct hs_return_chain *way, uint64_t fd_va)
 {
     way->is_awaiting_fd = true;
     way->awaited_va = fd_va;
-    return write_link(way, LINK_VA(way, close),
-                      make_call(way, way->syscall_va, SYS_close, UINT32_MAX, 0, LINK_VA(way, put)));
+    return write_link(
+        way, LINK_VA(way, close),
+        make_call(way, way->syscall_va, SYS_close, UINT32_MAX, 0, LINK_VA(way, restore_errno)));
 }
 
 int hs_return_chain_set_errno(const struct hs_return_chain *way, uint64_t errno_va, int32_t value)
@@ -281,9 +282,9 @@ int hs_return_chain_set_errno(const struct hs_return_chain *way, uint64_t errno_
     }
     int r = hs_remote_memory_write(way->memory, LINK_VA(way, saved), &value, sizeof(value));
     return r < 0 ? r
-                 : write_link(way, LINK_VA(way, put),
+                 : write_link(way, LINK_VA(way, restore_errno),
                               make_call(way, way->copy_va, errno_va, LINK_VA(way, saved), 1,
-                                        LINK_VA(way, pace)));
+                                        LINK_VA(way, restore_sched)));
 }
 
 int hs_return_chain_set_attributes(const struct hs_return_chain *way,
@@ -291,7 +292,7 @@ int hs_return_chain_set_attributes(const struct hs_return_chain *way,
 {
     int r = hs_remote_memory_write(way->memory, LINK_VA(way, attr), attr, sizeof(*attr));
     return r < 0 ? r
-                 : write_link(way, LINK_VA(way, pace),
+                 : write_link(way, LINK_VA(way, restore_sched),
                               make_call(way, way->syscall_va, SYS_sched_setattr, 0,
                                         LINK_VA(way, attr), LINK_VA(way, last)));
 }

@@ -42,12 +42,12 @@ void hs_sched_boost_look(pid_t tid, struct hs_sched_boost *ret_boost)
     }
 }
 
-void hs_sched_boost_begin(pid_t tid, enum hs_sched_boost_who who,
+void hs_sched_boost_begin(pid_t tid, enum hs_sched_boost_who role,
                           const struct hs_sched_boost *boost)
 {
     struct hs_sched_attr now = boost->was;
     now.policy = SCHED_FIFO;
-    now.priority = who;
+    now.priority = role;
     now.nice = 0;
     now.runtime_ns = 0;
     if (boost->is_on && set(tid, &now) != 0) {

@@ -42,8 +42,8 @@ enum hs_sched_boost_who {
 };
 
 struct hs_sched_boost {
-    bool is_on;               /* the boost applies to this thread */
-    bool has_slices;          /* this kernel supports time slices */
+    bool is_on;      /* the boost applies to this thread */
+    bool has_slices; /* this kernel supports time slices */
     /* the attributes to restore; the thread's own return chain uses them too */
     struct hs_sched_attr was;
 };
@@ -53,7 +53,7 @@ struct hs_sched_boost {
 void hs_sched_boost_look(pid_t tid, struct hs_sched_boost *ret_boost);
 
 /* Gives `tid` a real-time priority, or a short time slice where that is not allowed. */
-void hs_sched_boost_begin(pid_t tid, enum hs_sched_boost_who who,
+void hs_sched_boost_begin(pid_t tid, enum hs_sched_boost_who role,
                           const struct hs_sched_boost *boost);
 /* Takes the real-time priority back; a short time slice stays. */
 void hs_sched_boost_relax(pid_t tid, const struct hs_sched_boost *boost);

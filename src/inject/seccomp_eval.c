@@ -10,7 +10,7 @@
 #include "rt/base.h"
 
 /* The paths that are still to be followed. A filter tests few arguments. */
-#define WAYS_MAX 64U
+#define PATHS_MAX 64U
 /* The step limit over all paths: sixteen times the longest program. */
 #define STEPS_MAX 65536U
 
@@ -30,8 +30,8 @@ struct run {
     size_t count;
     const struct hs_seccomp_input *input;
     uint32_t steps_left;
-    struct machine ways[WAYS_MAX];
-    size_t way_count;
+    struct machine paths[PATHS_MAX];
+    size_t path_count;
     uint32_t strictest;
 };
 
@@ -159,10 +159,10 @@ static enum step jump(struct run *run, struct machine *m, const struct sock_filt
         return STEP_BAD;
     }
     if (!(m->a.is_known && b.is_known) && at->jt != at->jf) {
-        if (run->way_count == WAYS_MAX) {
+        if (run->path_count == PATHS_MAX) {
             return STEP_BAD;
         }
-        struct machine *other = &run->ways[run->way_count++];
+        struct machine *other = &run->paths[run->path_count++];
         *other = *m;
         other->pc += at->jf;
         is_true = true;
@@ -181,7 +181,7 @@ static enum step store(struct machine *m, const struct sock_filter *at, struct v
 }
 
 /* Does the kernel accept this instruction in a seccomp filter? It does not accept all of BPF. */
-static bool is_plain(uint16_t code)
+static bool is_accepted(uint16_t code)
 {
     switch (BPF_CLASS(code)) {
     case BPF_LD:
@@ -200,9 +200,9 @@ static bool is_plain(uint16_t code)
 }
 
 /* Executes one instruction. m->pc points behind it already. */
-static enum step take(struct run *run, struct machine *m, const struct sock_filter *at)
+static enum step execute(struct run *run, struct machine *m, const struct sock_filter *at)
 {
-    if (!is_plain(at->code)) {
+    if (!is_accepted(at->code)) {
         return STEP_BAD;
     }
     switch (BPF_CLASS(at->code)) {
@@ -236,7 +236,7 @@ static enum step take(struct run *run, struct machine *m, const struct sock_filt
 
 /* --- all paths -------------------------------------------------------------------------------- */
 
-static bool go(struct run *run, struct machine m)
+static bool follow_path(struct run *run, struct machine m)
 {
     enum step step = STEP_ON;
     while (step == STEP_ON) {
@@ -245,7 +245,7 @@ static bool go(struct run *run, struct machine m)
         }
         run->steps_left--;
         const struct sock_filter *at = &run->code[m.pc++];
-        step = take(run, &m, at);
+        step = execute(run, &m, at);
     }
     return step == STEP_END;
 }
@@ -262,14 +262,14 @@ bool hs_seccomp_eval(const struct sock_filter *code, size_t count,
     run.input = input;
     run.steps_left = STEPS_MAX;
     run.strictest = SECCOMP_RET_ALLOW;
-    run.way_count = 1;
-    run.ways[0] = (struct machine){ .a = known(0), .x = known(0) };
+    run.path_count = 1;
+    run.paths[0] = (struct machine){ .a = known(0), .x = known(0) };
     for (size_t i = 0; i < BPF_MEMWORDS; i++) {
-        run.ways[0].memory[i] = known(0);
+        run.paths[0].memory[i] = known(0);
     }
     bool is_ok = true;
-    while (is_ok && run.way_count > 0) {
-        is_ok = go(&run, run.ways[--run.way_count]);
+    while (is_ok && run.path_count > 0) {
+        is_ok = follow_path(&run, run.paths[--run.path_count]);
     }
     if (is_ok) {
         *ret_result = run.strictest;

@@ -37,7 +37,7 @@ int hs_seccomp_stack_read(pid_t tid, struct hs_seccomp_stack *stack)
 
 /* --- checking --------------------------------------------------------------------------------- */
 
-static void say(const char *name, uint32_t result, struct hs_seccomp_why *ret_why)
+static void describe(const char *name, uint32_t result, struct hs_seccomp_why *ret_why)
 {
     char *to = ret_why->text;
     switch (result & SECCOMP_RET_ACTION_FULL) {
@@ -61,8 +61,8 @@ static void say(const char *name, uint32_t result, struct hs_seccomp_why *ret_wh
 }
 
 /* Evaluates all filters for one call. False: a filter is not understood. */
-static bool ask_all(const struct hs_seccomp_stack *stack, const struct hs_seccomp_call *call,
-                    uint32_t *ret_result)
+static bool evaluate_all(const struct hs_seccomp_stack *stack, const struct hs_seccomp_call *call,
+                         uint32_t *ret_result)
 {
     const struct sock_filter *code = stack->insns;
     const struct hs_seccomp_input input =
@@ -94,13 +94,13 @@ void hs_seccomp_ask(const struct hs_seccomp_stack *stack, const struct hs_seccom
     for (size_t i = 0; i < calls->count; i++) {
         const struct hs_seccomp_call *call = &calls->items[i];
         uint32_t result = 0;
-        if (!ask_all(stack, call, &result)) {
+        if (!evaluate_all(stack, call, &result)) {
             snprintf(ret_why->text, HS_SECCOMP_WHY_BYTES, "what it says of %s is not understood",
                      call->name);
             return;
         }
         if (!is_enough(result, call->may_fail)) {
-            say(call->name, result, ret_why);
+            describe(call->name, result, ret_why);
             return;
         }
     }

@@ -74,23 +74,23 @@ static int translate(struct hs_inject_session *s)
 }
 
 /* Why a thread with these filters must not be borrowed; NULL: it may be. */
-static const struct hs_seccomp_why *why_not(const struct hs_inject_session *s,
-                                            const struct hs_seccomp_policy *policy)
+static const struct hs_seccomp_why *find_reason(const struct hs_inject_session *s,
+                                                const struct hs_seccomp_policy *policy)
 {
-    const struct hs_seccomp_why *const whys[] = { &policy->not_stopped, &policy->not_borrowed,
-                                                  &policy->not_loading, &policy->not_function };
-    for (size_t i = 0; i < HS_COUNT_OF(whys); i++) {
-        bool is_asked = whys[i] != &policy->not_loading || s->function_va == 0;
-        if (is_asked && whys[i]->text[0]) {
-            return whys[i];
+    const struct hs_seccomp_why *const reasons[] = { &policy->not_stopped, &policy->not_borrowed,
+                                                     &policy->not_loading, &policy->not_function };
+    for (size_t i = 0; i < HS_COUNT_OF(reasons); i++) {
+        bool is_asked = reasons[i] != &policy->not_loading || s->function_va == 0;
+        if (is_asked && reasons[i]->text[0]) {
+            return reasons[i];
         }
     }
     return NULL;
 }
 
-static int answer(struct hs_inject_session *s, const struct hs_seccomp_policy *policy)
+static int apply_verdict(struct hs_inject_session *s, const struct hs_seccomp_policy *policy)
 {
-    const struct hs_seccomp_why *why = why_not(s, policy);
+    const struct hs_seccomp_why *why = find_reason(s, policy);
     s->tracee.may_boost = !policy->not_hurried.text[0];
     return why ? fail(s, HS_INJECT_SECCOMP_FORBIDS, why) : HS_INJECT_DONE;
 }
@@ -117,7 +117,7 @@ int hs_seccomp_survey_expect(struct hs_inject_session *s, pid_t tid,
     }
     const struct hs_filtered_thread *known = find_thread(s, tid);
     if (known && known->filter_count == thread->filter_count) {
-        return answer(s, known->policy);
+        return apply_verdict(s, known->policy);
     }
     return prepare(s);
 }
@@ -132,7 +132,7 @@ int hs_seccomp_survey_confirm(struct hs_inject_session *s, const struct hs_injec
         return r;
     }
     const struct hs_seccomp_policy *policy = hs_seccomp_policies_find(&s->policies, s->filters);
-    return policy ? answer(s, policy) : HS_BRIEF_STOP_AGAIN;
+    return policy ? apply_verdict(s, policy) : HS_BRIEF_STOP_AGAIN;
 }
 
 int hs_seccomp_survey_judge(struct hs_inject_session *s, pid_t tid,
@@ -155,7 +155,7 @@ int hs_seccomp_survey_judge(struct hs_inject_session *s, pid_t tid,
 
 /* --- all threads ------------------------------------------------------------------------------ */
 
-static bool is_heir(const struct hs_inject_session *s, uint32_t filter_count)
+static bool has_known_count(const struct hs_inject_session *s, uint32_t filter_count)
 {
     for (size_t i = 0; i < s->filtered_count; i++) {
         if (s->filtered[i].filter_count == filter_count) {
@@ -214,7 +214,7 @@ static int look_at_thread(struct hs_inject_session *s, pid_t tid, struct round *
     s->result->has_filters = true;
     const struct hs_filtered_thread *known = find_thread(s, tid);
     if (known ? known->filter_count == thread.filter_count
-              : round->number > ROUNDS_MAX && is_heir(s, thread.filter_count)) {
+              : round->number > ROUNDS_MAX && has_known_count(s, thread.filter_count)) {
         return HS_INJECT_DONE;
     }
     int r = hs_seccomp_survey_expect(s, tid, &thread);
@@ -251,7 +251,7 @@ static int decide(struct hs_inject_session *s)
                         policy->not_stopped.text[0] ? &policy->not_stopped : &policy->not_threads);
         }
         s->result->is_limited = s->result->is_limited || policy->not_optional.text[0];
-        const struct hs_seccomp_why *here = why_not(s, policy);
+        const struct hs_seccomp_why *here = find_reason(s, policy);
         is_any = is_any || !here;
         why = here ? here : why;
     }

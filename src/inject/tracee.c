@@ -223,7 +223,7 @@ bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
     return hs_remote_pc(&tracee->start) - sequence.start_va < sequence.size_bytes;
 }
 
-static int make_way_back(struct hs_tracee *tracee)
+static int build_return_chain(struct hs_tracee *tracee)
 {
     struct hs_return_chain *way = &tracee->way;
     way->memory = tracee->memory;
@@ -272,7 +272,7 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
     }
     tracee->state_bytes = iov.iov_len;
     tracee->free_va = hs_remote_sp(&tracee->start) - HS_REMOTE_RED_ZONE_BYTES;
-    int r = make_way_back(tracee);
+    int r = build_return_chain(tracee);
     /* Registers first: until they are changed, the thread keeps the mask of the program at work. */
     r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
@@ -289,7 +289,7 @@ uint64_t hs_tracee_reserve(struct hs_tracee *tracee, size_t size_bytes)
 /* --- calling ---------------------------------------------------------------------------------- */
 
 /* A signal during a call: the notify signal, a fault's signal, or one that a process sent. */
-enum arrival { ARRIVAL_BELL, ARRIVAL_FAULT, ARRIVAL_SENT };
+enum arrival { ARRIVAL_NOTIFY, ARRIVAL_FAULT, ARRIVAL_SENT };
 
 /* One of each is enough: the kernel, too, keeps only one of each of these signals. */
 static void hold_signal(struct hs_tracee *tracee, const siginfo_t *info)
@@ -304,7 +304,7 @@ static void hold_signal(struct hs_tracee *tracee, const siginfo_t *info)
     }
 }
 
-static enum arrival judge_signal(struct hs_tracee *tracee, int number)
+static enum arrival classify_signal(struct hs_tracee *tracee, int number)
 {
     siginfo_t info;
     struct hs_remote_regs regs;
@@ -313,7 +313,7 @@ static enum arrival judge_signal(struct hs_tracee *tracee, int number)
     }
     if (number == tracee->way.notify_signal && info.si_code == SI_TKILL &&
         hs_return_chain_is_at_signal(&tracee->way, &regs)) {
-        return ARRIVAL_BELL;
+        return ARRIVAL_NOTIFY;
     }
     bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
     if (!is_fault) {
@@ -397,8 +397,8 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             /* the whole process is being stopped; this thread stops when it is released */
             continue;
         }
-        switch (judge_signal(tracee, WSTOPSIG(status))) {
-        case ARRIVAL_BELL:
+        switch (classify_signal(tracee, WSTOPSIG(status))) {
+        case ARRIVAL_NOTIFY:
             tracee->is_at_signal = true;
             tracee->is_in_call = false;
             return HS_TRACEE_RETURNED;

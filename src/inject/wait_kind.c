@@ -103,7 +103,7 @@ static bool is_waited_for(pid_t pid, uint64_t fd)
     return false;
 }
 
-static enum hs_wait_kind judge(pid_t pid, const struct hs_wait *wait)
+static enum hs_wait_kind classify(pid_t pid, const struct hs_wait *wait)
 {
     if (is_epoll(wait->number)) {
         return (int32_t)wait->arguments[3] > 0 ? HS_WAIT_TIMED : HS_WAIT_SURE;
@@ -134,7 +134,7 @@ void hs_wait_parse(pid_t pid, const char *text, struct hs_wait *ret_wait)
         }
         wait.sp = strtoull(at, &at, 16);
         wait.pc = strtoull(at, &at, 16);
-        wait.kind = judge(pid, &wait);
+        wait.kind = classify(pid, &wait);
     }
     *ret_wait = wait;
 }
