@@ -4,10 +4,10 @@
  * No thread of a running target is stopped. The client keeps the totals of each stack twice, by the
  * parity of the epoch of the allocation; the cut moves writers from one parity to the other:
  *
- *     epoch 6: writers add to parity 0      1. copy parity 1, which nobody writes
+ *     epoch 6: writers add to parity 0      1. copy parity 1, which no thread writes
  *     cut 6, epoch 7: they add to parity 1  2. open the cut (cut.h)
  *                                           3. scan the records for live and peak
- *                                           4. add parity 0, which now nobody writes
+ *                                           4. add parity 0, which now no thread writes
  *                                           5. close the cut
  *
  * The rest (frames, modules, names) never changes once it is complete, and is copied afterwards. In

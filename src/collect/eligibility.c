@@ -69,8 +69,8 @@ static bool is_not_permitted(const struct hs_eligibility *it, enum hs_eligibilit
     return is_explained;
 }
 
-/* Must heapscope read a filter that it may not read? A process that already has the client, and
- * whose collector knows it, needs no injection. */
+/* Must heapscope read a seccomp filter that it may not read? A process that already has the client,
+ * and whose collector knows it, needs no injection. */
 static bool is_unreadable(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
 {
     *ret = HS_INELIGIBLE_FILTER;

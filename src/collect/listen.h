@@ -7,8 +7,8 @@
  * was started as root may have given up its rights. From then on any process of that user is
  * accepted, also a dead one, whose session can no longer be found: that user could falsify what the
  * first process records anyway. A daemon for the whole machine lets processes of all users announce
- * themselves. Who may then record which process is another question, for which the pending client
- * tells the process's user.
+ * themselves. Which user may then record which process is another question; the pending client
+ * tells the process's user for that.
  *
  * The descriptor of the peer process (pidfd) comes from the connection itself where the kernel
  * supports that, so that a process with a reused pid is never mistaken for the peer.

@@ -23,13 +23,13 @@ struct hs_inject_thread {
     uint32_t filter_count; /* 0 also on kernels before 5.9 */
     int32_t own_pid;       /* in the thread's own PID namespace */
     int32_t own_tid;
-    uint64_t ignored; /* its process's ignored signals, and below the caught ones */
-    uint64_t caught;
+    uint64_t ignored; /* the signals that its process ignores, a bit each */
+    uint64_t caught;  /* the signals that it handles */
 };
 
-/* HS_INJECT_DONE: nothing speaks against it. *ret_view_tid is a living thread, under whose number
- * /proc shows what all threads have in common (under the first thread's number it shows nothing
- * once that thread has ended). */
+/* Checks the process. HS_INJECT_DONE: nothing speaks against an injection. *ret_view_tid is then a
+ * living thread, under whose number /proc shows what all threads have in common. (Under the first
+ * thread's number /proc shows nothing once that thread has ended.) */
 int hs_inject_check(pid_t pid, pid_t *ret_view_tid, char *detail);
 
 /* Reads the status of one thread. False: the thread is gone. */

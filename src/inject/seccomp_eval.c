@@ -118,8 +118,8 @@ static enum step calculate(struct run *run, struct machine *m, const struct sock
         return STEP_BAD;
     }
     if (operation == BPF_DIV && (!b.is_known || b.bits == 0)) {
-        /* The kernel ends such a program with the result 0, which kills the thread. It does not
-         * accept a program that divides by a constant 0. */
+        /* The kernel ends a program that divides by 0 with the result 0, which kills the thread. It
+         * does not accept a program that divides by a constant 0. */
         note_result(run, SECCOMP_RET_KILL_THREAD);
         m->a.is_known = false;
         return has_constant ? STEP_BAD : b.is_known ? STEP_END : STEP_ON;
