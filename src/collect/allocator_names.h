@@ -25,7 +25,7 @@
 #include "inject/remote_memory.h"
 #include "inject/remote_objects.h"
 
-#define HS_ALLOCATOR_PREFIX_MAX   24U /* bytes of one that the user gives */
+#define HS_ALLOCATOR_PREFIX_MAX   24U /* longest prefix that the user may give, in bytes */
 #define HS_ALLOCATOR_NAME_BYTES   64U
 #define HS_ALLOCATOR_FAMILIES_MAX 6U
 /* Given in place of a prefix: do not search for any. */

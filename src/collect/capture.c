@@ -93,7 +93,7 @@ static int copy_still_totals(struct capture *c, unsigned parity)
         return r;
     }
     const struct hs_stack_v1 *stacks = map.data;
-    free(c->before); /* of an earlier try */
+    free(c->before); /* the array of an earlier try */
     c->before = calloc(map.count + 1, sizeof(*c->before));
     if (c->before) {
         c->before_count = map.count;
@@ -172,7 +172,7 @@ static int fill_stacks(struct capture *c)
             header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
     }
     snap->stack_count = c->scan.stack_count;
-    free(snap->stacks); /* of an earlier try */
+    free(snap->stacks); /* the array of an earlier try */
     snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));
     if (!snap->stacks) {
         return -ENOMEM;

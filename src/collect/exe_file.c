@@ -132,7 +132,7 @@ static void inspect_names(const Elf64_Sym *syms, size_t count, const char *names
             ELF64_ST_BIND(syms[i].st_info) == STB_LOCAL || syms[i].st_name >= names_bytes) {
             continue;
         }
-        const char *name = names + syms[i].st_name; /* a NUL stands behind the last */
+        const char *name = names + syms[i].st_name; /* a NUL follows the last name */
         file->defines_malloc |= strcmp(name, "malloc") == 0;
         file->is_loader |= strcmp(name, "__tls_get_addr") == 0;
     }

@@ -272,7 +272,7 @@ int hs_launch_go(struct hs_launch *launch)
     }
     close(launch->go_fd);
     launch->go_fd = -1;
-    /* A successful exec closes the child's end. */
+    /* A successful exec closes the child's end of the pipe, and this read returns nothing. */
     do {
         got = read(launch->error_fd, &error, sizeof(error));
     } while (got < 0 && errno == EINTR);

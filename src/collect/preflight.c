@@ -137,7 +137,7 @@ static void follow_env(const char *argument, struct hs_preflight *preflight)
     }
 }
 
-/* Follows scripts to the program that runs in the end. */
+/* Follows scripts to the program that would run in the end, and judges that. */
 static enum hs_preflight_verdict judge(struct hs_preflight *preflight)
 {
     for (unsigned depth = 0; depth < HS_SCRIPT_DEPTH_MAX; depth++) {

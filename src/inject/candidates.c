@@ -1,5 +1,5 @@
 /*
- * Looking at /proc/PID/task: see candidates.h.
+ * Lists /proc/PID/task: see candidates.h.
  */
 #include "inject/candidates.h"
 
@@ -10,7 +10,7 @@
 
 #include "util/array.h"
 
-/* Of a process with more threads, some are looked at. */
+/* The most threads that are listed; of a process with more, only some are. */
 #define THREADS_MAX 4096U
 
 static int compare(const void *a, const void *b)

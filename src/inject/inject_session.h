@@ -28,10 +28,10 @@ struct hs_inject_session {
     const struct hs_inject_request *request;
     struct hs_inject_result *result;
     uint64_t deadline_ns;
-    pid_t view_tid; /* see inject_check.h */
+    pid_t view_tid; /* a living thread, see inject_check.h */
     int pidfd;      /* -1: the kernel does not provide one */
 
-    uint32_t reads_left; /* see remote_memory.h */
+    uint32_t reads_left; /* budget of reads, see remote_memory.h */
     struct hs_remote_memory memory;
     struct hs_remote_maps maps;
     struct hs_remote_objects objects;
@@ -47,8 +47,8 @@ struct hs_inject_session {
     uint64_t dlerror_va;
     uint64_t syscall_va;        /* syscall(3) */
     uint64_t errno_function_va; /* __errno_location */
-    int64_t errno_off; /* distance of errno from the thread pointer; 0: not known */
-    uint64_t errno_va; /* errno of the borrowed thread */
+    int64_t errno_off;          /* distance of errno from the thread pointer; 0: not known */
+    uint64_t errno_va;          /* errno of the borrowed thread */
 
     struct hs_seccomp_stack
         *filters;      /* filters of the thread that was stopped last; NULL: no thread has any */
@@ -56,7 +56,7 @@ struct hs_inject_session {
     struct hs_seccomp_policies policies;
     struct hs_filtered_thread *filtered; /* threads whose filters have been read */
     size_t filtered_count, filtered_capacity;
-    bool has_free_thread;   /* some thread has no filters */
+    bool has_free_thread; /* some thread has no filters */
     /* enum hs_inject_error of a thread that was refused because of its filters */
     int refusal;
     uint32_t refused_count; /* how many of the threads that were tried were refused */
