@@ -1,19 +1,22 @@
 /*
- * May this user profile this process? The kernel's rules where it is asked anyway, and where it is not, as of
- * programs that announce themselves, ones like them.
+ * Admission: may this user profile this process? The rules are the kernel's rules for ptrace. The kernel
+ * checks them when we attach; here they are also applied to programs that announce themselves, for which the
+ * kernel checks nothing. The checks, in this order:
  *
- *     policy           a rule may forbid, or give the process to others
- *     user             all three ids are his, or he may have everybody's (root, CAP_SYS_PTRACE)
- *     opted out        started with HEAPSCOPE_PROFILEABLE=0; what brings the client itself does not even announce
- *                      itself then
+ *     policy           a rule may forbid profiling, or give the process to other users
+ *     user             all three user ids of the process are the user's, or the user may profile the
+ *                      processes of every user (root, CAP_SYS_PTRACE)
+ *     opted out        the process was started with HEAPSCOPE_PROFILEABLE=0. A program that brings the
+ *                      client itself does not even announce itself then.
  *     not dumpable     for root only, unless the process announced itself with HEAPSCOPE_PROFILEABLE=1
  *
- * Everything is read when it is asked, in this order, and only what can matter. A process that has ended is judged
- * by who it was when it announced itself.
+ * Each fact is read when a check asks for it, and only if it can matter. A process that has ended is judged
+ * by the facts of the moment when it announced itself.
  *
- * Holds     nothing that a process says of itself gives somebody else a right to it, but the last.
+ * Holds     nothing that a process says of itself gives another user a right to it, except
+ *           HEAPSCOPE_PROFILEABLE=1, as stated above.
  * Threads   none.
- * Fails     never: what cannot be read is unknown, see policy.h.
+ * Fails     never: a fact that cannot be read is unknown, see policy.h.
  * See       policy_file.h, ptrace(2) "Ptrace access mode checking"
  */
 #pragma once
@@ -25,23 +28,26 @@
 #include "session/policy.h"
 #include "trace/refusal.h"
 
+/* The user who asks. */
 struct hs_admission_asker {
     uid_t uid;
     const gid_t *gids;
     size_t gid_count;
-    bool is_any_uid; /* he may have everybody's processes */
+    bool is_any_uid; /* the user may profile the processes of every user */
 };
 
 struct hs_admission_process {
     pid_t pid;
-    uid_t uid;         /* whose it was when it was first seen */
-    bool is_attaching; /* it has no client that it brought itself */
-    bool is_willing;   /* said so when it announced itself */
+    uid_t uid;         /* its user when it was first seen */
+    bool is_attaching; /* it did not bring the client itself: we attach, or have attached, to it */
+    bool is_willing;   /* it announced itself with HEAPSCOPE_PROFILEABLE=1 */
     bool has_ended;
-    const char *exe; /* as it said itself, for when it has ended; NULL: unknown */
+    const char *exe; /* the path that it announced, used if it has ended; NULL: unknown */
 };
 
-/* `policy` may be NULL; `proc` is "/proc", or stands for it. */
+/* Applies the checks. `policy` may be NULL; `proc` is "/proc", or a folder in its place for tests. Returns
+ * HS_REFUSAL_NONE if the user may profile the process, otherwise the reason, with a text for the user in
+ * *ret_words. */
 enum hs_refusal hs_admission_judge(const struct hs_policy *policy, const char *proc,
                                    const struct hs_admission_asker *asker,
                                    const struct hs_admission_process *process,

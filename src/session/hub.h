@@ -1,31 +1,33 @@
 /*
- * The hub: who is recorded by whom, and when dumps are taken. The registry's images on one side, sessions
- * on the other; embedded by a daemon, and by any command that profiles processes it did not start.
+ * The hub decides which session records which process, and when dumps are taken. It connects the program
+ * images of the registry with the running sessions. The daemon embeds it, and so does every command that
+ * profiles processes it did not start.
  *
- *     image begins ──► of a forked child: its parent's session
- *                      meant by sessions: the oldest one gets it, the others an empty dump (rejected)
- *                      else: told to record nothing
- *     image ends ────► its last dump; when it was attached to and executed another program, that one is attached to
- *                      as if the session had just begun
- *     program starts ► without a client, and meant by name: the owner is asked to bring one in
- *     session starts ► the running processes that it means: those with a client at once, for the others the
- *                      owner is asked to bring one in
- *     session ends ──► a last dump of each of its processes, which go on dormant
+ *     image begins ──► a forked child goes to its parent's session. Otherwise the oldest session that the
+ *                      process matches gets it; the other matching sessions get an empty dump (rejected).
+ *                      If no session matches, the process records nothing.
+ *     image ends ────► its session gets the last dump. If the process had been attached to and executed
+ *                      another program, the hub attaches to that as if the session had just begun.
+ *     program starts ► without a client, and matched by name: the owner is asked to bring a client in.
+ *     session starts ► it gets the running processes that match: those with a client at once; for the
+ *                      others the owner is asked to bring a client in.
+ *     session ends ──► each of its processes has a last dump, and continues dormant.
  *
  *     struct hs_hub *hub;
  *     hs_hub_new(&config, &hub);
  *     hs_session_new(&settings, sink, ctx, now, &session);
  *     hs_hub_start(hub, session, now, say, ctx);
  *     for (;;) { until = hs_hub_turn(hub, now); poll hs_hub_fd(hub) until then }
- *     hs_hub_stop(hub, session, now);               config.on_over has been called: hs_session_finish()
+ *     hs_hub_stop(hub, session, now);               calls config.on_over; then hs_session_finish()
  *     hs_hub_free(hub);
  *
- * Holds     a process has at most one session, that with which it began; a session has only processes that
- *           the judge lets it have, and what it means and may not have is told in its trace. A target's `owner` is
- *           its session.
- * Threads   one; never waits.
- * Fails     a process that cannot be read is left out and counted; a session whose trace cannot be written
- *           is over.
+ * Holds     a region records for at most one session, the first one that it gets: a process that gets
+ *           another session makes another region. The `owner` of a target is its session. A session has
+ *           only processes that config.judge allows. A process that matches a session and is not allowed
+ *           appears in the session's trace with the reason, except where hs_hub_is_silent() says otherwise.
+ * Threads   one; the hub never waits.
+ * Fails     a process that cannot be read is left out and counted; a session ends when its trace cannot be
+ *           written.
  * See       session.h, collect/registry.h
  */
 #pragma once
@@ -37,66 +39,69 @@
 #include "collect/registry.h"
 #include "session/session.h"
 
-/* What became of a process that a session means. */
+/* What happened with a process that a session matches. */
 enum hs_hub_answer {
-    HS_HUB_RECORDED,    /* from now on, or since its start */
-    HS_HUB_ATTACHING,   /* soon: it has no client yet, or one that is to begin anew */
+    HS_HUB_RECORDED,    /* it is recorded from now on, or since its start */
+    HS_HUB_ATTACHING,   /* it will be recorded: it has no client yet, or its client begins anew */
     HS_HUB_REJECTED,    /* another session records it */
-    HS_HUB_NO_CLIENT,   /* it has none, and none could be brought in */
-    HS_HUB_NOT_ALLOWED, /* it may not have it: of another user, against a policy, against its wish */
+    HS_HUB_NO_CLIENT,   /* it has no client, and none could be brought in */
+    HS_HUB_NOT_ALLOWED, /* another user's, forbidden by a policy, or it has opted out */
     HS_HUB_GONE,        /* there is no such process */
     HS_HUB_ANSWER_N,
 };
 
 struct hs_hub_verdict {
-    const struct hs_process_facts *process; /* of HS_HUB_GONE only its pid is known */
+    const struct hs_process_facts *process; /* with HS_HUB_GONE only the pid is known */
     enum hs_hub_answer answer;
-    const struct hs_session *holder;      /* of HS_HUB_REJECTED: who has it */
+    const struct hs_session *holder;      /* with HS_HUB_REJECTED: the session that records it */
     bool is_named;                        /* the session names it by pid */
-    const struct hs_refusal_words *words; /* why it is not recorded; NULL: it is, or nobody knows */
+    const struct hs_refusal_words *words; /* why it is not recorded; NULL: recorded, or unknown */
 };
 
+/* Reports what happened with one process. */
 typedef void hs_hub_say_fn(void *ctx, const struct hs_hub_verdict *verdict);
 
-/* All is written but hs_session_finish(). The session is the callee's now, and no longer the hub's. */
+/* The session is over, and its trace is complete except for hs_session_finish(). The callee owns the session
+ * from now on; the hub has forgotten it. */
 typedef void hs_hub_over_fn(void *ctx, struct hs_session *session);
 
-/* A running process that a session means has no client. 0: one is brought in, and the process will be
- * adopted, or announce itself; then it belongs to this session. Else -errno. */
+/* Asks the owner to bring a client into a running process that matches a session and has none. Returns 0 if
+ * a client is on its way: the process then comes through hs_hub_restore_target() or announces itself, and
+ * belongs to this session. Otherwise returns -errno. */
 typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
                              const struct hs_process_facts *process);
 
-/* May a session have a process? `target` is NULL for one that would be attached to. HS_REFUSAL_NONE: yes; else why
- * not, with words. */
+/* May a session record a process? `target` is NULL if the process would be attached to. Returns
+ * HS_REFUSAL_NONE if it may, otherwise the reason, with a text for the user in *ret_words. */
 typedef enum hs_refusal hs_hub_authorize_fn(void *ctx, const struct hs_session *session,
                                             const struct hs_process_facts *process,
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);
 
-/* A process whose client was brought in is recorded no longer: the client may go. 0: it is going to, and the hub
- * forgets the process. Else -errno: it stays, dormant. */
+/* A process whose client was brought in is no longer recorded, so its client can be detached. Returns 0 if
+ * that happens: the hub then forgets the process. Otherwise returns -errno: the client stays, dormant. */
 typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* A process whose client was brought in has loaded libraries: their calls are to be led to the client. 0: they are, or
- * will be. Else -errno: to be asked for again. */
+/* A process whose client was brought in has loaded libraries, whose calls must be redirected to the client.
+ * Returns 0 if they are, or will be. Otherwise returns -errno, and the hub asks again. */
 typedef int hs_hub_refresh_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* A target is new, or is somebody else's now; or it is about to be closed. For whoever must know what there is when
- * the hub is gone. */
+/* A target is new or has another session (on_change), or is about to be closed (on_gone). For an owner that
+ * must know all targets even after the hub's process was killed. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 
 struct hs_hub_config {
-    struct hs_listener listener;  /* taken over; its fd -1: processes are only adopted */
-    hs_registry_peer_fn *on_peer; /* connections with other business; NULL: none has */
+    struct hs_listener listener;  /* taken over; fd -1: targets come only by hs_hub_restore_target() */
+    hs_registry_peer_fn *on_peer; /* takes connections that are not a client's; NULL: none are taken */
     hs_hub_over_fn *on_over;
-    hs_hub_attach_fn *attach;              /* NULL: nobody can */
-    hs_hub_release_fn *release;            /* NULL: nobody is let go of */
-    hs_hub_refresh_fn *refresh;            /* NULL: such libraries are not seen */
-    hs_hub_say_fn *say_new_process;        /* of processes that start later; NULL: nobody listens */
-    hs_registry_pending_fn *on_pending;    /* NULL: nobody wants to know of hellos */
-    hs_hub_target_fn *on_change, *on_gone; /* NULL: nobody wants to know */
-    hs_hub_authorize_fn *judge;            /* NULL: a process's user decides alone */
-    bool is_hiding_others; /* processes of other users are as if they were not there */
+    hs_hub_attach_fn *attach;              /* NULL: the owner cannot attach */
+    hs_hub_release_fn *release;            /* NULL: clients stay, dormant */
+    hs_hub_refresh_fn *refresh;            /* NULL: calls of such libraries are not recorded */
+    hs_hub_say_fn *say_new_process;        /* for processes that start later; NULL: no reports */
+    hs_registry_pending_fn *on_pending;    /* called for each hello; NULL: no calls */
+    hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
+    hs_hub_authorize_fn *judge;            /* NULL: only the user of the process is checked */
+    bool is_hiding_others; /* processes of other users are treated as if they did not exist */
     void *ctx;
 };
 
@@ -109,70 +114,75 @@ struct hs_hub {
     struct hs_session **sessions; /* running, oldest first */
     size_t session_count, session_capacity;
     uint64_t look_ns;               /* when to look at recorded processes again */
-    struct hs_process_watch *watch; /* NULL: no session waits for such */
+    struct hs_process_watch *watch; /* NULL: no session waits for programs without a client */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
-    const struct hs_hub_heir *heir; /* being adopted just now; NULL: whoever comes is new */
+    const struct hs_hub_heir *heir; /* of the target that is being restored; NULL: targets are new */
 };
 
+/* Makes a hub without sessions. Returns 0 or -errno. */
 int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub);
-/* Sessions must be over. NULL is fine. Returns NULL. */
+/* Frees the hub; all sessions must be over. Accepts NULL; returns NULL. */
 struct hs_hub *hs_hub_free(struct hs_hub *hub);
 
-/* Readable when there is something to do. */
+/* A descriptor that is readable when hs_hub_turn() has something to do. */
 static inline int hs_hub_fd(const struct hs_hub *hub)
 {
     return hs_registry_fd(&hub->registry);
 }
 
-/* Has it no descriptors for those who come? They wait until others are gone. */
+/* Has the hub run out of descriptors for new connections? They then wait until other processes end. */
 static inline bool hs_hub_is_deaf(const struct hs_hub *hub)
 {
     return hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
 }
 
-/* Does what there is to do, without waiting; returns when to come back at the latest (CLOCK_MONOTONIC;
- * UINT64_MAX: when there is news). */
+/* Does everything that is due, without waiting. Returns when to call it again at the latest
+ * (CLOCK_MONOTONIC; UINT64_MAX: not before hs_hub_fd() is readable). */
 uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns);
 
-/* Takes over the session, and tells of each running process that it means; `say` may be NULL. -ENOMEM. */
+/* Takes over the session, and calls `say`, which may be NULL, for each running process that matches it.
+ * Returns 0 or -ENOMEM. */
 int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                  hs_hub_say_fn *say, void *say_ctx);
 
-/* Ends it. config.on_over is called before this returns. */
+/* Ends the session. Calls config.on_over before it returns. */
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 
-/* A process whose region came otherwise than by a hello: as hs_registry_restore(). */
+/* Takes a process whose region did not come with a hello. Returns as hs_registry_restore() does. */
 int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns);
 
-/* A target and a session of a hub that is gone: each is what it was. `session` NULL: nobody's. */
+/* Take a target and a session from a hub whose process was killed; each continues in its old state.
+ * `session` is NULL if no session recorded the target. Return 0 or -errno. */
 int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
                           struct hs_session *session, const struct hs_target_state *state,
                           uint64_t now_ns);
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
-/* When all targets are there: what was about to get a client when the hub before went is asked for again. */
+/* Call it when all targets are there. Asks again for clients that were on their way when the previous hub's
+ * process was killed. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
-/* Sessions that wait for its client are told why there will be none: "what is in the way; what to do". `is_held`:
- * another collector records it. Before hs_hub_give_up(). */
+/* Writes into the traces of the sessions that wait for this process's client why there will be none. `why`
+ * has the form "reason; remedy". `is_held`: another collector records it. Call it before hs_hub_give_up(). */
 void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns);
 
-/* The judge may have changed his mind: processes that are not their sessions' any more have their last dump. */
+/* Call it when config.judge may answer otherwise than before. Processes that their sessions may no longer
+ * record have a last dump. */
 void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
-/* It is not going to get a client after all. */
+/* This process will not get a client: no session waits for it any more. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
 
-/* A dump of each process of a session, and of each recorded process. */
+/* Dump each process of a session, or each recorded process. */
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);
 void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns);
 
-/* The session that records it, or NULL. */
+/* The session that records the target, or NULL. */
 static inline struct hs_session *hs_hub_session_of(const struct hs_target *target)
 {
     return target->owner;
 }
 
-/* Running processes that this session records. */
+/* How many running processes the session records. */
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session);
 
-/* The smallest interval of all sessions that wait for programs to start; 0: none does. */
+/* The smallest interval, in bytes, of all sessions that wait for programs to start; 0: no session waits. */
 uint64_t hs_hub_startup_interval(const struct hs_hub *hub);

@@ -1,57 +1,65 @@
 /*
- * Which session gets which process: the half of the hub that decides. See hub.h.
+ * Inside the hub: which session gets which process, and the functions that the hub's files share. See hub.h.
  *
  * Threads   as the hub.
+ * Fails     as the hub, where nothing else is said.
  */
 #pragma once
 
 #include "session/hub.h"
 
-/* An image has begun, and may have ended already. */
+/* A program image has begun, and may have ended already: finds a session for it. */
 void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target);
 
-/* An image of which hub->heir says what it was. */
+/* As hs_hub_welcome(), for an image of the previous hub; hub->heir says what its state was. */
 void hs_hub_restore(struct hs_hub *hub, struct hs_target *target);
 
-/* What runs already when a session starts. */
+/* Gives a session that starts the running processes that match it. */
 void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                          hs_hub_say_fn *say, void *say_ctx);
 
-/* A running process that the session means: taken over, or attached to. */
+/* Gives a running process to the session if it matches: takes its target, or attaches to it. */
 void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns);
 
-/* hub_children.c: children of those that were taken, if their session asks for them. Has anybody been looked at? */
+/* hub_children.c: takes the children of recorded processes, for sessions that ask for children. Returns
+ * whether it looked at any process. */
 bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns);
 
-/* hub_process_watch.c: programs that start are noticed from now on, if this session waits for such. -ENOMEM. */
+/* hub_process_watch.c: begins to watch for programs that start, if this session waits for programs without a
+ * client. Returns 0 or -ENOMEM. */
 int hs_hub_begin_new_processes(struct hs_hub *hub, const struct hs_session *session,
                                uint64_t now_ns);
-/* Returns when to come back. */
+/* Looks for new processes. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: no session waits). */
 uint64_t hs_hub_look_for_new_processes(struct hs_hub *hub, uint64_t now_ns);
-/* A process that started, or took another name, a moment ago. If the session means it, it gets it. */
+/* Gives the session a process that has just started or taken another name, if it matches. */
 void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid);
 
-/* hub_authorize.c: may this session have the process? `target` NULL: it would be attached to. */
+/* hub_authorize.c: may this session record the process? `target` NULL: it would be attached to. Returns as
+ * hs_hub_authorize_fn does. */
 enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_session *session,
                                  const struct hs_process_facts *facts, struct hs_target *target,
                                  struct hs_refusal_words *ret_words);
-/* To ask for all is to ask for all that one may have: then nothing is said of others'. */
+/* Is this refusal left out of the trace? This concerns only processes of other users. A session reports one
+ * only if it is for all processes or names the pid; with config.is_hiding_others no session reports one. */
 bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
                       enum hs_refusal refusal, pid_t pid);
-/* May it, of those that it means? If not, that is told. */
+/* May the session record this process, which matches it? If not, writes the refusal into its trace, unless
+ * hs_hub_is_silent(). */
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,
                      uint64_t now_ns);
-/* Why a client could not be brought in: -errno of hs_hub_config.attach; -EINTR: the recording is about to end. */
+/* The text for a client that could not be brought in. `error` is the -errno of hs_hub_config.attach; -EINTR:
+ * the recording is about to end. */
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 
-/* hub.c: its last dump; its session has it no more. */
+/* hub.c: takes the last dump of a target, and separates it from its session. */
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
-/* It executed another program: its image ends, and the session may have that program, too. */
+/* The process has executed another program: ends its image, and gives the new program to the session if it
+ * matches. */
 void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
-/* A dump of a target for its session, if it has one. */
+/* Writes a dump of a target to its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);
 
-/* There is somebody to be looked at. */
+/* A process is recorded from now on: the hub looks at its processes within 20 ms. */
 void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns);

@@ -3,16 +3,18 @@
  *
  *     RUNNING ──stop, duration over, its last process ended, trace not to be written──► OVER
  *
- * It knows which processes it means, and writes what it is given; which of them it gets, and when, is the
- * hub's affair. Everything leaves through a sink, as it comes: its memory grows with distinct stacks and
- * symbols only, not with time, and its file with what has changed.
+ * A session knows which processes match it, and writes the snapshots that it is given. The hub (hub.h)
+ * decides which processes it records, and when. All data leaves through a sink as soon as it is written.
+ * So the memory of a session grows only with distinct stacks and symbols, not with time, and its file grows
+ * only with what has changed.
  *
- * When it is over, the trace still lacks names. Looking them up takes seconds and reads files of other
- * people's programs, so whoever owns the session does that (hs_session_finish) where he can afford it.
+ * When a session is over, its trace still lacks the names of functions. Looking them up takes seconds and
+ * reads files of other users' programs. The owner of the session therefore calls hs_session_finish() in a
+ * process that can afford to wait.
  *
- * Holds     after the first failure of the trace nothing more is written.
+ * Holds     after the first failed write to the trace, the session writes nothing more.
  * Threads   one.
- * Fails     -errno; `error` keeps the first one of the trace.
+ * Fails     -errno; `error` keeps the trace's first error.
  */
 #pragma once
 
@@ -34,46 +36,48 @@
 #define HS_SESSION_NAMES_MAX    256
 #define HS_SESSION_INTERVAL_MAX (UINT64_C(1) << 40)
 
-/* Zero-initialised and with an interval it means nothing and takes nobody. */
+/* What a session records, and how. Settings that are zero except for an interval match no process. */
 struct hs_session_settings {
     char name[HS_SESSION_NAME_MAX + 1]; /* letters, digits, and . _ - */
     pid_t *pids;                        /* owned, as are the names */
     size_t pid_count;
-    char **names;
+    char **names; /* names or globs */
     size_t name_count;
-    char **skipped; /* owned: trace/skipped_files.h */
+    char **skipped; /* owned; path prefixes, see trace/skipped_files.h */
     size_t skipped_count;
-    bool is_all;
-    uint64_t min_anon_bytes; /* of running processes */
-    uid_t uid;               /* whose processes it may have; */
-    bool is_any_uid;         /* true: everybody's */
+    bool is_all;             /* matches every process */
+    uint64_t min_anon_bytes; /* smaller running processes do not match */
+    uid_t uid;               /* the user whose processes the session may record */
+    bool is_any_uid;         /* true: it may record the processes of every user */
     uint64_t interval_bytes;
-    bool is_taking_startup;    /* programs that start while it runs */
-    bool is_attaching_started; /* and those that come without a client, too, if it waits by name */
-    bool is_taking_running;    /* processes that run when it starts */
+    bool is_taking_startup;    /* programs that start while the session runs */
+    bool is_attaching_started; /* also those without a client, if the session waits by name */
+    bool is_taking_running;    /* processes that run when the session starts */
     bool
-        is_taking_children; /* and children that a process had when recording of it began, and theirs */
+        is_taking_children; /* children that a process had when its recording began, and theirs */
     bool is_symbolizing;
     bool is_compressing;
-    struct hs_dump_schedule dumps; /* besides that at the end */
-    uint64_t duration_ns;          /* 0: until it is stopped */
+    struct hs_dump_schedule dumps; /* in addition to the dump at the end */
+    uint64_t duration_ns;          /* 0: until the session is stopped */
     struct hs_budget_limits limits;
-    struct hs_sources_settings sources; /* besides heaps */
+    struct hs_sources_settings sources; /* counters to record in addition to heaps */
 };
 
-/* Adds a pid, a name or glob, or what paths of skipped files begin with. -ENOMEM; -E2BIG: too many. */
+/* Add a pid, a name or glob, or a prefix of the paths of skipped files. Return 0, -ENOMEM, or -E2BIG
+ * if the settings hold too many already. */
 int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid);
 int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name);
 int hs_session_settings_add_skipped(struct hs_session_settings *settings, const char *prefix);
+/* Frees what the settings own, and zeroes them. */
 void hs_session_settings_deinit(struct hs_session_settings *settings);
 
-/* NULL, or what is wrong with them, in a few words. */
+/* Returns NULL if the settings are valid, otherwise a short text that says what is wrong. */
 const char *hs_session_settings_check(const struct hs_session_settings *settings);
 
-/* May this stand as a session's name? */
+/* Is this text valid as a session's name? */
 bool hs_session_is_name(const char *name);
 
-/* The newest so many; the oldest are forgotten. */
+/* A list of pids keeps this many: when it is full, adding a pid drops the oldest one. */
 #define HS_PID_LIST_MAX 4096
 
 struct hs_pid_list {
@@ -81,100 +85,113 @@ struct hs_pid_list {
     size_t count, capacity;
 };
 
+/* Adds a pid, unless it is in the list already or not above 0. Without memory the list stays as it is. */
 void hs_pid_list_add(struct hs_pid_list *list, pid_t pid);
+/* Is the pid in the list? */
 bool hs_pid_list_has(const struct hs_pid_list *list, pid_t pid);
-/* Was it there? */
+/* Removes a pid. Returns whether it was in the list. */
 bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid);
 
-/* How far it has come: what it takes to go on with it, and its file, after whoever ran it was killed. */
+/* How far a session has come: what another process needs to continue the session and its file after the
+ * process that ran it was killed. */
 struct hs_session_progress {
     struct hs_trace_place place;
     uint64_t start_ns; /* CLOCK_MONOTONIC */
-    uint64_t bytes;    /* of the file that are whole */
+    uint64_t bytes;    /* the part of the file that is complete */
     uint64_t process_count, rejected_count, dump_count, ended_sample_count;
     bool has_begun;
 };
 
 struct hs_session;
-/* Something was written, and is in the sink. */
+/* Called after the session has written something and the sink has received it. */
 typedef void hs_session_written_fn(void *owner, struct hs_session *session);
 
 struct hs_session {
     struct hs_session_settings settings;
     struct hs_trace_writer *writer;
     struct hs_sources *sources;
-    uint64_t sources_written;       /* packets of these that were handed out, */
-    uint64_t sources_out_ns;        /* and when others will be at the latest */
-    struct hs_symbol_wanted wanted; /* code addresses that will want names */
+    uint64_t sources_written;       /* packets of `sources` that the sink has received */
+    uint64_t sources_out_ns;        /* CLOCK_MONOTONIC: the next packets go to the sink from then on */
+    struct hs_symbol_wanted wanted; /* code addresses that will need names */
     struct hs_frame_names frame_names;
     hs_buf_sink_fn *sink;
     void *sink_ctx;
-    void *owner;                       /* of whoever started it */
-    hs_session_written_fn *on_written; /* NULL: nobody wants to know */
-    struct hs_trace_place place;       /* of the trace, as of then */
+    void *owner;                       /* set and used by the owner only */
+    hs_session_written_fn *on_written; /* NULL: the owner is not notified */
+    struct hs_trace_place place;       /* in the trace, after the last flush */
     bool is_over;
-    bool (*is_hurried)(void);  /* of the owner, asked while names are looked up; NULL: never */
-    bool has_lost_names;       /* it was hurried, and some names are not in the trace */
-    int error;                 /* of the trace; 0: none */
+    bool (*is_hurried)(void);  /* asked while names are looked up; true ends that. NULL: never */
+    bool has_lost_names;       /* is_hurried ended the look-up, and some names are missing */
+    int error;                 /* the trace's first error; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
-    uint64_t idle_ns;          /* since when it has nobody left to record; 0: it has */
-    struct hs_cpu_budget cpu;  /* of us, for its sake: */
-    uint64_t cpu_used_ns;      /* dumps, and looking at its processes */
+    uint64_t idle_ns;          /* since when no process is left to record; 0: there is one */
+    struct hs_cpu_budget cpu;  /* limits the CPU time that we spend on this session */
+    uint64_t cpu_used_ns;      /* spent on dumps, and on looking at its processes */
     uint64_t bytes;            /* handed to the sink */
-    bool has_begun;            /* it got a process */
-    uint64_t process_count;    /* process images that had their last dump */
-    uint64_t rejected_count;   /* and those that it could not have */
+    bool has_begun;            /* it has recorded a process */
+    uint64_t process_count;    /* program images that had their last dump */
+    uint64_t rejected_count;   /* processes that matched and could not be recorded */
     uint64_t dump_count;
-    uint64_t ended_sample_count; /* of images that ended */
-    struct hs_pid_list seen;     /* processes it has, or had: their forked children are its, too */
-    struct hs_pid_list late;     /* of these, those that were not recorded from their start */
-    struct hs_pid_list expected; /* running ones that are about to get a client for it */
-    struct hs_pid_list refused;  /* told of already */
-    unsigned refused_listed;     /* of those not named by pid, with a dump */
-    uint64_t refused_unlisted[HS_REFUSAL_N];
+    uint64_t ended_sample_count; /* samples of program images that ended */
+    struct hs_pid_list seen;     /* processes that it records or recorded: it takes their children */
+    struct hs_pid_list late;     /* those of `seen` that were not recorded from their start */
+    struct hs_pid_list expected; /* running processes that are about to get a client for it */
+    struct hs_pid_list refused;  /* processes whose refusal is in the trace, or counted */
+    unsigned refused_listed;     /* refusals with a dump, of processes not named by pid */
+    uint64_t refused_unlisted[HS_REFUSAL_N]; /* refusals without a dump, by reason */
 };
 
-/* Takes over the settings, and begins the trace. */
+/* Takes over the settings, and begins the trace. `now_ns` and all times below are CLOCK_MONOTONIC.
+ * Returns 0 or -errno. */
 int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
                    uint64_t now_ns, struct hs_session **ret_session);
-/* Goes on with one: the sink appends to what was whole. */
+/* Continues a session of a process that was killed: the sink appends behind the complete part of the file.
+ * A dump that was due in between is not made up for. Returns 0 or -errno. */
 int hs_session_resume(struct hs_session_settings *settings,
                       const struct hs_session_progress *progress, hs_buf_sink_fn *sink,
                       void *sink_ctx, uint64_t now_ns, struct hs_session **ret_session);
+/* How far the session has come, as hs_session_resume() takes it. */
 struct hs_session_progress hs_session_progress(const struct hs_session *session);
-/* NULL is fine. Returns NULL. */
+/* Frees the session. Accepts NULL; returns NULL. */
 struct hs_session *hs_session_free(struct hs_session *session);
 
-/* Does it mean this process? Whether it may have it is the hub's affair. */
+/* Does a process that has just started, or one that runs, match the session? The hub decides whether the
+ * session may record it. */
 bool hs_session_means_starting(const struct hs_session *session,
                                const struct hs_match_facts *facts);
 bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts);
+/* Do the settings name this pid? */
 bool hs_session_names(const struct hs_session *session, pid_t pid);
-/* By its user alone. */
+/* May the session record processes of this user? Looks at its user alone, not at a policy. */
 bool hs_session_is_allowed(const struct hs_session *session, uid_t uid);
 
-/* May a process come that is not there yet? */
+/* Can a process match that does not exist yet? */
 bool hs_session_waits(const struct hs_session *session);
 
-/* Attaching to its first process took its time: duration and dumps count from now, not from when it was asked for. */
+/* The first process is recorded from now on, after attaching to it took some time: duration and dumps count
+ * from now, not from the request for the session. */
 void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns);
 
+/* Writes a dump of a process. Returns `error`. */
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
-/* A process that it means is not profiled: an empty dump that says why, or, when there were many that it does not
- * name by pid, only a count at the end. `words` may be NULL. */
+/* Records that a process matches and is not profiled. The trace gets an empty dump with the reason. When
+ * there were many such processes that the session does not name by pid, further ones are only counted, and
+ * the counts are written at the end. `words` may be NULL. Returns `error`. */
 int hs_session_refuse(struct hs_session *session, const struct hs_process_facts *facts,
                       enum hs_refusal refusal, const struct hs_refusal_words *words,
                       uint64_t now_ns);
 
-/* Counters of the machine, and handing out what there is of all of them; returns when to come back. */
+/* Reads the machine's counters that are due, and hands the packets of all counters to the sink from time to
+ * time. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: not before something else happens). */
 uint64_t hs_session_turn_sources(struct hs_session *session, uint64_t now_ns);
 
-/* Is a scheduled dump due? Then the next one is scheduled; missed ones are not made up for. */
+/* Is a scheduled dump due? If so, schedules the next one; dumps that were missed are not made up for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);
 
-/* After cpu_used_ns has grown. True: its dumps are rarer from now on. */
+/* Call it after cpu_used_ns has grown. Returns true when the session's dumps are rarer from now on. */
 bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns);
 
-/* The end of the trace: names, if they are wanted, and what is still buffered. Takes long. */
+/* Writes the end of the trace: names, if the settings ask for them, and what is still buffered. This can
+ * take seconds. Returns `error`. */
 int hs_session_finish(struct hs_session *session);

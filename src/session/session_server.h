@@ -1,21 +1,22 @@
 /*
- * The session server: where a command that records processes itself (run, attach) answers what other commands ask: list,
- * snapshot, stop. A daemon has peers and orders instead.
+ * The session server answers `list`, `snapshot` and `stop` for a command that records processes itself (run,
+ * attach). A daemon has peers and recording jobs instead.
  *
- * They come through the socket at which its processes announce themselves; the registry passes them on. One request
- * a connection, which has come whole by then: it is answered at once, and nothing is waited for. Only who
- * asks for the end is kept waiting until the file is whole.
+ * Requests come through the socket at which the recorded processes announce themselves; the registry passes
+ * them on. A connection carries one request, which is complete when the server gets the connection. So the
+ * server answers at once and waits for nothing. It keeps only the connections that ask for the end: they get
+ * their answer when the file is complete.
  *
- *     struct hs_session_server session server = { .command = "attach", ... };
- *     hs_session_server_open(&session server);
- *     hs_session_server_serve(&session server, connection_fd, now);     on_peer
- *     if (session server.is_stop_asked) ...
- *     hs_session_server_close(&session server, &outcome);
+ *     struct hs_session_server server = { .command = "attach", ... };
+ *     hs_session_server_open(&server);
+ *     hs_session_server_serve(&server, connection_fd, now);     in on_peer
+ *     if (server.is_stop_asked) ...
+ *     hs_session_server_close(&server, &outcome);
  *
- * Who may ask: our own user, and root; he may know of all that we record.
+ * Our own user and root may ask, and may see everything that we record.
  *
  * Threads   one.
- * Fails     whoever makes no sense is hung up on.
+ * Fails     the server closes a connection whose request is malformed.
  */
 #pragma once
 
@@ -25,7 +26,7 @@
 
 #define HS_SESSION_SERVER_WAITING_MAX 16
 
-/* What there is to say of the one session, besides what its processes know. */
+/* The figures of the session, except those of its running processes. */
 struct hs_session_server_figures {
     uint64_t ended_process_count, ended_sample_count, dump_count, file_bytes;
 };
@@ -37,28 +38,28 @@ struct hs_session_server {
     const char *path;                                             /* of the file */
     bool (*has)(const void *ctx, const struct hs_target *target); /* does the session record it? */
     void (*look)(const void *ctx, struct hs_session_server_figures *ret_figures);
-    const void *ctx;
-    bool can_stop;
-    bool is_stop_asked;
-    uint64_t start_real_ns;
-    char name[32];   /* of the session: attach.PID */
-    char *full_path; /* owned: `path`, as it is called from anywhere; NULL: unknown */
-    int waiting[HS_SESSION_SERVER_WAITING_MAX];
+    const void *ctx;         /* for `has` and `look` */
+    bool can_stop;           /* false: a request for the end is refused */
+    bool is_stop_asked;      /* a peer has asked for the end */
+    uint64_t start_real_ns;  /* CLOCK_REALTIME */
+    char name[32];           /* of the session: attach.PID */
+    char *full_path;         /* owned: the absolute form of `path`; NULL: unknown */
+    int waiting[HS_SESSION_SERVER_WAITING_MAX]; /* connections that have asked for the end */
     size_t waiting_count;
 };
 
-/* How it ended, for those who wait: the file's size, or why there is none. */
+/* How the session ended, for the connections that wait: the file's size, or why there is no file. */
 struct hs_session_server_outcome {
-    const char *error; /* NULL: it is whole */
+    const char *error; /* NULL: the file is complete */
     uint64_t file_bytes, process_count, dump_count;
 };
 
-/* From now on. The fields up to can_stop are set. */
+/* Starts the server. The caller has set the fields up to can_stop. */
 void hs_session_server_open(struct hs_session_server *server);
 
-/* Takes over the connection. */
+/* Answers the request of a connection, and takes the connection over. `now_ns` is CLOCK_MONOTONIC. */
 void hs_session_server_serve(struct hs_session_server *server, int connection_fd, uint64_t now_ns);
 
-/* Tells those who wait. Fine on a zeroed one, and again. */
+/* Answers the connections that wait, and closes them. Accepts a zeroed or a closed server. */
 void hs_session_server_close(struct hs_session_server *server,
                              const struct hs_session_server_outcome *outcome);

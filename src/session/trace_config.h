@@ -1,11 +1,13 @@
 /*
- * A TraceConfig, as Perfetto's tools take it: read, checked, and turned into what we do.
+ * Reads and checks a TraceConfig, the configuration of Perfetto's tools, and translates it into what
+ * heapscope records.
  *
- * It comes as text or binary; which, its bytes tell. Each field of heapprofd's either does what it says there, or is
- * accepted and noted in words: what has no meaning without a ring buffer, for one.
+ * A config is text or binary; the reader recognises which from its bytes. Each field of heapprofd either
+ * has the effect that Perfetto documents, or is accepted with a note to the user, for example a field that has
+ * no meaning without a ring buffer.
  *
  * Threads   none.
- * Fails     HS_TRACE_CONFIG_E_WRONG with words; -ENOMEM.
+ * Fails     HS_TRACE_CONFIG_E_WRONG with a message; -ENOMEM.
  * See       trace/textproto.h, docs/man/heapscope-record.1
  */
 #pragma once
@@ -23,9 +25,10 @@
 #define HS_TRACE_CONFIG_E_WRONG   1
 #define HS_TRACE_CONFIG_BYTES_MAX (UINT32_C(16) << 20)
 
-/* Something that the user should know, in one line. */
+/* Gets a note for the user, in one line. */
 typedef void hs_trace_config_note_fn(void *ctx, const char *text);
 
+/* The function that gets the notes; NULL: they are dropped. */
 struct hs_trace_config_notes {
     hs_trace_config_note_fn *say;
     void *ctx;
@@ -35,7 +38,7 @@ struct hs_trace_config_error {
     char text[512];
 };
 
-/* What there is to do. Texts and lists belong to the config. */
+/* The recording that a config asks for. Its texts and lists belong to the config. */
 struct hs_trace_wishes {
     uint64_t interval_bytes;
     char **names;
@@ -46,21 +49,25 @@ struct hs_trace_wishes {
     bool is_taking_startup, is_taking_running;
     uint64_t min_anon_bytes;
     struct hs_skipped_files skipped;
-    uint64_t duration_ns; /* 0: until it is stopped */
+    uint64_t duration_ns; /* 0: until the recording is stopped */
     struct hs_dump_schedule dumps;
     struct hs_budget_limits limits;
 };
 
-/* `name` is what an error calls it. Freed with hs__pb__trace_config__free_unpacked(). */
+/* Parses a config. Errors call it `name`. Returns 0, HS_TRACE_CONFIG_E_WRONG with *ret_error, or -ENOMEM. The
+ * caller frees the config with hs__pb__trace_config__free_unpacked(). */
 int hs_trace_config_read(const char *name, const void *data, size_t bytes,
                          const struct hs_trace_config_notes *notes,
                          Hs__Pb__TraceConfig **ret_config, struct hs_trace_config_error *ret_error);
 
+/* Translates the config's data source of the heap profiler. Returns 0, or HS_TRACE_CONFIG_E_WRONG with
+ * *ret_error. */
 int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
                          const struct hs_trace_config_notes *notes,
-                         struct hs_trace_wishes *ret_schedule,
+                         struct hs_trace_wishes *ret_recording,
                          struct hs_trace_config_error *ret_error);
 
-/* linux.process_stats and linux.sys_stats. False: the config has neither. */
+/* Translates the data sources linux.process_stats and linux.sys_stats. Returns false if the config has
+ * neither of them. */
 bool hs_trace_config_sources(const Hs__Pb__TraceConfig *config,
                              struct hs_sources_settings *ret_settings);

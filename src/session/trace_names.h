@@ -2,7 +2,8 @@
  * The last packets of a trace: names for the code addresses in it.
  *
  * Threads   one user. It starts processes that read files of programs, and waits for them.
- * Fails     -errno, before the writer has failed or with its error: the trace without names is still one.
+ * Fails     -errno: the names could not be looked up, or the writer failed, with its error. If the writer
+ *           has not failed, the trace is valid, without names.
  */
 #pragma once
 
@@ -11,7 +12,8 @@
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
-/* `is_hurried` as in hs_symbol_options. *ret_is_interrupted becomes true when it ended the search, and is left alone
- * otherwise. */
+/* Looks up the names of the wanted addresses, and appends them to the trace. `is_hurried` as in
+ * hs_symbol_options. *ret_is_interrupted becomes true if is_hurried ended the search; otherwise it is not
+ * changed. Returns 0 or -errno. */
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
                           bool (*is_hurried)(void), bool *ret_is_interrupted);
