@@ -1,5 +1,5 @@
 /*
- * The questions, one by one: see admission.h.
+ * The checks, one by one: see admission.h.
  */
 #include "session/admission.h"
 
@@ -19,7 +19,7 @@ struct judging {
     const struct hs_admission_process *process;
     struct hs_refusal_words *words;
     struct hs_policy_process facts;
-    const struct hs_policy_rule *rule; /* that decides; NULL: none */
+    const struct hs_policy_rule *rule; /* the rule that decides; NULL: none */
     bool is_sure;
     bool is_owner;
 };
@@ -35,7 +35,8 @@ static HS_PRINTF(4, 5) enum hs_refusal refuse(const struct judging *j, enum hs_r
     return refusal;
 }
 
-/* --- facts ------------------------------------------------------------------------------------- */
+/* --- facts
+ * ------------------------------------------------------------------------------------- */
 
 static void look(struct judging *j)
 {
@@ -48,7 +49,8 @@ static void look(struct judging *j)
         memset(facts, 0, sizeof(*facts));
     }
     if (!facts->is_status_known) {
-        /* Gone meanwhile: nobody else's by now. */
+        /* The process has ended. It still counts as the user's whose it was when it was first
+         * seen. */
         facts->facts.is_uid_known = true;
         facts->facts.uid = process->uid;
         facts->facts.exe = process->exe;
@@ -64,7 +66,8 @@ static void look(struct judging *j)
     j->rule = hs_policy_find(j->policy, &facts->facts, &j->is_sure);
 }
 
-/* The files of a process that may not be dumped are root's, its folder is not. */
+/* In /proc/PID, the files of a process that is not dumpable belong to root; so status has another
+ * owner than the process. */
 static bool is_undumpable(const struct judging *j)
 {
     char path[512];
@@ -84,23 +87,24 @@ static bool is_unwilling(const struct judging *j)
            is_unwilling;
 }
 
-/* --- questions --------------------------------------------------------------------------------- */
+/* --- checks
+ * ------------------------------------------------------------------------------------ */
 
-static enum hs_refusal ask_policy(const struct judging *j)
+static enum hs_refusal check_policy(const struct judging *j)
 {
     const struct hs_policy_rule *rule = j->rule;
     if (rule && rule->class == HS_POLICY_NEVER) {
         return refuse(j, HS_REFUSAL_POLICY,
-                      "whoever looks after the machine can change the daemon's policy",
+                      "an administrator of the machine can change the daemon's policy",
                       j->is_sure ? "%s:%u forbids it (%.200s)"
-                                 : "%s:%u may forbid it (%.200s), and what that asks for cannot be "
-                                   "seen of it",
+                                 : "%s:%u may forbid it (%.200s); some of what the rule asks for "
+                                   "cannot be read",
                       j->policy->path, rule->line, rule->text);
     }
     return HS_REFUSAL_NONE;
 }
 
-static enum hs_refusal ask_user(const struct judging *j)
+static enum hs_refusal check_user(const struct judging *j)
 {
     const struct hs_admission_asker *asker = j->asker;
     if (asker->is_any_uid || j->is_owner) {
@@ -125,7 +129,8 @@ static enum hs_refusal ask_user(const struct judging *j)
     return HS_REFUSAL_NONE;
 }
 
-static enum hs_refusal ask_way(const struct judging *j)
+/* May we attach, or must the process bring the client itself? */
+static enum hs_refusal check_attaching(const struct judging *j)
 {
     const struct hs_policy_rule *rule = j->rule;
     if (rule && rule->class == HS_POLICY_PROFILEABLE && j->process->is_attaching) {
@@ -138,7 +143,7 @@ static enum hs_refusal ask_way(const struct judging *j)
     return HS_REFUSAL_NONE;
 }
 
-static enum hs_refusal ask_process(const struct judging *j)
+static enum hs_refusal check_process(const struct judging *j)
 {
     const struct hs_admission_process *process = j->process;
     if (process->is_attaching && !process->has_ended && is_unwilling(j)) {
@@ -162,15 +167,15 @@ enum hs_refusal hs_admission_judge(const struct hs_policy *policy, const char *p
                                    const struct hs_admission_process *process,
                                    struct hs_refusal_words *ret_words)
 {
-    static enum hs_refusal (*const questions[])(const struct judging *) = { ask_policy, ask_user,
-                                                                            ask_way, ask_process };
+    static enum hs_refusal (*const checks[])(
+        const struct judging *) = { check_policy, check_user, check_attaching, check_process };
     struct judging j = {
         .policy = policy, .proc = proc, .asker = asker, .process = process, .words = ret_words
     };
     enum hs_refusal refusal = HS_REFUSAL_NONE;
     look(&j);
-    for (size_t i = 0; refusal == HS_REFUSAL_NONE && i < HS_COUNT_OF(questions); i++) {
-        refusal = questions[i](&j);
+    for (size_t i = 0; refusal == HS_REFUSAL_NONE && i < HS_COUNT_OF(checks); i++) {
+        refusal = checks[i](&j);
     }
     return refusal;
 }

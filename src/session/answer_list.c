@@ -1,5 +1,5 @@
 /*
- * Which processes and sessions there are, with what each of them costs: see answers.h.
+ * Answers `list`: the processes and the sessions, and what each of them costs. See answers.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "session/process_facts.h"
 #include "util/proc.h"
 
-/* CPU time of all threads of a process, also of another user's. */
+/* Reads the CPU time of all threads of a process, which may be another user's. */
 static bool read_cpu(pid_t pid, uint64_t *ret_cpu_ns)
 {
     clockid_t id;

@@ -1,5 +1,5 @@
 /*
- * The heap of a recorded process as it is now: see answers.h.
+ * Answers `snapshot` with the heap of a recorded process as it is now: see answers.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,17 +16,19 @@
 
 #define HS_CANDIDATES_TOLD 20
 
-/* --- which process ----------------------------------------------------------------------------- */
+/* --- which process
+ * ----------------------------------------------------------------------------- */
 
+/* The processes that match a request. */
 struct choice {
-    struct hs_target *target; /* the last that fits */
+    struct hs_target *target; /* the last one that matches */
     const char *session;
     size_t count;
-    bool has_client; /* of the pid that was named: it is there, but not recorded */
+    bool has_client; /* a process of this pid has a client; it may be dormant */
     Hs__Ctl__Candidate candidates[HS_CANDIDATES_TOLD];
     Hs__Ctl__Candidate *pointers[HS_CANDIDATES_TOLD];
     char processes[HS_CANDIDATES_TOLD][64];
-    char process[64]; /* of the target */
+    char process[64]; /* the name of the target */
 };
 
 static bool is_by_pid(const Hs__Ctl__Snapshot *request)
@@ -83,7 +85,7 @@ static int refuse(int sock, const Hs__Ctl__Snapshot *request, const struct choic
     return hs_ctl_refuse(sock, "no such process is recorded any more");
 }
 
-static int tell_candidates(int sock, const Hs__Ctl__Snapshot *request, struct choice *choice)
+static int send_candidates(int sock, const Hs__Ctl__Snapshot *request, struct choice *choice)
 {
     Hs__Ctl__Snapped answer = HS__CTL__SNAPPED__INIT;
     answer.candidates = choice->pointers;
@@ -94,9 +96,10 @@ static int tell_candidates(int sock, const Hs__Ctl__Snapshot *request, struct ch
     return hs_ctl_send(sock, HS_CTL_SNAPPED, &answer.base, NULL, 0);
 }
 
-/* --- its heap ---------------------------------------------------------------------------------- */
+/* --- its heap
+ * ---------------------------------------------------------------------------------- */
 
-/* As they are now, with threads and PSS. */
+/* Writes the counters of the process as they are now, with its threads and its PSS. */
 static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t now_ns)
 {
     const struct hs_sources_settings settings = hs_sources_default();
@@ -172,7 +175,7 @@ int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
         consider(recorded, request, recorded->registry->targets[i], &choice);
     }
     if (request->is_query) {
-        return tell_candidates(sock, request, &choice);
+        return send_candidates(sock, request, &choice);
     }
     return choice.count == 1 ? send_trace(sock, &choice, request->wants_names, now_ns)
                              : refuse(sock, request, &choice);

@@ -1,10 +1,11 @@
 /*
- * Answers to `list` and `snapshot`: which processes are recorded, and the heap of one of them as it is now.
+ * Answers to `list` and `snapshot`: which processes are recorded, and the heap of one of them as it
+ * is now.
  *
- * The daemon, `run` and `attach` give the same answers. They differ in which sessions record the processes,
- * and in which users may see them; a struct hs_recorded describes both.
+ * The daemon, `run` and `attach` give the same answers. They differ in which sessions record the
+ * processes, and in which users may see them; a struct hs_recorded describes both.
  *
- *     const struct hs_recorded recorded = { .registry = &registry, .session_of = ..., .may_see = ..., .ctx = ... };
+ *     const struct hs_recorded recorded = { .registry = &registry, .session_of = ..., ... };
  *     hs_answer_snapshot(&recorded, sock, request, now);
  *
  *     struct hs_listing *listing = hs_listing_new(&recorded, 1);
@@ -13,12 +14,12 @@
  *     hs_ctl_send(sock, HS_CTL_LISTED, &listing->listed.base, NULL, 0);
  *     hs_listing_free(listing);
  *
- * A snapshot is a trace of its own, in a memfd. It has names from symbol tables if the request asks for
- * them, and no others. The session is not changed by it.
+ * A snapshot is a trace of its own, in a memfd. It has names from symbol tables if the request asks
+ * for them, and no others. The session is not changed by it.
  *
  * Threads   one.
- * Fails     a request that cannot be answered is refused with a message that says why; -errno: the answer
- *           could not be sent.
+ * Fails     a request that cannot be answered is refused with a message that says why; -errno: the
+ *           answer could not be sent.
  */
 #pragma once
 
@@ -36,8 +37,8 @@ struct hs_recorded {
     const void *ctx;
 };
 
-/* Answers a request for the heap of one process, or for the processes that match the request. `now_ns` is
- * CLOCK_MONOTONIC. Returns 0, or -errno if the answer could not be sent. */
+/* Answers a request for the heap of one process, or for the processes that match the request.
+ * `now_ns` is CLOCK_MONOTONIC. Returns 0, or -errno if the answer could not be sent. */
 int hs_answer_snapshot(const struct hs_recorded *recorded, int sock,
                        const Hs__Ctl__Snapshot *request, uint64_t now_ns);
 
@@ -52,14 +53,14 @@ struct hs_listing {
     Hs__Ctl__Session **session_pointers;
 };
 
-/* Makes a listing of the processes that the peer may see, and of what this process itself costs, with room
- * for `session_max` sessions. Returns NULL if there is no memory. */
+/* Makes a listing of the processes that the peer may see, and of what this process itself costs,
+ * with room for `session_max` sessions. Returns NULL if there is no memory. */
 struct hs_listing *hs_listing_new(const struct hs_recorded *recorded, size_t session_max);
 /* Frees the listing. Accepts NULL; returns NULL. */
 struct hs_listing *hs_listing_free(struct hs_listing *listing);
 
-/* Adds a session with its settings. The caller fills in what the session has recorded so far. The listing
- * refers to the texts of the caller. */
+/* Adds a session with its settings. The caller fills in what the session has recorded so far. The
+ * listing refers to the texts of the caller. */
 Hs__Ctl__Session *hs_listing_add_session(struct hs_listing *listing, const char *name,
                                          const struct hs_session_settings *settings);
 

@@ -1,5 +1,5 @@
 /*
- * See frame_names.h.
+ * Looks up names for frames: see frame_names.h.
  */
 #include "session/frame_names.h"
 
@@ -55,7 +55,7 @@ static int look_up(struct hs_frame_names *names, const struct hs_snapshot *snap,
     return err;
 }
 
-/* As in the symbol table; NULL: it has none. */
+/* The name of a frame as in the symbol table; NULL if it has none. */
 static const char *name_of(const struct hs_frame_names *names, const struct hs_snapshot *snap,
                            const struct hs_snap_frame *frame)
 {
@@ -73,7 +73,7 @@ static const char *name_of(const struct hs_frame_names *names, const struct hs_s
     const struct hs_symbol_line *line = &table->lines[span->line_first + span->line_count - 1];
     const char *function = hs_symbol_string(table, line->function_off);
     const char *system_name = hs_symbol_string(table, line->system_name_off);
-    /* Mangled as it is; of a plain name neither version nor what the compiler appended to it. */
+    /* A mangled name stays as it is; a plain name loses its version and the compiler's suffixes. */
     bool is_plain = function[0] != '\0' && strncmp(system_name, function, strlen(function)) == 0;
     return is_plain ? function : system_name;
 }

@@ -1,14 +1,14 @@
 /*
  * Names for the frames of a dump, from symbol tables, while a trace is written.
  *
- * The file defines a frame before the dump that uses it, and readers take the first definition. So the name
- * of a frame must be known when the dump is written. Debug information is read once, at the end
- * (trace_names.h). A dump needs only names from symbol tables, and only for addresses that are new in the
- * file; in a long run, each dump brings fewer of them.
+ * The file defines a frame before the dump that uses it, and readers take the first definition. So
+ * the name of a frame must be known when the dump is written. Debug information is read once, at
+ * the end (trace_names.h). A dump needs only names from symbol tables, and only for addresses that
+ * are new in the file; in a long run, each dump brings fewer of them.
  *
- * Holds     a look-up delays a dump by HS_FRAME_NAMES_MAX_MS at most; a frame whose name is not found by
- *           then has none. Look-ups take at most a twentieth of the time: after a slow one (a file system
- *           that does not answer) the next dumps have no names.
+ * Holds     a look-up delays a dump by HS_FRAME_NAMES_MAX_MS at most; a frame whose name is not
+ *           found by then has none. Look-ups take at most a twentieth of the time: after a slow one
+ *           (a file system that does not answer) the next dumps have no names.
  * Threads   one user. It starts processes that read files of programs, and waits for them.
  * Fails     never: frames stay without names.
  * See       trace/trace_writer.h, symbol/symbolizer.h

@@ -1,5 +1,6 @@
 /*
- * The hub's life, schedules and ends of sessions: see hub.h. Who gets which process: hub_targets.c.
+ * Start and end of the hub and of its sessions, and the schedules of dumps: see hub.h.
+ * hub_targets.c decides which session gets which process.
  */
 #include "session/hub.h"
 
@@ -15,18 +16,21 @@
 #include "session/process_watch.h"
 #include "util/array.h"
 
-/* Sizes of recorded processes, and whether they reach a limit. */
+/* The least and the largest time between two looks at a recorded process: at its size and its
+ * limits. */
 #define HS_LOOK_MIN_NS UINT64_C(20000000)
-#define HS_LOOK_MAX_NS UINT64_C(250000000) /* they learn the time from us */
-/* A session without processes, that none can join: is its time over? */
+#define HS_LOOK_MAX_NS UINT64_C(250000000) /* clients get the time from these looks */
+/* How often the hub checks whether a session is over that has no processes and that none can
+ * join. */
 #define HS_LOOK_ENDS_NS UINT64_C(250000000)
-#define HS_GRACE_NS     UINT64_C(500000000)
-/* A registry that waits for descriptors asks again. */
+/* How long a session without processes waits for a child that has not announced itself yet. */
+#define HS_GRACE_NS UINT64_C(500000000)
+/* How often a registry that has run out of descriptors tries again. */
 #define HS_ROOM_NS UINT64_C(1000000000)
 
-/* --- the registry's news ----------------------------------------------------------------------- */
+/* --- events of the registry ------------------------------------------------------------------- */
 
-static void tell(const struct hs_hub *hub, hs_hub_target_fn *fn, struct hs_target *target)
+static void notify(const struct hs_hub *hub, hs_hub_target_fn *fn, struct hs_target *target)
 {
     if (fn) {
         fn(hub->config.ctx, target);
@@ -41,10 +45,11 @@ static void on_begin(void *ctx, struct hs_target *target)
     } else {
         hs_hub_welcome(hub, target);
     }
-    tell(hub, hub->config.on_change, target);
+    notify(hub, hub->config.on_change, target);
 }
 
-/* An image also ends when its process makes another region, or executes something. */
+/* Has the process itself ended? A program image also ends when its process makes another region or
+ * executes another program. */
 static bool is_process_over(const struct hs_target *target)
 {
     struct hs_proc_stat stat;
@@ -71,14 +76,14 @@ static void on_end(void *ctx, struct hs_target *target)
     if (is_process_over(target)) {
         hs_hub_give_up(hub, target->pid);
     }
-    tell(hub, hub->config.on_gone, target);
+    notify(hub, hub->config.on_gone, target);
     hs_target_close(target);
 }
 
 static void on_skip(void *ctx, struct hs_target *target)
 {
     const struct hs_hub *hub = ctx;
-    tell(hub, hub->config.on_gone, target);
+    notify(hub, hub->config.on_gone, target);
 }
 
 static void on_pending(void *ctx, const struct hs_pending_client *pending)
@@ -128,7 +133,8 @@ struct hs_hub *hs_hub_free(struct hs_hub *hub)
     return NULL;
 }
 
-/* --- dumps ------------------------------------------------------------------------------------- */
+/* --- dumps
+ * ------------------------------------------------------------------------------------- */
 
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final)
 {
@@ -166,7 +172,8 @@ void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns)
     hs_hub_dump_session(hub, NULL, now_ns);
 }
 
-/* --- sessions ---------------------------------------------------------------------------------- */
+/* --- sessions
+ * ---------------------------------------------------------------------------------- */
 
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session)
 {
@@ -194,7 +201,8 @@ int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint6
 {
     int r = hs_array_reserve(&hub->sessions, &hub->session_capacity, hub->session_count + 1,
                              sizeof(hub->sessions[0]));
-    /* Before those that run are attached to, which takes a while. */
+    /* Before the hub attaches to running processes, which takes a while: no program must be
+     * missed. */
     r = r < 0 ? r : hs_hub_begin_new_processes(hub, session, now_ns);
     if (r < 0) {
         return r;
@@ -214,12 +222,13 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
     return r;
 }
 
-static void let_go(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
+/* Asks the owner to detach from a process that was attached to. */
+static void detach(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
 {
     bool is_late = (target->hello_flags & HS_HELLO_LATE) != 0;
     if (is_late && !target->has_ended && hub->config.release &&
         hub->config.release(hub->config.ctx, session, target->pid) == 0) {
-        tell(hub, hub->config.on_gone, target);
+        notify(hub, hub->config.on_gone, target);
         hs_registry_drop(&hub->registry, target);
     }
 }
@@ -232,8 +241,8 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     end_counters(session, target, now_ns);
     hs_target_end_session(target);
     target->owner = NULL;
-    tell(hub, hub->config.on_change, target);
-    let_go(hub, session, target);
+    notify(hub, hub->config.on_change, target);
+    detach(hub, session, target);
 }
 
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
@@ -257,8 +266,8 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
     hub->config.on_over(hub->config.ctx, session);
 }
 
-/* Asked for by pid, and none of them is left? */
-static bool has_nobody_left(const struct hs_hub *hub, const struct hs_session *session)
+/* Does the session name processes by pid only, and has the last of them ended? */
+static bool has_no_process_left(const struct hs_hub *hub, const struct hs_session *session)
 {
     if (hs_session_waits(session) || session->expected.count > 0 ||
         hs_hub_target_count(hub, session) > 0) {
@@ -267,8 +276,8 @@ static bool has_nobody_left(const struct hs_hub *hub, const struct hs_session *s
     for (size_t i = 0; i < session->settings.pid_count; i++) {
         pid_t pid = session->settings.pids[i];
         const struct hs_target *target = hs_registry_find(&hub->registry, pid);
-        /* Whoever has seen it end knows: it may be a zombie still. One that executes something is back with
-         * a hello soon. */
+        /* A recorded process that is no target any more has ended, and may still be a zombie; or it
+         * has executed another program, and will announce itself again soon. */
         if (!target && hs_pid_list_has(&session->seen, pid) && kill(pid, 0) == 0) {
             struct hs_proc_stat stat;
             if (hs_proc_read_stat(pid, &stat) == 0 && stat.state != 'Z' && !stat.is_exiting) {
@@ -279,11 +288,11 @@ static bool has_nobody_left(const struct hs_hub *hub, const struct hs_session *s
     return true;
 }
 
-/* A program that puts itself into the background is gone before its child, which announces itself with its
- * first sample, is there. */
+/* Is no process left, and has none come for HS_GRACE_NS? A program that puts itself into the
+ * background ends before its child is known: the child announces itself with its first sample. */
 static bool is_deserted(const struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
-    if (!has_nobody_left(hub, session)) {
+    if (!has_no_process_left(hub, session)) {
         session->idle_ns = 0;
         return false;
     }
@@ -291,14 +300,14 @@ static bool is_deserted(const struct hs_hub *hub, struct hs_session *session, ui
     return !session->has_begun || now_ns >= session->idle_ns + HS_GRACE_NS;
 }
 
-/* Its time does not run while its first process is being attached to. */
+/* When the session ends. Its duration does not run while its first process is being attached to. */
 static uint64_t find_end(const struct hs_session *session)
 {
     bool is_beginning = !session->has_begun && session->expected.count > 0;
     return is_beginning ? UINT64_MAX : session->end_ns;
 }
 
-/* The first session that is to end now, or NULL. */
+/* The first session that must end now, or NULL. */
 static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
@@ -311,9 +320,11 @@ static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
     return NULL;
 }
 
-/* --- time -------------------------------------------------------------------------------------- */
+/* --- time
+ * -------------------------------------------------------------------------------------- */
 
-/* At one; returns when to look again. */
+/* Looks at one process: its size, its new libraries, its counters, its budgets and its dump limits.
+ * Returns when to look again. */
 static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->owner;
@@ -329,7 +340,8 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
             hub->config.refresh(hub->config.ctx, target->owner, target->pid) < 0;
     }
     next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
-    /* With many, several become due in one turn: a turn for each would have to look through all of them each time. */
+    /* At least HS_LOOK_MIN_NS from now: with many processes, several then become due in one turn. A
+     * turn for each process would look through all of them each time. */
     uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
@@ -347,7 +359,7 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     return next_ns;
 }
 
-/* At recorded processes; returns when to look again. */
+/* Looks at all recorded processes. Returns when to look again. */
 static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
@@ -365,7 +377,7 @@ static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
     return next_ns;
 }
 
-/* What recording has cost us until now: sessions dump more rarely when it comes to their budget. */
+/* Sessions whose recording has used much of their CPU budget dump more rarely from now on. */
 static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
@@ -379,14 +391,14 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
     }
 }
 
-/* Nobody was there so far, perhaps. */
 void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns)
 {
     uint64_t soon_ns = now_ns + HS_LOOK_MIN_NS;
     hub->look_ns = hub->look_ns < soon_ns ? hub->look_ns : soon_ns;
 }
 
-/* Schedules, and sessions that end; returns when the next thing is due. */
+/* Ends sessions that are over, takes dumps that are due, and looks at processes and budgets.
+ * Returns when to do that again. */
 static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
@@ -421,7 +433,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
 uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns)
 {
     hs_registry_turn(&hub->registry, now_ns);
-    bool is_again = hs_hub_take_children(hub, now_ns); /* and then perhaps theirs */
+    bool is_again = hs_hub_take_children(hub, now_ns); /* the children may have children, too */
     uint64_t next_ns = keep_time(hub, now_ns);
     next_ns = is_again ? now_ns : next_ns;
     uint64_t process_watch_ns = hs_hub_look_for_new_processes(hub, now_ns);

@@ -1,16 +1,18 @@
 /*
- * The hub decides which session records which process, and when dumps are taken. It connects the program
- * images of the registry with the running sessions. The daemon embeds it, and so does every command that
- * profiles processes it did not start.
+ * The hub decides which session records which process, and when dumps are taken. It connects the
+ * program images of the registry with the running sessions. The daemon embeds it, and so does every
+ * command that profiles processes it did not start.
  *
- *     image begins ──► a forked child goes to its parent's session. Otherwise the oldest session that the
- *                      process matches gets it; the other matching sessions get an empty dump (rejected).
- *                      If no session matches, the process records nothing.
- *     image ends ────► its session gets the last dump. If the process had been attached to and executed
- *                      another program, the hub attaches to that as if the session had just begun.
- *     program starts ► without a client, and matched by name: the owner is asked to bring a client in.
- *     session starts ► it gets the running processes that match: those with a client at once; for the
- *                      others the owner is asked to bring a client in.
+ *     image begins ──► a forked child goes to its parent's session. Otherwise the oldest session
+ *                      that the process matches gets it; the other matching sessions get an empty
+ *                      dump (rejected). If no session matches, the process records nothing.
+ *     image ends ────► its session gets the last dump. If the process had been attached to and
+ *                      executed another program, the hub attaches to that as if the session had
+ *                      just begun.
+ *     program starts ► without a client, and matched by name: the owner is asked to bring a client
+ *                      in.
+ *     session starts ► it gets the running processes that match: those with a client at once; for
+ *                      the others the owner is asked to bring a client in.
  *     session ends ──► each of its processes has a last dump, and continues dormant.
  *
  *     struct hs_hub *hub;
@@ -21,13 +23,14 @@
  *     hs_hub_stop(hub, session, now);               calls config.on_over; then hs_session_finish()
  *     hs_hub_free(hub);
  *
- * Holds     a region records for at most one session, the first one that it gets: a process that gets
- *           another session makes another region. The `owner` of a target is its session. A session has
- *           only processes that config.judge allows. A process that matches a session and is not allowed
- *           appears in the session's trace with the reason, except where hs_hub_is_silent() says otherwise.
+ * Holds     a region records for at most one session, the first one that it gets: a process that
+ *           gets another session makes another region. The `owner` of a target is its session. A
+ *           session has only processes that config.judge allows. A process that matches a session
+ *           and is not allowed appears in the session's trace with the reason, except where
+ *           hs_hub_is_silent() says otherwise.
  * Threads   one; the hub never waits.
- * Fails     a process that cannot be read is left out and counted; a session ends when its trace cannot be
- *           written.
+ * Fails     a process that cannot be read is left out and counted; a session ends when its trace
+ *           cannot be written.
  * See       session.h, collect/registry.h
  */
 #pragma once
@@ -61,13 +64,13 @@ struct hs_hub_verdict {
 /* Reports what happened with one process. */
 typedef void hs_hub_say_fn(void *ctx, const struct hs_hub_verdict *verdict);
 
-/* The session is over, and its trace is complete except for hs_session_finish(). The callee owns the session
- * from now on; the hub has forgotten it. */
+/* The session is over, and its trace is complete except for hs_session_finish(). The callee owns
+ * the session from now on; the hub has forgotten it. */
 typedef void hs_hub_over_fn(void *ctx, struct hs_session *session);
 
-/* Asks the owner to bring a client into a running process that matches a session and has none. Returns 0 if
- * a client is on its way: the process then comes through hs_hub_restore_target() or announces itself, and
- * belongs to this session. Otherwise returns -errno. */
+/* Asks the owner to bring a client into a running process that matches a session and has none.
+ * Returns 0 if a client is on its way: the process then comes through hs_hub_restore_target() or
+ * announces itself, and belongs to this session. Otherwise returns -errno. */
 typedef int hs_hub_attach_fn(void *ctx, struct hs_session *session,
                              const struct hs_process_facts *process);
 
@@ -78,21 +81,22 @@ typedef enum hs_refusal hs_hub_authorize_fn(void *ctx, const struct hs_session *
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);
 
-/* A process whose client was brought in is no longer recorded, so its client can be detached. Returns 0 if
- * that happens: the hub then forgets the process. Otherwise returns -errno: the client stays, dormant. */
+/* A process whose client was brought in is no longer recorded, so its client can be detached.
+ * Returns 0 if that happens: the hub then forgets the process. Otherwise returns -errno: the client
+ * stays, dormant. */
 typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* A process whose client was brought in has loaded libraries, whose calls must be redirected to the client.
- * Returns 0 if they are, or will be. Otherwise returns -errno, and the hub asks again. */
+/* A process whose client was brought in has loaded libraries, whose calls must be redirected to the
+ * client. Returns 0 if they are, or will be. Otherwise returns -errno, and the hub asks again. */
 typedef int hs_hub_refresh_fn(void *ctx, struct hs_session *session, pid_t pid);
 
-/* A target is new or has another session (on_change), or is about to be closed (on_gone). For an owner that
- * must know all targets even after the hub's process was killed. */
+/* A target is new or has another session (on_change), or is about to be closed (on_gone). For an
+ * owner that must know all targets even after the hub's process was killed. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
 
 struct hs_hub_config {
-    struct hs_listener listener;  /* taken over; fd -1: targets come only by hs_hub_restore_target() */
-    hs_registry_peer_fn *on_peer; /* takes connections that are not a client's; NULL: none are taken */
+    struct hs_listener listener;  /* taken over; fd -1: targets come only by restore_target */
+    hs_registry_peer_fn *on_peer; /* takes connections that are not a client's; NULL: no such */
     hs_hub_over_fn *on_over;
     hs_hub_attach_fn *attach;              /* NULL: the owner cannot attach */
     hs_hub_release_fn *release;            /* NULL: clients stay, dormant */
@@ -116,7 +120,7 @@ struct hs_hub {
     uint64_t look_ns;               /* when to look at recorded processes again */
     struct hs_process_watch *watch; /* NULL: no session waits for programs without a client */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
-    const struct hs_hub_heir *heir; /* of the target that is being restored; NULL: targets are new */
+    const struct hs_hub_heir *heir; /* the target that is being restored; NULL: targets are new */
 };
 
 /* Makes a hub without sessions. Returns 0 or -errno. */
@@ -130,7 +134,8 @@ static inline int hs_hub_fd(const struct hs_hub *hub)
     return hs_registry_fd(&hub->registry);
 }
 
-/* Has the hub run out of descriptors for new connections? They then wait until other processes end. */
+/* Has the hub run out of descriptors for new connections? They then wait until other processes
+ * end. */
 static inline bool hs_hub_is_deaf(const struct hs_hub *hub)
 {
     return hub->registry.listener.fd >= 0 && !hub->registry.is_listening;
@@ -140,8 +145,8 @@ static inline bool hs_hub_is_deaf(const struct hs_hub *hub)
  * (CLOCK_MONOTONIC; UINT64_MAX: not before hs_hub_fd() is readable). */
 uint64_t hs_hub_turn(struct hs_hub *hub, uint64_t now_ns);
 
-/* Takes over the session, and calls `say`, which may be NULL, for each running process that matches it.
- * Returns 0 or -ENOMEM. */
+/* Takes over the session, and calls `say`, which may be NULL, for each running process that matches
+ * it. Returns 0 or -ENOMEM. */
 int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns,
                  hs_hub_say_fn *say, void *say_ctx);
 
@@ -157,15 +162,16 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
                           struct hs_session *session, const struct hs_target_state *state,
                           uint64_t now_ns);
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
-/* Call it when all targets are there. Asks again for clients that were on their way when the previous hub's
- * process was killed. */
+/* Call it when all targets are there. Asks again for clients that were on their way when the
+ * previous hub's process was killed. */
 void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
-/* Writes into the traces of the sessions that wait for this process's client why there will be none. `why`
- * has the form "reason; remedy". `is_held`: another collector records it. Call it before hs_hub_give_up(). */
+/* Writes into the traces of the sessions that wait for this process's client why there will be
+ * none. `why` has the form "reason; remedy". `is_held`: another collector records it. Call it
+ * before hs_hub_give_up(). */
 void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns);
 
-/* Call it when config.judge may answer otherwise than before. Processes that their sessions may no longer
- * record have a last dump. */
+/* Call it when config.judge may answer otherwise than before. Processes that their sessions may no
+ * longer record have a last dump. */
 void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
 /* This process will not get a client: no session waits for it any more. */
@@ -184,5 +190,6 @@ static inline struct hs_session *hs_hub_session_of(const struct hs_target *targe
 /* How many running processes the session records. */
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session);
 
-/* The smallest interval, in bytes, of all sessions that wait for programs to start; 0: no session waits. */
+/* The smallest interval, in bytes, of all sessions that wait for programs to start; 0: no session
+ * waits. */
 uint64_t hs_hub_startup_interval(const struct hs_hub *hub);

@@ -1,8 +1,8 @@
 /*
- * What a session means and may not have: see hub_targets.h.
+ * Processes that match a session and that it may not record: see hub_targets.h.
  *
- * The judge is the hub's owner's. Here is what becomes of his answers: what is refused is told in the session's
- * trace, but for what it did not really ask for.
+ * The hub's owner decides (config.judge). This file acts on the decision: it writes a refusal into
+ * the session's trace, unless the session did not really ask for the process (hs_hub_is_silent).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why,
         facts = (struct hs_process_facts){ .facts.pid = pid };
     }
     if (facts.facts.cmdline_bytes == 0) {
-        refusal = HS_REFUSAL_GONE; /* or it is about to go */
+        refusal = HS_REFUSAL_GONE; /* it has ended, or is about to */
         words = (struct hs_refusal_words){ .what = "it ended before recording began" };
     }
     for (size_t i = 0; i < hub->session_count; i++) {

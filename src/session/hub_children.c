@@ -1,14 +1,18 @@
 /*
- * Processes that were there before their parent was recorded: sessions that ask for children get them, and theirs. See
- * session.h, is_taking_children.
+ * Children that existed before the recording of their parent began. Sessions that ask for children
+ * get them, and their children, too. See session.h, is_taking_children.
  *
- * A process forks, and executes, before anybody looks; afterwards /proc knows only whose child it is. So for each
- * process that a session has, its children are looked for once: those that come later announce themselves as
- * heirs. Before a child is attached to, it is one of the session's pids, as if it had been named.
+ * A process can fork and execute other programs before it is recorded. Afterwards /proc shows only
+ * who the parent of a process is. So the hub looks once for the children of each process that a
+ * session records. Children that are forked later announce themselves, with their parent. Before
+ * the hub attaches to a child, it adds the child to the session's pids, as if the user had named
+ * it.
  *
- * Holds     a process is looked at once; at most HS_SESSION_PIDS_MAX pids belong to a session.
+ * Holds     the hub looks once for the children of a process; a session has at most
+ *           HS_SESSION_PIDS_MAX pids.
  * Threads   as the hub.
- * Fails     who cannot be attached to is told of as everybody is, and its children are left alone.
+ * Fails     a child that cannot be attached to is reported like any other process; its children are
+ *           not taken.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -45,7 +49,7 @@ static bool is_any_due(const struct hs_hub *hub)
     return false;
 }
 
-/* Of all processes at this moment; of as many as there is memory for. */
+/* Lists all processes of this moment with their parents, as many as there is memory for. */
 static void find_kin(struct kin *ret_kin)
 {
     DIR *proc = opendir("/proc");
@@ -70,7 +74,8 @@ static void find_kin(struct kin *ret_kin)
     }
 }
 
-/* It was forked while its parent was recorded already, and comes by itself. */
+/* Does the process have a client? Then it was forked while its parent was recorded, and announces
+ * itself. */
 static bool has_client(pid_t pid)
 {
     char folder[32];
@@ -108,7 +113,8 @@ bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns)
         return false;
     }
     find_kin(&kin);
-    /* The list of targets grows as children are taken: they come last, or in the next turn. */
+    /* The list of targets grows as children are taken. New ones are at its end, or come in the next
+     * turn. */
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
         if (is_due(target)) {

@@ -1,11 +1,12 @@
 /*
- * Programs without a client that start, or take a new name, while sessions wait for programs of that name: they are
- * noticed in /proc, and a client is brought in as into any running process. See process_watch.h.
+ * Programs without a client that start, or take another name, while a session waits for programs of
+ * that name. The hub notices them in /proc, and has a client brought in as into any running
+ * process. See process_watch.h.
  *
- * Only sessions that wait by name take them. Of a session for all processes it would be too much to attach to each
- * command that a shell starts.
+ * Only sessions that wait by name take them. A session for all processes would have to attach to
+ * each command that a shell starts, which is too much.
  *
- * Holds     /proc is looked at only while there is such a session.
+ * Holds     the hub polls /proc only while there is such a session.
  * Threads   as the hub.
  * Fails     -ENOMEM at the start of such a session.
  */
@@ -34,7 +35,7 @@ int hs_hub_begin_new_processes(struct hs_hub *hub, const struct hs_session *sess
 static void on_new_process(void *ctx, pid_t pid)
 {
     struct hs_hub *hub = ctx;
-    /* The oldest one first: it gets the process. */
+    /* The oldest session comes first, so that it gets the process. */
     for (size_t i = 0; i < hub->session_count; i++) {
         if (is_waiting(hub->sessions[i])) {
             hs_hub_take_new_process(hub, hub->sessions[i], pid);

@@ -1,9 +1,10 @@
 /*
- * Which session gets which process: see hub_targets.h.
+ * Decides which session gets which process: see hub_targets.h.
  *
- * A forked child goes with its parent, whatever its name has become: it holds the parent's blocks. Its
- * region says whose child it is, /proc may know better (in a pid namespace the process sees other
- * numbers). Neither is proof, so the user still decides.
+ * A forked child goes to its parent's session, whatever its name is now, because it holds the
+ * parent's blocks. Its region and /proc say who the parent is; /proc may know better, as a process
+ * in a pid namespace sees other numbers. Neither is proof, so the child must be allowed to the
+ * session like any other process.
  */
 #include "session/hub_targets.h"
 
@@ -22,7 +23,7 @@
 
 #define HS_RSS_PERIOD_SESSION_NS UINT64_C(2000000000)
 
-/* --- giving ------------------------------------------------------------------------------------ */
+/* --- giving a target to a session ------------------------------------------------------------- */
 
 static bool has_budget(const struct hs_session *session)
 {
@@ -59,7 +60,8 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
         interval_bytes = hs_target_inherited_interval(target, interval_bytes);
     }
     if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
-        /* Its next region is this session's. */
+        /* Its region belongs to an earlier session; the process makes another one for this
+         * session. */
         hs_pid_list_add(&session->expected, target->pid);
         hs_target_renew(target, interval_bytes);
         return HS_HUB_ATTACHING;
@@ -71,9 +73,11 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
     return HS_HUB_RECORDED;
 }
 
-/* --- images that begin ------------------------------------------------------------------------- */
+/* --- images that begin
+ * ------------------------------------------------------------------------- */
 
-/* Who forked it, as it says and as /proc does. False: it was not forked. */
+/* The parent as the region states it, and as /proc does. Returns false if the process was not
+ * forked. */
 static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
 {
     struct hs_proc_stat stat;
@@ -97,9 +101,10 @@ static void reject(struct hs_session *session, const struct hs_session *holder,
     hs_session_refuse(session, facts, HS_REFUSAL_CONCURRENT, &words, now_ns);
 }
 
-/* --- images that begin: whose are they? -------------------------------------------------------- */
+/* --- images that begin: which session gets them
+ * ------------------------------------------------ */
 
-/* What there is to go by. */
+/* A target that has no session yet, with the facts that decide which one gets it. */
 struct arrival {
     const struct hs_target *target;
     const struct hs_process_facts *facts;
@@ -109,19 +114,20 @@ struct arrival {
 
 typedef bool means_fn(const struct hs_session *session, const struct arrival *arrival);
 
-/* It was to get a client. */
+/* Has this session had a client brought into the process? */
 static bool is_expected(const struct hs_session *session, const struct arrival *arrival)
 {
     return hs_pid_list_has(&session->expected, arrival->target->pid);
 }
 
-/* It was forked from a process of this session. */
+/* Was the process forked from a process of this session? */
 static bool is_heir(const struct hs_session *session, const struct arrival *arrival)
 {
     return arrival->is_forked && (hs_pid_list_has(&session->seen, arrival->parents[0]) ||
                                   hs_pid_list_has(&session->seen, arrival->parents[1]));
 }
 
+/* Was it forked from one that was not recorded from its start? */
 static bool is_late_heir(const struct hs_session *session, const struct arrival *arrival)
 {
     return hs_pid_list_has(&session->late, arrival->parents[0]) ||
@@ -133,6 +139,8 @@ static bool is_meant(const struct hs_session *session, const struct arrival *arr
     return hs_session_means_starting(session, &arrival->facts->facts);
 }
 
+/* The session that gets the process, or NULL. An expected process comes before a forked one, and
+ * that before a match; among sessions the oldest comes first. */
 static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target *target,
                                       const struct arrival *arrival, uint64_t now_ns)
 {
@@ -155,14 +163,14 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     struct hs_process_facts facts;
     uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     if (target->is_dormant && (target->has_ended || hub->session_count == 0)) {
-        return; /* there is nothing in it, and nothing to come, or nobody wants it */
+        return; /* the region has no samples and will have none, or there is no session for it */
     }
     hs_process_facts_of_target(target, &facts);
     struct arrival arrival = { .target = target, .facts = &facts };
     arrival.is_forked = find_parents(target, arrival.parents);
     struct hs_session *holder = find_holder(hub, target, &arrival, now_ns);
     if (!holder) {
-        hs_hub_give_up(hub, target->pid); /* who waited for it may not have it */
+        hs_hub_give_up(hub, target->pid); /* a session that expected it may not record it */
     }
     if (!holder || give(target, holder, now_ns) != HS_HUB_RECORDED) {
         hs_target_end_session(target);
@@ -178,15 +186,17 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     }
 }
 
-/* --- processes that run ------------------------------------------------------------------------ */
+/* --- processes that run
+ * ------------------------------------------------------------------------ */
 
+/* A session that takes running processes. */
 struct taking {
     struct hs_hub *hub;
     struct hs_session *session;
     uint64_t now_ns;
     hs_hub_say_fn *say;
     void *say_ctx;
-    bool is_new_process; /* it has just started, or has a new name */
+    bool is_new_process; /* the process has just started, or has a new name */
 };
 
 static void answer(const struct taking *taking, const struct hs_process_facts *process,
@@ -205,7 +215,7 @@ static void answer(const struct taking *taking, const struct hs_process_facts *p
     }
 }
 
-/* A process that announced itself. */
+/* Takes a process that has announced itself. */
 static void take_target(const struct taking *taking, struct hs_target *target,
                         const struct hs_process_facts *facts)
 {
@@ -232,7 +242,7 @@ static void refuse_client(const struct taking *taking, const struct hs_process_f
     answer(taking, facts, HS_HUB_NO_CLIENT, NULL, &words);
 }
 
-/* The session that it is about to get a client for; NULL: none. */
+/* The session for which the process is about to get a client; NULL: none. */
 static struct hs_session *find_expecting(const struct hs_hub *hub, pid_t pid)
 {
     for (size_t i = 0; i < hub->session_count; i++) {
@@ -243,7 +253,7 @@ static struct hs_session *find_expecting(const struct hs_hub *hub, pid_t pid)
     return NULL;
 }
 
-/* One that did not. */
+/* Takes a process that has not announced itself: asks the owner to attach to it. */
 static void attach(const struct taking *taking, const struct hs_process_facts *facts)
 {
     struct hs_hub *hub = taking->hub;
@@ -257,7 +267,7 @@ static void attach(const struct taking *taking, const struct hs_process_facts *f
         answer(taking, facts, HS_HUB_REJECTED, holder, NULL);
         return;
     }
-    /* Before the call: it may adopt the process at once. */
+    /* Before the call, which may bring the target at once. */
     hs_pid_list_add(&taking->session->expected, facts->facts.pid);
     if (hub->config.attach) {
         r = hub->config.attach(hub->config.ctx, taking->session, facts);
@@ -271,7 +281,7 @@ static void attach(const struct taking *taking, const struct hs_process_facts *f
     answer(taking, facts, is_there ? HS_HUB_RECORDED : HS_HUB_ATTACHING, NULL, NULL);
 }
 
-/* A kernel thread, a zombie, or gone. */
+/* For a kernel thread, a zombie, and a process that does not exist. */
 static void refuse_gone(const struct taking *taking, pid_t pid)
 {
     static const struct hs_refusal_words words = { .what = "there is no such process" };
@@ -286,7 +296,7 @@ static void take_pid(const struct taking *taking, pid_t pid)
     struct hs_refusal_words words;
     struct hs_target *target = hs_registry_find(&taking->hub->registry, pid);
     if (pid == getpid()) {
-        return; /* nobody profiles himself this way */
+        return; /* a process cannot attach to itself */
     }
     if (target) {
         hs_process_facts_of_target(target, &facts);
@@ -320,7 +330,8 @@ void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, 
     take_pid(&taking, pid);
 }
 
-/* A process of ours forked it, and it has executed nothing since: it brings its client with it. */
+/* Was the process forked by one of our targets, and has it executed nothing since? Then it has its
+ * client. */
 static bool is_forked_of_ours(const struct hs_hub *hub, pid_t pid)
 {
     struct hs_proc_stat stat, parent;
@@ -344,7 +355,8 @@ void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid
     }
 }
 
-/* By name: whoever is in /proc. */
+/* Takes the processes of /proc that match by name. Those that are named by pid were taken
+ * before. */
 static void take_all(const struct taking *taking)
 {
     DIR *proc = opendir("/proc");
@@ -362,14 +374,14 @@ static void take_all(const struct taking *taking)
     }
 }
 
-static bool find_heritage(const struct hs_session *session, struct arrival *arrival)
+static bool was_forked_for(const struct hs_session *session, struct arrival *arrival)
 {
     arrival->is_forked = find_parents(arrival->target, arrival->parents);
     return is_heir(session, arrival);
 }
 
-/* Children of what it has by now, and theirs: those that have not announced themselves yet come with their
- * parents anyway. */
+/* Takes the forked children of the processes that the session has by now, and their children.
+ * Children that announce themselves later go to their parent's session anyway. */
 static void take_heirs(const struct taking *taking)
 {
     const struct hs_registry *registry = &taking->hub->registry;
@@ -381,7 +393,7 @@ static void take_heirs(const struct taking *taking)
             struct hs_process_facts facts;
             struct arrival arrival = { .target = target, .facts = &facts };
             if (target->owner || target->has_ended || target->has_recorded ||
-                !find_heritage(taking->session, &arrival)) {
+                !was_forked_for(taking->session, &arrival)) {
                 continue;
             }
             hs_process_facts_of_target(target, &facts);
@@ -410,8 +422,10 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
     take_heirs(&taking);
 }
 
-/* --- inheriting -------------------------------------------------------------------------------- */
+/* --- targets of a previous hub
+ * ----------------------------------------------------------------- */
 
+/* The session and the state that the target which is being restored had in the previous hub. */
 struct hs_hub_heir {
     struct hs_session *session;
     const struct hs_target_state *state;
@@ -428,7 +442,7 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
         hs_hub_may_have(hub, session, &facts, target, hs_clock_ns(CLOCK_MONOTONIC))) {
         own(target, session);
     } else {
-        hs_target_end_session(target); /* its session was over: nobody had told it yet */
+        hs_target_end_session(target); /* its session is over, which its client does not know yet */
     }
 }
 
@@ -443,7 +457,7 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
     return r;
 }
 
-/* Its number may be another process's by now. */
+/* Did the process start after the session? Then its pid belonged to another process before. */
 static bool is_younger(pid_t pid, const struct hs_session *session)
 {
     struct hs_proc_stat stat;
@@ -473,11 +487,12 @@ void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns
     hs_registry_end(&hub->registry, pid, now_ns, HS_EXIT_EXECUTED, 0);
     hs_hub_take_pid(hub, session, pid, now_ns);
     if (!hs_registry_find(&hub->registry, pid) && !hs_pid_list_has(&session->expected, pid)) {
-        hs_pid_list_drop(&session->seen, pid); /* not to be waited for */
+        hs_pid_list_drop(&session->seen, pid); /* the session does not wait for it */
     }
 }
 
-/* --- adopting ---------------------------------------------------------------------------------- */
+/* --- clients that were brought in
+ * -------------------------------------------------------------- */
 
 int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns)
 {

@@ -1,5 +1,6 @@
 /*
- * Inside the hub: which session gets which process, and the functions that the hub's files share. See hub.h.
+ * Inside the hub: which session gets which process, and the functions that the hub's files share.
+ * See hub.h.
  *
  * Threads   as the hub.
  * Fails     as the hub, where nothing else is said.
@@ -21,41 +22,43 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
 /* Gives a running process to the session if it matches: takes its target, or attaches to it. */
 void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, uint64_t now_ns);
 
-/* hub_children.c: takes the children of recorded processes, for sessions that ask for children. Returns
- * whether it looked at any process. */
+/* hub_children.c: takes the children of recorded processes, for sessions that ask for children.
+ * Returns whether it looked at any process. */
 bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns);
 
-/* hub_process_watch.c: begins to watch for programs that start, if this session waits for programs without a
- * client. Returns 0 or -ENOMEM. */
+/* hub_process_watch.c: begins to watch for programs that start, if this session waits for programs
+ * without a client. Returns 0 or -ENOMEM. */
 int hs_hub_begin_new_processes(struct hs_hub *hub, const struct hs_session *session,
                                uint64_t now_ns);
-/* Looks for new processes. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: no session waits). */
+/* Looks for new processes. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: no session
+ * waits). */
 uint64_t hs_hub_look_for_new_processes(struct hs_hub *hub, uint64_t now_ns);
 /* Gives the session a process that has just started or taken another name, if it matches. */
 void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid_t pid);
 
-/* hub_authorize.c: may this session record the process? `target` NULL: it would be attached to. Returns as
- * hs_hub_authorize_fn does. */
+/* hub_authorize.c: may this session record the process? `target` NULL: it would be attached to.
+ * Returns as hs_hub_authorize_fn does. */
 enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_session *session,
                                  const struct hs_process_facts *facts, struct hs_target *target,
                                  struct hs_refusal_words *ret_words);
-/* Is this refusal left out of the trace? This concerns only processes of other users. A session reports one
- * only if it is for all processes or names the pid; with config.is_hiding_others no session reports one. */
+/* Is this refusal left out of the trace? This concerns only processes of other users. A session
+ * reports one only if it is for all processes or names the pid; with config.is_hiding_others no
+ * session reports one. */
 bool hs_hub_is_silent(const struct hs_hub *hub, const struct hs_session *session,
                       enum hs_refusal refusal, pid_t pid);
-/* May the session record this process, which matches it? If not, writes the refusal into its trace, unless
- * hs_hub_is_silent(). */
+/* May the session record this process, which matches it? If not, writes the refusal into its trace,
+ * unless hs_hub_is_silent(). */
 bool hs_hub_may_have(const struct hs_hub *hub, struct hs_session *session,
                      const struct hs_process_facts *facts, struct hs_target *target,
                      uint64_t now_ns);
-/* The text for a client that could not be brought in. `error` is the -errno of hs_hub_config.attach; -EINTR:
- * the recording is about to end. */
+/* The text for a client that could not be brought in. `error` is the -errno of
+ * hs_hub_config.attach; -EINTR: the recording is about to end. */
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words);
 
 /* hub.c: takes the last dump of a target, and separates it from its session. */
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
-/* The process has executed another program: ends its image, and gives the new program to the session if it
- * matches. */
+/* The process has executed another program: ends its image, and gives the new program to the
+ * session if it matches. */
 void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);
 
 /* Writes a dump of a target to its session, if it has one. */

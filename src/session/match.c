@@ -9,22 +9,23 @@
 #include "rt/text.h"
 
 #define HS_ARGUMENT_BYTES 4096
-/* The kernel keeps so much of a name. */
+/* The kernel keeps this many bytes of a process's name. */
 #define HS_COMM_BYTES_MAX 15
-/* Options that an interpreter may have before its script. */
+/* A script is searched for among this many arguments of an interpreter. */
 #define HS_SCRIPT_ARGUMENTS_MAX 16
 
-/* --- globs ------------------------------------------------------------------------------------- */
+/* --- globs
+ * ------------------------------------------------------------------------------------- */
 
-/* A set like [a-z] or [!abc], whose '[' is at `set`: the character behind it, or NULL: it has no end, and
- * so is no set. */
+/* Compares a character with a set like [a-z] or [!abc], whose '[' is at `set`. Returns the
+ * character behind the set, or NULL if it has no ']' and so is no set. */
 static const char *match_set(const char *set, unsigned char c, bool *ret_is_in)
 {
     const char *at = set + 1;
     bool is_negated = *at == '!' || *at == '^';
     bool is_in = false;
     at += is_negated;
-    /* A ']' that comes first is one of the set. */
+    /* A ']' that comes first is a member of the set. */
     for (const char *first = at; *at && (*at != ']' || at == first); at++) {
         unsigned char low = (unsigned char)*at, high = low;
         if (at[1] == '-' && at[2] && at[2] != ']') {
@@ -40,7 +41,8 @@ static const char *match_set(const char *set, unsigned char c, bool *ret_is_in)
     return at + 1;
 }
 
-/* One character of `text` against the start of `pattern`: what is left of that, or NULL. */
+/* Compares one character of a text with the start of `pattern`. Returns the rest of the pattern, or
+ * NULL if the character does not match. */
 static const char *match_one(const char *pattern, unsigned char c)
 {
     bool is_in;
@@ -59,8 +61,8 @@ static const char *match_one(const char *pattern, unsigned char c)
 
 bool hs_match_glob(const char *pattern, const char *text)
 {
-    /* Where to go on when it does not fit: behind the last *, with one character more in it. So the
-     * time is at most the product of the lengths, whatever the pattern. */
+    /* Where to continue after a mismatch: behind the last *, which then matches one character more.
+     * So the time is at most the product of the two lengths, whatever the pattern is. */
     const char *star = NULL, *retry = NULL;
     while (*text) {
         const char *rest;
@@ -83,7 +85,8 @@ bool hs_match_glob(const char *pattern, const char *text)
     return *pattern == '\0';
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names
+ * ------------------------------------------------------------------------------------- */
 
 static void copy_text(const char *from, size_t bytes, char *ret_text, size_t text_bytes)
 {
@@ -118,7 +121,7 @@ void hs_match_normalize(const char *argument, char *ret_name, size_t name_bytes)
     copy_text(argument + start, bytes - start, ret_name, name_bytes);
 }
 
-/* python3.11, perl5, bash: a name, and perhaps a version. */
+/* Is this an interpreter: a known name, perhaps with a version, like python3.11, perl5, bash? */
 static bool is_interpreter(const char *name)
 {
     static const char *const names[] = { "python", "perl", "ruby", "node",  "nodejs", "php",
@@ -134,7 +137,7 @@ static bool is_interpreter(const char *name)
     return false;
 }
 
-/* Options that say that what follows is no script. */
+/* Does this option mean that no script follows? */
 static bool is_without_script(const char *argument)
 {
     return strcmp(argument, "-c") == 0 || strcmp(argument, "-e") == 0 ||
@@ -175,7 +178,7 @@ static bool fits_argument(const char *pattern, const char *argument)
     return hs_match_glob(pattern, name);
 }
 
-/* Is the kernel's name of the process this one, as far as it goes? */
+/* Is this the kernel's name of the process (comm)? That may be cut after 15 bytes. */
 static bool is_comm_of(const struct hs_match_facts *facts, const char *name)
 {
     size_t comm_bytes = facts->comm ? strlen(facts->comm) : 0;
@@ -183,8 +186,9 @@ static bool is_comm_of(const struct hs_match_facts *facts, const char *name)
            (name[comm_bytes] == '\0' || comm_bytes >= HS_COMM_BYTES_MAX);
 }
 
-/* The program of a process that wrote a title over its arguments: the first word ("redis-server *:6379", "nginx: master
- * process"), if the kernel's name of the process is the same, as far as it goes. False: this is no title. */
+/* Finds the program of a process that wrote a title over its arguments ("redis-server *:6379",
+ * "nginx: master process"): the first word, if it is the kernel's name of the process. False: this
+ * is no such title. */
 static bool find_titled(const struct hs_match_facts *facts, const char *argument, char *ret_name,
                         size_t name_bytes)
 {
@@ -201,8 +205,9 @@ static bool find_titled(const struct hs_match_facts *facts, const char *argument
     return is_comm_of(facts, ret_name);
 }
 
-/* Is the first argument a title, which may be another name than the program's ("redis-rdb-bgsave unixsocket:/run/r.sock")?
- * It has a blank, and is no path that has one: such a path begins with a folder, or ends in comm. */
+/* Is the first argument a title, perhaps without the program's name in it ("redis-rdb-bgsave
+ * unixsocket:/run/r.sock")? A title contains a blank. A path that contains one begins with a
+ * folder, or ends in comm. */
 static bool is_title(const struct hs_match_facts *facts, const char *argument)
 {
     char name[HS_ARGUMENT_BYTES];
@@ -211,7 +216,8 @@ static bool is_title(const struct hs_match_facts *facts, const char *argument)
     return bytes > 0 && argument[bytes] == ' ' && !is_comm_of(facts, name);
 }
 
-/* Its first word, or all of it but blanks at the end: postgres leaves one there. */
+/* Copies the first word of a title, or the whole title without blanks at its end: postgres leaves
+ * one there. */
 static void copy_title(const char *argument, bool is_whole, char *ret_name, size_t name_bytes)
 {
     size_t bytes = is_whole ? strlen(argument) : strcspn(argument, " ");
@@ -237,7 +243,8 @@ static bool fits_title(const char *pattern, const struct hs_match_facts *facts,
     return hs_match_glob(pattern, name);
 }
 
-/* The script of a process that was started by the script's own name: #! made its interpreter the first argument. */
+/* Finds the script of a process that was started by the script's own name: because of #! the
+ * interpreter is the first argument. */
 static bool find_script(const struct hs_match_facts *facts, char *ret_name, size_t name_bytes)
 {
     char path[HS_ARGUMENT_BYTES];
@@ -252,7 +259,7 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
 {
     char argument[HS_ARGUMENT_BYTES], plain[HS_ARGUMENT_BYTES], name[HS_ARGUMENT_BYTES];
     if (pattern[0] != '/' && !strpbrk(pattern, "*?[\\")) {
-        /* A name as it stands in a list of processes. */
+        /* A plain name is normalised like the first argument of a process. */
         hs_match_normalize(pattern, plain, sizeof(plain));
         pattern = plain;
     }
@@ -273,7 +280,8 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
            hs_match_glob(pattern, facts->comm);
 }
 
-/* --- sessions ---------------------------------------------------------------------------------- */
+/* --- sessions
+ * ---------------------------------------------------------------------------------- */
 
 bool hs_match_starting(const struct hs_match *match, const struct hs_match_facts *facts)
 {

@@ -1,5 +1,6 @@
 /*
- * Rules against facts: see policy.h. Their text: policy_parse.c.
+ * Compares the facts about a process with the rules of a policy: see policy.h. policy_parse.c reads
+ * the rules.
  */
 #include "session/policy.h"
 
@@ -11,7 +12,7 @@
 
 #define DELETED " (deleted)"
 
-/* What a condition comes to: the least of a rule's is the rule's. */
+/* The result of a condition. The result of a rule is the least of its conditions'. */
 enum fit {
     FIT_NO,
     FIT_UNKNOWN,
@@ -23,12 +24,13 @@ static enum fit of_bool(bool fits)
     return fits ? FIT_YES : FIT_NO;
 }
 
-static enum fit worse(enum fit a, enum fit b)
+static enum fit least(enum fit a, enum fit b)
 {
     return a < b ? a : b;
 }
 
-/* A path of the kernel's, at most `bytes`, without the mark of one that has no name any more. */
+/* Copies `bytes` bytes of a path of the kernel's, without the " (deleted)" at its end. False: too
+ * long. */
 static bool copy_path(const char *from, size_t bytes, char *ret_path)
 {
     size_t mark_bytes = strlen(DELETED);
@@ -65,7 +67,7 @@ static enum fit fits_exe(const struct hs_policy_rule *rule, const struct hs_poli
     return of_bool(hs_match_glob(rule->exe, path));
 }
 
-/* The group, or one that it is in. */
+/* Does the pattern match the control group, or a group above it? Cuts `path` on its way up. */
 static bool fits_group(const char *pattern, char *path)
 {
     for (;;) {
@@ -80,7 +82,8 @@ static bool fits_group(const char *pattern, char *path)
     }
 }
 
-/* Lines "0::/system.slice/ssh.service", of older hierarchies "4:cpu,cpuacct:/x". */
+/* The lines are like "0::/system.slice/ssh.service", or "4:cpu,cpuacct:/x" in cgroup v1
+ * hierarchies. */
 static enum fit fits_cgroup(const struct hs_policy_rule *rule, const struct hs_policy_facts *facts)
 {
     char path[PATH_MAX];
@@ -106,7 +109,7 @@ static enum fit fits_cgroup(const struct hs_policy_rule *rule, const struct hs_p
     return is_whole ? FIT_NO : FIT_UNKNOWN;
 }
 
-static enum fit fits_wish(const struct hs_policy_rule *rule, const struct hs_policy_facts *facts)
+static enum fit fits_willing(const struct hs_policy_rule *rule, const struct hs_policy_facts *facts)
 {
     if (!rule->is_willing) {
         return FIT_YES;
@@ -120,8 +123,8 @@ const struct hs_policy_rule *hs_policy_find(const struct hs_policy *policy,
     *ret_is_sure = true;
     for (size_t i = 0; policy && i < policy->rule_count; i++) {
         const struct hs_policy_rule *rule = &policy->rules[i];
-        enum fit fit = worse(worse(fits_user(rule, facts), fits_exe(rule, facts)),
-                             worse(fits_cgroup(rule, facts), fits_wish(rule, facts)));
+        enum fit fit = least(least(fits_user(rule, facts), fits_exe(rule, facts)),
+                             least(fits_cgroup(rule, facts), fits_willing(rule, facts)));
         *ret_is_sure &= fit != FIT_UNKNOWN;
         if (fit == FIT_YES || (fit == FIT_UNKNOWN && rule->class == HS_POLICY_NEVER)) {
             return rule;

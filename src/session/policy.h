@@ -1,7 +1,7 @@
 /*
- * The policy: which processes may be profiled through a daemon, and by which users. It is an ordered list of
- * rules. The first rule that matches a process decides; a process that matches no rule is treated as without
- * a policy.
+ * The policy: which processes may be profiled through a daemon, and by which users. It is an
+ * ordered list of rules. The first rule that matches a process decides; a process that matches no
+ * rule is treated as without a policy.
  *
  *     never       exe=/usr/bin/gpg-agent
  *     never       user=postgres,www-data
@@ -9,19 +9,20 @@
  *     profileable willing by=*
  *     profileable *
  *
- * A rule is a class, its conditions, and the users (by=) to whom it also gives the process. All conditions
- * must hold:
+ * A rule is a class, its conditions, and the users (by=) to whom it also gives the process. All
+ * conditions must hold:
  *
  *     user=NAME,UID..   the effective user of the process
- *     exe=GLOB          the path of its executable as the kernel reports it, not as the process does
+ *     exe=GLOB          the path of its executable as the kernel reports it, not the process
  *     cgroup=GLOB       one of its control groups, or a group above one
  *     willing           it was started with HEAPSCOPE_PROFILEABLE=1
  *     *                 every process; stands alone
  *
- * Holds     an unknown fact counts against profiling: with it, a rule that forbids matches, and any other
- *           rule does not.
+ * Holds     an unknown fact counts against profiling: with it, a rule that forbids matches, and any
+ *           other rule does not.
  * Threads   immutable once parsed.
- * Fails     parsing: -EINVAL with the line and what is wrong in it; -ENOMEM. No part of a wrong file is used.
+ * Fails     parsing: -EINVAL with the line and what is wrong in it; -ENOMEM. No part of a wrong
+ *           file is used.
  * See       policy_file.h, admission.h, docs/man/heapscope-policy.5
  */
 #pragma once
@@ -36,8 +37,8 @@
 enum hs_policy_class {
     HS_POLICY_DEFAULT,     /* no rule matches: its user and root may, also by attaching */
     HS_POLICY_NEVER,       /* no user may, not even root */
-    HS_POLICY_PROFILEABLE, /* its user, root and `by` may, if the process brings the client itself */
-    HS_POLICY_DEBUGGABLE, /* its user, root and `by` may, also by attaching */
+    HS_POLICY_PROFILEABLE, /* its user, root and `by` may, if the process brings the client */
+    HS_POLICY_DEBUGGABLE,  /* its user, root and `by` may, also by attaching */
 };
 
 /* The facts about a process that rules use. NULL or false: unknown. */
@@ -49,8 +50,8 @@ struct hs_policy_facts {
     const char *cgroups; /* as /proc/PID/cgroup has them */
 };
 
-/* Finds the number of a user or group by name: getpwnam() and getgrnam(), or a test's functions. They return
- * false if there is no such name. */
+/* Finds the number of a user or group by name: getpwnam() and getgrnam(), or a test's functions.
+ * They return false if there is no such name. */
 struct hs_policy_lookup {
     bool (*user)(const char *name, uid_t *ret_uid);
     bool (*group)(const char *name, gid_t *ret_gid);
@@ -83,16 +84,16 @@ struct hs_policy {
     size_t rule_count, rule_capacity;
 };
 
-/* Parses a policy. `lookup` NULL: the system's users and groups. `path` is copied for messages. Returns 0,
- * -EINVAL with *ret_error, or -ENOMEM. */
+/* Parses a policy. `lookup` NULL: the system's users and groups. `path` is copied for messages.
+ * Returns 0, -EINVAL with *ret_error, or -ENOMEM. */
 int hs_policy_parse(const char *path, const char *text, size_t text_bytes,
                     const struct hs_policy_lookup *lookup, struct hs_policy **ret_policy,
                     struct hs_policy_error *ret_error);
 /* Frees the policy. Accepts NULL; returns NULL. */
 struct hs_policy *hs_policy_free(struct hs_policy *policy);
 
-/* The first rule that matches, or NULL. A NULL policy has no rules. *ret_is_sure becomes whether every fact
- * that decided was known. */
+/* The first rule that matches, or NULL. A NULL policy has no rules. *ret_is_sure becomes whether
+ * every fact that decided was known. */
 const struct hs_policy_rule *hs_policy_find(const struct hs_policy *policy,
                                             const struct hs_policy_facts *facts, bool *ret_is_sure);
 

@@ -1,5 +1,5 @@
 /*
- * Reading files: see policy_file.h.
+ * Reads the policy's file, and the files of /proc: see policy_file.h.
  */
 #include "session/policy_file.h"
 
@@ -17,9 +17,11 @@
 
 #define FOLDER_BYTES 512U
 
-/* --- the policy -------------------------------------------------------------------------------- */
+/* --- the policy
+ * -------------------------------------------------------------------------------- */
 
-static const char *distrust(int fd, uid_t owner)
+/* Why the file cannot be trusted; NULL: it can. */
+static const char *why_untrusted(int fd, uid_t owner)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
@@ -30,7 +32,7 @@ static const char *distrust(int fd, uid_t owner)
     }
     if (st.st_uid != 0 && st.st_uid != owner) {
         return owner == 0 ? "it belongs to a user who is not root; chown root"
-                          : "it belongs to somebody else";
+                          : "it belongs to another user";
     }
     return st.st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it; chmod go-w" : NULL;
 }
@@ -72,14 +74,15 @@ static int parse_file(int fd, const char *path, struct hs_policy **ret_policy, c
 int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
                    char ret_words[HS_POLICY_WORDS_BYTES])
 {
-    /* Not to wait for a pipe's other end; fstat tells what it is. */
+    /* O_NONBLOCK: opening a pipe must not wait for its other end. fstat() then shows what the file
+     * is. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int r = -errno;
         snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, strerror(-r));
         return r;
     }
-    const char *why = distrust(fd, owner);
+    const char *why = why_untrusted(fd, owner);
     int r = -EPERM;
     if (why) {
         snprintf(ret_words, HS_POLICY_WORDS_BYTES, "%s: %s", path, why);
@@ -90,7 +93,8 @@ int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
     return r;
 }
 
-/* --- a process --------------------------------------------------------------------------------- */
+/* --- a process
+ * --------------------------------------------------------------------------------- */
 
 bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling)
 {

@@ -1,8 +1,9 @@
 /*
- * The text of a policy: see policy.h.
+ * Parses the text of a policy: see policy.h.
  *
- * Lines of words; a word that begins with '#' begins a comment. A backslash takes away the meaning of what
- * follows it, of a blank too, and is left for the glob it is in.
+ * A line consists of words. A word that begins with '#' begins a comment. A backslash removes the
+ * special meaning of the character that follows it, also of a blank; it stays in the word for the
+ * glob.
  */
 #include <errno.h>
 #include <grp.h>
@@ -19,7 +20,7 @@
 
 #define LINE_BYTES_MAX 4096U
 #define WORDS_MAX      64U
-/* The last number is nobody's: system calls take it for "no change". */
+/* The largest number, 4294967295, is no user or group: system calls take it for "no change". */
 #define ID_MAX 4294967294U
 
 struct parse {
@@ -60,7 +61,8 @@ static bool find_group(const char *name, gid_t *ret_gid)
 
 static const struct hs_policy_lookup system_lookup = { find_user, find_group };
 
-/* --- lists of users and groups ----------------------------------------------------------------- */
+/* --- lists of users and groups
+ * ----------------------------------------------------------------- */
 
 static int add_id(unsigned **ids, size_t *count, unsigned id)
 {
@@ -97,7 +99,7 @@ static int add_group(const struct parse *p, const char *name, gid_t **gids, size
                                         : fail(p, "there is no group '%s'", name);
 }
 
-/* The next of a list with commas, ended by NUL in place; NULL: that was the last. */
+/* Cuts the next item off a list with commas, in place; NULL: there is no further item. */
 static char *next_item(char **rest)
 {
     char *item = *rest;
@@ -133,9 +135,10 @@ static int take_by(const struct parse *p, char *value, struct hs_policy_rule *ru
     return r;
 }
 
-/* --- conditions -------------------------------------------------------------------------------- */
+/* --- conditions
+ * -------------------------------------------------------------------------------- */
 
-/* A path begins with a slash, or with a glob that may be one. */
+/* Takes a glob for a path. A path begins with a slash, or with a wildcard that can match one. */
 static int take_glob(const struct parse *p, const char *key, const char *value, char **ret_glob)
 {
     if (*ret_glob) {
@@ -224,14 +227,15 @@ static int take_rule(const struct parse *p, char **words, size_t count, struct h
     return r;
 }
 
-/* --- lines ------------------------------------------------------------------------------------- */
+/* --- lines
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Into `words`, each ended by NUL in place. -E2BIG: too many. */
+/* Splits a line into words, in place. Returns 0, or -E2BIG if there are too many words. */
 static int split(char *line, char **words, size_t *ret_count)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 /*
- * Reading what is matched: see process_facts.h.
+ * Reads the facts about a process: see process_facts.h.
  */
 #include "session/process_facts.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void settle(struct hs_process_facts *facts)
+static void set_pointers(struct hs_process_facts *facts)
 {
     facts->facts.cmdline = facts->cmdline;
     facts->facts.comm = facts->comm;
@@ -39,7 +39,7 @@ int hs_process_facts_read(pid_t pid, struct hs_process_facts *ret_facts)
     }
     hs_proc_parse_comm(comm, comm_bytes, out->comm, sizeof(out->comm));
     out->facts.anon_bytes = status.rss_anon_bytes + status.vm_swap_bytes;
-    settle(out);
+    set_pointers(out);
     return 0;
 }
 
@@ -60,5 +60,5 @@ void hs_process_facts_of_target(const struct hs_target *target, struct hs_proces
         out->comm[sizeof(out->comm) - 1] = '\0';
     }
     out->facts.uid = target->uid;
-    settle(out);
+    set_pointers(out);
 }

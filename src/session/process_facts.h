@@ -21,10 +21,10 @@ struct hs_process_facts {
     char comm[HS_PROC_COMM_BYTES];
 };
 
-/* Reads the facts about a running process. A process without arguments is a kernel thread or a zombie.
- * Returns 0 or -errno. */
+/* Reads the facts about a running process. A process without arguments is a kernel thread or a
+ * zombie. Returns 0 or -errno. */
 int hs_process_facts_read(pid_t pid, struct hs_process_facts *ret_facts);
 
-/* Reads the facts about a target; from its region, if the process is gone. The uid is that with which the
- * process announced itself. */
+/* Reads the facts about a target; from its region, if the process is gone. The uid is that with
+ * which the process announced itself. */
 void hs_process_facts_of_target(const struct hs_target *target, struct hs_process_facts *ret_facts);

@@ -1,5 +1,5 @@
 /*
- * Who is new in /proc: see process_watch.h.
+ * Finds new processes in /proc: see process_watch.h.
  */
 #include "session/process_watch.h"
 
@@ -17,10 +17,10 @@
 /* One process, as it was last seen. */
 struct known {
     pid_t pid;
-    uint32_t round;     /* the last look at which it was there */
-    uint64_t looked;    /* hash of when it began, and of the program it executes; 0: it has none */
-    uint64_t seen_ns;   /* first */
-    bool is_to_be_told; /* it has become what it is since the look before */
+    uint32_t round;     /* number of the last look that saw it */
+    uint64_t identity;  /* hash of its start time and its program image; 0: it has no program */
+    uint64_t seen_ns;   /* when it was first seen; 0: before the watch began */
+    bool is_unreported; /* its identity is new since the look before */
 };
 
 struct hs_process_watch {
@@ -28,13 +28,14 @@ struct hs_process_watch {
     size_t count, capacity;
     uint32_t round;
     uint64_t next_ns, old_ns;
-    uint64_t last_pid;      /* of all, at the last look */
-    hs_new_process_fn *say; /* NULL: whoever there is, is not new */
+    uint64_t last_pid;      /* the pid that the kernel had given out last, at the last look */
+    hs_new_process_fn *say; /* NULL during the first look: the processes that it sees are not new */
     void *ctx;
 };
 
-/* What executing another program changes, and a new title does not: where its stack begins is drawn by lot. */
-static uint64_t look_at(pid_t pid)
+/* A number that changes when the process executes another program, and not when it takes another
+ * title: the kernel chooses the start of the stack at random for each program. */
+static uint64_t read_identity(pid_t pid)
 {
     struct hs_proc_stat stat;
     if (hs_proc_read_stat(pid, &stat) < 0 || stat.is_kernel_thread || stat.state == 'Z') {
@@ -47,7 +48,7 @@ static uint64_t look_at(pid_t pid)
     return hs_intern_mix(key, stat.stack_start_va).lo | 1;
 }
 
-/* Where it is, or would be. */
+/* The index of the process, or the index at which to insert it. */
 static size_t find(const struct hs_process_watch *watch, pid_t pid)
 {
     size_t first = 0, end = watch->count;
@@ -79,7 +80,9 @@ static struct known *put(struct hs_process_watch *watch, pid_t pid, uint64_t now
     return it;
 }
 
-static void meet(struct hs_process_watch *watch, pid_t pid, uint64_t now_ns)
+/* Looks at one process, and reports it if its identity is that of the look before and not yet
+ * reported. */
+static void look_at(struct hs_process_watch *watch, pid_t pid, uint64_t now_ns)
 {
     struct known *it = put(watch, pid, now_ns);
     if (!it) {
@@ -87,18 +90,18 @@ static void meet(struct hs_process_watch *watch, pid_t pid, uint64_t now_ns)
     }
     it->round = watch->round;
     bool is_young = now_ns - it->seen_ns < HS_PROCESS_WATCH_YOUNG_NS;
-    if (!is_young && !it->is_to_be_told && now_ns < watch->old_ns) {
+    if (!is_young && !it->is_unreported && now_ns < watch->old_ns) {
         return;
     }
-    uint64_t looked = look_at(pid);
-    bool is_changed = looked != it->looked;
-    it->looked = looked;
+    uint64_t identity = read_identity(pid);
+    bool is_changed = identity != it->identity;
+    it->identity = identity;
     if (!watch->say) {
-        it->seen_ns = 0; /* it runs already: nobody knows for how long */
+        it->seen_ns = 0; /* it runs already, for an unknown time */
     } else if (is_changed) {
-        it->is_to_be_told = looked != 0;
-    } else if (it->is_to_be_told) {
-        it->is_to_be_told = false;
+        it->is_unreported = identity != 0;
+    } else if (it->is_unreported) {
+        it->is_unreported = false;
         watch->say(watch->ctx, pid);
     }
 }
@@ -114,7 +117,7 @@ static void forget_gone(struct hs_process_watch *watch)
     watch->count = kept;
 }
 
-/* The process id that was given out last; 0: nobody says. */
+/* The process id that the kernel has given out last; 0: unknown. */
 static uint64_t read_last_pid(void)
 {
     char text[128];
@@ -128,13 +131,13 @@ static uint64_t read_last_pid(void)
     return last ? strtoull(last, NULL, 10) : 0;
 }
 
-/* Nobody can have come: those that came lately may have become something else. */
+/* For a look without new pids: only young processes may have executed something. */
 static void look_at_young(struct hs_process_watch *watch, uint64_t now_ns)
 {
     for (size_t i = 0; i < watch->count; i++) {
         const struct known *it = &watch->items[i];
-        if (it->is_to_be_told || now_ns - it->seen_ns < HS_PROCESS_WATCH_YOUNG_NS) {
-            meet(watch, it->pid, now_ns);
+        if (it->is_unreported || now_ns - it->seen_ns < HS_PROCESS_WATCH_YOUNG_NS) {
+            look_at(watch, it->pid, now_ns);
         }
     }
 }
@@ -155,7 +158,7 @@ static void look(struct hs_process_watch *watch, uint64_t now_ns)
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
         if (pid > 0 && pid <= INT32_MAX && *end == '\0') {
-            meet(watch, (pid_t)pid, now_ns);
+            look_at(watch, (pid_t)pid, now_ns);
         }
     }
     if (proc) {

@@ -11,11 +11,13 @@
 #include "session/trace_names.h"
 #include "util/array.h"
 
-/* Of a name that a thousand processes have, the first ones will do. */
+/* If a thousand processes match a name and are refused, the first ones are examples enough. */
 #define HS_REFUSED_LISTED_MAX 32U
-/* Counters are lost for so long if whoever runs it is killed; more often, and they compress worse. */
+/* If our process is killed, at most the counters of this time are lost. Shorter times would
+ * compress worse. */
 #define HS_SOURCES_OUT_NS UINT64_C(30000000000)
 
+/* The sink of the trace: passes the data on to the session's sink, and counts the bytes. */
 static int count_out(void *ctx, const void *data, size_t bytes)
 {
     struct hs_session *session = ctx;
@@ -41,7 +43,7 @@ void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns)
     session->start_ns = asked_ns;
 }
 
-/* So that it is in the file, whatever becomes of us. */
+/* Flushes the trace to the sink, so that the data is in the file even if our process is killed. */
 static void hand_out(struct hs_session *session)
 {
     if (session->error == 0) {
@@ -128,7 +130,7 @@ int hs_session_resume(struct hs_session_settings *settings,
     session->ended_sample_count = progress->ended_sample_count;
     session->has_begun = progress->has_begun;
     if (now_ns >= session->next_dump_ns) {
-        hs_session_take_due_dump(session, now_ns); /* what was missed is not made up for */
+        hs_session_take_due_dump(session, now_ns); /* a missed dump is not made up for */
     }
     return 0;
 }
@@ -164,7 +166,8 @@ struct hs_session *hs_session_free(struct hs_session *session)
     return NULL;
 }
 
-/* --- whom it means ----------------------------------------------------------------------------- */
+/* --- which processes match
+ * --------------------------------------------------------------------- */
 
 static struct hs_match match_of(const struct hs_session *session)
 {
@@ -196,7 +199,8 @@ bool hs_session_means_starting(const struct hs_session *session, const struct hs
 {
     struct hs_match match = match_of(session);
     if (!session->settings.is_taking_startup) {
-        /* A process that was asked for by its pid stays asked for when it executes another program. */
+        /* A process that the session names by pid still matches when it executes another
+         * program. */
         match.name_count = 0;
         match.is_all = false;
     }
@@ -216,7 +220,8 @@ bool hs_session_waits(const struct hs_session *session)
     return session->settings.is_taking_startup && hs_match_waits(&match);
 }
 
-/* --- lists of processes ------------------------------------------------------------------------ */
+/* --- lists of processes
+ * ------------------------------------------------------------------------ */
 
 void hs_pid_list_add(struct hs_pid_list *list, pid_t pid)
 {
@@ -255,7 +260,8 @@ bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid)
     return false;
 }
 
-/* --- the trace --------------------------------------------------------------------------------- */
+/* --- the trace
+ * --------------------------------------------------------------------------------- */
 
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
 {
@@ -282,7 +288,7 @@ static int write_refusal(struct hs_session *session, const struct hs_process_fac
 {
     char exe[1] = "";
     struct hs_snap_heap heap = { .name = "libc.malloc" };
-    /* What another user's program was given as arguments is none of this one's business. */
+    /* The session's user must not see the arguments of another user's program. */
     bool is_telling = refusal != HS_REFUSAL_OTHER_USER;
     struct hs_snapshot snap = {
         .pid = (uint32_t)facts->facts.pid,
@@ -317,7 +323,7 @@ int hs_session_refuse(struct hs_session *session, const struct hs_process_facts 
         return session->error;
     }
     hs_pid_list_add(&session->refused, pid);
-    /* One that is not there is no reason for a file. */
+    /* A process that does not exist must not make a file out of an empty recording. */
     session->rejected_count += refusal != HS_REFUSAL_GONE;
     if (!is_named && session->refused_listed == HS_REFUSED_LISTED_MAX) {
         session->refused_unlisted[refusal]++;
@@ -371,7 +377,8 @@ int hs_session_finish(struct hs_session *session)
         session->error = write_unlisted(session);
     }
     if (session->error == 0 && session->settings.is_symbolizing) {
-        /* A trace without names is still one; an error of the writer comes back at the end. */
+        /* A failure is ignored: the trace is valid without names, and the writer returns its own
+         * error at the end. */
         hs_trace_names_append(session->writer, &session->wanted, session->is_hurried,
                               &session->has_lost_names);
     }

@@ -1,16 +1,16 @@
 /*
  * A session: one request to profile some processes, with its settings, its schedule and its trace.
  *
- *     RUNNING ──stop, duration over, its last process ended, trace not to be written──► OVER
+ *     RUNNING ──stopped, duration over, last process ended, or trace cannot be written──► OVER
  *
- * A session knows which processes match it, and writes the snapshots that it is given. The hub (hub.h)
- * decides which processes it records, and when. All data leaves through a sink as soon as it is written.
- * So the memory of a session grows only with distinct stacks and symbols, not with time, and its file grows
- * only with what has changed.
+ * A session knows which processes match it, and writes the snapshots that it is given. The hub
+ * (hub.h) decides which processes it records, and when. All data leaves through a sink as soon as
+ * it is written. So the memory of a session grows only with distinct stacks and symbols, not with
+ * time, and its file grows only with what has changed.
  *
- * When a session is over, its trace still lacks the names of functions. Looking them up takes seconds and
- * reads files of other users' programs. The owner of the session therefore calls hs_session_finish() in a
- * process that can afford to wait.
+ * When a session is over, its trace still lacks the names of functions. Looking them up takes
+ * seconds and reads files of other users' programs. The owner of the session therefore calls
+ * hs_session_finish() in a process that can afford to wait.
  *
  * Holds     after the first failed write to the trace, the session writes nothing more.
  * Threads   one.
@@ -36,7 +36,8 @@
 #define HS_SESSION_NAMES_MAX    256
 #define HS_SESSION_INTERVAL_MAX (UINT64_C(1) << 40)
 
-/* What a session records, and how. Settings that are zero except for an interval match no process. */
+/* What a session records, and how. Settings that are zero except for an interval match no
+ * process. */
 struct hs_session_settings {
     char name[HS_SESSION_NAME_MAX + 1]; /* letters, digits, and . _ - */
     pid_t *pids;                        /* owned, as are the names */
@@ -53,8 +54,7 @@ struct hs_session_settings {
     bool is_taking_startup;    /* programs that start while the session runs */
     bool is_attaching_started; /* also those without a client, if the session waits by name */
     bool is_taking_running;    /* processes that run when the session starts */
-    bool
-        is_taking_children; /* children that a process had when its recording began, and theirs */
+    bool is_taking_children; /* children that a process had when its recording began, and theirs */
     bool is_symbolizing;
     bool is_compressing;
     struct hs_dump_schedule dumps; /* in addition to the dump at the end */
@@ -63,8 +63,8 @@ struct hs_session_settings {
     struct hs_sources_settings sources; /* counters to record in addition to heaps */
 };
 
-/* Add a pid, a name or glob, or a prefix of the paths of skipped files. Return 0, -ENOMEM, or -E2BIG
- * if the settings hold too many already. */
+/* Add a pid, a name or glob, or a prefix of the paths of skipped files. Return 0, -ENOMEM, or
+ * -E2BIG if the settings hold too many already. */
 int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid);
 int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name);
 int hs_session_settings_add_skipped(struct hs_session_settings *settings, const char *prefix);
@@ -85,15 +85,16 @@ struct hs_pid_list {
     size_t count, capacity;
 };
 
-/* Adds a pid, unless it is in the list already or not above 0. Without memory the list stays as it is. */
+/* Adds a pid, unless it is in the list already or not above 0. Without memory the list stays as it
+ * is. */
 void hs_pid_list_add(struct hs_pid_list *list, pid_t pid);
 /* Is the pid in the list? */
 bool hs_pid_list_has(const struct hs_pid_list *list, pid_t pid);
 /* Removes a pid. Returns whether it was in the list. */
 bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid);
 
-/* How far a session has come: what another process needs to continue the session and its file after the
- * process that ran it was killed. */
+/* How far a session has come: what another process needs to continue the session and its file after
+ * the process that ran it was killed. */
 struct hs_session_progress {
     struct hs_trace_place place;
     uint64_t start_ns; /* CLOCK_MONOTONIC */
@@ -111,7 +112,7 @@ struct hs_session {
     struct hs_trace_writer *writer;
     struct hs_sources *sources;
     uint64_t sources_written;       /* packets of `sources` that the sink has received */
-    uint64_t sources_out_ns;        /* CLOCK_MONOTONIC: the next packets go to the sink from then on */
+    uint64_t sources_out_ns;        /* CLOCK_MONOTONIC: when the sink gets the next packets */
     struct hs_symbol_wanted wanted; /* code addresses that will need names */
     struct hs_frame_names frame_names;
     hs_buf_sink_fn *sink;
@@ -134,7 +135,7 @@ struct hs_session {
     uint64_t rejected_count;   /* processes that matched and could not be recorded */
     uint64_t dump_count;
     uint64_t ended_sample_count; /* samples of program images that ended */
-    struct hs_pid_list seen;     /* processes that it records or recorded: it takes their children */
+    struct hs_pid_list seen;     /* processes that it has or had; it takes their forked children */
     struct hs_pid_list late;     /* those of `seen` that were not recorded from their start */
     struct hs_pid_list expected; /* running processes that are about to get a client for it */
     struct hs_pid_list refused;  /* processes whose refusal is in the trace, or counted */
@@ -146,8 +147,8 @@ struct hs_session {
  * Returns 0 or -errno. */
 int hs_session_new(struct hs_session_settings *settings, hs_buf_sink_fn *sink, void *sink_ctx,
                    uint64_t now_ns, struct hs_session **ret_session);
-/* Continues a session of a process that was killed: the sink appends behind the complete part of the file.
- * A dump that was due in between is not made up for. Returns 0 or -errno. */
+/* Continues a session of a process that was killed: the sink appends behind the complete part of
+ * the file. A dump that was due in between is not made up for. Returns 0 or -errno. */
 int hs_session_resume(struct hs_session_settings *settings,
                       const struct hs_session_progress *progress, hs_buf_sink_fn *sink,
                       void *sink_ctx, uint64_t now_ns, struct hs_session **ret_session);
@@ -156,8 +157,8 @@ struct hs_session_progress hs_session_progress(const struct hs_session *session)
 /* Frees the session. Accepts NULL; returns NULL. */
 struct hs_session *hs_session_free(struct hs_session *session);
 
-/* Does a process that has just started, or one that runs, match the session? The hub decides whether the
- * session may record it. */
+/* Does a process that has just started, or one that runs, match the session? The hub decides
+ * whether the session may record it. */
 bool hs_session_means_starting(const struct hs_session *session,
                                const struct hs_match_facts *facts);
 bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts);
@@ -169,29 +170,32 @@ bool hs_session_is_allowed(const struct hs_session *session, uid_t uid);
 /* Can a process match that does not exist yet? */
 bool hs_session_waits(const struct hs_session *session);
 
-/* The first process is recorded from now on, after attaching to it took some time: duration and dumps count
- * from now, not from the request for the session. */
+/* The first process is recorded from now on, after attaching to it took some time: duration and
+ * dumps count from now, not from the request for the session. */
 void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns);
 
 /* Writes a dump of a process. Returns `error`. */
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
-/* Records that a process matches and is not profiled. The trace gets an empty dump with the reason. When
- * there were many such processes that the session does not name by pid, further ones are only counted, and
- * the counts are written at the end. `words` may be NULL. Returns `error`. */
+/* Records that a process matches and is not profiled. The trace gets an empty dump with the reason.
+ * When there were many such processes that the session does not name by pid, further ones are only
+ * counted, and the counts are written at the end. `words` may be NULL. Returns `error`. */
 int hs_session_refuse(struct hs_session *session, const struct hs_process_facts *facts,
                       enum hs_refusal refusal, const struct hs_refusal_words *words,
                       uint64_t now_ns);
 
-/* Reads the machine's counters that are due, and hands the packets of all counters to the sink from time to
- * time. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: not before something else happens). */
+/* Reads the machine's counters that are due, and hands the packets of all counters to the sink from
+ * time to time. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX: not before something
+ * else happens). */
 uint64_t hs_session_turn_sources(struct hs_session *session, uint64_t now_ns);
 
-/* Is a scheduled dump due? If so, schedules the next one; dumps that were missed are not made up for. */
+/* Is a scheduled dump due? If so, schedules the next one; dumps that were missed are not made up
+ * for. */
 bool hs_session_take_due_dump(struct hs_session *session, uint64_t now_ns);
 
-/* Call it after cpu_used_ns has grown. Returns true when the session's dumps are rarer from now on. */
+/* Call it after cpu_used_ns has grown. Returns true when the session's dumps are rarer from now
+ * on. */
 bool hs_session_keep_cpu_budget(struct hs_session *session, uint64_t now_ns);
 
-/* Writes the end of the trace: names, if the settings ask for them, and what is still buffered. This can
- * take seconds. Returns `error`. */
+/* Writes the end of the trace: names, if the settings ask for them, and what is still buffered.
+ * This can take seconds. Returns `error`. */
 int hs_session_finish(struct hs_session *session);

@@ -1,5 +1,5 @@
 /*
- * Answering for one session: see session_server.h.
+ * Answers requests about one session: see session_server.h.
  */
 #include "session/session_server.h"
 
@@ -27,7 +27,8 @@ static bool may_see(const void *ctx, const struct hs_target *target)
     return true;
 }
 
-static bool is_welcome(int sock)
+/* Does the peer belong to our user or to root? */
+static bool is_allowed(int sock)
 {
     pid_t pid;
     uid_t uid;
@@ -35,7 +36,7 @@ static bool is_welcome(int sock)
     return hs_ctl_socket_peer(sock, &pid, &uid, &gid) == 0 && (uid == geteuid() || uid == 0);
 }
 
-/* As the file is called from anywhere; NULL: who knows. */
+/* The absolute path of the file; NULL: unknown. */
 static char *make_path(const char *path)
 {
     char *cwd = path && path[0] != '/' && strcmp(path, "-") != 0 ? get_current_dir_name() : NULL;
@@ -54,7 +55,8 @@ void hs_session_server_open(struct hs_session_server *server)
     server->full_path = make_path(server->path);
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests
+ * ---------------------------------------------------------------------------------- */
 
 static int answer_list(const struct hs_session_server *server, const struct hs_recorded *recorded,
                        int sock)
@@ -140,8 +142,9 @@ void hs_session_server_serve(struct hs_session_server *server, int connection_fd
     bool is_kept = false;
     int r = hs_ctl_receive(connection_fd, false, &message);
     if (r == 0) {
-        /* Read before it is refused: what is not read makes the end an error, which overtakes the answer. */
-        if (is_welcome(connection_fd)) {
+        /* The request is read even if it is refused: closing a socket with unread data is an error
+         * for the peer, which would see that error before the answer. */
+        if (is_allowed(connection_fd)) {
             is_kept = answer(server, &message, connection_fd, now_ns);
         } else {
             hs_ctl_refuse(connection_fd, "%s records for another user", server->name);

@@ -1,11 +1,11 @@
 /*
- * The session server answers `list`, `snapshot` and `stop` for a command that records processes itself (run,
- * attach). A daemon has peers and recording jobs instead.
+ * The session server answers `list`, `snapshot` and `stop` for a command that records processes
+ * itself (run, attach). A daemon has peers and recording jobs instead.
  *
- * Requests come through the socket at which the recorded processes announce themselves; the registry passes
- * them on. A connection carries one request, which is complete when the server gets the connection. So the
- * server answers at once and waits for nothing. It keeps only the connections that ask for the end: they get
- * their answer when the file is complete.
+ * Requests come through the socket at which the recorded processes announce themselves; the
+ * registry passes them on. A connection carries one request, which is complete when the server gets
+ * the connection. So the server answers at once and waits for nothing. It keeps only the
+ * connections that ask for the end: they get their answer when the file is complete.
  *
  *     struct hs_session_server server = { .command = "attach", ... };
  *     hs_session_server_open(&server);
@@ -38,17 +38,18 @@ struct hs_session_server {
     const char *path;                                             /* of the file */
     bool (*has)(const void *ctx, const struct hs_target *target); /* does the session record it? */
     void (*look)(const void *ctx, struct hs_session_server_figures *ret_figures);
-    const void *ctx;         /* for `has` and `look` */
-    bool can_stop;           /* false: a request for the end is refused */
-    bool is_stop_asked;      /* a peer has asked for the end */
-    uint64_t start_real_ns;  /* CLOCK_REALTIME */
-    char name[32];           /* of the session: attach.PID */
-    char *full_path;         /* owned: the absolute form of `path`; NULL: unknown */
+    const void *ctx;        /* for `has` and `look` */
+    bool can_stop;          /* false: a request for the end is refused */
+    bool is_stop_asked;     /* a peer has asked for the end */
+    uint64_t start_real_ns; /* CLOCK_REALTIME */
+    char name[32];          /* of the session: attach.PID */
+    char *full_path;        /* owned: the absolute form of `path`; NULL: unknown */
     int waiting[HS_SESSION_SERVER_WAITING_MAX]; /* connections that have asked for the end */
     size_t waiting_count;
 };
 
-/* How the session ended, for the connections that wait: the file's size, or why there is no file. */
+/* How the session ended, for the connections that wait: the file's size, or why there is no
+ * file. */
 struct hs_session_server_outcome {
     const char *error; /* NULL: the file is complete */
     uint64_t file_bytes, process_count, dump_count;
@@ -57,7 +58,8 @@ struct hs_session_server_outcome {
 /* Starts the server. The caller has set the fields up to can_stop. */
 void hs_session_server_open(struct hs_session_server *server);
 
-/* Answers the request of a connection, and takes the connection over. `now_ns` is CLOCK_MONOTONIC. */
+/* Answers the request of a connection, and takes the connection over. `now_ns` is
+ * CLOCK_MONOTONIC. */
 void hs_session_server_serve(struct hs_session_server *server, int connection_fd, uint64_t now_ns);
 
 /* Answers the connections that wait, and closes them. Accepts a zeroed or a closed server. */

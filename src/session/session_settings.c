@@ -1,5 +1,5 @@
 /*
- * What a session is asked for: see session.h.
+ * The settings of a session: see session.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
         return "it names no process";
     }
     if (!settings->is_taking_startup && !settings->is_taking_running) {
-        return "it takes neither running processes nor such that start";
+        return "it takes neither running processes nor those that start";
     }
     if (settings->name[0] && !hs_session_is_name(settings->name)) {
         return "a session's name is at most 63 letters, digits, '.', '_' and '-'";

@@ -1,5 +1,6 @@
 /*
- * Reading configs, and their other data sources: see trace_config.h.
+ * Reads configs, and translates their data sources other than the heap profiler: see
+ * trace_config.h.
  */
 #include "session/trace_config.h"
 
@@ -9,7 +10,7 @@
 
 #include "trace/textproto.h"
 
-/* Fields that Perfetto has, and that change nothing for what we record. */
+/* Fields that Perfetto has, and that have no effect on what heapscope records. */
 static const struct {
     const char *message, *fields;
 } known[] = {
@@ -78,7 +79,8 @@ static void on_skipped(void *ctx, const char *message, const char *field, unsign
     note(ctx, "line %u: %s.%s has no effect here", line, message, field);
 }
 
-/* A message has bytes that no text has: the number and length of its first submessage, for one. */
+/* A binary message contains bytes that no text contains, for example the tag and the length of its
+ * first submessage. */
 static bool is_text(const uint8_t *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -117,9 +119,11 @@ int hs_trace_config_read(const char *name, const void *data, size_t bytes,
     return r;
 }
 
-/* --- other data sources -------------------------------------------------------------------------- */
+/* --- other data sources
+ * -------------------------------------------------------------------------- */
 
-static uint32_t at_least(uint32_t ms)
+/* A period within what the sources support; 0 stays 0. */
+static uint32_t clamp_period(uint32_t ms)
 {
     return ms > 0 && ms < HS_SOURCES_POLL_MS_MIN ? HS_SOURCES_POLL_MS_MIN
            : ms > HS_SOURCES_POLL_MS_MAX         ? HS_SOURCES_POLL_MS_MAX
@@ -129,7 +133,7 @@ static uint32_t at_least(uint32_t ms)
 static void take_process_stats(const Hs__Pb__ProcessStatsConfig *config,
                                struct hs_sources_settings *settings)
 {
-    settings->poll_ms = at_least(config->proc_stats_poll_ms);
+    settings->poll_ms = clamp_period(config->proc_stats_poll_ms);
     settings->with_smaps_rollup = config->scan_smaps_rollup;
     settings->with_thread_names = config->record_thread_names;
     settings->with_process_age = config->record_process_age;
@@ -140,8 +144,8 @@ static void take_process_stats(const Hs__Pb__ProcessStatsConfig *config,
 static void take_sys_stats(const Hs__Pb__SysStatsConfig *config,
                            struct hs_sources_settings *settings)
 {
-    settings->meminfo_ms = at_least(config->meminfo_period_ms);
-    settings->psi_ms = at_least(config->psi_period_ms);
+    settings->meminfo_ms = clamp_period(config->meminfo_period_ms);
+    settings->psi_ms = clamp_period(config->psi_period_ms);
     for (size_t i = 0; i < config->n_meminfo_counters; i++) {
         if ((unsigned)config->meminfo_counters[i] < 64) {
             settings->meminfo_mask |= UINT64_C(1) << config->meminfo_counters[i];

@@ -1,10 +1,10 @@
 /*
- * Reads and checks a TraceConfig, the configuration of Perfetto's tools, and translates it into what
- * heapscope records.
+ * Reads and checks a TraceConfig, the configuration of Perfetto's tools, and translates it into
+ * what heapscope records.
  *
- * A config is text or binary; the reader recognises which from its bytes. Each field of heapprofd either
- * has the effect that Perfetto documents, or is accepted with a note to the user, for example a field that has
- * no meaning without a ring buffer.
+ * A config is text or binary; the reader recognises which from its bytes. Each field of heapprofd
+ * either has the effect that Perfetto documents, or is accepted with a note to the user, for
+ * example a field that has no meaning without a ring buffer.
  *
  * Threads   none.
  * Fails     HS_TRACE_CONFIG_E_WRONG with a message; -ENOMEM.
@@ -54,20 +54,20 @@ struct hs_trace_wishes {
     struct hs_budget_limits limits;
 };
 
-/* Parses a config. Errors call it `name`. Returns 0, HS_TRACE_CONFIG_E_WRONG with *ret_error, or -ENOMEM. The
- * caller frees the config with hs__pb__trace_config__free_unpacked(). */
+/* Parses a config. Errors call it `name`. Returns 0, HS_TRACE_CONFIG_E_WRONG with *ret_error, or
+ * -ENOMEM. The caller frees the config with hs__pb__trace_config__free_unpacked(). */
 int hs_trace_config_read(const char *name, const void *data, size_t bytes,
                          const struct hs_trace_config_notes *notes,
                          Hs__Pb__TraceConfig **ret_config, struct hs_trace_config_error *ret_error);
 
-/* Translates the config's data source of the heap profiler. Returns 0, or HS_TRACE_CONFIG_E_WRONG with
- * *ret_error. */
+/* Translates the config's data source of the heap profiler. Returns 0, or HS_TRACE_CONFIG_E_WRONG
+ * with *ret_error. */
 int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
                          const struct hs_trace_config_notes *notes,
                          struct hs_trace_wishes *ret_recording,
                          struct hs_trace_config_error *ret_error);
 
-/* Translates the data sources linux.process_stats and linux.sys_stats. Returns false if the config has
- * neither of them. */
+/* Translates the data sources linux.process_stats and linux.sys_stats. Returns false if the config
+ * has neither of them. */
 bool hs_trace_config_sources(const Hs__Pb__TraceConfig *config,
                              struct hs_sources_settings *ret_settings);

@@ -1,5 +1,5 @@
 /*
- * What a config wants of the heap profiler: see trace_config.h.
+ * Translates a config's data source of the heap profiler: see trace_config.h.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
             *ret_source = it;
         } else if (strcmp(name, "linux.process_stats") != 0 &&
                    strcmp(name, "linux.sys_stats") != 0) {
-            /* Of a binary config it may be anything. */
+            /* In a binary config the name may contain any bytes. */
             size_t shown_bytes = hs_utf8_clean(name, strlen(name), shown, sizeof(shown));
             snprintf(text, sizeof(text), "data source '%.*s' is not recorded: there is none here",
                      (int)shown_bytes, shown);
@@ -67,9 +67,9 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
                                " with a heapprofd_config: nothing says what to profile");
 }
 
-/* There is one heap; of the others none records. */
+/* heapscope records one heap here, libc.malloc; a config for other heaps only is an error. */
 static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
-                      struct hs_trace_wishes *schedule, struct hs_trace_config_error *error)
+                      struct hs_trace_wishes *recording, struct hs_trace_config_error *error)
 {
     bool has_malloc = c->all_heaps || c->n_heaps == 0;
     if (c->n_heap_sampling_intervals > 0 && c->n_heap_sampling_intervals != c->n_heaps) {
@@ -92,7 +92,7 @@ static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_co
         if (strcmp(c->heaps[i], HEAP_NAME) == 0) {
             has_malloc = true;
             if (c->n_heap_sampling_intervals > 0) {
-                schedule->interval_bytes = c->heap_sampling_intervals[i];
+                recording->interval_bytes = c->heap_sampling_intervals[i];
             }
         }
     }
@@ -105,7 +105,7 @@ static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_co
 }
 
 static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
-                       struct hs_trace_wishes *schedule)
+                       struct hs_trace_wishes *recording)
 {
     const Hs__Pb__HeapprofdConfig__ContinuousDumpConfig *dumps = c->continuous_dump_config;
     if (dumps && dumps->dump_interval_ms > 0) {
@@ -115,15 +115,15 @@ static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
             note(notes, "dump_interval_ms: a dump every 10 ms is as often as there can be");
             every_ns = HS_DUMP_EVERY_MIN_NS;
         }
-        schedule->dumps.every_ns = every_ns;
-        schedule->dumps.phase_ns =
+        recording->dumps.every_ns = every_ns;
+        recording->dumps.phase_ns =
             phase_ns > 0 && phase_ns < HS_DUMP_EVERY_MIN_NS ? HS_DUMP_EVERY_MIN_NS : phase_ns;
     }
-    schedule->dumps.is_max_in_samples = c->dump_at_max;
+    recording->dumps.is_max_in_samples = c->dump_at_max;
 }
 
 static int take_limits(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
-                       struct hs_trace_wishes *schedule, struct hs_trace_config_error *error)
+                       struct hs_trace_wishes *recording, struct hs_trace_config_error *error)
 {
     uint64_t shmem = c->shmem_size_bytes;
     if (shmem != 0 && (shmem < SHMEM_MIN || shmem % PAGE != 0 || (shmem & (shmem - 1)) != 0)) {
@@ -131,13 +131,13 @@ static int take_limits(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
                       (unsigned long long)shmem);
     }
     if (c->max_heapprofd_cpu_secs > 0) {
-        schedule->limits.cpu_ns = c->max_heapprofd_cpu_secs > HS_BUDGET_CPU_MAX_NS / NS_PER_SECOND
-                                      ? HS_BUDGET_CPU_MAX_NS
-                                      : c->max_heapprofd_cpu_secs * NS_PER_SECOND;
+        recording->limits.cpu_ns = c->max_heapprofd_cpu_secs > HS_BUDGET_CPU_MAX_NS / NS_PER_SECOND
+                                       ? HS_BUDGET_CPU_MAX_NS
+                                       : c->max_heapprofd_cpu_secs * NS_PER_SECOND;
     }
     if (c->max_heapprofd_memory_kb > 0) {
         uint64_t memory = (uint64_t)c->max_heapprofd_memory_kb * 1024;
-        schedule->limits.memory_bytes =
+        recording->limits.memory_bytes =
             memory < HS_BUDGET_MEMORY_MIN ? HS_BUDGET_MEMORY_MIN : memory;
         note(notes, "max_heapprofd_memory_kb limits what is recorded of each process; near it, "
                     "sampling becomes coarser, and the profile does not end");
@@ -174,7 +174,7 @@ static void note_the_rest(const Hs__Pb__HeapprofdConfig *c,
 
 int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
                          const struct hs_trace_config_notes *notes,
-                         struct hs_trace_wishes *ret_schedule,
+                         struct hs_trace_wishes *ret_recording,
                          struct hs_trace_config_error *ret_error)
 {
     const Hs__Pb__DataSourceConfig *source = NULL;
@@ -187,7 +187,7 @@ int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
         return reject(ret_error, "sampling_interval_bytes is missing or 0; 4096 is usual, and 1 "
                                  "records everything");
     }
-    struct hs_trace_wishes schedule = {
+    struct hs_trace_wishes recording = {
         .interval_bytes = c->sampling_interval_bytes,
         .names = c->process_cmdline,
         .name_count = c->n_process_cmdline,
@@ -203,18 +203,18 @@ int hs_trace_config_take(const Hs__Pb__TraceConfig *config,
     if (c->no_startup && c->no_running) {
         return reject(ret_error, "no_startup and no_running together leave no process");
     }
-    r = take_heaps(c, notes, &schedule, ret_error);
-    if (r == 0 && schedule.interval_bytes > HS_SESSION_INTERVAL_MAX) {
+    r = take_heaps(c, notes, &recording, ret_error);
+    if (r == 0 && recording.interval_bytes > HS_SESSION_INTERVAL_MAX) {
         r = reject(ret_error, "sampling_interval_bytes: %llu is too large",
-                   (unsigned long long)schedule.interval_bytes);
+                   (unsigned long long)recording.interval_bytes);
     }
     if (r == 0) {
-        r = take_limits(c, notes, &schedule, ret_error);
+        r = take_limits(c, notes, &recording, ret_error);
     }
     if (r == 0) {
-        take_dumps(c, notes, &schedule);
+        take_dumps(c, notes, &recording);
         note_the_rest(c, notes);
-        *ret_schedule = schedule;
+        *ret_recording = recording;
     }
     return r;
 }

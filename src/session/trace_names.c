@@ -1,5 +1,5 @@
 /*
- * Looking up and appending names: see trace_names.h.
+ * Looks up names and appends them to a trace: see trace_names.h.
  */
 #include "session/trace_names.h"
 

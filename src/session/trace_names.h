@@ -2,8 +2,8 @@
  * The last packets of a trace: names for the code addresses in it.
  *
  * Threads   one user. It starts processes that read files of programs, and waits for them.
- * Fails     -errno: the names could not be looked up, or the writer failed, with its error. If the writer
- *           has not failed, the trace is valid, without names.
+ * Fails     -errno: the names could not be looked up, or the writer failed, with its error. If the
+ *           writer has not failed, the trace is valid, without names.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "trace/trace_writer.h"
 
 /* Looks up the names of the wanted addresses, and appends them to the trace. `is_hurried` as in
- * hs_symbol_options. *ret_is_interrupted becomes true if is_hurried ended the search; otherwise it is not
- * changed. Returns 0 or -errno. */
+ * hs_symbol_options. *ret_is_interrupted becomes true if is_hurried ended the search; otherwise it
+ * is not changed. Returns 0 or -errno. */
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
                           bool (*is_hurried)(void), bool *ret_is_interrupted);
