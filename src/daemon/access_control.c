@@ -1,5 +1,5 @@
 /*
- * The policy's file, and what it says: see access_control.h.
+ * Loads the policy's file, and applies it: see access_control.h.
  */
 #include "daemon/access_control.h"
 
@@ -17,9 +17,10 @@
 #include "session/admission.h"
 #include "session/policy_file.h"
 
-/* --- the file ---------------------------------------------------------------------------------- */
+/* --- the file
+ * ---------------------------------------------------------------------------------- */
 
-/* A default that nobody has written is no policy. */
+/* Loads the policy. If the default file does not exist, there is no policy. */
 static int load(const struct hs_access_control *access, struct hs_policy **ret_policy)
 {
     char words[HS_POLICY_WORDS_BYTES];
@@ -82,7 +83,7 @@ bool hs_access_control_is_hiding_others(void)
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     const struct mntent *mount;
     bool is_hiding = false;
-    /* The last one at a place is the one that is seen. */
+    /* The last mount at a path hides the others. */
     while (mounts && (mount = getmntent(mounts)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
         if (strcmp(mount->mnt_dir, "/proc") == 0) {
             const char *option = hasmntopt(mount, "hidepid");
@@ -96,15 +97,17 @@ bool hs_access_control_is_hiding_others(void)
     return is_hiding;
 }
 
-/* --- what it says ------------------------------------------------------------------------------ */
+/* --- decisions
+ * --------------------------------------------------------------------------------- */
 
 bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t uid)
 {
-    /* A user's daemon that was given the capability has it for its user. */
+    /* A user's daemon that has the capability CAP_SYS_PTRACE uses it for its user. */
     return uid == 0 || (!access->is_system && access->has_sys_ptrace);
 }
 
-/* What it said itself, which is all that is left of one that has ended. NULL: nothing. */
+/* The path of the executable as the process announced it; for a process that has ended nothing else
+ * is left. NULL: unknown. */
 static char *read_exe(struct hs_target *target)
 {
     char *exe = NULL;
@@ -124,7 +127,7 @@ enum hs_refusal hs_access_control_authorize(void *ctx, const struct hs_session *
     const struct hs_admission_asker asker = {
         .uid = session->settings.uid,
         .gids = job->groups,
-        .gid_count = job->group_count + 1, /* with its first one */
+        .gid_count = job->group_count + 1, /* with the primary group */
         .is_any_uid = session->settings.is_any_uid,
     };
     const struct hs_admission_process what = {

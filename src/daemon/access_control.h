@@ -1,12 +1,14 @@
 /*
- * The access control: whom a session of the daemon may have. Keeps the policy, and asks the questions of admission.h.
+ * Access control decides which processes a session of the daemon may record. It keeps the policy,
+ * and makes the checks of admission.h.
  *
- * The machine's daemon has a policy in /etc/heapscope/policy.conf, if there is such a file; any daemon has the one
- * it is told. SIGHUP has the file read again: a wrong one changes nothing, a new one counts for running sessions too.
+ * The machine's daemon has the policy /etc/heapscope/policy.conf, if that file exists; any daemon
+ * has the policy that --policy names. On SIGHUP the daemon reads the file again. A file with an
+ * error changes nothing; a new policy also applies to running sessions.
  *
- * Rights of a command are those of its user and groups as they were when it connected. Its capabilities are not
- * asked for: /proc/PID/status tells those that the process has by now, and it may execute a set-user-id program
- * between connecting and our look.
+ * A command has the rights of its user and groups at the moment when it connected. Its capabilities
+ * are not used: /proc/PID/status shows those that the process has now, and it may have executed a
+ * set-user-id program after it connected.
  *
  * Threads   one.
  * Fails     -errno at the start, logged with the line of the file.
@@ -23,28 +25,30 @@
 struct hs_daemon;
 
 struct hs_access_control {
-    char *path; /* of the policy; NULL: there is none, nor will be */
-    uid_t owner;
-    bool is_needed; /* a policy that is not there is an error */
-    bool has_sys_ptrace;
+    char *path;          /* of the policy; NULL: this daemon has no policy */
+    uid_t owner;         /* who may own the policy's file, apart from root */
+    bool is_needed;      /* a missing file is an error */
+    bool has_sys_ptrace; /* the daemon has CAP_SYS_PTRACE */
     bool is_system;
     struct hs_policy *policy; /* NULL: none */
 };
 
-/* `path` NULL: the default's. When it fails there is nothing to close. */
+/* Loads the policy. `path` NULL: the default policy. Returns 0 or -errno; after an error nothing
+ * has to be closed. */
 int hs_access_control_open(const char *path, bool is_system, struct hs_access_control *ret_access);
+/* Frees the policy. Accepts a zeroed structure. */
 void hs_access_control_close(struct hs_access_control *access);
 
-/* Does /proc hide processes of other users from everybody (hidepid)? Then so do we. */
+/* Does /proc hide processes from other users (hidepid)? Then the daemon hides them, too. */
 bool hs_access_control_is_hiding_others(void);
 
-/* The file is read again. */
+/* Reads the file again, and applies the new policy to running sessions. Logs errors. */
 void hs_access_control_reload(struct hs_daemon *daemon, uint64_t now_ns);
 
-/* May the sessions of this user have everybody's processes? */
+/* May the sessions of this user record the processes of every user? */
 bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t uid);
 
-/* As hs_hub_authorize_fn. */
+/* Has the form of hs_hub_authorize_fn; `daemon` is the struct hs_daemon. */
 enum hs_refusal hs_access_control_authorize(void *daemon, const struct hs_session *session,
                                             const struct hs_process_facts *process,
                                             struct hs_target *target,

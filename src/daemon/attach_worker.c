@@ -1,5 +1,5 @@
 /*
- * Forked processes that attach and detach: see attach_worker.h.
+ * Forks the processes that attach and detach, and reads their results: see attach_worker.h.
  */
 #include "daemon/attach_worker.h"
 
@@ -24,24 +24,24 @@
 
 enum task { TASK_BRING, TASK_RELEASE, TASK_REFRESH };
 
-/* One at work. */
+/* An attach worker that is at work. */
 struct hs_attach_worker {
     struct hs_source source; /* its socket */
     struct hs_attach_worker *next;
-    uint64_t job_no; /* the recording job may be gone when it answers */
-    pid_t pid;       /* of the process that is attached to */
-    uid_t uid;       /* of that process */
+    uint64_t job_no; /* a number: the recording job may be gone when the worker answers */
+    pid_t pid;       /* the process that it works on */
+    uid_t uid;       /* the user of that process */
     pid_t worker_pid;
     int sock;
     enum task task;
-    /* What is wanted of the process as soon as this is done: one at a time. */
+    /* The next task for the same process: tasks run one after the other. */
     bool has_next;
-    enum task next_job;
+    enum task next_task;
     uint64_t next_job_no;
 };
 
-/* What it says; the region comes with it. */
-struct news {
+/* The result that the worker sends; the region comes with it as a descriptor. */
+struct result {
     bool is_done;
     struct hs_attachment attachment;
 };
@@ -64,15 +64,17 @@ size_t hs_attach_workers_busy(const struct hs_daemon *daemon)
     return count;
 }
 
-/* --- in the forked process ------------------------------------------------------------------------ */
+/* --- in the forked process
+ * ------------------------------------------------------------------------ */
 
-static void send_news(int sock, const struct news *news)
+static void send_result(int sock, const struct result *result)
 {
-    int fd = news->attachment.pending.region_fd;
-    hs_fd_message_send(sock, news, sizeof(*news), &fd, fd >= 0, 0);
+    int fd = result->attachment.pending.region_fd;
+    hs_fd_message_send(sock, result, sizeof(*result), &fd, fd >= 0, 0);
 }
 
-/* A process of somebody else is one that the policy gave the recording job: it is his rights that the kernel asks for. */
+/* If the process belongs to another user than the recording job, the policy gave it to the job. The
+ * kernel then checks for the rights of the process's user. */
 static int take_rights(const struct hs_recording_job *job, pid_t pid, uid_t uid)
 {
     return job->uid == 0 || job->uid == uid ? hs_worker_process_give_up_rights(job)
@@ -82,30 +84,32 @@ static int take_rights(const struct hs_recording_job *job, pid_t pid, uid_t uid)
 static void __attribute__((noreturn)) bring(const struct hs_recording_job *job, uid_t uid,
                                             const struct hs_attachment_request *request, int sock)
 {
-    struct news news = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
+    struct result result = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
     hs_worker_process_settle(&sock, 1);
     if (take_rights(job, request->pid, uid) == 0) {
-        news.is_done = hs_attachment_begin(request, &news.attachment);
+        result.is_done = hs_attachment_begin(request, &result.attachment);
     }
-    send_news(sock, &news);
+    send_result(sock, &result);
     _exit(0);
 }
 
 static void __attribute__((noreturn))
-call_in(const struct hs_recording_job *job, enum task task, pid_t pid, uid_t uid, int sock)
+release_or_refresh(const struct hs_recording_job *job, enum task task, pid_t pid, uid_t uid,
+                   int sock)
 {
-    struct news news = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
+    struct result result = { .attachment = { .pending = { .region_fd = -1, .pidfd = -1 } } };
     hs_worker_process_settle(&sock, 1);
     if (take_rights(job, pid, uid) == 0) {
-        news.is_done = task == TASK_RELEASE
-                           ? hs_attachment_end(pid, HS_PATIENCE_NS, &news.attachment)
-                           : hs_attachment_refresh(pid, HS_PATIENCE_NS, &news.attachment);
+        result.is_done = task == TASK_RELEASE
+                             ? hs_attachment_end(pid, HS_PATIENCE_NS, &result.attachment)
+                             : hs_attachment_refresh(pid, HS_PATIENCE_NS, &result.attachment);
     }
-    send_news(sock, &news);
+    send_result(sock, &result);
     _exit(0);
 }
 
-/* --- in the daemon ------------------------------------------------------------------------------------ */
+/* --- in the daemon
+ * ------------------------------------------------------------------------------------ */
 
 static void forget(struct hs_daemon *daemon, struct hs_attach_worker *worker)
 {
@@ -128,32 +132,34 @@ void hs_attach_workers_forget_all(struct hs_daemon *daemon)
     }
 }
 
-/* The forked process owns the news until it is read: it may have been killed before it had any. */
-static bool receive(const struct hs_attach_worker *worker, struct news *ret_news)
+/* Reads the worker's result. Returns whether it succeeded; it may also have been killed before it
+ * sent one. */
+static bool receive(const struct hs_attach_worker *worker, struct result *ret_result)
 {
-    struct hs_pending_client *pending = &ret_news->attachment.pending;
+    struct hs_pending_client *pending = &ret_result->attachment.pending;
     size_t fd_count;
     int fd = -1;
-    ssize_t got = hs_fd_message_receive(worker->sock, ret_news, sizeof(*ret_news), &fd, 1,
+    ssize_t got = hs_fd_message_receive(worker->sock, ret_result, sizeof(*ret_result), &fd, 1,
                                         &fd_count, MSG_DONTWAIT);
     pending->region_fd = fd;
     pending->pidfd = -1;
-    return got == (ssize_t)sizeof(*ret_news) && ret_news->is_done &&
+    return got == (ssize_t)sizeof(*ret_result) && ret_result->is_done &&
            (worker->task != TASK_BRING || pending->region_fd >= 0);
 }
 
 static void note_failure(struct hs_daemon *daemon, const struct hs_attach_worker *worker,
-                         const struct news *news, uint64_t now_ns)
+                         const struct result *result, uint64_t now_ns)
 {
-    static const char *const done[] = { "attached to", "let go of", "looked into again" };
-    char words[sizeof(news->attachment.words)];
+    static const char *const done[] = { "attached to", "detached from",
+                                        "searched for new libraries" };
+    char words[sizeof(result->attachment.words)];
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(words) - 1,
-             news->attachment.words[0] ? news->attachment.words : "whoever tried has died");
+             result->attachment.words[0] ? result->attachment.words : "the attach worker died");
     hs_daemon_log("process %d cannot be %s: %s", (int)worker->pid, done[worker->task], words);
     if (worker->task != TASK_BRING) {
         return;
     }
-    hs_hub_refuse(daemon->hub, worker->pid, news->attachment.is_held, words, now_ns);
+    hs_hub_refuse(daemon->hub, worker->pid, result->attachment.is_held, words, now_ns);
     struct hs_recording_job *job = hs_recording_job_find(daemon, worker->job_no);
     if (job) {
         snprintf(job->note, sizeof(job->note), "process %d cannot be attached to: %s",
@@ -163,21 +169,21 @@ static void note_failure(struct hs_daemon *daemon, const struct hs_attach_worker
 
 static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done);
 
-static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+static void on_result(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
     struct hs_attach_worker *worker = of;
-    struct news news = { .is_done = false };
-    bool is_ok = receive(worker, &news);
+    struct result result = { .is_done = false };
+    bool is_ok = receive(worker, &result);
     if (!is_ok) {
-        note_failure(daemon, worker, &news, now_ns);
+        note_failure(daemon, worker, &result, now_ns);
     }
     if (!is_ok && worker->task == TASK_BRING) {
         hs_hub_give_up(daemon->hub, worker->pid);
     } else if (is_ok && worker->task == TASK_BRING) {
-        news.attachment.pending.pid = worker->pid;
-        news.attachment.pending.uid = worker->uid;
-        hs_attachment_find_process(&news.attachment.pending);
-        hs_hub_restore_target(daemon->hub, &news.attachment.pending, now_ns);
+        result.attachment.pending.pid = worker->pid;
+        result.attachment.pending.uid = worker->uid;
+        hs_attachment_find_process(&result.attachment.pending);
+        hs_hub_restore_target(daemon->hub, &result.attachment.pending, now_ns);
     }
     waitpid(worker->worker_pid, NULL, 0);
     const struct hs_attach_worker done = *worker;
@@ -187,7 +193,7 @@ static void on_news(struct hs_daemon *daemon, void *of, uint64_t now_ns)
     }
 }
 
-/* A new one, forked: in the child its pid is 0. */
+/* Forks a new worker. In the child, worker_pid is 0, and *ret_sock is the socket for its result. */
 static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, pid_t pid,
                  struct hs_attach_worker **ret_worker, int *ret_sock)
 {
@@ -197,7 +203,7 @@ static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, p
         free(worker);
         return -ENOMEM;
     }
-    *worker = (struct hs_attach_worker){ .source = { on_news, worker },
+    *worker = (struct hs_attach_worker){ .source = { on_result, worker },
                                          .next = daemon->attach_workers,
                                          .job_no = job->number,
                                          .pid = pid,
@@ -219,15 +225,16 @@ static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, p
     return 0;
 }
 
-/* Whoever is at this process is to be done first: it is let go of, or looked into again. */
-static int wait_for(struct hs_attach_worker *worker, enum task task,
-                    const struct hs_recording_job *job)
+/* Queues a task for a process that a worker is detaching from or refreshing. Returns 0, or -EBUSY
+ * if the worker is attaching to the process, or if a task is queued already. */
+static int queue_task(struct hs_attach_worker *worker, enum task task,
+                      const struct hs_recording_job *job)
 {
     if (worker->task == TASK_BRING || worker->has_next) {
         return -EBUSY;
     }
     worker->has_next = true;
-    worker->next_job = task;
+    worker->next_task = task;
     worker->next_job_no = job->number;
     return 0;
 }
@@ -245,7 +252,7 @@ int hs_attach_worker_bring(void *ctx, struct hs_session *session,
         return -EBUSY;
     }
     if (find(daemon, pid)) {
-        return wait_for(find(daemon, pid), TASK_BRING, job);
+        return queue_task(find(daemon, pid), TASK_BRING, job);
     }
     int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, client_path, sizeof(client_path));
     if (r < 0) {
@@ -276,7 +283,7 @@ static int begin_call(struct hs_daemon *daemon, const struct hs_recording_job *j
     int sock;
     int r = begin(daemon, job, pid, &worker, &sock);
     if (r == 0 && worker->worker_pid == 0) {
-        call_in(job, task, pid, uid, sock);
+        release_or_refresh(job, task, pid, uid, sock);
     }
     if (r == 0) {
         worker->task = task;
@@ -296,7 +303,7 @@ int hs_attach_worker_release(void *ctx, struct hs_session *session, pid_t pid)
     struct hs_daemon *daemon = ctx;
     const struct hs_recording_job *job = session->owner;
     struct hs_attach_worker *busy = find(daemon, pid);
-    return busy ? wait_for(busy, TASK_RELEASE, job)
+    return busy ? queue_task(busy, TASK_RELEASE, job)
                 : begin_call(daemon, job, TASK_RELEASE, pid, uid_of(daemon, job, pid));
 }
 
@@ -308,12 +315,12 @@ int hs_attach_worker_refresh(void *ctx, struct hs_session *session, pid_t pid)
                              : begin_call(daemon, job, TASK_REFRESH, pid, uid_of(daemon, job, pid));
 }
 
-/* Of a recording job that may be over by now. */
+/* Begins the queued task. Its recording job may be over by now. */
 static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done)
 {
     struct hs_process_facts facts;
     const struct hs_recording_job *job = hs_recording_job_find(daemon, done->next_job_no);
-    if (done->next_job == TASK_RELEASE) {
+    if (done->next_task == TASK_RELEASE) {
         if (job) {
             begin_call(daemon, job, TASK_RELEASE, done->pid, done->uid);
         }

@@ -1,29 +1,35 @@
 /*
- * Clients for running processes: brought in when a session wants one, taken out when it is over.
+ * Attach workers bring clients into running processes when a session needs them, and take them out
+ * when the session is over.
  *
- * To find a safe point in another process may take seconds, and ptrace(2) asks for the rights of whoever
- * wants it. So it is done by a forked process with the rights of the user who gave the recording job; a region that
- * it got comes back as a descriptor.
+ * Finding a safe point in another process can take seconds, and ptrace(2) checks the rights of the
+ * caller. So a forked process does it, with the rights of the user whose recording job it is. It
+ * sends the region back as a descriptor.
  *
- *     hs_attach_worker_bring ──fork──► hs_attachment_begin ──region──► hs_hub_restore_target, or hs_hub_give_up
+ *     hs_attach_worker_bring ──fork──► hs_attachment_begin
+ *                      ──region──► hs_hub_restore_target, or after a failure hs_hub_give_up
  *     hs_attach_worker_release ──fork──► hs_attachment_end
  *     hs_attach_worker_refresh ──fork──► hs_attachment_refresh
  *
+ * Holds     at most one attach worker works on a process.
  * Threads   one.
- * Fails     -errno, before anything was begun; later failures are the recording job's note, and logged.
+ * Fails     -errno, if the work could not begin. Later failures are logged, and that of attaching
+ *           becomes the recording job's note.
  * See       collect/attachment.h
  */
 #pragma once
 
 #include "daemon/recording_job.h"
 
-/* As hs_hub_attach_fn, hs_hub_release_fn, hs_hub_refresh_fn. */
+/* Have the forms of hs_hub_attach_fn, hs_hub_release_fn and hs_hub_refresh_fn; `daemon` is the
+ * struct hs_daemon. */
 int hs_attach_worker_bring(void *daemon, struct hs_session *session,
                            const struct hs_process_facts *process);
 int hs_attach_worker_release(void *daemon, struct hs_session *session, pid_t pid);
 int hs_attach_worker_refresh(void *daemon, struct hs_session *session, pid_t pid);
 
-/* Processes that are at work. */
+/* How many attach workers are at work. */
 size_t hs_attach_workers_busy(const struct hs_daemon *daemon);
 
+/* Forgets all attach workers, without waiting for them. */
 void hs_attach_workers_forget_all(struct hs_daemon *daemon);

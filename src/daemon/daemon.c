@@ -15,15 +15,15 @@
 #include "daemon/attach_worker.h"
 #include "daemon/daemon_log.h"
 #include "daemon/handover_save.h"
-#include "daemon/recording_job.h"
 #include "daemon/peer.h"
+#include "daemon/recording_job.h"
 #include "daemon/supervisor.h"
 #include "rt/clock.h"
 
 #define HS_TURN_EVENTS_MAX 64
-/* Names of functions take at most two minutes. */
+/* Looking up the names of functions takes at most two minutes. */
 #define HS_STOP_MAX_NS UINT64_C(150000000000)
-/* Not to fill the log with one complaint. */
+/* The log gets the message about missing descriptors at most this often. */
 #define HS_COMPLAINT_NS UINT64_C(60000000000)
 
 uint64_t hs_daemon_mono_ns(void)
@@ -47,7 +47,8 @@ void hs_daemon_unwatch(struct hs_daemon *daemon, int fd)
     epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* --- news -------------------------------------------------------------------------------------- */
+/* --- events
+ * ------------------------------------------------------------------------------------ */
 
 static void on_peer(void *ctx, int connection_fd)
 {
@@ -61,7 +62,7 @@ static void on_over(void *ctx, struct hs_session *session)
     hs_daemon_write_startup_hint(daemon);
 }
 
-/* The hub has its turn in any case. */
+/* Does nothing: the loop calls hs_hub_turn() in any case. */
 static void on_hub(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
     (void)daemon;
@@ -107,30 +108,31 @@ void hs_daemon_write_startup_hint(struct hs_daemon *daemon)
     int r =
         hs_daemon_socket_write_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
     if (r < 0) {
-        hs_daemon_log("%s.board cannot be written: %s; programs that start are recorded a moment "
-                      "later than they could be",
+        hs_daemon_log("%s.board cannot be written: %s; programs that start are not recorded from "
+                      "their first allocation, but a moment later",
                       daemon->daemon_socket.path, strerror(-r));
     }
 }
 
-/* Programs that come now wait until others are gone, and so do commands, which would only see a daemon that does not
- * answer. */
-static void complain(struct hs_daemon *daemon, uint64_t now_ns)
+/* Logs that no descriptor is left. Programs and commands that connect then wait until other
+ * programs end; the user of a command would only see a daemon that does not answer. */
+static void log_lack_of_descriptors(struct hs_daemon *daemon, uint64_t now_ns)
 {
     struct rlimit limit = { 0 };
     if (hs_hub_is_deaf(daemon->hub) && now_ns >= daemon->complaint_ns) {
         daemon->complaint_ns = now_ns + HS_COMPLAINT_NS;
         getrlimit(RLIMIT_NOFILE, &limit);
-        hs_daemon_log("no descriptor is left of %llu: who connects now has to wait until programs "
-                      "end; start the daemon with a higher limit (ulimit -Hn, LimitNOFILE=)",
+        hs_daemon_log("no descriptor is left of %llu: new connections wait until programs end; "
+                      "start the daemon with a higher limit (ulimit -Hn, LimitNOFILE=)",
                       (unsigned long long)limit.rlim_cur);
     }
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- start and end
+ * ----------------------------------------------------------------------------- */
 
-/* All that would end us by their default, but for faults and SIGABRT: a daemon that is broken ends as if it was killed,
- * and the next one takes over. */
+/* The signals that the loop reads: all that would end the daemon by default, except faults and
+ * SIGABRT. A daemon with such a fault ends as if it were killed, and the next one takes over. */
 static void signals(sigset_t *ret_set)
 {
     static const int left_alone[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,
@@ -148,10 +150,11 @@ void hs_daemon_block_signals(void)
     signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error of writing */
+    signal(SIGXFSZ, SIG_IGN); /* so that a file that may not grow is a write error */
 }
 
-/* Two descriptors a process that announced itself, three a session. */
+/* The daemon needs two descriptors for each process that announced itself, and three for each
+ * session. */
 static void raise_limits(void)
 {
     struct rlimit limit;
@@ -179,7 +182,7 @@ static int open_hub(struct hs_daemon *daemon)
     };
     int r = hs_hub_new(&config, &daemon->hub);
     if (r == 0) {
-        daemon->daemon_socket.fd = -1; /* the registry's now */
+        daemon->daemon_socket.fd = -1; /* the registry owns it now */
         daemon->hub_source = (struct hs_source){ on_hub, NULL };
         r = hs_daemon_watch(daemon, hs_hub_fd(daemon->hub), &daemon->hub_source);
     }
@@ -256,7 +259,8 @@ static int wait_ms(uint64_t now_ns, uint64_t until_ns)
     return ms < 3600000 ? (int)ms : 3600000;
 }
 
-/* What has happened, one at a time, as handling one may undo what another is about; and not without end. */
+/* Handles events one at a time, because handling one event may free what another one points to; and
+ * at most HS_TURN_EVENTS_MAX of them, so that the hub has its turn. */
 static void handle_news(struct hs_daemon *daemon, int first_wait_ms)
 {
     struct epoll_event event;
@@ -266,7 +270,7 @@ static void handle_news(struct hs_daemon *daemon, int first_wait_ms)
         }
         const struct hs_source *source = event.data.ptr;
         if (source == &daemon->hub_source) {
-            return; /* its turn comes now, and it stays ready until then */
+            return; /* the hub's turn is next; its descriptor stays readable until then */
         }
         source->handle(daemon, source->of, hs_daemon_mono_ns());
     }
@@ -278,7 +282,7 @@ int hs_daemon_run(struct hs_daemon *daemon)
     for (;;) {
         uint64_t now_ns = hs_daemon_mono_ns();
         uint64_t until_ns = hs_hub_turn(daemon->hub, now_ns);
-        complain(daemon, now_ns);
+        log_lack_of_descriptors(daemon, now_ns);
         uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
         uint64_t left_ns = hs_recording_jobs_end_left(daemon, now_ns);

@@ -1,29 +1,37 @@
 /*
- * The daemon: one loop around the hub, with a socket for programs and commands, and files of sessions that
- * outlive the command that asked for them.
+ * The daemon: one loop around the hub. It has a socket for programs and commands, and writes the
+ * files of sessions, which outlive the command that asked for them.
  *
- *     heapscoped.c   options, signals, start and end
- *     daemon.c       the loop
- *     daemon_socket.c      socket and startup hint file in the file system
- *     peer.c         connections of commands: who they are, how many, for how long
- *     requests.c     what they ask for; request_start.c: a session; request_list.c: what there is
- *     recording_job.c        a session that was asked for, its file, and whoever waits for it
- *     finalizer.c     the process that looks up names and gives the file its name
- *     attach_worker.c     processes that bring clients into running programs, and out again
- *     worker_process.c       what such a process does first
- *     access_control.c       who may have which process: users, and the policy
- *     supervisor.c   systemd
- *     fdstore.c        descriptors that outlive us, held by systemd or by fd_holder.c, a process of ours
- *     handover_save.c     what goes there; handover_restore.c: and comes back, after a daemon was killed
+ *     heapscoped.c         options, signals, start and end
+ *     daemon.c             the loop
+ *     daemon_socket.c      the socket and the startup hint file in the file system
+ *     peer.c               connections of commands: their users, their number, their timeouts
+ *     requests.c           the requests; request_start.c: start; request_list.c: list
+ *     recording_job.c      a session, its file, and the commands that wait for it
+ *     finalizer.c          the process that looks up names and gives the file its final name
+ *     attach_worker.c      processes that bring clients into running programs and take them out
+ *     worker_process.c     what such a process does first
+ *     access_control.c     which user may record which process; the policy
+ *     supervisor.c         systemd
+ *     fdstore.c            hands descriptors to a process that outlives the daemon: systemd, or
+ *     fd_holder.c          a process of ours
+ *     handover_save.c      what the daemon leaves there
+ *     handover_restore.c   how the next daemon takes it over after a daemon was killed
  *
- * The loop never waits for anybody: not for a peer, not for names, not for a file system that somebody else
- * provides. What may take time is done by a forked process with the rights of the user it is for.
+ * The loop never waits: not for a peer, not for names, not for a file system that another process
+ * provides. Work that may take time is done by a forked process with the rights of the user for
+ * whom it is done.
  *
- * Rights. The user's daemon serves its user, and root. The machine's (`is_system`, run by root) serves
- * everybody: root may have all processes, others their own, as the kernel says whose a process was when it
- * connected, and what a policy gives them (access_control.h). It opens no path that it is given: files come as descriptors that the user could open.
+ * Rights. A user's daemon serves its user and root. The machine's daemon (`is_system`, run by root)
+ * serves all users. Root may record all processes. Other users may record their own processes,
+ * those whose user at connect() the kernel reports as theirs, and the processes that a policy gives
+ * them (access_control.h). The daemon opens no path from a request: files come as descriptors,
+ * which the user could open.
  *
+ * Holds     a daemon with `is_stopping` begins no session.
  * Threads   one.
+ * Fails     -errno from hs_daemon_open(). In the loop a failure concerns one peer, one session or
+ *           one process, and is logged or answered.
  */
 #pragma once
 
@@ -31,14 +39,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/access_control.h"
 #include "daemon/daemon_socket.h"
 #include "daemon/fdstore.h"
-#include "daemon/access_control.h"
 #include "session/hub.h"
 
 struct hs_daemon;
 
-/* Something the loop waits for, inside of whatever it is about. */
+/* An event source of the loop: what to call when its descriptor is readable. It is part of the
+ * structure that it concerns, to which `of` points. */
 struct hs_source {
     void (*handle)(struct hs_daemon *daemon, void *of, uint64_t now_ns);
     void *of;
@@ -54,7 +63,7 @@ struct hs_kept_target;
 
 struct hs_daemon {
     bool is_system;
-    bool is_stopping; /* no more sessions; it ends when all files are finished */
+    bool is_stopping; /* no more sessions begin; the daemon ends when all files are finished */
     uid_t uid;
     struct hs_daemon_socket daemon_socket;
     struct hs_access_control access;
@@ -62,38 +71,45 @@ struct hs_daemon {
     int epoll_fd;
     int signal_fd;
     uint64_t start_real_ns;
-    uint64_t stop_ns;      /* when it is over at the latest; only while it is stopping */
-    uint64_t complaint_ns; /* when it may say again that it has no descriptors */
+    uint64_t stop_ns;      /* CLOCK_MONOTONIC: when it ends at the latest; while it is stopping */
+    uint64_t complaint_ns; /* when it may log again that it has no descriptors */
     struct hs_source hub_source, signal_source;
     struct hs_peer *peers[HS_PEERS_MAX];
     size_t peer_count;
     struct hs_recording_job *jobs[HS_ORDERS_MAX]; /* oldest first */
     size_t job_count;
-    struct hs_attach_worker *attach_workers; /* at work */
-    uint64_t job_number;                     /* of the newest */
-    struct hs_fdstore store;                 /* who keeps what we have, if we are killed */
-    struct hs_kept_target *kept;             /* handover_save.h */
+    struct hs_attach_worker *attach_workers; /* list of those at work */
+    uint64_t job_number;                     /* number of the newest recording job */
+    struct hs_fdstore store;                 /* holds our descriptors if we are killed */
+    struct hs_kept_target *kept;             /* targets in the store: handover_save.c */
     size_t kept_count, kept_capacity;
-    uint64_t next_job; /* number of the next session without a name */
+    uint64_t next_job; /* the name that the next session without a name gets */
 };
 
-/* Signals must be blocked: hs_daemon_block_signals(). Takes over daemon socket, store and access control. */
+/* Opens the hub and the signals. Signals must be blocked: hs_daemon_block_signals(). Takes over the
+ * daemon socket, the store and the access control. Returns 0 or -errno. */
 int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdstore *store,
                    struct hs_access_control *access, bool is_system, struct hs_daemon *ret_daemon);
-/* As a signal would end it. */
+/* Ends all sessions, as a signal does; hs_daemon_run() then returns when their files are
+ * finished. */
 void hs_daemon_stop(struct hs_daemon *daemon);
-/* Until a signal ends it, and all files are finished. */
+/* Runs the loop until a signal has ended the daemon and all files are finished. Returns 0. */
 int hs_daemon_run(struct hs_daemon *daemon);
+/* Closes and frees everything. */
 void hs_daemon_close(struct hs_daemon *daemon);
 
-/* Blocks what the loop reads, and ignores what would only end it. */
+/* Blocks the signals that the loop reads, and ignores SIGPIPE and SIGXFSZ, which would only end
+ * it. */
 void hs_daemon_block_signals(void);
 
+/* Has the loop call a source's handler when the descriptor is readable. Returns 0 or -errno. */
 int hs_daemon_watch(struct hs_daemon *daemon, int fd, struct hs_source *source);
+/* Ends that; call it before the descriptor is closed. */
 void hs_daemon_unwatch(struct hs_daemon *daemon, int fd);
 
-/* Brings the startup hint file up to date: after a session began or ended. */
+/* Updates the startup hint file; call it after a session began or ended. Logs errors. */
 void hs_daemon_write_startup_hint(struct hs_daemon *daemon);
 
+/* The time now, of CLOCK_MONOTONIC and of CLOCK_REALTIME. */
 uint64_t hs_daemon_mono_ns(void);
 uint64_t hs_daemon_real_ns(void);

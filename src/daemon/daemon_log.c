@@ -1,5 +1,5 @@
 /*
- * Lines on standard error: see daemon_log.h.
+ * Writes lines to standard error: see daemon_log.h.
  */
 #include "daemon/daemon_log.h"
 

@@ -1,5 +1,6 @@
 /*
- * What the daemon has to say, a line each, on standard error: systemd and supervisors keep that.
+ * The daemon's log: a line for each message, on standard error. systemd and other supervisors keep
+ * it.
  *
  * Threads   one.
  * Fails     never: a line that cannot be written is lost.
@@ -8,4 +9,5 @@
 
 #include "rt/base.h"
 
+/* Writes a line; without a newline in `format`. */
 void hs_daemon_log(const char *format, ...) HS_PRINTF(1, 2);

@@ -1,5 +1,5 @@
 /*
- * Socket and startup hint file: see daemon_socket.h.
+ * Makes and removes the socket and the startup hint file: see daemon_socket.h.
  */
 #include "daemon/daemon_socket.h"
 
@@ -18,9 +18,10 @@
 #define HS_BACKLOG                 4096
 #define HS_STARTUP_HINT_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_STARTUP_HINT_SUFFIX) + 8)
 
-/* --- the socket -------------------------------------------------------------------------------- */
+/* --- the socket
+ * -------------------------------------------------------------------------------- */
 
-/* The system's folder lies in a file system that is empty after each boot. */
+/* Makes the folder of the machine's socket: its file system is empty after each boot. */
 static void make_folder(const char *path)
 {
     char folder[HS_CTL_PATH_MAX + 1];
@@ -32,7 +33,8 @@ static void make_folder(const char *path)
     }
 }
 
-/* A file that nobody listens behind any more? */
+/* Removes the socket's file if no process listens there any more. Returns 0 if the path is free
+ * then. */
 static int clear_path(const char *path)
 {
     struct stat st;
@@ -61,7 +63,7 @@ static int listen_at(const char *path, bool is_system)
     if (fd < 0) {
         return -errno;
     }
-    /* Nobody comes in before the startup hint file is there: it listens later. */
+    /* It does not listen yet: no program may connect before the startup hint file exists. */
     mode_t was = umask(0177);
     int r = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0 : -errno;
     umask(was);
@@ -75,7 +77,7 @@ static int listen_at(const char *path, bool is_system)
     return fd;
 }
 
-/* The path of a socket that somebody else made. */
+/* Reads the path of a socket that another process made. */
 static int path_of_socket(int fd, char *ret_path)
 {
     struct sockaddr_un addr;
@@ -108,7 +110,8 @@ static int open_socket(const char *path, bool is_system, struct hs_daemon_socket
 
 static int open_for_all(struct hs_daemon_socket *daemon_socket)
 {
-    /* Again, if it listens: whoever asks is told that it is us. */
+    /* Also on a socket that listens already: the kernel then reports our credentials to its
+     * peers. */
     int r = listen(daemon_socket->fd, HS_BACKLOG) == 0 ? 0 : -errno;
     if (r < 0) {
         hs_daemon_socket_close(daemon_socket);
@@ -150,7 +153,8 @@ int hs_daemon_socket_take(int fd, bool is_from_supervisor,
     return r;
 }
 
-/* --- the startup hint file --------------------------------------------------------------------------------- */
+/* --- the startup hint file
+ * --------------------------------------------------------------------------------- */
 
 static void name_hint(const struct hs_daemon_socket *daemon_socket, const char *end, char *ret_path)
 {
@@ -171,7 +175,7 @@ int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
     }
     name_hint(daemon_socket, "", path);
     name_hint(daemon_socket, ".new", temp_path);
-    unlink(temp_path); /* of a daemon that was killed */
+    unlink(temp_path); /* a daemon that was killed may have left it */
     int fd = open(temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0) {
         return -errno;

@@ -1,13 +1,16 @@
 /*
- * The daemon's place in the file system: its socket, and the startup hint file beside it.
+ * The daemon socket: the socket in the file system at which programs and commands connect, and the
+ * startup hint file beside it.
  *
- * A socket that a dead daemon left is replaced; one that somebody answers at is not. The startup hint file is replaced
- * as a whole, so that who starts just then reads the old or the new one.
+ * A socket that a dead daemon left is replaced; one at which a daemon still listens is not. The
+ * startup hint file is replaced as a whole, so that a program that starts at that moment reads the
+ * old or the new one.
  *
- * Holds     both files are ours alone to write. The startup hint file is there before the first program can connect.
+ * Holds     only our user can write to the startup hint file. That file exists before the first
+ *           program can connect.
  * Threads   one.
- * Fails     -EADDRINUSE: another daemon listens there; -EINVAL: what the supervisor gave is no such socket;
- *           -errno else.
+ * Fails     -EADDRINUSE: another daemon listens there; -EEXIST: the path is not a socket; -EINVAL:
+ *           the path is not absolute; otherwise -errno.
  * See       fmt/ctl_layout.h
  */
 #pragma once
@@ -18,24 +21,30 @@
 #include "fmt/ctl_layout.h"
 
 struct hs_daemon_socket {
-    int fd;                  /* listening; -1: closed, or handed on */
-    bool is_from_supervisor; /* then the socket's file is not ours to remove */
+    int fd;                  /* listening; -1: closed, or owned by the registry */
+    bool is_from_supervisor; /* the supervisor made the socket's file and will remove it */
     char path[HS_CTL_PATH_MAX + 1];
-    uint64_t interval_bytes; /* on the startup hint file */
+    uint64_t interval_bytes; /* what the startup hint file says; UINT64_MAX: unknown */
 };
 
-/* `is_system`: for all users of the machine. */
+/* Makes a socket that listens at `path`, and the startup hint file. `is_system`: all users of the
+ * machine may connect. Returns 0 or -errno. */
 int hs_daemon_socket_open(const char *path, bool is_system,
                           struct hs_daemon_socket *ret_daemon_socket);
 
-/* With a socket that listens already, which is the daemon socket's then. A supervisor's file stays; one of a daemon that
- * was killed goes with us, and what its startup hint file says stays until we have something to say. */
+/* Takes over a socket that listens already, and closes it on an error. If it is the supervisor's,
+ * its file stays when we end; if it is that of a daemon that was killed, we remove the file. The
+ * startup hint file stays as the previous daemon wrote it until hs_daemon_socket_write_hint().
+ * Returns 0 or -errno. */
 int hs_daemon_socket_take(int fd, bool is_from_supervisor,
                           struct hs_daemon_socket *ret_daemon_socket);
 
-/* What programs that start now are to do; 0: wait. Does nothing when it says so already. */
+/* Writes the startup hint file: the interval, in bytes, with which programs that start record at
+ * once; 0: they wait for the daemon. Does nothing if the file says that already. Returns 0 or
+ * -errno. */
 int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
                                 uint64_t startup_interval_bytes);
 
-/* Takes both down. Fine on one that was never opened, with fd -1. */
+/* Closes the socket, and removes the startup hint file and, unless the supervisor made it, the
+ * socket's file. Accepts one that was never opened, with fd -1. */
 void hs_daemon_socket_close(struct hs_daemon_socket *daemon_socket);

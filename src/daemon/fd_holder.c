@@ -1,5 +1,5 @@
 /*
- * The process that outlives the daemon: see fd_holder.h.
+ * The process that holds the daemon's descriptors and outlives it: see fd_holder.h.
  */
 #include "daemon/fd_holder.h"
 
@@ -30,12 +30,12 @@
 #define HS_END        "END=1"
 
 struct fd_holder {
-    int daemon_sock; /* -1: it is dead */
+    int daemon_sock; /* -1: the daemon is dead */
     int listen_sock;
     char path[HS_PATH_BYTES];
     struct hs_fdstore_items items;
     uint64_t keep_ns;
-    uint64_t end_ns; /* when nobody is going to come any more */
+    uint64_t end_ns; /* CLOCK_MONOTONIC: until when it waits for the next daemon */
 };
 
 static int name_path(const char *path, char *ret_path)
@@ -44,7 +44,8 @@ static int name_path(const char *path, char *ret_path)
     return bytes > (int)HS_CTL_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* Both sides: the kernel knows who listens, and who connected. */
+/* Does the peer belong to our user? Works on both sides: the kernel knows the user who listens, and
+ * the one who connected. */
 static bool is_of_our_user(int sock)
 {
     pid_t pid;
@@ -53,14 +54,15 @@ static bool is_of_our_user(int sock)
     return hs_ctl_socket_peer(sock, &pid, &uid, &gid) == 0 && uid == geteuid();
 }
 
-static void be_patient(int sock)
+static void set_timeouts(int sock)
 {
-    const struct timeval patience = { .tv_sec = HS_GIVING_S };
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const struct timeval timeout = { .tv_sec = HS_GIVING_S };
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
 
-/* --- the next daemon --------------------------------------------------------------------------- */
+/* --- the next daemon
+ * --------------------------------------------------------------------------- */
 
 static int receive_items(int sock, struct hs_fdstore_items *items)
 {
@@ -97,7 +99,7 @@ int hs_fd_holder_meet(const char *path, struct hs_fdstore *ret_store,
         return -ENOENT;
     }
     fcntl(sock, F_SETFL, 0);
-    be_patient(sock);
+    set_timeouts(sock);
     int r = receive_items(sock, items);
     if (r < 0) {
         hs_fdstore_items_deinit(items);
@@ -108,7 +110,8 @@ int hs_fd_holder_meet(const char *path, struct hs_fdstore *ret_store,
     return 0;
 }
 
-/* --- the fd holder -------------------------------------------------------------------------------- */
+/* --- the fd holder
+ * -------------------------------------------------------------------------------- */
 
 static int give_items(const struct fd_holder *fd_holder, int sock)
 {
@@ -136,8 +139,8 @@ static void lose_daemon(struct fd_holder *fd_holder)
     fd_holder->end_ns = hs_daemon_mono_ns() + fd_holder->keep_ns;
 }
 
-/* What the daemon says, and that it is dead. False: there is nothing more. */
-static bool hear_daemon(struct fd_holder *fd_holder)
+/* Handles one message of the daemon, or its death. Returns false if there is no further message. */
+static bool receive_from_daemon(struct fd_holder *fd_holder)
 {
     char text[HS_TEXT_MAX + 1], name[HS_FDSTORE_NAME_MAX + 1];
     int fds[HS_FDSTORE_FDS_MAX];
@@ -170,16 +173,17 @@ static bool hear_daemon(struct fd_holder *fd_holder)
     return true;
 }
 
-static void meet_daemon(struct fd_holder *fd_holder)
+/* Accepts the next daemon, and gives it all descriptors; rejects it while ours is alive. */
+static void accept_daemon(struct fd_holder *fd_holder)
 {
     int sock = accept4(fd_holder->listen_sock, NULL, NULL, SOCK_CLOEXEC);
     if (sock < 0) {
         return;
     }
-    /* Ours may have died since we looked. */
-    while (fd_holder->daemon_sock >= 0 && hear_daemon(fd_holder)) {
+    /* Our daemon may have died since the last poll(). */
+    while (fd_holder->daemon_sock >= 0 && receive_from_daemon(fd_holder)) {
     }
-    be_patient(sock);
+    set_timeouts(sock);
     if (fd_holder->daemon_sock >= 0 || !is_of_our_user(sock) || give_items(fd_holder, sock) < 0) {
         close(sock);
         return;
@@ -187,8 +191,8 @@ static void meet_daemon(struct fd_holder *fd_holder)
     fd_holder->daemon_sock = sock;
 }
 
-/* Until nobody is going to come. */
-static void keep(struct fd_holder *fd_holder)
+/* Holds the descriptors; returns when keep_ns have passed without a daemon. */
+static void hold(struct fd_holder *fd_holder)
 {
     for (;;) {
         struct pollfd polled[2] = { { .fd = fd_holder->listen_sock, .events = POLLIN },
@@ -201,15 +205,16 @@ static void keep(struct fd_holder *fd_holder)
         uint64_t wait_ms = is_alone ? (fd_holder->end_ns - now) / 1000000 + 1 : UINT64_MAX;
         poll(polled, 2, wait_ms > INT32_MAX ? (is_alone ? INT32_MAX : -1) : (int)wait_ms);
         if (polled[1].revents) {
-            hear_daemon(fd_holder);
+            receive_from_daemon(fd_holder);
         }
         if (polled[0].revents) {
-            meet_daemon(fd_holder);
+            accept_daemon(fd_holder);
         }
     }
 }
 
-/* Not the daemon, whatever is done to that: its terminal, its log, its signals and its limits. */
+/* Separates the fd holder from the daemon: from its descriptors, its terminal, its log, its signals
+ * and its limits. What happens to the daemon then does not concern the fd holder. */
 static void settle(struct fd_holder *fd_holder)
 {
     struct rlimit limit;
@@ -232,7 +237,7 @@ static void settle(struct fd_holder *fd_holder)
         setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (chdir("/") != 0) {
-        return; /* a file system stays in use, that is all */
+        return; /* harmless: the file system of the current folder stays in use */
     }
 }
 
@@ -244,7 +249,7 @@ static int listen_for_daemons(const char *path)
     if (sock < 0) {
         return -errno;
     }
-    unlink(path); /* of a fd holder that was killed, too */
+    unlink(path); /* an fd holder that was killed may have left it */
     mode_t was = umask(0177);
     int r = bind(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(sock, 1) == 0
                 ? 0
@@ -274,12 +279,12 @@ int hs_fd_holder_start(const char *path, uint64_t keep_ns, struct hs_fdstore *re
     }
     pid_t pid = fork();
     if (pid == 0 && fork() != 0) {
-        _exit(0); /* nobody's child: the daemon waits for its own only */
+        _exit(0); /* a double fork: the fd holder is no child that the daemon has to wait for */
     }
     if (pid == 0) {
         fd_holder.daemon_sock = socks[1];
         settle(&fd_holder);
-        keep(&fd_holder);
+        hold(&fd_holder);
         *items = fd_holder.items;
         unlink(fd_holder.path);
         close(fd_holder.listen_sock);

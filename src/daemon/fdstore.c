@@ -1,5 +1,5 @@
 /*
- * Names and descriptors, here and there: see fdstore.h.
+ * The list of named descriptors, and the messages to the process that holds them: see fdstore.h.
  */
 #include "daemon/fdstore.h"
 
@@ -19,14 +19,15 @@
 #include "util/fd_message.h"
 #include "util/parse.h"
 
-#define HS_STORE_TEXT_MAX   (HS_FDSTORE_NAME_MAX + 64)
-#define HS_STORE_PATIENCE_S 1
+#define HS_STORE_TEXT_MAX  (HS_FDSTORE_NAME_MAX + 64)
+#define HS_STORE_TIMEOUT_S 1
 
-/* --- items ------------------------------------------------------------------------------------- */
+/* --- items
+ * ------------------------------------------------------------------------------------- */
 
 struct hs_fdstore_item *hs_fdstore_items_find(struct hs_fdstore_items *items, const char *name)
 {
-    for (size_t i = items->count; i > 0; i--) { /* the newest are asked for most */
+    for (size_t i = items->count; i > 0; i--) { /* the newest items are searched for most often */
         if (strcmp(items->items[i - 1].name, name) == 0) {
             return &items->items[i - 1];
         }
@@ -96,13 +97,14 @@ void hs_fdstore_items_deinit(struct hs_fdstore_items *items)
     *items = (struct hs_fdstore_items){ 0 };
 }
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages
+ * ---------------------------------------------------------------------------------- */
 
 struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder)
 {
-    const struct timeval patience = { .tv_sec = HS_STORE_PATIENCE_S };
+    const struct timeval timeout = { .tv_sec = HS_STORE_TIMEOUT_S };
     if (sock >= 0) {
-        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     }
     return (struct hs_fdstore){ .sock = sock, .is_fd_holder = is_fd_holder };
 }
@@ -124,8 +126,8 @@ static void send_text(struct hs_fdstore *store, const char *text, const int *fds
     }
     int r = hs_fd_message_send(store->sock, text, strlen(text), fds, fd_count, 0);
     if (r < 0) {
-        hs_daemon_log("whoever keeps our descriptors is not there any more (%s): if this daemon is "
-                      "killed, what it records is lost",
+        hs_daemon_log("the process that holds our descriptors does not answer any more (%s): if "
+                      "this daemon is killed, its recordings are lost",
                       strerror(-r));
         close(store->sock);
         store->sock = -1;

@@ -1,17 +1,18 @@
 /*
- * The store: descriptors that outlive the daemon, each under a name.
+ * The fdstore: descriptors that outlive the daemon, each under a name.
  *
- * Somebody else holds them, so that kill -9 of the daemon loses nothing: systemd, where its unit says so
- * (FileDescriptorStoreMax=), or a process of our own (fd_holder.h). Both speak sd_notify's language:
+ * Another process holds them, so that kill -9 of the daemon loses nothing: systemd, if the daemon's
+ * unit says so (FileDescriptorStoreMax=), or a process of our own (fd_holder.h). Both use the
+ * messages of sd_notify(3):
  *
  *     FDSTORE=1 FDNAME=name FDPOLL=0        with one or two descriptors
  *     FDSTOREREMOVE=1 FDNAME=name
  *
- * Who holds them cannot be trusted to be quick: a message that does not get through within a second ends it, and
- * the log says that the daemon's end would be its sessions' from then on.
+ * The holder may be slow or stuck. If a message cannot be sent within a second, the daemon stops
+ * using the store, and logs that its recordings are lost if it is killed from then on.
  *
  * Threads   one.
- * Fails     never loudly; see above.
+ * Fails     no function returns an error; see above.
  */
 #pragma once
 
@@ -23,13 +24,13 @@
 #define HS_FDSTORE_FDS_MAX  2
 
 struct hs_fdstore {
-    int sock; /* -1: nobody holds anything */
-    bool is_fd_holder;
+    int sock;          /* to the holder; -1: there is none */
+    bool is_fd_holder; /* the holder is ours, not systemd */
 };
 
 #define HS_FDSTORE_NONE ((struct hs_fdstore){ .sock = -1 })
 
-/* What a daemon before us left there. */
+/* One name in the store, with its descriptors. */
 struct hs_fdstore_item {
     char name[HS_FDSTORE_NAME_MAX + 1];
     int fds[HS_FDSTORE_FDS_MAX]; /* -1: none */
@@ -41,33 +42,40 @@ struct hs_fdstore_items {
     size_t count, capacity;
 };
 
-/* Under the name's item, which is made if need be; a descriptor too many, or without memory, is closed. */
+/* Adds descriptors to the item of this name, which is made if it does not exist. Takes the
+ * descriptors over: those for which there is no room or no memory are closed. */
 void hs_fdstore_items_add(struct hs_fdstore_items *items, const char *name, const int *fds,
                           size_t fd_count);
+/* The item of this name, or NULL. The pointer is valid until items are added or removed. */
 struct hs_fdstore_item *hs_fdstore_items_find(struct hs_fdstore_items *items, const char *name);
+/* Closes the descriptors of this name, and removes its item. */
 void hs_fdstore_items_remove(struct hs_fdstore_items *items, const char *name);
-/* Takes a descriptor out of its item: it is the caller's then. -1: there is none. */
+/* Takes a descriptor out of its item; the caller then owns it. -1: there is none. */
 int hs_fdstore_item_take(struct hs_fdstore_item *item, size_t idx);
+/* Closes all descriptors, and frees the list. */
 void hs_fdstore_items_deinit(struct hs_fdstore_items *items);
 
-/* Whoever is at the other end keeps what we have; -1: nobody is. */
+/* Takes over a socket to a holder; -1: there is no holder. */
 struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder);
 
-/* systemd's, if there is one that keeps anything for us; else NONE. */
+/* systemd's store, if it holds descriptors for us; otherwise HS_FDSTORE_NONE. */
 struct hs_fdstore hs_fdstore_of_supervisor(void);
 
+/* Gives the holder copies of descriptors under a name, or has it close those of a name. */
 void hs_fdstore_put(struct hs_fdstore *store, const char *name, const int *fds, size_t fd_count);
 void hs_fdstore_remove(struct hs_fdstore *store, const char *name);
 
-/* All is done in recording job: nothing is to be kept. */
+/* The daemon ends regularly: an fd holder ends, too, as nothing must be held. Closes the socket. */
 void hs_fdstore_close(struct hs_fdstore *store);
 
+/* The kinds of messages. */
 enum hs_fdstore_verb {
     HS_FDSTORE_PUT,
     HS_FDSTORE_REMOVE,
-    HS_FDSTORE_BYE,
+    HS_FDSTORE_BYE, /* hs_fdstore_close() */
     HS_FDSTORE_UNKNOWN,
 };
 
-/* What a message of the above says; the name has room for HS_FDSTORE_NAME_MAX + 1. */
+/* The kind of a message, and the name in it. `ret_name` has room for HS_FDSTORE_NAME_MAX + 1
+ * bytes. */
 enum hs_fdstore_verb hs_fdstore_parse(const char *text, char *ret_name);

@@ -1,5 +1,5 @@
 /*
- * Names and a name: see finalizer.h.
+ * Looks up the names of functions, and gives the file its final name: see finalizer.h.
  */
 #include "daemon/finalizer.h"
 
@@ -18,9 +18,10 @@
 #include "profile/symbolize.h"
 #include "util/write_all.h"
 
-/* --- being hurried --------------------------------------------------------------------------------------- */
+/* --- hurry
+ * ------------------------------------------------------------------------------------- */
 
-/* In the forked process: names are not worth waiting for. */
+/* The finalizer gets this signal when its user does not want to wait for names. */
 #define HS_HURRY_SIGNAL SIGUSR2
 
 static volatile sig_atomic_t was_hurried;
@@ -43,12 +44,14 @@ void hs_finalizer_hurry(const struct hs_recording_job *job)
     }
 }
 
-/* --- taking turns --------------------------------------------------------------------------------------- */
+/* --- the number of finalizers at work
+ * ---------------------------------------------------------- */
 
 #define AT_WORK_MIN 2L
 
-/* Who works holds the lock of one of its bytes; the kernel lets go of it when he ends, however that comes. -1: there is
- * none yet, or none to be had, and then nobody waits. */
+/* A memfd. A finalizer that works holds the lock of one of its bytes; the kernel releases the lock
+ * when the finalizer ends, in whatever way. -1: not made yet, or it could not be made; then no
+ * finalizer waits. */
 static int turns_fd = -1;
 
 static bool take_turn(off_t turn, int command)
@@ -73,9 +76,10 @@ static void wait_for_turn(void)
     take_turn(getpid() % count, F_SETLKW);
 }
 
-/* --- the end of a recording job -------------------------------------------------------------------------------- */
+/* --- the end of a recording job
+ * ---------------------------------------------------------------- */
 
-/* Is what has the temporary name still the file that we wrote? */
+/* Does the temporary name still belong to the file that we wrote? */
 static bool is_in_place(const struct hs_recording_job *job)
 {
     struct stat ours, there;
@@ -84,8 +88,9 @@ static bool is_in_place(const struct hs_recording_job *job)
            ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* Of what a daemon before us wrote, nobody remembers the code addresses: they are in the file. */
-static void want_names_before(const struct hs_recording_job *job)
+/* Adds the code addresses of the part of the file that a previous daemon wrote: they are known only
+ * from the file. */
+static void add_addresses_of_previous_part(const struct hs_recording_job *job)
 {
     char path[32];
     struct hs_profile *profile;
@@ -112,11 +117,11 @@ static int finish(struct hs_recording_job *job)
         return -ENODATA;
     }
     wait_for_turn();
-    want_names_before(job);
+    add_addresses_of_previous_part(job);
     job->session->is_hurried = is_hurried;
     r = hs_session_finish(job->session);
     if (!is_in_place(job)) {
-        return r < 0 ? r : -ENOENT; /* somebody removed it */
+        return r < 0 ? r : -ENOENT; /* the file was removed or replaced */
     }
     if (r == 0 && renameat(job->folder_fd, job->temp_name, job->folder_fd, job->final_name) != 0) {
         r = -errno;
@@ -131,11 +136,12 @@ static void __attribute__((noreturn)) run(struct hs_recording_job *job, int resu
 {
     const int kept[] = { job->file_fd, job->folder_fd, job->about_fd, result_fd, turns_fd };
     prctl(PR_SET_NAME, "heapscope-final");
-    /* Before it is unblocked: until then one that was sent waits. Not restarted, so that waiting for a turn ends. */
+    /* Before the signal is unblocked: until then it stays pending. Without SA_RESTART, so that the
+     * signal ends the wait for a turn. */
     sigaction(HS_HURRY_SIGNAL, &(struct sigaction){ .sa_handler = on_hurry }, NULL);
     hs_worker_process_settle(kept, HS_COUNT_OF(kept));
     if (!hs_handover_lock_job(job)) {
-        _exit(1); /* the daemon is gone, and another one has begun to finish it */
+        _exit(1); /* the daemon is gone, and another daemon has taken the job over */
     }
     struct hs_recording_job_result result = { .error = finish(job) };
     result.file_bytes = job->session->bytes;

@@ -1,23 +1,26 @@
 /*
- * The process that ends a recording job: it appends the names of functions to the trace, and gives the file its name.
+ * The finalizer: the process that ends a recording job. It appends the names of functions to the
+ * trace, and gives the file its final name.
  *
- * A fork of the daemon, so that it has the session as it is, while the daemon goes on. It gives up all rights
- * but those of the user who gave the recording job before it does anything: names are read from files that profiled
- * programs name, and the folder is the user's. It keeps no descriptor but those it needs; a daemon that
- * comes after ours must not find our socket alive.
+ * It is a fork of the daemon, so it has the session in memory while the daemon continues. First it
+ * gives up all rights except those of the user whose recording job it is: names are read from files
+ * that profiled programs name, and the folder is the user's. It closes all descriptors that it does
+ * not need: the next daemon must not find our socket alive.
  *
- * Sessions may end all at once: of their finalizers as many work as there are processors, at least two, and the others
- * wait for one of these to end. Each holds the symbols of all its programs in memory.
+ * All sessions may end at once. At most as many finalizers work as there are processors, but at
+ * least two; the others wait until one of these ends. The reason is memory: each finalizer holds
+ * the symbols of all its programs.
  *
  * Threads   one.
- * Fails     -errno of pipe and fork; all else is told through the pipe, or by its end.
+ * Fails     -errno of pipe and fork. Other failures come through the pipe; if the finalizer dies,
+ *           the pipe closes without a result.
  */
 #pragma once
 
 #include "daemon/recording_job.h"
 
-/* Sets finalizer_pid and result_fd. */
+/* Forks a finalizer, and sets the job's finalizer_pid and result_fd. Returns 0 or -errno. */
 int hs_finalizer_start(struct hs_recording_job *job);
 
-/* Of a recording job that is being finished: it looks up no more names, and writes the file without them. */
+/* Asks the job's finalizer to look up no more names, and to write the file without them. */
 void hs_finalizer_hurry(const struct hs_recording_job *job);

@@ -1,8 +1,9 @@
 /*
- * What a daemon before us left is ours: see handover_save.h.
+ * Takes over what a previous daemon left: see handover_save.h.
  *
- * What comes from the store is our own user's, and was written by a heapscoped; it is checked all the same, as that
- * may have been another version, or in the middle of writing.
+ * The contents of the store belong to our own user, and a heapscoped wrote them. They are checked
+ * all the same, because that daemon may have been another version, or may have been killed while it
+ * wrote.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +22,9 @@
 
 #define HS_ABOUT_MAX (1U << 24)
 
-/* Systemd gives the descriptors of a name back in any recording job: one is of this type, the other is not. Those that are not
- * there stay as they are. */
+/* Takes the two descriptors of an item. systemd returns the descriptors of a name in any order, so
+ * the type of the file tells them apart. A result for which there is no descriptor keeps its
+ * value. */
 static void take_two(struct hs_fdstore_item *item, mode_t type, int *ret_fd, int *ret_other_fd)
 {
     for (size_t i = 0; i < HS_FDSTORE_FDS_MAX; i++) {
@@ -38,7 +40,8 @@ static void take_two(struct hs_fdstore_item *item, mode_t type, int *ret_fd, int
     }
 }
 
-/* --- recording jobs ------------------------------------------------------------------------------------ */
+/* --- recording jobs
+ * ---------------------------------------------------------------------------- */
 
 static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_handover_head *ret_head)
 {
@@ -60,7 +63,7 @@ static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_handover_head *ret_head)
     return kept;
 }
 
-/* From now on it is ours; false: a finalizer of the daemon before is at it. */
+/* Takes the job over. Returns false if a finalizer of the previous daemon is finishing it. */
 static bool take_job(int about_fd, struct hs_handover_head *head)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -74,7 +77,7 @@ static bool take_job(int about_fd, struct hs_handover_head *head)
     return is_ours;
 }
 
-/* The file as it was when the last dump was whole. */
+/* Cuts the file back to the end of its last complete dump. */
 static int cut_file(int fd, uint64_t bytes)
 {
     struct stat st;
@@ -82,15 +85,15 @@ static int cut_file(int fd, uint64_t bytes)
         return -errno;
     }
     if (!S_ISREG(st.st_mode) || bytes > (uint64_t)st.st_size) {
-        return -ENODATA; /* somebody else has been at it */
+        return -ENODATA; /* another program has replaced or shortened the file */
     }
     return ftruncate(fd, (off_t)bytes) == 0 && lseek(fd, (off_t)bytes, SEEK_SET) == (off_t)bytes
                ? 0
                : -errno;
 }
 
-static int begin_again(struct hs_daemon *daemon, struct hs_recording_job *job,
-                       const Hs__Ctl__KeptOrder *kept, const struct hs_handover_head *head)
+static int resume_job(struct hs_daemon *daemon, struct hs_recording_job *job,
+                      const Hs__Ctl__KeptOrder *kept, const struct hs_handover_head *head)
 {
     struct hs_session_settings settings;
     const char *why = NULL;
@@ -152,9 +155,9 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
     struct hs_fdstore_item *files = hs_fdstore_items_find(items, name);
     Hs__Ctl__KeptOrder *kept = about->fd_count > 0 ? read_about(about->fds[0], &head) : NULL;
     if (!files || !kept || !take_job(about->fds[0], &head)) {
-        hs_daemon_log("order %s: %s", number,
-                      kept && files ? "is about to be finished by a process of the daemon before"
-                                    : "the daemon before left too little to go on with it");
+        hs_daemon_log("recording job %s: %s", number,
+                      kept && files ? "a process of the previous daemon is finishing it"
+                                    : "the previous daemon left too little to continue it");
         hs_fdstore_remove(&daemon->store, about->name);
         hs_fdstore_remove(&daemon->store, name);
         hs__ctl__kept_order__free_unpacked(kept, NULL);
@@ -167,27 +170,28 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
     int r = job ? hs_recording_job_add(daemon, job) : -ENOMEM;
     if (r < 0) {
         hs_recording_job_free(job);
-        hs_daemon_log("session %s cannot go on: %s", kept->session, strerror(-r));
+        hs_daemon_log("session %s cannot continue: %s", kept->session, strerror(-r));
     } else {
-        r = begin_again(daemon, job, kept, &head);
+        r = resume_job(daemon, job, kept, &head);
         if (r < 0) {
-            hs_daemon_log("session %s cannot go on: %s; what it has so far is in %s", job->name,
-                          strerror(-r), job->temp_name);
+            hs_daemon_log("session %s cannot continue: %s; what it recorded so far is in %s",
+                          job->name, strerror(-r), job->temp_name);
             hs_handover_drop_job(daemon, job);
             hs_recording_job_remove(daemon, job);
         } else if (head.is_over) {
             hs_hub_stop(daemon->hub, job->session, hs_daemon_mono_ns());
         } else {
-            hs_daemon_log("session %s of user %u goes on: %s", job->name, job->uid, job->path);
+            hs_daemon_log("session %s of user %u continues: %s", job->name, job->uid, job->path);
         }
     }
     hs__ctl__kept_order__free_unpacked(kept, NULL);
 }
 
-/* --- targets ----------------------------------------------------------------------------------- */
+/* --- targets
+ * ----------------------------------------------------------------------------------- */
 
-static void adopt_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
-                         const struct hs_handover_target *kept)
+static void restore_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
+                           const struct hs_handover_target *kept)
 {
     struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
                                                     .version = HS_HELLO_VERSION,
@@ -203,7 +207,8 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
     const struct hs_recording_job *job = hs_recording_job_find(daemon, kept->job_number);
     int r = -EBADF;
     if (pending.pidfd < 0) {
-        hs_attachment_find_process(&pending); /* it was gone when it said hello, most likely */
+        /* Most likely the process had ended already when the previous daemon read its hello. */
+        hs_attachment_find_process(&pending);
     }
     if (pending.region_fd >= 0 && kept->job_number == HS_HANDOVER_UNDECIDED) {
         r = hs_hub_restore_target(daemon->hub, &pending, now_ns);
@@ -212,13 +217,16 @@ static void adopt_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
                                   now_ns);
     }
     if (r < 0) {
-        hs_daemon_log("process %d is recorded no longer: %s", (int)kept->pid, strerror(-r));
+        hs_daemon_log("process %d is no longer recorded: %s", (int)kept->pid, strerror(-r));
     }
     hs_fdstore_remove(&daemon->store, item->name);
 }
 
-/* Under another name: of before its session began, for one. Another region of the same process is another image. */
-static bool is_there(const struct hs_daemon *daemon, const struct hs_fdstore_item *item, pid_t pid)
+/* Is this region a target already? The store can hold a region under two names, for example under
+ * the one from before its session began. Another region of the same process is another program
+ * image. */
+static bool is_target_already(const struct hs_daemon *daemon, const struct hs_fdstore_item *item,
+                              pid_t pid)
 {
     const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
     struct stat ours, its;
@@ -234,19 +242,19 @@ static bool is_there(const struct hs_daemon *daemon, const struct hs_fdstore_ite
     return false;
 }
 
-/* Those that belong to a recording job, that belong to none, or that just said hello: with sessions that came first. */
-static size_t adopt_targets(struct hs_daemon *daemon, struct hs_fdstore_items *items,
-                            uint64_t first_job, uint64_t last_job)
+/* Takes over the targets of the recording jobs from `first_job` to `last_job`. Returns how many. */
+static size_t restore_targets(struct hs_daemon *daemon, struct hs_fdstore_items *items,
+                              uint64_t first_job, uint64_t last_job)
 {
     size_t count = 0;
     for (size_t i = 0; i < items->count; i++) {
         struct hs_handover_target kept;
         if (hs_handover_parse_target(items->items[i].name, &kept) && kept.job_number >= first_job &&
             kept.job_number <= last_job) {
-            if (is_there(daemon, &items->items[i], kept.pid)) {
+            if (is_target_already(daemon, &items->items[i], kept.pid)) {
                 hs_fdstore_remove(&daemon->store, items->items[i].name);
             } else {
-                adopt_target(daemon, &items->items[i], &kept);
+                restore_target(daemon, &items->items[i], &kept);
                 count++;
             }
         }
@@ -254,7 +262,8 @@ static size_t adopt_targets(struct hs_daemon *daemon, struct hs_fdstore_items *i
     return count;
 }
 
-/* --- all --------------------------------------------------------------------------------------- */
+/* --- all
+ * --------------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -269,18 +278,19 @@ void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *item
     if (items->count == 0) {
         return;
     }
-    /* Oldest sessions first: of those that want one process the oldest has it. */
+    /* The oldest sessions first: if several match a process, the oldest one gets it. */
     qsort(items->items, items->count, sizeof(items->items[0]), by_number);
     for (size_t i = 0; i < items->count; i++) {
         if (strncmp(items->items[i].name, HS_HANDOVER_ABOUT, strlen(HS_HANDOVER_ABOUT)) == 0) {
             restore_job(daemon, items, &items->items[i]);
         }
     }
-    size_t target_count = adopt_targets(daemon, items, 1, HS_HANDOVER_UNDECIDED - 1);
-    target_count += adopt_targets(daemon, items, 0, 0);
-    target_count += adopt_targets(daemon, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
+    /* Targets of a job first, then those of no job, and pending clients last. */
+    size_t target_count = restore_targets(daemon, items, 1, HS_HANDOVER_UNDECIDED - 1);
+    target_count += restore_targets(daemon, items, 0, 0);
+    target_count += restore_targets(daemon, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
     hs_hub_inherit_done(daemon->hub, hs_daemon_mono_ns());
     hs_daemon_write_startup_hint(daemon);
-    hs_daemon_log("a daemon before this one was killed: took over %zu sessions and %zu processes",
+    hs_daemon_log("the previous daemon was killed: took over %zu sessions and %zu processes",
                   daemon->job_count, target_count);
 }

@@ -1,5 +1,6 @@
 /*
- * What is given to the store while the daemon lives: see handover_save.h. How it comes back: handover_restore.c.
+ * Gives recording jobs and targets to the store while the daemon lives: see handover_save.h.
+ * handover_restore.c takes them back.
  */
 #include "daemon/handover_save.h"
 
@@ -17,15 +18,16 @@
 #include "util/array.h"
 #include "util/write_all.h"
 
-/* Which target has which name in the store. */
+/* The name that a target has in the store. */
 struct hs_kept_target {
-    const struct hs_target *target; /* NULL: of a hello, nothing has become of it yet */
+    const struct hs_target *target; /* NULL: it is still a pending client */
     pid_t pid;
-    size_t fact_bytes; /* of the name: all but its serial number */
+    size_t fact_bytes; /* length of the name without its serial number */
     char name[HS_FDSTORE_NAME_MAX + 1];
 };
 
-/* --- targets ----------------------------------------------------------------------------------- */
+/* --- targets
+ * ----------------------------------------------------------------------------------- */
 
 enum target_bit {
     BIT_DORMANT = 1U << 0,
@@ -51,7 +53,7 @@ void hs_handover_name_target(const struct hs_handover_target *target, uint64_t s
              state->rss_start_bytes, serial);
 }
 
-/* Numbers with a '-' between each two; nothing else. */
+/* Parses `count` decimal numbers with a '-' between them. Returns false for any other text. */
 static bool parse_numbers(const char *text, uint64_t *ret_numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +122,8 @@ static void forget(struct hs_daemon *daemon, struct hs_kept_target *kept)
     *kept = daemon->kept[--daemon->kept_count];
 }
 
-/* Puts it, and remembers that; instead of `before`, if that is not NULL. */
+/* Puts a target into the store and into our list, where it replaces `before`, if that is not
+ * NULL. */
 static void keep(struct hs_daemon *daemon, const struct hs_kept_target *kept,
                  struct hs_kept_target *before, int region_fd, int pidfd)
 {
@@ -130,7 +133,8 @@ static void keep(struct hs_daemon *daemon, const struct hs_kept_target *kept,
                          sizeof(daemon->kept[0])) < 0) {
         return;
     }
-    /* The new one first: who finds both takes what belongs to a recording job. */
+    /* The new name first: if the next daemon finds both, it takes the one that belongs to a
+     * recording job. */
     hs_fdstore_put(&daemon->store, kept->name, fds, pidfd >= 0 ? 2 : 1);
     if (before) {
         hs_fdstore_remove(&daemon->store, daemon->kept[before_idx].name);
@@ -145,7 +149,7 @@ void hs_handover_save_pending_client(void *ctx, const struct hs_pending_client *
     struct hs_daemon *daemon = ctx;
     struct hs_kept_target kept = { .pid = pending->pid };
     if (daemon->kept_count > 0 && !daemon->kept[daemon->kept_count - 1].target) {
-        forget(daemon, &daemon->kept[daemon->kept_count - 1]); /* nothing became of it */
+        forget(daemon, &daemon->kept[daemon->kept_count - 1]); /* it never became a target */
     }
     if (daemon->store.sock < 0 || pending->pid <= 0) {
         return;
@@ -172,7 +176,7 @@ void hs_handover_save_target(void *ctx, struct hs_target *target)
         return;
     }
     if (target->has_ended) {
-        /* Kept as it came, until its dump is written. */
+        /* It stays in the store under its old name until its dump is written. */
         if (before) {
             before->target = target;
         }
@@ -209,7 +213,8 @@ void hs_handover_deinit(struct hs_daemon *daemon)
     daemon->kept_count = daemon->kept_capacity = 0;
 }
 
-/* --- recording jobs ------------------------------------------------------------------------------------ */
+/* --- recording jobs
+ * ---------------------------------------------------------------------------- */
 
 static void name_item(char *ret_name, const char *kind, const struct hs_recording_job *job)
 {
@@ -263,7 +268,7 @@ void hs_handover_save_job(struct hs_daemon *daemon, struct hs_recording_job *job
     int r = job->about_fd < 0 ? -errno : write_about(job, start);
     hs__ctl__start__free_unpacked(start, NULL);
     if (r < 0) {
-        hs_daemon_log("session %s would be lost with this daemon: %s", job->name, strerror(-r));
+        hs_daemon_log("session %s is lost if this daemon is killed: %s", job->name, strerror(-r));
         return;
     }
     const int fds[] = { job->file_fd, job->folder_fd };
@@ -290,7 +295,7 @@ void hs_handover_update_job(struct hs_recording_job *job)
     head.epoch = job->epoch;
     head.is_over = job->state != HS_RECORDING_JOB_RUNNING;
     if (pwrite(job->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
-        hs_daemon_log("session %s: how far it has come cannot be kept", job->name);
+        hs_daemon_log("session %s: its progress cannot be saved", job->name);
     }
 }
 
@@ -299,7 +304,7 @@ bool hs_handover_lock_job(const struct hs_recording_job *job)
     struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct hs_handover_head head;
     if (job->about_fd < 0) {
-        return true; /* nobody keeps it */
+        return true; /* the job is not in the store: no other daemon can take it over */
     }
     return fcntl(job->about_fd, F_SETLK, &all) == 0 &&
            pread(job->about_fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&

@@ -1,32 +1,37 @@
 /*
- * What a daemon leaves when it is killed, and how the next one goes on with it.
+ * The handover: what a daemon leaves in the fdstore in case it is killed, and how the next daemon
+ * continues.
  *
- * For each recording job: its file and folder, and a memfd with its request and how far it has come. For each target: its
- * region and pidfd, under a name that says what only we know of it. Both are given to the store (fdstore.h) when they
- * begin, and taken back when they are over. A target's figures are all in its region, so whatever happens between two
- * daemons is in the next dump. The trace goes on behind what was written last.
+ * For each recording job the store holds its file, its folder, and a memfd with its request and its
+ * progress. For each target it holds the region and the pidfd, under a name that contains the facts
+ * that only the daemon knows. The daemon gives both to the store (fdstore.h) when they begin, and
+ * removes them when they are over. All figures of a target are in its region, so the next dump
+ * contains what happens between two daemons. The next daemon appends to the trace behind the last
+ * complete dump.
  *
- *     hs_handover_save_job, _target     they are there, or changed
+ *     hs_handover_save_job, _target     they have begun, or changed
  *     hs_handover_drop_job, _target     they are over
- *     hs_handover_restore                   at the start, before the first turn
+ *     hs_handover_restore               at the start, before the first turn
  *
- * Names (decimal numbers):
- *     hs1-listener                        the daemon's socket
- *     hs1-job-NUMBER                    file and folder
- *     hs1-about-NUMBER                    memfd: struct hs_handover_head, and a KeptOrder of ctl.proto
+ * Names in the store (all numbers are decimal):
+ *     hs1-listener                        the daemon's listening socket
+ *     hs1-order-NUMBER                    a recording job's file and folder
+ *     hs1-about-NUMBER                    memfd: a struct hs_handover_head, then a KeptOrder
+ *                                         (ctl.proto)
  *     hs1-target-PID-UID-FLAGS-BYTES-ORDER-BITS-SESSION_START-INTERVAL-RSS_START-SERIAL
  *
- * Holds     a recording job's file is finished by one process only. A finalizer locks the memfd first (as fcntl(2) does: until
- *           it dies), and looks whether another daemon has taken the recording job over since it was forked; and a
- *           daemon does not take over what is locked.
+ * Holds     only one process finishes the file of a recording job. A finalizer first locks the
+ *           memfd (with fcntl(2), so the lock ends with the process), and checks that no other
+ *           daemon has taken the job over since the finalizer was forked. A daemon takes over no
+ *           job whose memfd is locked.
  * Threads   one.
- * Fails     what cannot be taken over is logged, and let go of: a target goes on unrecorded, a file stays as it is
- *           under its temporary name.
+ * Fails     a job or target that cannot be taken over is logged and dropped: a target continues
+ *           unrecorded, a file stays as it is under its temporary name.
  */
 #pragma once
 
-#include "daemon/recording_job.h"
 #include "daemon/fdstore.h"
+#include "daemon/recording_job.h"
 
 #define HS_HANDOVER_PREFIX    "hs1-"
 #define HS_HANDOVER_LISTENER  "hs1-listener"
@@ -35,12 +40,12 @@
 
 #define HS_HANDOVER_UNDECIDED UINT64_MAX
 
-/* How far a recording job has come; rewritten with each dump. */
+/* The progress of a recording job; rewritten with each dump. */
 struct hs_handover_head {
     uint32_t version;
-    uint32_t body_bytes; /* of the KeptOrder behind it */
-    uint32_t epoch;      /* times it was taken over */
-    uint32_t is_over;    /* its file is to be finished */
+    uint32_t body_bytes; /* length of the KeptOrder that follows */
+    uint32_t epoch;      /* how many daemons have taken the job over */
+    uint32_t is_over;    /* the session is over, and its file must be finished */
     struct hs_session_progress progress;
 };
 
@@ -49,35 +54,41 @@ struct hs_handover_target {
     uid_t uid;
     uint32_t hello_flags;
     uint64_t region_bytes;
-    uint64_t job_number; /* 0: nobody's; HS_HANDOVER_UNDECIDED: it has just said hello */
+    uint64_t job_number; /* 0: no job's; HS_HANDOVER_UNDECIDED: a pending client */
     struct hs_target_state state;
 };
 
-/* The name of an item; and back. The serial number is there so that no two are alike. */
+/* Format the facts about a target as the name of an item, and parse such a name; parsing returns
+ * false for any other name. The serial number makes each name unique. */
 void hs_handover_name_target(const struct hs_handover_target *target, uint64_t serial,
                              char ret_name[HS_FDSTORE_NAME_MAX + 1]);
 bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_target);
 
-/* `request`: a packed Start. The recording job's session has begun. */
+/* Puts a recording job whose session has begun into the store. `request` is a packed Start. */
 void hs_handover_save_job(struct hs_daemon *daemon, struct hs_recording_job *job,
                           const uint8_t *request, size_t request_bytes);
-/* A recording job that came from there is kept as it is. */
+/* A recording job that came from the store stays in it, and is updated from now on. */
 void hs_handover_restore_job(struct hs_recording_job *job);
-/* It has come further; or it is over. */
+/* Updates the progress of a job in its memfd, also whether its session is over. */
 void hs_handover_update_job(struct hs_recording_job *job);
+/* Removes a job from the store. */
 void hs_handover_drop_job(struct hs_daemon *daemon, struct hs_recording_job *job);
 
-/* In the process that finishes it: may it? */
+/* Call it in the finalizer: locks the job. Returns whether the finalizer may finish the file. */
 bool hs_handover_lock_job(const struct hs_recording_job *job);
 
-/* As hs_registry_pending_fn, at once: what was received before it is kept is lost, if we are killed in between. */
+/* Puts a pending client into the store. Has the form of hs_registry_pending_fn, which is called at
+ * once: if the daemon is killed between receiving a region and saving it, the region is lost. */
 void hs_handover_save_pending_client(void *daemon, const struct hs_pending_client *pending);
 
-/* As hs_hub_target_fn. */
+/* Put a target into the store or update it there, and remove it. Have the form of
+ * hs_hub_target_fn. */
 void hs_handover_save_target(void *daemon, struct hs_target *target);
 void hs_handover_drop_target(void *daemon, struct hs_target *target);
 
-/* Takes over what is in `items`, and leaves the rest there. */
+/* Takes over the recording jobs and targets in `items`; the caller closes the descriptors that
+ * remain there. */
 void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items);
 
+/* Frees the list of saved targets; the store keeps them. */
 void hs_handover_deinit(struct hs_daemon *daemon);

@@ -1,8 +1,10 @@
 /*
- * heapscoped: profiles programs of a user, or of a machine, for `heapscope start` and its like.
+ * heapscoped: the daemon that profiles the programs of a user, or of a machine, for `heapscope
+ * start`, `snapshot`, `list` and `stop`.
  *
- * Options, the socket, signals, the loop, and out. It stays in the foreground: whoever wants it elsewhere has a
- * supervisor, or a shell's '&'.
+ * main() parses the options, opens the socket, takes over what a previous daemon left, and runs the
+ * loop. The daemon stays in the foreground; a supervisor, or '&' in a shell, runs it in the
+ * background.
  *
  * See       daemon.h, docs/man/heapscoped.8
  */
@@ -16,8 +18,8 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover_save.h"
 #include "daemon/fd_holder.h"
+#include "daemon/handover_save.h"
 #include "daemon/supervisor.h"
 #include "session/policy_file.h"
 #include "util/opts.h"
@@ -33,7 +35,7 @@ struct options {
     uint64_t keep_ns;
 };
 
-/* -1: go on; else the exit status. */
+/* Parses the options. Returns -1 if the daemon should start, otherwise the exit status. */
 static int parse(int argc, char **argv, struct options *options)
 {
     const struct hs_opt list[] = {
@@ -52,7 +54,7 @@ static int parse(int argc, char **argv, struct options *options)
     };
     const struct hs_opts_spec spec = {
         .program = "heapscoped",
-        .summary = "profile running programs, and such that start, on demand",
+        .summary = "profile running programs, and those that start later, on demand",
         .operands_usage = "",
         .footer = "Stays in the foreground. SIGUSR1: a dump of all profiled processes.\n"
                   "SIGHUP: reads the policy again.\n"
@@ -78,24 +80,26 @@ static int parse(int argc, char **argv, struct options *options)
     return -1;
 }
 
-static int say_why_not(const char *path, int error)
+/* Logs why the daemon cannot listen at `path`. Returns the exit status. */
+static int log_listen_error(const char *path, int error)
 {
     if (error == -EADDRINUSE) {
         hs_daemon_log("another daemon listens at %s already", path);
     } else if (error == -EEXIST) {
-        hs_daemon_log("%s is there already, and is no socket", path);
+        hs_daemon_log("%s already exists, and is not a socket", path);
     } else if (error == -EINVAL) {
-        hs_daemon_log("%s is no absolute path, or what LISTEN_FDS gives is no listening "
-                      "SOCK_SEQPACKET socket",
+        hs_daemon_log("%s is not an absolute path, or a descriptor of LISTEN_FDS is not a "
+                      "listening SOCK_SEQPACKET socket",
                       path);
     } else {
-        hs_daemon_log("cannot listen at %s: %s; choose a place with --socket PATH", path,
+        hs_daemon_log("cannot listen at %s: %s; choose another path with --socket PATH", path,
                       strerror(-error));
     }
     return 1;
 }
 
-/* Where programs and commands look first. NULL: what the environment names is no path of a socket. */
+/* The path at which programs and commands look first. NULL: the path in the environment is not
+ * valid. */
 static const char *choose_path(const struct options *options)
 {
     static char paths[2][HS_CTL_PATH_MAX + 1];
@@ -108,16 +112,18 @@ static const char *choose_path(const struct options *options)
     return hs_ctl_socket_paths(paths) < 0 ? NULL : paths[0];
 }
 
-/* --- what a daemon before us left ------------------------------------------------------------------ */
+/* --- what a previous daemon left
+ * --------------------------------------------------------------- */
 
 struct inheritance {
     struct hs_fdstore store;
     struct hs_fdstore_items items;
     struct hs_daemon_socket daemon_socket;
-    bool is_last; /* nobody came for it: it is to be finished, and that is all */
+    bool is_last; /* no daemon came: we finish what is there, and end */
 };
 
-/* A socket that listens already: a supervisor's, or that of a daemon that was killed. -ENOENT: there is none. */
+/* Takes a socket that listens already: the supervisor's, or that of a daemon that was killed.
+ * Returns -ENOENT if there is none. */
 static int take_daemon_socket(struct inheritance *got, int supervisors_sock)
 {
     struct hs_fdstore_item *item = hs_fdstore_items_find(&got->items, HS_HANDOVER_LISTENER);
@@ -128,7 +134,8 @@ static int take_daemon_socket(struct inheritance *got, int supervisors_sock)
                 : -ENOENT;
 }
 
-static int find_place(const struct options *options, const char *path, struct inheritance *got)
+/* Finds or makes the socket, and gets what a previous daemon left. Returns 0 or -errno. */
+static int find_socket(const struct options *options, const char *path, struct inheritance *got)
 {
     int sock = hs_supervisor_take(HS_HANDOVER_PREFIX, &got->items);
     if (sock < 0 && sock != -ENOENT) {
@@ -146,14 +153,15 @@ static int find_place(const struct options *options, const char *path, struct in
     return r == -ENOENT ? hs_daemon_socket_open(path, options->is_system, &got->daemon_socket) : r;
 }
 
-/* From now on kill -9 of us loses nothing. In the process that sees to that, this returns when nobody came. */
+/* Starts an fd holder if there is no holder, so that from now on kill -9 of this daemon loses
+ * nothing. In the fd holder, this returns with is_last when no daemon came. */
 static void find_fd_holder(const struct options *options, struct inheritance *got)
 {
     if (got->store.sock < 0 && options->keep_ns > 0) {
         int r =
             hs_fd_holder_start(got->daemon_socket.path, options->keep_ns, &got->store, &got->items);
         if (r < 0) {
-            hs_daemon_log("if this daemon is killed, what it records is lost: %s", strerror(-r));
+            hs_daemon_log("if this daemon is killed, its recordings are lost: %s", strerror(-r));
         }
         got->is_last = r == 1;
     }
@@ -190,10 +198,10 @@ int main(int argc, char **argv)
         hs_daemon_log("cannot start without the policy");
         return 1;
     }
-    int r = find_place(&options, path, &got);
+    int r = find_socket(&options, path, &got);
     if (r < 0) {
         hs_access_control_close(&access);
-        return say_why_not(path, r);
+        return log_listen_error(path, r);
     }
     find_fd_holder(&options, &got);
     r = hs_daemon_open(&got.daemon_socket, &got.store, &access, options.is_system, &daemon);

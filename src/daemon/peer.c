@@ -13,10 +13,11 @@
 #include "daemon/recording_job.h"
 #include "daemon/requests.h"
 
-#define HS_PEERS_OF_USER_MAX 144 /* as many as may wait for sessions to end, and some */
+#define HS_PEERS_OF_USER_MAX 144 /* more than the 128 that may wait for a user's sessions to end */
 #define HS_SILENCE_MAX_NS    UINT64_C(10000000000)
 
-/* --- who it is --------------------------------------------------------------------------------- */
+/* --- users and shares
+ * -------------------------------------------------------------------------- */
 
 bool hs_peer_is_root(const struct hs_daemon *daemon, const struct hs_peer *peer)
 {
@@ -51,13 +52,14 @@ static size_t count_of_user(const struct hs_daemon *daemon, uid_t uid)
     return count;
 }
 
-/* Who was silent for longest gives way; `of_user`: of his connections only. False: all wait for something. */
-static bool make_room(struct hs_daemon *daemon, const struct hs_peer *new_process, bool of_user)
+/* Disconnects the peer that was silent for longest; with `of_user` only among the peers of the
+ * newcomer's user. Returns false if all of them wait for the end of a session. */
+static bool make_room(struct hs_daemon *daemon, const struct hs_peer *new_peer, bool of_user)
 {
     struct hs_peer *oldest = NULL;
     for (size_t i = 0; i < daemon->peer_count; i++) {
         struct hs_peer *peer = daemon->peers[i];
-        if (!peer->awaited && (!of_user || peer->uid == new_process->uid) &&
+        if (!peer->awaited && (!of_user || peer->uid == new_peer->uid) &&
             (!oldest || peer->heard_ns < oldest->heard_ns)) {
             oldest = peer;
         }
@@ -66,22 +68,23 @@ static bool make_room(struct hs_daemon *daemon, const struct hs_peer *new_proces
     return oldest != NULL;
 }
 
-/* NULL: he is welcome. */
-static const char *why_not(struct hs_daemon *daemon, const struct hs_peer *peer)
+/* Why a new peer is refused; NULL: it is accepted. */
+static const char *why_refused(struct hs_daemon *daemon, const struct hs_peer *peer)
 {
     if (!daemon->is_system && peer->uid != daemon->uid && peer->uid != 0) {
         return "this daemon serves another user";
     }
-    bool is_his_share_taken =
+    bool is_share_taken =
         peer->uid != 0 && count_of_user(daemon, peer->uid) >= HS_PEERS_OF_USER_MAX;
-    if ((is_his_share_taken && !make_room(daemon, peer, true)) ||
+    if ((is_share_taken && !make_room(daemon, peer, true)) ||
         (daemon->peer_count == HS_PEERS_MAX && !make_room(daemon, peer, false))) {
         return "there are too many connections; try again later";
     }
     return NULL;
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests
+ * ---------------------------------------------------------------------------------- */
 
 static void on_request(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
@@ -126,9 +129,10 @@ void hs_peer_add(struct hs_daemon *daemon, int connection_fd)
     if (r == 0) {
         r = read_groups(peer);
     }
-    const char *why = r == 0 ? why_not(daemon, peer) : "the kernel does not say who you are";
+    const char *why = r == 0 ? why_refused(daemon, peer) : "the kernel does not say who you are";
     if (why) {
-        /* What is not read makes the end of a connection an error, which overtakes the answer. */
+        /* The request is read first: closing a socket with unread data is an error for the peer,
+         * which would see that error before the answer. */
         if (hs_ctl_receive(peer->fd, false, &message) == 0) {
             hs_ctl_message_deinit(&message);
         }
@@ -183,7 +187,8 @@ uint64_t hs_peers_expire(struct hs_daemon *daemon, uint64_t now_ns)
     return next_ns;
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- answers
+ * ----------------------------------------------------------------------------------- */
 
 int hs_peer_reply(struct hs_peer *peer, enum hs_ctl_kind kind, const ProtobufCMessage *body,
                   const int *fds, size_t fd_count)

@@ -22,14 +22,17 @@
 
 #define HS_ORDERS_OF_USER_MAX 128 /* not done */
 #define HS_ORDERS_DONE_MAX    16
-/* A command looks for a daemon that was started again for 10 seconds. */
+/* How long a new or resumed job waits for its command. The command looks for 10 seconds for a
+ * restarted daemon. */
 #define HS_OWNER_COMES_NS UINT64_C(15000000000)
-/* A command that was killed between two connections is not waited for. */
+/* How often the daemon checks whether a command was killed between two connections. */
 #define HS_OWNER_LOOK_NS UINT64_C(100000000)
-/* A command that asks for the end comes by a new connection before it closes the old one; they may be seen in any recording job. */
+/* A command that asks for the end opens a new connection before it closes the old one; the daemon
+ * may see both events in any order, and so waits this long for the new one. */
 #define HS_OWNER_MISSED_NS UINT64_C(1000000000)
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- making and freeing
+ * ------------------------------------------------------------------------ */
 
 struct hs_recording_job *hs_recording_job_new(uid_t uid, gid_t gid, const gid_t *groups,
                                               size_t group_count)
@@ -90,13 +93,14 @@ bool hs_recording_job_name_file(struct hs_recording_job *job, const Hs__Ctl__Sta
     job->path = strdup(request->path);
     for (char *c = job->path; c && *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 127) {
-            *c = '?'; /* it goes to logs and terminals, and nowhere else */
+            *c = '?'; /* the path is only used in logs and on terminals */
         }
     }
     return job->temp_name && job->final_name && job->path;
 }
 
-/* --- the list ---------------------------------------------------------------------------------- */
+/* --- the list
+ * ---------------------------------------------------------------------------------- */
 
 static void take_out(struct hs_daemon *daemon, const struct hs_recording_job *job)
 {
@@ -165,7 +169,7 @@ int hs_recording_job_add(struct hs_daemon *daemon, struct hs_recording_job *job)
             return -EEXIST;
         }
         if (known) {
-            hs_recording_job_remove(daemon, known); /* an old one: the name means the new one now */
+            hs_recording_job_remove(daemon, known); /* it is done: the new job takes its name */
         }
     }
     while (!job->name[0] || find(daemon, job->name)) {
@@ -210,7 +214,8 @@ bool hs_recording_job_may_see(const struct hs_daemon *daemon, const struct hs_pe
     return hs_peer_may(daemon, peer, target->uid) || (job && job->uid == peer->uid);
 }
 
-/* --- the command that it belongs to -------------------------------------------------------------- */
+/* --- the command that a job belongs to
+ * --------------------------------------------------------- */
 
 void hs_recording_job_expect_owner(struct hs_recording_job *job, pid_t pid, uint64_t now_ns)
 {
@@ -218,7 +223,8 @@ void hs_recording_job_expect_owner(struct hs_recording_job *job, pid_t pid, uint
     job->alone_until_ns = now_ns + HS_OWNER_COMES_NS;
     if (pid > 0) {
         job->owner_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-        /* ESRCH, or EINVAL from some kernels: it has ended, and was waited for. */
+        /* ESRCH, or EINVAL from some kernels: the command has ended, and its parent has reaped
+         * it. */
         bool is_gone = job->owner_fd < 0 && (errno == ESRCH || errno == EINVAL);
         job->alone_until_ns = is_gone ? now_ns : job->alone_until_ns;
     }
@@ -259,13 +265,14 @@ uint64_t hs_recording_jobs_end_left(struct hs_daemon *daemon, uint64_t now_ns)
         } else {
             hs_daemon_log("session %s ends: the command that asked for it is gone", job->name);
             hs_hub_stop(daemon->hub, job->session, now_ns);
-            i = 0; /* the list may have changed; this one runs no longer */
+            i = 0; /* start again: the list may have changed. This job is not running any more. */
         }
     }
     return next_ns;
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end
+ * ----------------------------------------------------------------------------------- */
 
 #define NOTHING_RECORDED                                                                           \
     "no process was recorded: none that the session means was there long enough to be noticed. "   \
@@ -296,7 +303,8 @@ int hs_recording_job_tell(struct hs_peer *peer, const struct hs_recording_job *j
     return hs_peer_reply(peer, HS_CTL_STOPPED, &stopped.base, NULL, 0);
 }
 
-static void be_done(struct hs_daemon *daemon, struct hs_recording_job *job)
+/* The job is done: closes its files, and answers the peers that wait for it. */
+static void set_done(struct hs_daemon *daemon, struct hs_recording_job *job)
 {
     hs_handover_drop_job(daemon, job);
     close_files(job);
@@ -329,11 +337,11 @@ static void on_result(struct hs_daemon *daemon, void *of, uint64_t now_ns)
         return;
     }
     if (got != (ssize_t)sizeof(job->result)) {
-        job->result.error = -EIO; /* it died */
+        job->result.error = -EIO; /* the finalizer died */
     }
     hs_daemon_unwatch(daemon, job->result_fd);
     waitpid(job->finalizer_pid, NULL, 0);
-    be_done(daemon, job);
+    set_done(daemon, job);
 }
 
 void hs_recording_job_finish(struct hs_daemon *daemon, struct hs_recording_job *job)
@@ -347,7 +355,7 @@ void hs_recording_job_finish(struct hs_daemon *daemon, struct hs_recording_job *
     job->sample_count = session->ended_sample_count;
     job->result.file_bytes = session->bytes;
     job->source = (struct hs_source){ on_result, job };
-    hs_handover_update_job(job); /* before there is anybody who finishes it */
+    hs_handover_update_job(job); /* before a finalizer exists, which locks the job */
     int r = hs_finalizer_start(job);
     if (r == 0) {
         r = hs_daemon_watch(daemon, job->result_fd, &job->source);
@@ -357,6 +365,6 @@ void hs_recording_job_finish(struct hs_daemon *daemon, struct hs_recording_job *
     job->session = hs_session_free(session);
     if (r < 0) {
         job->result.error = r;
-        be_done(daemon, job);
+        set_done(daemon, job);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * What there is: programs that announced themselves, and sessions, with what each of them costs. See
- * requests.h.
+ * Answers `list`: the programs that announced themselves, and the sessions, with what each of them
+ * costs. See requests.h.
  */
 #include "daemon/recording_job.h"
 #include "daemon/requests.h"

@@ -1,9 +1,10 @@
 /*
- * A session is asked for: settings, its file, and what is said of the processes it means. See requests.h.
+ * Answers `start`: checks the settings and the file, begins the session, and reports the processes
+ * that match. See requests.h.
  *
- * The file comes as a descriptor, and is looked at before it is believed: a regular file, that can be written,
- * on a file system that answers. A daemon for everybody takes none on FUSE, where another user's process would
- * decide how long a write takes.
+ * The file comes as a descriptor. It must be a regular file that is open for writing, on a file
+ * system that answers. The machine's daemon takes no file on FUSE, where another user's process
+ * would decide how long a write takes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +23,11 @@
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"
 
-/* Each is about a hundred bytes on the wire. */
+/* A verdict takes about a hundred bytes in the answer. */
 #define HS_VERDICTS_TOLD 256
 
-/* --- the file ---------------------------------------------------------------------------------- */
+/* --- the file
+ * ---------------------------------------------------------------------------------- */
 
 static const char *check_file(const struct hs_daemon *daemon, int fd)
 {
@@ -68,9 +70,11 @@ static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Star
     return hs_recording_job_name_file(job, request) ? NULL : "the file has no name";
 }
 
-/* --- what is said ------------------------------------------------------------------------------ */
+/* --- the answer
+ * -------------------------------------------------------------------------------- */
 
-struct telling {
+/* The answer, with the memory that its texts are in. */
+struct reply {
     Hs__Ctl__Started started;
     uint64_t counts[HS_HUB_ANSWER_N];
     Hs__Ctl__Verdict verdicts[HS_VERDICTS_TOLD];
@@ -80,35 +84,36 @@ struct telling {
     char reasons[HS_VERDICTS_TOLD][sizeof(((struct hs_refusal_words *)NULL)->what)];
 };
 
-static void say(void *ctx, const struct hs_hub_verdict *verdict)
+static void add_verdict(void *ctx, const struct hs_hub_verdict *verdict)
 {
-    struct telling *telling = ctx;
-    size_t i = telling->started.n_verdicts;
-    telling->counts[verdict->answer]++;
+    struct reply *reply = ctx;
+    size_t i = reply->started.n_verdicts;
+    reply->counts[verdict->answer]++;
     if (i == HS_VERDICTS_TOLD) {
         return;
     }
-    telling->started.n_verdicts++;
-    Hs__Ctl__Verdict *out = telling->pointers[i] = &telling->verdicts[i];
+    reply->started.n_verdicts++;
+    Hs__Ctl__Verdict *out = reply->pointers[i] = &reply->verdicts[i];
     hs__ctl__verdict__init(out);
-    hs_match_display(&verdict->process->facts, telling->names[i], sizeof(telling->names[i]));
+    hs_match_display(&verdict->process->facts, reply->names[i], sizeof(reply->names[i]));
     out->has_pid = out->has_answer = out->has_is_named = true;
     out->pid = (uint32_t)verdict->process->facts.pid;
-    out->process = telling->names[i];
+    out->process = reply->names[i];
     out->answer = verdict->answer;
     out->is_named = verdict->is_named;
     if (verdict->words) {
-        snprintf(telling->reasons[i], sizeof(telling->reasons[i]), "%s", verdict->words->what);
-        out->why = telling->reasons[i];
+        snprintf(reply->reasons[i], sizeof(reply->reasons[i]), "%s", verdict->words->what);
+        out->why = reply->reasons[i];
     }
     if (verdict->holder) {
-        snprintf(telling->holders[i], sizeof(telling->holders[i]), "%s",
+        snprintf(reply->holders[i], sizeof(reply->holders[i]), "%s",
                  verdict->holder->settings.name);
-        out->holder = telling->holders[i];
+        out->holder = reply->holders[i];
     }
 }
 
-/* --- all --------------------------------------------------------------------------------------- */
+/* --- all
+ * --------------------------------------------------------------------------------------- */
 
 static int refuse_job(struct hs_peer *peer, const char *name, int error)
 {
@@ -121,7 +126,8 @@ static int refuse_job(struct hs_peer *peer, const char *name, int error)
     return hs_peer_refuse(peer, "the session cannot begin: %s", strerror(-error));
 }
 
-/* Programs that start from now on may be this session's. */
+/* Writes the startup hint file for a session that begins: programs that start from now on may match
+ * it. */
 static void announce(struct hs_daemon *daemon, const struct hs_session *session)
 {
     uint64_t least = hs_hub_startup_interval(daemon->hub);
@@ -131,36 +137,37 @@ static void announce(struct hs_daemon *daemon, const struct hs_session *session)
     }
 }
 
-/* Begins it, and tells. Takes over recording job and settings. */
+/* Begins the session, and answers the peer. Takes over the recording job and the settings. */
 static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recording_job *job,
                  struct hs_session_settings *settings, const struct hs_ctl_message *message)
 {
-    struct telling *telling = calloc(1, sizeof(*telling));
+    struct reply *reply = calloc(1, sizeof(*reply));
     uint64_t now_ns = hs_daemon_mono_ns();
     snprintf(job->name, sizeof(job->name), "%s", settings->name);
-    int r = telling ? hs_recording_job_add(daemon, job) : -ENOMEM;
+    int r = reply ? hs_recording_job_add(daemon, job) : -ENOMEM;
     if (r < 0) {
         r = refuse_job(peer, job->name, r);
         hs_recording_job_free(job);
         hs_session_settings_deinit(settings);
-        free(telling);
+        free(reply);
         return r;
     }
     snprintf(settings->name, sizeof(settings->name), "%s", job->name);
-    hs__ctl__started__init(&telling->started);
-    telling->started.verdicts = telling->pointers;
+    hs__ctl__started__init(&reply->started);
+    reply->started.verdicts = reply->pointers;
     r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)job->file_fd, now_ns,
                        &job->session);
     hs_session_settings_deinit(settings);
     if (r == 0) {
         off_t end = lseek(job->file_fd, 0, SEEK_CUR);
         job->session->owner = job;
-        /* With what the command wrote in front of it. */
+        /* The command may have written data in front of the trace. */
         job->session->bytes = end > 0 ? (uint64_t)end : job->session->bytes;
         hs_handover_save_job(daemon, job, message->body, message->body_bytes);
-        /* Before what runs is looked for, which takes a moment: what starts meanwhile is not to be missed. */
+        /* Before the hub looks for running processes, which takes a moment: programs that start in
+         * that time must not be missed. */
         announce(daemon, job->session);
-        r = hs_hub_start(daemon->hub, job->session, now_ns, say, telling);
+        r = hs_hub_start(daemon->hub, job->session, now_ns, add_verdict, reply);
     }
     if (r < 0) {
         r = refuse_job(peer, job->name, r);
@@ -170,14 +177,14 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recor
     } else {
         hs_daemon_write_startup_hint(daemon);
         hs_daemon_log("session %s of user %u begins: %s", job->name, job->uid, job->path);
-        telling->started.session = job->name;
-        telling->started.has_is_waiting = true;
-        telling->started.is_waiting = hs_session_waits(job->session);
-        telling->started.n_answer_count = HS_HUB_ANSWER_N;
-        telling->started.answer_count = telling->counts;
-        r = hs_peer_reply(peer, HS_CTL_STARTED, &telling->started.base, NULL, 0);
+        reply->started.session = job->name;
+        reply->started.has_is_waiting = true;
+        reply->started.is_waiting = hs_session_waits(job->session);
+        reply->started.n_answer_count = HS_HUB_ANSWER_N;
+        reply->started.answer_count = reply->counts;
+        r = hs_peer_reply(peer, HS_CTL_STARTED, &reply->started.base, NULL, 0);
     }
-    free(telling);
+    free(reply);
     return r;
 }
 
@@ -195,7 +202,7 @@ static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__
     }
     settings.uid = daemon->is_system ? peer->uid : daemon->uid;
     settings.is_any_uid = hs_access_control_is_any_uid(&daemon->access, settings.uid);
-    /* Who else runs is told to those who may have everybody's processes. */
+    /* Only a user who may record the processes of every user may see which processes run. */
     settings.sources.scan_all_on_start &= !daemon->is_system || settings.is_any_uid;
     struct hs_recording_job *job =
         hs_recording_job_new(peer->uid, peer->gid, peer->groups, peer->group_count);

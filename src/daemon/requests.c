@@ -1,5 +1,6 @@
 /*
- * Which request this is, and those that are short: stop, dump and snapshot. See requests.h.
+ * Finds out which request a message is, and answers the short ones: stop, dump and snapshot. See
+ * requests.h.
  */
 #include "daemon/requests.h"
 
@@ -11,9 +12,11 @@
 #include "daemon/recording_job.h"
 #include "util/buf.h"
 
-/* --- stop, dump -------------------------------------------------------------------------------- */
+/* --- stop, dump
+ * -------------------------------------------------------------------------------- */
 
-/* NULL: there is none, or not just one; the peer has been told. */
+/* Finds the job of this name, or the only one that is not done if `name` is NULL. Returns NULL if
+ * there is not exactly one; the peer then has a refusal, whose result is in *ret_result. */
 static struct hs_recording_job *find_job(struct hs_daemon *daemon, struct hs_peer *peer,
                                          const char *name, int *ret_result)
 {
@@ -47,7 +50,7 @@ static struct hs_recording_job *find_job(struct hs_daemon *daemon, struct hs_pee
     return count == 1 ? found : NULL;
 }
 
-/* Of the session that a request names, or of the only one. NULL: the peer has been told. */
+/* The job that a request names, or the only one. Returns NULL as find_job() does. */
 static struct hs_recording_job *take_job(struct hs_daemon *daemon, struct hs_peer *peer,
                                          const char *session, int *ret_result)
 {
@@ -96,7 +99,8 @@ static int dump(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__D
     return hs_peer_reply(peer, HS_CTL_DUMPED, &dumped.base, NULL, 0);
 }
 
-/* --- snapshot ---------------------------------------------------------------------------------- */
+/* --- snapshot
+ * ---------------------------------------------------------------------------------- */
 
 const char *hs_request_session_of(const void *ctx, const struct hs_target *target)
 {
@@ -119,14 +123,15 @@ static int snapshot(struct hs_daemon *daemon, struct hs_peer *peer,
     return hs_answer_snapshot(&recorded, peer->fd, request, hs_daemon_mono_ns());
 }
 
-/* --- all --------------------------------------------------------------------------------------- */
+/* --- all
+ * --------------------------------------------------------------------------------------- */
 
 int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
                       struct hs_ctl_message *message)
 {
     const ProtobufCMessageDescriptor *descriptor = NULL;
     if (peer->awaited) {
-        return -EPROTO; /* an answer is owed; nobody talks on */
+        return -EPROTO; /* the peer must wait for its answer before it sends another request */
     }
     if (message->kind == HS_CTL_START) {
         return hs_request_start(daemon, peer, message);

@@ -1,5 +1,5 @@
 /*
- * A request's settings: see start_settings.h.
+ * Checks a request and makes settings of it: see start_settings.h.
  */
 #include "daemon/start_settings.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define HS_PATTERN_MAX 4095U
-/* A schedule so long that adding it to a clock cannot pass its end. */
+/* The longest time in a schedule: added to a clock it does not overflow. */
 #define HS_TIME_MAX_NS (UINT64_C(1) << 60)
 
 bool hs_start_is_file_name(const char *name)
@@ -59,12 +59,12 @@ static const char *check_times(const struct hs_session_settings *settings)
     return NULL;
 }
 
-static bool is_pace(uint32_t ms)
+static bool is_period(uint32_t ms)
 {
     return ms == 0 || (ms >= HS_SOURCES_POLL_MS_MIN && ms <= HS_SOURCES_POLL_MS_MAX);
 }
 
-/* An older client says nothing about them. */
+/* Takes the counters to record. A command of an older version sends nothing about them. */
 static const char *take_sources(const Hs__Ctl__Sources *request,
                                 struct hs_sources_settings *ret_settings)
 {
@@ -72,7 +72,8 @@ static const char *take_sources(const Hs__Ctl__Sources *request,
     if (!request) {
         return NULL;
     }
-    if (!is_pace(request->poll_ms) || !is_pace(request->meminfo_ms) || !is_pace(request->psi_ms)) {
+    if (!is_period(request->poll_ms) || !is_period(request->meminfo_ms) ||
+        !is_period(request->psi_ms)) {
         return "counters are read between ten times a second and once a day";
     }
     ret_settings->poll_ms = request->poll_ms;

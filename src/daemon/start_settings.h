@@ -1,17 +1,18 @@
 /*
- * From a request to a session's settings: the part of `start` that believes nothing.
+ * Turns a request for a session into the session's settings, and checks every field on the way.
  *
- * Threads   pure, but for memory.
- * Fails     -ENOMEM; -EINVAL with what is wrong, in a few words.
+ * Threads   pure functions, except that they allocate memory.
+ * Fails     -ENOMEM; -EINVAL with a short text that says what is wrong.
  */
 #pragma once
 
 #include "ctl/ctl.pb-c.h"
 #include "session/session.h"
 
-/* Users and rights are the caller's to fill in. */
+/* Makes the settings; the caller fills in the user (uid, is_any_uid). Returns 0, -EINVAL with
+ * *ret_why, or -ENOMEM. */
 int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings *ret_settings,
                       const char **ret_why);
 
-/* May this be the name of a file in a folder? */
+/* Is this text valid as the name of a file in a folder? */
 bool hs_start_is_file_name(const char *name);

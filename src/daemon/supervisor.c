@@ -1,5 +1,5 @@
 /*
- * systemd's protocols: see supervisor.h.
+ * Speaks systemd's protocols: see supervisor.h.
  */
 #include "daemon/supervisor.h"
 
@@ -19,7 +19,8 @@
 
 #define HS_FIRST_FD 3
 
-/* A unix socket with a path that keeps messages apart, and listens. */
+/* Checks that the descriptor is a listening SOCK_SEQPACKET unix socket with a path. Returns it, or
+ * -errno. */
 static int check_socket(int fd)
 {
     struct sockaddr_un addr;
@@ -40,7 +41,7 @@ static int check_socket(int fd)
     return fd;
 }
 
-/* The idx-th of names that are separated by ':'; "" when there is none. */
+/* Copies name number `idx` of a list that is separated by ':'; "" if there is none. */
 static void get_name(const char *names, size_t idx, char *ret_name)
 {
     for (; idx > 0; idx--) {
@@ -71,7 +72,7 @@ int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
             hs_fdstore_items_add(items, name, &fd, 1);
         } else {
-            sock = sock == -ENOENT ? check_socket(fd) : -EINVAL; /* just one is ours */
+            sock = sock == -ENOENT ? check_socket(fd) : -EINVAL; /* there must be only one */
         }
     }
     unsetenv("LISTEN_PID");

@@ -1,24 +1,26 @@
 /*
- * What systemd wants from a service, without its library: a few environment variables.
+ * systemd's protocols for services, without its library. They use environment variables:
  *
- *     LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES   descriptors for us, from 3 on: sockets that it made, and what a
- *                                              daemon before us left there
- *     NOTIFY_SOCKET                            where to send "READY=1", "STOPPING=1"
+ *     LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES   descriptors for us, from 3 on: sockets that systemd
+ *                                              made, and those that a previous daemon left
+ *     NOTIFY_SOCKET                            where to send "READY=1" and "STOPPING=1"
  *
  * Threads   one.
- * Fails     quietly: without a supervisor nothing is to be told.
+ * Fails     silently: without a supervisor there is nothing to notify.
  * See       sd_listen_fds(3), sd_notify(3), sd_pid_notify_with_fds(3)
  */
 #pragma once
 
 #include "daemon/fdstore.h"
 
-/* The socket that was made for us; -ENOENT: none was; -EINVAL: something that is not one of ours. What a daemon
- * left, whose names begin with `prefix`, goes to `items`. Forgets the variables, which are for this process only. */
+/* Returns the listening socket that the supervisor made for us; -ENOENT: none; -EINVAL: a
+ * descriptor that is not such a socket, or more than one. Descriptors that a previous daemon left
+ * have names that begin with `prefix`; they go to `items`. Removes the variables, which are for
+ * this process only. */
 int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items);
 
-/* `state` as sd_notify(3) has it. */
+/* Sends the supervisor a state like "READY=1", as in sd_notify(3). */
 void hs_supervisor_tell(const char *state);
 
-/* A socket to tell it more than once; -1: there is nobody. */
+/* A connected socket for several messages to the supervisor; -1: there is no supervisor. */
 int hs_supervisor_connect(void);

@@ -1,5 +1,5 @@
 /*
- * Descriptors, signals and rights: see worker_process.h.
+ * Drops descriptors, signals and rights: see worker_process.h.
  */
 #include "daemon/worker_process.h"
 
@@ -35,7 +35,8 @@ void hs_worker_process_close_others(const int *fds, size_t count)
     close_range(from, ~0U, 0);
 }
 
-/* Signals to the process group mean the daemon, which waits for us. One that has a handler by now is meant for us. */
+/* A signal to the process group is meant for the daemon, which waits for us: it is ignored. A
+ * signal that already has a handler is meant for us. */
 static void settle_signals(void)
 {
     static const int left_alone[] = { SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGTRAP, SIGSYS,

@@ -1,7 +1,9 @@
 /*
- * What a forked process of the daemon does before anything else: it is not the daemon any more.
+ * The first steps of a forked process of the daemon: it drops the daemon's descriptors, signals and
+ * rights.
  *
  * Threads   one.
+ * Fails     -errno where the rights cannot be changed; the process must then not continue.
  */
 #pragma once
 
@@ -9,14 +11,18 @@
 
 #define HS_WORKER_PROCESS_FDS_MAX 5U
 
-/* All but these (-1: none; at most HS_WORKER_PROCESS_FDS_MAX) and the standard ones. */
+/* Closes all descriptors except these (-1 is skipped; at most HS_WORKER_PROCESS_FDS_MAX) and 0 to
+ * 2. */
 void hs_worker_process_close_others(const int *fds, size_t count);
 
-/* That, and leaves the daemon's signals alone. */
+/* Closes the other descriptors, ignores the signals that are meant for the daemon, and unblocks
+ * all. */
 void hs_worker_process_settle(const int *fds, size_t count);
 
-/* The rights of the user who gave the recording job, for good. -errno. */
+/* Takes the rights of the recording job's user, irrevocably. Does nothing without root's rights, or
+ * for a job of root's. Returns 0 or -errno. */
 int hs_worker_process_give_up_rights(const struct hs_recording_job *job);
 
-/* The rights of the user whose process it is, for a recording job that the policy gave it to. Never root's. */
+/* Takes the rights of the process's user, irrevocably, for a recording job to which the policy
+ * gives the process. Returns 0 or -errno; never takes root's rights. */
 int hs_worker_process_take_rights_of(pid_t pid, uid_t uid);

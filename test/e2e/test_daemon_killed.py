@@ -248,7 +248,7 @@ def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
     os.kill(keeper, signal.SIGKILL)
     wait_until(lambda: not keepers(daemon))
     program = daemon.phases(target, truth)
-    assert "what it records is lost" in daemon.text()
+    assert "its recordings are lost" in daemon.text()
     program.step()
     daemon.measured(daemon.stop(), truth).assert_exact()
     kill(daemon)
@@ -422,7 +422,7 @@ def test_a_file_is_finished_once(daemon, tmp_path, report, is_killed):
         os.kill(finisher, signal.SIGKILL)
     daemon.start()
     if not is_killed:
-        assert "is about to be finished by a process of the daemon before" in daemon.text()
+        assert "a process of the previous daemon is finishing it" in daemon.text()
         assert not file.exists()
         os.kill(finisher, signal.SIGCONT)
     wait_until(file.exists)
