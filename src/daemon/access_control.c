@@ -17,8 +17,7 @@
 #include "session/admission.h"
 #include "session/policy_file.h"
 
-/* --- the file
- * ---------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 /* Loads the policy. If the default file does not exist, there is no policy. */
 static int load(const struct hs_access_control *access, struct hs_policy **ret_policy)
@@ -97,8 +96,7 @@ bool hs_access_control_is_hiding_others(void)
     return is_hiding;
 }
 
-/* --- decisions
- * --------------------------------------------------------------------------------- */
+/* --- decisions -------------------------------------------------------------------------------- */
 
 bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t uid)
 {

@@ -64,8 +64,7 @@ size_t hs_attach_workers_busy(const struct hs_daemon *daemon)
     return count;
 }
 
-/* --- in the forked process
- * ------------------------------------------------------------------------ */
+/* --- in the forked process -------------------------------------------------------------------- */
 
 static void send_result(int sock, const struct result *result)
 {
@@ -108,8 +107,7 @@ release_or_refresh(const struct hs_recording_job *job, enum task task, pid_t pid
     _exit(0);
 }
 
-/* --- in the daemon
- * ------------------------------------------------------------------------------------ */
+/* --- in the daemon ---------------------------------------------------------------------------- */
 
 static void forget(struct hs_daemon *daemon, struct hs_attach_worker *worker)
 {

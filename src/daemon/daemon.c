@@ -47,8 +47,7 @@ void hs_daemon_unwatch(struct hs_daemon *daemon, int fd)
     epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* --- events
- * ------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void on_peer(void *ctx, int connection_fd)
 {
@@ -128,8 +127,7 @@ static void log_lack_of_descriptors(struct hs_daemon *daemon, uint64_t now_ns)
     }
 }
 
-/* --- start and end
- * ----------------------------------------------------------------------------- */
+/* --- start and end ---------------------------------------------------------------------------- */
 
 /* The signals that the loop reads: all that would end the daemon by default, except faults and
  * SIGABRT. A daemon with such a fault ends as if it were killed, and the next one takes over. */

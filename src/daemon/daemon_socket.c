@@ -18,8 +18,7 @@
 #define HS_BACKLOG                 4096
 #define HS_STARTUP_HINT_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_STARTUP_HINT_SUFFIX) + 8)
 
-/* --- the socket
- * -------------------------------------------------------------------------------- */
+/* --- the socket ------------------------------------------------------------------------------- */
 
 /* Makes the folder of the machine's socket: its file system is empty after each boot. */
 static void make_folder(const char *path)
@@ -153,8 +152,7 @@ int hs_daemon_socket_take(int fd, bool is_from_supervisor,
     return r;
 }
 
-/* --- the startup hint file
- * --------------------------------------------------------------------------------- */
+/* --- the startup hint file -------------------------------------------------------------------- */
 
 static void name_hint(const struct hs_daemon_socket *daemon_socket, const char *end, char *ret_path)
 {

@@ -61,8 +61,7 @@ static void set_timeouts(int sock)
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
 
-/* --- the next daemon
- * --------------------------------------------------------------------------- */
+/* --- the next daemon -------------------------------------------------------------------------- */
 
 static int receive_items(int sock, struct hs_fdstore_items *items)
 {
@@ -110,8 +109,7 @@ int hs_fd_holder_meet(const char *path, struct hs_fdstore *ret_store,
     return 0;
 }
 
-/* --- the fd holder
- * -------------------------------------------------------------------------------- */
+/* --- the fd holder ---------------------------------------------------------------------------- */
 
 static int give_items(const struct fd_holder *fd_holder, int sock)
 {

@@ -22,8 +22,7 @@
 #define HS_STORE_TEXT_MAX  (HS_FDSTORE_NAME_MAX + 64)
 #define HS_STORE_TIMEOUT_S 1
 
-/* --- items
- * ------------------------------------------------------------------------------------- */
+/* --- items ------------------------------------------------------------------------------------ */
 
 struct hs_fdstore_item *hs_fdstore_items_find(struct hs_fdstore_items *items, const char *name)
 {
@@ -97,8 +96,7 @@ void hs_fdstore_items_deinit(struct hs_fdstore_items *items)
     *items = (struct hs_fdstore_items){ 0 };
 }
 
-/* --- messages
- * ---------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder)
 {

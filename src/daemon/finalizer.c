@@ -18,8 +18,7 @@
 #include "profile/symbolize.h"
 #include "util/write_all.h"
 
-/* --- hurry
- * ------------------------------------------------------------------------------------- */
+/* --- hurry ------------------------------------------------------------------------------------ */
 
 /* The finalizer gets this signal when its user does not want to wait for names. */
 #define HS_HURRY_SIGNAL SIGUSR2
@@ -44,8 +43,7 @@ void hs_finalizer_hurry(const struct hs_recording_job *job)
     }
 }
 
-/* --- the number of finalizers at work
- * ---------------------------------------------------------- */
+/* --- the number of finalizers at work --------------------------------------------------------- */
 
 #define AT_WORK_MIN 2L
 
@@ -76,8 +74,7 @@ static void wait_for_turn(void)
     take_turn(getpid() % count, F_SETLKW);
 }
 
-/* --- the end of a recording job
- * ---------------------------------------------------------------- */
+/* --- the end of a recording job --------------------------------------------------------------- */
 
 /* Does the temporary name still belong to the file that we wrote? */
 static bool is_in_place(const struct hs_recording_job *job)

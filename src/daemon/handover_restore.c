@@ -40,8 +40,7 @@ static void take_two(struct hs_fdstore_item *item, mode_t type, int *ret_fd, int
     }
 }
 
-/* --- recording jobs
- * ---------------------------------------------------------------------------- */
+/* --- recording jobs --------------------------------------------------------------------------- */
 
 static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_handover_head *ret_head)
 {
@@ -187,8 +186,7 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
     hs__ctl__kept_order__free_unpacked(kept, NULL);
 }
 
-/* --- targets
- * ----------------------------------------------------------------------------------- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 static void restore_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
                            const struct hs_handover_target *kept)
@@ -262,8 +260,7 @@ static size_t restore_targets(struct hs_daemon *daemon, struct hs_fdstore_items 
     return count;
 }
 
-/* --- all
- * --------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {

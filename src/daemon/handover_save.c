@@ -26,8 +26,7 @@ struct hs_kept_target {
     char name[HS_FDSTORE_NAME_MAX + 1];
 };
 
-/* --- targets
- * ----------------------------------------------------------------------------------- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 enum target_bit {
     BIT_DORMANT = 1U << 0,
@@ -213,8 +212,7 @@ void hs_handover_deinit(struct hs_daemon *daemon)
     daemon->kept_count = daemon->kept_capacity = 0;
 }
 
-/* --- recording jobs
- * ---------------------------------------------------------------------------- */
+/* --- recording jobs --------------------------------------------------------------------------- */
 
 static void name_item(char *ret_name, const char *kind, const struct hs_recording_job *job)
 {

@@ -112,8 +112,7 @@ static const char *choose_path(const struct options *options)
     return hs_ctl_socket_paths(paths) < 0 ? NULL : paths[0];
 }
 
-/* --- what a previous daemon left
- * --------------------------------------------------------------- */
+/* --- what a previous daemon left -------------------------------------------------------------- */
 
 struct inheritance {
     struct hs_fdstore store;

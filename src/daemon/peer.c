@@ -16,8 +16,7 @@
 #define HS_PEERS_OF_USER_MAX 144 /* more than the 128 that may wait for a user's sessions to end */
 #define HS_SILENCE_MAX_NS    UINT64_C(10000000000)
 
-/* --- users and shares
- * -------------------------------------------------------------------------- */
+/* --- users and shares ------------------------------------------------------------------------- */
 
 bool hs_peer_is_root(const struct hs_daemon *daemon, const struct hs_peer *peer)
 {
@@ -53,7 +52,7 @@ static size_t count_of_user(const struct hs_daemon *daemon, uid_t uid)
 }
 
 /* Disconnects the peer that was silent for longest; with `of_user` only among the peers of the
- * newcomer's user. Returns false if all of them wait for the end of a session. */
+ * new peer's user. Returns false if all of them wait for the end of a session. */
 static bool make_room(struct hs_daemon *daemon, const struct hs_peer *new_peer, bool of_user)
 {
     struct hs_peer *oldest = NULL;
@@ -83,8 +82,7 @@ static const char *why_refused(struct hs_daemon *daemon, const struct hs_peer *p
     return NULL;
 }
 
-/* --- requests
- * ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void on_request(struct hs_daemon *daemon, void *of, uint64_t now_ns)
 {
@@ -187,8 +185,7 @@ uint64_t hs_peers_expire(struct hs_daemon *daemon, uint64_t now_ns)
     return next_ns;
 }
 
-/* --- answers
- * ----------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 int hs_peer_reply(struct hs_peer *peer, enum hs_ctl_kind kind, const ProtobufCMessage *body,
                   const int *fds, size_t fd_count)

@@ -31,8 +31,7 @@
  * may see both events in any order, and so waits this long for the new one. */
 #define HS_OWNER_MISSED_NS UINT64_C(1000000000)
 
-/* --- making and freeing
- * ------------------------------------------------------------------------ */
+/* --- making and freeing ----------------------------------------------------------------------- */
 
 struct hs_recording_job *hs_recording_job_new(uid_t uid, gid_t gid, const gid_t *groups,
                                               size_t group_count)
@@ -99,8 +98,7 @@ bool hs_recording_job_name_file(struct hs_recording_job *job, const Hs__Ctl__Sta
     return job->temp_name && job->final_name && job->path;
 }
 
-/* --- the list
- * ---------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static void take_out(struct hs_daemon *daemon, const struct hs_recording_job *job)
 {
@@ -214,8 +212,7 @@ bool hs_recording_job_may_see(const struct hs_daemon *daemon, const struct hs_pe
     return hs_peer_may(daemon, peer, target->uid) || (job && job->uid == peer->uid);
 }
 
-/* --- the command that a job belongs to
- * --------------------------------------------------------- */
+/* --- the command that a job belongs to -------------------------------------------------------- */
 
 void hs_recording_job_expect_owner(struct hs_recording_job *job, pid_t pid, uint64_t now_ns)
 {
@@ -271,8 +268,7 @@ uint64_t hs_recording_jobs_end_left(struct hs_daemon *daemon, uint64_t now_ns)
     return next_ns;
 }
 
-/* --- the end
- * ----------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 #define NOTHING_RECORDED                                                                           \
     "no process was recorded: none that the session means was there long enough to be noticed. "   \

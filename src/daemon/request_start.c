@@ -26,8 +26,7 @@
 /* A verdict takes about a hundred bytes in the answer. */
 #define HS_VERDICTS_TOLD 256
 
-/* --- the file
- * ---------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static const char *check_file(const struct hs_daemon *daemon, int fd)
 {
@@ -70,8 +69,7 @@ static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Star
     return hs_recording_job_name_file(job, request) ? NULL : "the file has no name";
 }
 
-/* --- the answer
- * -------------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 /* The answer, with the memory that its texts are in. */
 struct reply {
@@ -112,8 +110,7 @@ static void add_verdict(void *ctx, const struct hs_hub_verdict *verdict)
     }
 }
 
-/* --- all
- * --------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static int refuse_job(struct hs_peer *peer, const char *name, int error)
 {

@@ -12,8 +12,7 @@
 #include "daemon/recording_job.h"
 #include "util/buf.h"
 
-/* --- stop, dump
- * -------------------------------------------------------------------------------- */
+/* --- stop, dump ------------------------------------------------------------------------------- */
 
 /* Finds the job of this name, or the only one that is not done if `name` is NULL. Returns NULL if
  * there is not exactly one; the peer then has a refusal, whose result is in *ret_result. */
@@ -99,8 +98,7 @@ static int dump(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__D
     return hs_peer_reply(peer, HS_CTL_DUMPED, &dumped.base, NULL, 0);
 }
 
-/* --- snapshot
- * ---------------------------------------------------------------------------------- */
+/* --- snapshot --------------------------------------------------------------------------------- */
 
 const char *hs_request_session_of(const void *ctx, const struct hs_target *target)
 {
@@ -123,8 +121,7 @@ static int snapshot(struct hs_daemon *daemon, struct hs_peer *peer,
     return hs_answer_snapshot(&recorded, peer->fd, request, hs_daemon_mono_ns());
 }
 
-/* --- all
- * --------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
                       struct hs_ctl_message *message)

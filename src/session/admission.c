@@ -35,8 +35,7 @@ static HS_PRINTF(4, 5) enum hs_refusal refuse(const struct judging *j, enum hs_r
     return refusal;
 }
 
-/* --- facts
- * ------------------------------------------------------------------------------------- */
+/* --- facts ------------------------------------------------------------------------------------ */
 
 static void look(struct judging *j)
 {
@@ -87,8 +86,7 @@ static bool is_unwilling(const struct judging *j)
            is_unwilling;
 }
 
-/* --- checks
- * ------------------------------------------------------------------------------------ */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static enum hs_refusal check_policy(const struct judging *j)
 {

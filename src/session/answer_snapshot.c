@@ -16,8 +16,7 @@
 
 #define HS_CANDIDATES_TOLD 20
 
-/* --- which process
- * ----------------------------------------------------------------------------- */
+/* --- which process ---------------------------------------------------------------------------- */
 
 /* The processes that match a request. */
 struct choice {
@@ -96,8 +95,7 @@ static int send_candidates(int sock, const Hs__Ctl__Snapshot *request, struct ch
     return hs_ctl_send(sock, HS_CTL_SNAPPED, &answer.base, NULL, 0);
 }
 
-/* --- its heap
- * ---------------------------------------------------------------------------------- */
+/* --- its heap --------------------------------------------------------------------------------- */
 
 /* Writes the counters of the process as they are now, with its threads and its PSS. */
 static void write_counters(struct hs_trace_writer *writer, pid_t pid, uint64_t now_ns)

@@ -133,8 +133,7 @@ struct hs_hub *hs_hub_free(struct hs_hub *hub)
     return NULL;
 }
 
-/* --- dumps
- * ------------------------------------------------------------------------------------- */
+/* --- dumps ------------------------------------------------------------------------------------ */
 
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final)
 {
@@ -172,8 +171,7 @@ void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns)
     hs_hub_dump_session(hub, NULL, now_ns);
 }
 
-/* --- sessions
- * ---------------------------------------------------------------------------------- */
+/* --- sessions --------------------------------------------------------------------------------- */
 
 size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *session)
 {
@@ -320,8 +318,7 @@ static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
     return NULL;
 }
 
-/* --- time
- * -------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 /* Looks at one process: its size, its new libraries, its counters, its budgets and its dump limits.
  * Returns when to look again. */

@@ -1,10 +1,9 @@
 /*
  * Decides which session gets which process: see hub_targets.h.
  *
- * A forked child goes to its parent's session, whatever its name is now, because it holds the
- * parent's blocks. Its region and /proc say who the parent is; /proc may know better, as a process
- * in a pid namespace sees other numbers. Neither is proof, so the child must be allowed to the
- * session like any other process.
+ * A forked child goes to its parent's session, whatever its name is, as it holds the parent's
+ * blocks. Its region and /proc name the parent; /proc may know better, as a process in a pid
+ * namespace sees other numbers. Neither is proof: the session must be allowed to record the child.
  */
 #include "session/hub_targets.h"
 
@@ -60,8 +59,7 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
         interval_bytes = hs_target_inherited_interval(target, interval_bytes);
     }
     if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
-        /* Its region belongs to an earlier session; the process makes another one for this
-         * session. */
+        /* Its region belongs to an earlier session: it makes another one for this session. */
         hs_pid_list_add(&session->expected, target->pid);
         hs_target_renew(target, interval_bytes);
         return HS_HUB_ATTACHING;
@@ -73,11 +71,9 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
     return HS_HUB_RECORDED;
 }
 
-/* --- images that begin
- * ------------------------------------------------------------------------- */
+/* --- images that begin ------------------------------------------------------------------------ */
 
-/* The parent as the region states it, and as /proc does. Returns false if the process was not
- * forked. */
+/* The parent as the region and as /proc state it. False: the process was not forked. */
 static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
 {
     struct hs_proc_stat stat;
@@ -100,9 +96,6 @@ static void reject(struct hs_session *session, const struct hs_session *holder,
     snprintf(words.remedy, sizeof(words.remedy), "wait for its end, or have it stopped");
     hs_session_refuse(session, facts, HS_REFUSAL_CONCURRENT, &words, now_ns);
 }
-
-/* --- images that begin: which session gets them
- * ------------------------------------------------ */
 
 /* A target that has no session yet, with the facts that decide which one gets it. */
 struct arrival {
@@ -127,7 +120,6 @@ static bool is_heir(const struct hs_session *session, const struct arrival *arri
                                   hs_pid_list_has(&session->seen, arrival->parents[1]));
 }
 
-/* Was it forked from one that was not recorded from its start? */
 static bool is_late_heir(const struct hs_session *session, const struct arrival *arrival)
 {
     return hs_pid_list_has(&session->late, arrival->parents[0]) ||
@@ -186,8 +178,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     }
 }
 
-/* --- processes that run
- * ------------------------------------------------------------------------ */
+/* --- processes that run ----------------------------------------------------------------------- */
 
 /* A session that takes running processes. */
 struct taking {
@@ -330,8 +321,7 @@ void hs_hub_take_pid(struct hs_hub *hub, struct hs_session *session, pid_t pid, 
     take_pid(&taking, pid);
 }
 
-/* Was the process forked by one of our targets, and has it executed nothing since? Then it has its
- * client. */
+/* Was it forked by one of our targets, and has it executed nothing since? Then it has a client. */
 static bool is_forked_of_ours(const struct hs_hub *hub, pid_t pid)
 {
     struct hs_proc_stat stat, parent;
@@ -355,8 +345,7 @@ void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid
     }
 }
 
-/* Takes the processes of /proc that match by name. Those that are named by pid were taken
- * before. */
+/* Takes the processes of /proc that match by name. Those named by pid were taken before. */
 static void take_all(const struct taking *taking)
 {
     DIR *proc = opendir("/proc");
@@ -422,8 +411,7 @@ void hs_hub_take_running(struct hs_hub *hub, struct hs_session *session, uint64_
     take_heirs(&taking);
 }
 
-/* --- targets of a previous hub
- * ----------------------------------------------------------------- */
+/* --- targets of a previous hub ---------------------------------------------------------------- */
 
 /* The session and the state that the target which is being restored had in the previous hub. */
 struct hs_hub_heir {
@@ -491,8 +479,7 @@ void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns
     }
 }
 
-/* --- clients that were brought in
- * -------------------------------------------------------------- */
+/* --- clients that were brought in ------------------------------------------------------------- */
 
 int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns)
 {

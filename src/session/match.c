@@ -14,8 +14,7 @@
 /* A script is searched for among this many arguments of an interpreter. */
 #define HS_SCRIPT_ARGUMENTS_MAX 16
 
-/* --- globs
- * ------------------------------------------------------------------------------------- */
+/* --- globs ------------------------------------------------------------------------------------ */
 
 /* Compares a character with a set like [a-z] or [!abc], whose '[' is at `set`. Returns the
  * character behind the set, or NULL if it has no ']' and so is no set. */
@@ -85,8 +84,7 @@ bool hs_match_glob(const char *pattern, const char *text)
     return *pattern == '\0';
 }
 
-/* --- names
- * ------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void copy_text(const char *from, size_t bytes, char *ret_text, size_t text_bytes)
 {
@@ -280,8 +278,7 @@ bool hs_match_name(const char *pattern, const struct hs_match_facts *facts)
            hs_match_glob(pattern, facts->comm);
 }
 
-/* --- sessions
- * ---------------------------------------------------------------------------------- */
+/* --- sessions --------------------------------------------------------------------------------- */
 
 bool hs_match_starting(const struct hs_match *match, const struct hs_match_facts *facts)
 {

@@ -17,8 +17,7 @@
 
 #define FOLDER_BYTES 512U
 
-/* --- the policy
- * -------------------------------------------------------------------------------- */
+/* --- the policy ------------------------------------------------------------------------------- */
 
 /* Why the file cannot be trusted; NULL: it can. */
 static const char *why_untrusted(int fd, uid_t owner)
@@ -93,8 +92,7 @@ int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
     return r;
 }
 
-/* --- a process
- * --------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling)
 {

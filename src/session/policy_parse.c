@@ -61,8 +61,7 @@ static bool find_group(const char *name, gid_t *ret_gid)
 
 static const struct hs_policy_lookup system_lookup = { find_user, find_group };
 
-/* --- lists of users and groups
- * ----------------------------------------------------------------- */
+/* --- lists of users and groups ---------------------------------------------------------------- */
 
 static int add_id(unsigned **ids, size_t *count, unsigned id)
 {
@@ -135,8 +134,7 @@ static int take_by(const struct parse *p, char *value, struct hs_policy_rule *ru
     return r;
 }
 
-/* --- conditions
- * -------------------------------------------------------------------------------- */
+/* --- conditions ------------------------------------------------------------------------------- */
 
 /* Takes a glob for a path. A path begins with a slash, or with a wildcard that can match one. */
 static int take_glob(const struct parse *p, const char *key, const char *value, char **ret_glob)
@@ -227,8 +225,7 @@ static int take_rule(const struct parse *p, char **words, size_t count, struct h
     return r;
 }
 
-/* --- lines
- * ------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static bool is_blank(char c)
 {

@@ -166,8 +166,7 @@ struct hs_session *hs_session_free(struct hs_session *session)
     return NULL;
 }
 
-/* --- which processes match
- * --------------------------------------------------------------------- */
+/* --- which processes match -------------------------------------------------------------------- */
 
 static struct hs_match match_of(const struct hs_session *session)
 {
@@ -220,8 +219,7 @@ bool hs_session_waits(const struct hs_session *session)
     return session->settings.is_taking_startup && hs_match_waits(&match);
 }
 
-/* --- lists of processes
- * ------------------------------------------------------------------------ */
+/* --- lists of processes ----------------------------------------------------------------------- */
 
 void hs_pid_list_add(struct hs_pid_list *list, pid_t pid)
 {
@@ -260,8 +258,7 @@ bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid)
     return false;
 }
 
-/* --- the trace
- * --------------------------------------------------------------------------------- */
+/* --- the trace -------------------------------------------------------------------------------- */
 
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
 {

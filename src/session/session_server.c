@@ -55,8 +55,7 @@ void hs_session_server_open(struct hs_session_server *server)
     server->full_path = make_path(server->path);
 }
 
-/* --- requests
- * ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static int answer_list(const struct hs_session_server *server, const struct hs_recorded *recorded,
                        int sock)

@@ -119,8 +119,7 @@ int hs_trace_config_read(const char *name, const void *data, size_t bytes,
     return r;
 }
 
-/* --- other data sources
- * -------------------------------------------------------------------------- */
+/* --- other data sources ----------------------------------------------------------------------- */
 
 /* A period within what the sources support; 0 stays 0. */
 static uint32_t clamp_period(uint32_t ms)
