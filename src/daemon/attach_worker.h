@@ -21,11 +21,14 @@
 
 #include "daemon/recording_job.h"
 
-/* Have the forms of hs_hub_attach_fn, hs_hub_release_fn and hs_hub_refresh_fn; `daemon` is the
- * struct hs_daemon. */
+/* Forks a worker that attaches to a process. Has the form of hs_hub_attach_fn; here and below,
+ * `daemon` is the struct hs_daemon. */
 int hs_attach_worker_bring(void *daemon, struct hs_session *session,
                            const struct hs_process_facts *process);
+/* Forks a worker that detaches from a process, or queues that. Has the form of
+ * hs_hub_release_fn. */
 int hs_attach_worker_release(void *daemon, struct hs_session *session, pid_t pid);
+/* Forks a worker that redirects the calls of new libraries. Has the form of hs_hub_refresh_fn. */
 int hs_attach_worker_refresh(void *daemon, struct hs_session *session, pid_t pid);
 
 /* How many attach workers are at work. */

@@ -259,7 +259,7 @@ static int wait_ms(uint64_t now_ns, uint64_t until_ns)
 
 /* Handles events one at a time, because handling one event may free what another one points to; and
  * at most HS_TURN_EVENTS_MAX of them, so that the hub has its turn. */
-static void handle_news(struct hs_daemon *daemon, int first_wait_ms)
+static void handle_events(struct hs_daemon *daemon, int first_wait_ms)
 {
     struct epoll_event event;
     for (int i = 0; i < HS_TURN_EVENTS_MAX; i++) {
@@ -292,6 +292,6 @@ int hs_daemon_run(struct hs_daemon *daemon)
             }
             until_ns = daemon->stop_ns < until_ns ? daemon->stop_ns : until_ns;
         }
-        handle_news(daemon, wait_ms(hs_daemon_mono_ns(), until_ns));
+        handle_events(daemon, wait_ms(hs_daemon_mono_ns(), until_ns));
     }
 }

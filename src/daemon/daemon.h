@@ -23,10 +23,10 @@
  * whom it is done.
  *
  * Rights. A user's daemon serves its user and root. The machine's daemon (`is_system`, run by root)
- * serves all users. Root may record all processes. Other users may record their own processes,
- * those whose user at connect() the kernel reports as theirs, and the processes that a policy gives
- * them (access_control.h). The daemon opens no path from a request: files come as descriptors,
- * which the user could open.
+ * serves all users. Root may record all processes. Other users may record their own processes, and
+ * those that a policy gives them (access_control.h); the user of a process is the one that the
+ * kernel reports for its connect(). The daemon opens no path from a request: files come as
+ * descriptors, which the user could open.
  *
  * Holds     a daemon with `is_stopping` begins no session.
  * Threads   one.
@@ -110,6 +110,7 @@ void hs_daemon_unwatch(struct hs_daemon *daemon, int fd);
 /* Updates the startup hint file; call it after a session began or ended. Logs errors. */
 void hs_daemon_write_startup_hint(struct hs_daemon *daemon);
 
-/* The time now, of CLOCK_MONOTONIC and of CLOCK_REALTIME. */
+/* The time now, of CLOCK_MONOTONIC. */
 uint64_t hs_daemon_mono_ns(void);
+/* The time now, of CLOCK_REALTIME. */
 uint64_t hs_daemon_real_ns(void);

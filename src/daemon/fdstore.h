@@ -61,8 +61,9 @@ struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder);
 /* systemd's store, if it holds descriptors for us; otherwise HS_FDSTORE_NONE. */
 struct hs_fdstore hs_fdstore_of_supervisor(void);
 
-/* Gives the holder copies of descriptors under a name, or has it close those of a name. */
+/* Gives the holder copies of descriptors under a name. */
 void hs_fdstore_put(struct hs_fdstore *store, const char *name, const int *fds, size_t fd_count);
+/* Has the holder close the descriptors of a name. */
 void hs_fdstore_remove(struct hs_fdstore *store, const char *name);
 
 /* The daemon ends regularly: an fd holder ends, too, as nothing must be held. Closes the socket. */

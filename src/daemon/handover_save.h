@@ -58,10 +58,11 @@ struct hs_handover_target {
     struct hs_target_state state;
 };
 
-/* Format the facts about a target as the name of an item, and parse such a name; parsing returns
- * false for any other name. The serial number makes each name unique. */
+/* Formats the facts about a target as the name of an item. The serial number makes each name
+ * unique. */
 void hs_handover_name_target(const struct hs_handover_target *target, uint64_t serial,
                              char ret_name[HS_FDSTORE_NAME_MAX + 1]);
+/* Parses such a name. Returns false for any other name. */
 bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_target);
 
 /* Puts a recording job whose session has begun into the store. `request` is a packed Start. */
@@ -81,9 +82,9 @@ bool hs_handover_lock_job(const struct hs_recording_job *job);
  * once: if the daemon is killed between receiving a region and saving it, the region is lost. */
 void hs_handover_save_pending_client(void *daemon, const struct hs_pending_client *pending);
 
-/* Put a target into the store or update it there, and remove it. Have the form of
- * hs_hub_target_fn. */
+/* Puts a target into the store, or updates it there. Has the form of hs_hub_target_fn. */
 void hs_handover_save_target(void *daemon, struct hs_target *target);
+/* Removes a target from the store. Has the form of hs_hub_target_fn. */
 void hs_handover_drop_target(void *daemon, struct hs_target *target);
 
 /* Takes over the recording jobs and targets in `items`; the caller closes the descriptors that

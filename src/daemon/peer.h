@@ -37,6 +37,7 @@ void hs_peer_add(struct hs_daemon *daemon, int connection_fd);
 
 /* Disconnects a peer. NULL: does nothing. */
 void hs_peer_drop(struct hs_daemon *daemon, struct hs_peer *peer);
+/* Disconnects all peers. */
 void hs_peers_drop_all(struct hs_daemon *daemon);
 
 /* Disconnects peers that were silent for too long. Returns when to call it again (CLOCK_MONOTONIC;
@@ -48,8 +49,8 @@ bool hs_peer_is_root(const struct hs_daemon *daemon, const struct hs_peer *peer)
 /* May the peer see and record what belongs to `uid`? */
 bool hs_peer_may(const struct hs_daemon *daemon, const struct hs_peer *peer, uid_t uid);
 
-/* Send an answer, or a refusal with its reason. Return 0, or -errno: the caller must then drop the
- * peer. */
+/* Sends an answer. Returns 0, or -errno: the caller must then drop the peer. */
 int hs_peer_reply(struct hs_peer *peer, enum hs_ctl_kind kind, const ProtobufCMessage *body,
                   const int *fds, size_t fd_count);
+/* Sends a refusal with its reason. Returns as hs_peer_reply() does. */
 int hs_peer_refuse(struct hs_peer *peer, const char *format, ...) HS_PRINTF(2, 3);

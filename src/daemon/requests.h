@@ -20,8 +20,9 @@ struct hs_asking {
     const struct hs_peer *peer;
 };
 
-/* Have the forms of session_of and may_see in struct hs_recorded; ctx is a struct hs_asking. */
+/* Implements session_of of a struct hs_recorded; ctx is a struct hs_asking. */
 const char *hs_request_session_of(const void *ctx, const struct hs_target *target);
+/* Implements may_see of a struct hs_recorded; ctx is a struct hs_asking. */
 bool hs_request_may_see(const void *ctx, const struct hs_target *target);
 
 /* A struct hs_recorded with what this peer may see. */
@@ -36,8 +37,8 @@ bool hs_request_may_see(const void *ctx, const struct hs_target *target);
 int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
                       struct hs_ctl_message *message);
 
-/* In request_start.c and request_list.c: handle `start` and `list`. Return as hs_request_handle()
- * does. */
+/* In request_start.c: handles `start`. Returns as hs_request_handle() does. */
 int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer,
                      struct hs_ctl_message *message);
+/* In request_list.c: handles `list`. Returns as hs_request_handle() does. */
 int hs_request_list(struct hs_daemon *daemon, struct hs_peer *peer);

@@ -156,11 +156,12 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 /* Takes a process whose region did not come with a hello. Returns as hs_registry_restore() does. */
 int hs_hub_restore_target(struct hs_hub *hub, struct hs_pending_client *pending, uint64_t now_ns);
 
-/* Take a target and a session from a hub whose process was killed; each continues in its old state.
- * `session` is NULL if no session recorded the target. Return 0 or -errno. */
+/* Takes a target from a hub whose process was killed; it continues in its old state. `session` is
+ * NULL if no session recorded the target. Returns 0 or -errno. */
 int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
                           struct hs_session *session, const struct hs_target_state *state,
                           uint64_t now_ns);
+/* Takes a session from such a hub, before its targets. Returns 0 or -ENOMEM. */
 int hs_hub_inherit_session(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns);
 /* Call it when all targets are there. Asks again for clients that were on their way when the
  * previous hub's process was killed. */
@@ -177,8 +178,9 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 /* This process will not get a client: no session waits for it any more. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
 
-/* Dump each process of a session, or each recorded process. */
+/* Takes a dump of each process of a session. */
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);
+/* Takes a dump of each recorded process. */
 void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns);
 
 /* The session that records the target, or NULL. */

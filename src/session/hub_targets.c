@@ -445,7 +445,7 @@ int hs_hub_inherit_target(struct hs_hub *hub, struct hs_pending_client *pending,
     return r;
 }
 
-/* Did the process start after the session? Then its pid belonged to another process before. */
+/* Has the process ended, or did it start after the session? Then the pid was another process's. */
 static bool is_younger(pid_t pid, const struct hs_session *session)
 {
     struct hs_proc_stat stat;

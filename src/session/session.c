@@ -320,7 +320,7 @@ int hs_session_refuse(struct hs_session *session, const struct hs_process_facts 
         return session->error;
     }
     hs_pid_list_add(&session->refused, pid);
-    /* A process that does not exist must not make a file out of an empty recording. */
+    /* A process that does not exist does not count: it is no reason to keep an empty recording. */
     session->rejected_count += refusal != HS_REFUSAL_GONE;
     if (!is_named && session->refused_listed == HS_REFUSED_LISTED_MAX) {
         session->refused_unlisted[refusal]++;

@@ -63,10 +63,11 @@ struct hs_session_settings {
     struct hs_sources_settings sources; /* counters to record in addition to heaps */
 };
 
-/* Add a pid, a name or glob, or a prefix of the paths of skipped files. Return 0, -ENOMEM, or
- * -E2BIG if the settings hold too many already. */
+/* Adds a pid. Returns 0, -ENOMEM, or -E2BIG if the settings hold too many already. */
 int hs_session_settings_add_pid(struct hs_session_settings *settings, pid_t pid);
+/* Adds a name or glob. Returns as hs_session_settings_add_pid() does. */
 int hs_session_settings_add_name(struct hs_session_settings *settings, const char *name);
+/* Adds a prefix of the paths of skipped files. Returns as hs_session_settings_add_pid() does. */
 int hs_session_settings_add_skipped(struct hs_session_settings *settings, const char *prefix);
 /* Frees what the settings own, and zeroes them. */
 void hs_session_settings_deinit(struct hs_session_settings *settings);
@@ -157,10 +158,11 @@ struct hs_session_progress hs_session_progress(const struct hs_session *session)
 /* Frees the session. Accepts NULL; returns NULL. */
 struct hs_session *hs_session_free(struct hs_session *session);
 
-/* Does a process that has just started, or one that runs, match the session? The hub decides
- * whether the session may record it. */
+/* Does a process that has just started match the session? The hub decides whether the session may
+ * record it. */
 bool hs_session_means_starting(const struct hs_session *session,
                                const struct hs_match_facts *facts);
+/* Does a running process match the session? */
 bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts);
 /* Do the settings name this pid? */
 bool hs_session_names(const struct hs_session *session, pid_t pid);
