@@ -1,22 +1,28 @@
-/*
- * A process's counters: see sources.h.
- */
+/* Reads and writes a process's counters: see sources.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "sources/sources_state.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-/* The first second of a program's life is worth more samples than the others. */
+/*
+ * Counters are read more often in the first seconds of a program's life, which tell most: every
+ * eighth of its age, but not more often than this.
+ */
 #define PERIOD_FIRST_MS 100U
 #define AGE_PER_PERIOD  8U
-/* Its counters are written so often in all the time before, once that is longer than so many periods. */
+/*
+ * A period is at least the age divided by this, so that an old process is written ever more rarely.
+ */
 #define WRITES_AN_AGE 3600U
-/* Jumps: of at least so much, and this part of what was resident; and how much more often than usual. */
+/*
+ * A jump is a change of at least this many bytes, and of at least this part of the last written
+ * RSS. Jumps may be written this many times in a period.
+ */
 #define JUMP_BYTES_MIN (INT64_C(1) << 20)
 #define JUMP_PART      16
 #define JUMPS_A_PERIOD 8U
-#define ROLLUP_SHARE   100U /* at most this part of the time goes into it */
+#define ROLLUP_SHARE   100U /* at most 1 / this part of the time is spent on it */
 
 uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
 {
@@ -40,7 +46,7 @@ uint64_t hs_source_write_period_ns(const struct hs_sources_settings *settings, u
 void hs_source_tell_unread(struct hs_sources *sources, pid_t pid, uint64_t now_ns, const char *file,
                            int error, bool *is_told)
 {
-    /* One that has ended is no news. */
+    /* The end of a process is not an error. */
     if (*is_told || error == -ESRCH || error == -ENOENT) {
         return;
     }
@@ -60,13 +66,13 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
         return r != -ESRCH && r != -ENOENT;
     }
     if (state->start_ticks != 0 && identity.start_ticks != state->start_ticks) {
-        return false; /* another process has its number by now */
+        return false; /* the pid now belongs to another process */
     }
     if (!settings->with_process_runtime) {
         counters.has_mask &=
             ~(HS_COUNTER_BIT(HS_COUNTER_RUNTIME_USER) | HS_COUNTER_BIT(HS_COUNTER_RUNTIME_KERNEL));
     }
-    /* A zombie has no memory left, and no threads: what it had is known. */
+    /* A zombie has no memory and no threads: keep the earlier values. */
     bool is_dead = identity.state == 'Z' || identity.state == 'X';
     if (is_dead && hs_counters_have(&state->seen, HS_COUNTER_THREADS)) {
         counters.values[HS_COUNTER_THREADS] = state->seen.values[HS_COUNTER_THREADS];
@@ -88,7 +94,7 @@ static uint32_t find_changed(const struct hs_source_process *state)
     return mask;
 }
 
-/* Something that one wants to see between two writes. */
+/* Has memory changed so much that it is worth a write before the period is over? */
 static bool has_jumped(const struct hs_source_process *state)
 {
     static const enum hs_counter memory[] = { HS_COUNTER_RSS, HS_COUNTER_RSS_ANON, HS_COUNTER_SWAP,

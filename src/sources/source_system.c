@@ -1,6 +1,4 @@
-/*
- * The machine's memory and pressure: see sources.h.
- */
+/* Reads and writes the machine's memory and pressure: see sources.h. */
 #include "sources/sources_state.h"
 
 #define NS_PER_MS UINT64_C(1000000)

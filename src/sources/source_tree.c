@@ -1,6 +1,4 @@
-/*
- * Who a process is, and its threads: see sources.h.
- */
+/* Writes the identity and the threads of a process: see sources.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +12,10 @@
 #include "util/utf8.h"
 
 #define CMDLINE_BYTES_MAX (64U * 1024U)
-/* Looked at in one go, and written of one process in all: who has more threads is known well enough by then. */
+/*
+ * Limits on threads per look, and written threads per process in all. A process with more threads
+ * is known well enough by then.
+ */
 #define THREADS_MAX        4096U
 #define THREADS_TOTAL_MAX  65536U
 #define NAMES_AGAIN_MAX    256U
@@ -27,7 +28,7 @@ static void clean(char *name, size_t cap_bytes)
     const char *good = hs_buf_text(&text);
     size_t bytes = hs_utf8_fit(good, strlen(good), cap_bytes - 1);
     while (bytes >= cap_bytes || (good[bytes] & 0xC0) == 0x80) {
-        bytes--; /* not inside of a character */
+        bytes--; /* back to the start of a character */
     }
     memcpy(name, good, bytes);
     name[bytes] = '\0';
@@ -45,7 +46,7 @@ static void read_comm(const char *path, char ret_name[HS_TRACE_THREAD_NAME_BYTES
     hs_buf_deinit(&text);
 }
 
-/* A kernel thread has no arguments, nor has a zombie: then its short name. */
+/* A kernel thread and a zombie have no arguments: their short name is written instead. */
 static void write_process(struct hs_sources *sources, pid_t pid,
                           const struct hs_proc_identity *identity, uint64_t now_ns)
 {
@@ -74,7 +75,8 @@ static void write_process(struct hs_sources *sources, pid_t pid,
             tree.cmdline_bytes = CMDLINE_BYTES_MAX;
             tree.cmdline[CMDLINE_BYTES_MAX - 1] = '\0';
         }
-        tree.cmdline_bytes -= tree.cmdline_bytes > 1 && !is_comm; /* our own NUL is one too many */
+        tree.cmdline_bytes -= tree.cmdline_bytes > 1 && !is_comm; /* without the NUL that we
+                                                                   * added */
         hs_trace_writer_tree(sources->writer, now_ns, &tree);
         sources->packet_count++;
     }
@@ -97,7 +99,7 @@ bool hs_source_introduce(struct hs_sources *sources, struct hs_source_process *s
     return true;
 }
 
-/* --- threads ----------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -145,7 +147,7 @@ struct listing {
     size_t count, news_count;
 };
 
-/* Those that are new, and those that have another name. */
+/* Finds the new threads and, `with_names`, those that have a new name. */
 static void compare(const struct hs_source_process *state, const char *folder, bool with_names,
                     struct listing *list)
 {
@@ -203,7 +205,7 @@ void hs_source_threads(struct hs_sources *sources, struct hs_source_process *sta
     free(list.tids);
 }
 
-/* --- all processes ----------------------------------------------------------------------------- */
+/* --- all processes ---------------------------------------------------------------------------- */
 
 void hs_source_scan(struct hs_sources *sources, uint64_t now_ns)
 {

@@ -1,13 +1,17 @@
 /*
- * What makes the kernel walk all pages of a process: its shares of them (smaps_rollup), and its mappings (smaps).
+ * Reads files for which the kernel walks all pages of a process: smaps_rollup (proportional sizes)
+ * and smaps (mappings).
  *
- * That takes 50 ms for each GiB in small pages, in one call that cannot be taken in steps, so a thread does it, one at
- * a time for a process, while dumps go on. It reads files and nothing else, with all signals blocked.
+ * This takes 50 ms per GiB of small pages, in one call that cannot be split. A thread therefore
+ * does it, one thread at a time per process, while dumps go on. The thread only reads files, with
+ * all signals blocked.
  *
- * A process that has ended has no mappings any more, and the only dump of many comes then. So mappings that were asked for
- * are read between dumps, too, and the last ones kept (`spare`) until a dump or the end of the process.
+ * A process that has ended has no mappings any more, and many processes are dumped only then. If
+ * mappings were requested, they are therefore also read between dumps. The last ones are kept
+ * (`spare`) until a dump or the end of the process.
  *
- * Holds     the walk's fields are the thread's from its start until it is joined.
+ * Holds     from the thread's start until it is joined, only the thread uses the fields of its
+ *           walk.
  * See       sources_state.h
  */
 #include <errno.h>
@@ -18,20 +22,25 @@
 #include <time.h>
 
 #include "rt/clock.h"
-
 #include "sources/sources_state.h"
 
-/* Read in a buffer on the stack. */
+/* The thread reads into a buffer on its stack. */
 #define STACK_BYTES ((size_t)PTHREAD_STACK_MIN + (512U << 10))
-/* Parts of the time, however often dumps come. */
+/* Reading takes at most 1 / this part of the time, however often dumps come. */
 #define ROLLUP_SHARE 100U
 #define SMAPS_SHARE  10U
-/* Mappings between dumps are read after each eighth of a process's age, but at least each 10 s and at most each 50 ms. */
+/*
+ * Between dumps, mappings are read after each eighth of a process's age, but at least every 10 s
+ * and at most every 50 ms.
+ */
 #define SPARE_PER_AGE 8U
 #define SPARE_MIN_NS  UINT64_C(50000000)
 #define SPARE_MAX_NS  UINT64_C(10000000000)
 
-/* Of a process that ends meanwhile the file just ends, too. */
+/*
+ * Detects a process that ended while its file was read: the file then simply ends, without an
+ * error.
+ */
 static bool has_memory(const struct hs_source_walk *walk)
 {
     struct hs_counters counters = { 0 };
@@ -99,7 +108,7 @@ void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *
     with_rollup &= now_ns >= state->rollup_next_ns;
     with_smaps &= now_ns >= state->smaps_next_ns;
     if (!with_rollup && !with_smaps) {
-        return; /* it would take too much */
+        return; /* it would take too much of the time */
     }
     const struct hs_source_walk walk = { .time_ns = now_ns,
                                          .with_rollup = with_rollup,
@@ -108,7 +117,7 @@ void hs_source_walk_begin(struct hs_sources *sources, struct hs_source_process *
         begin(sources, state, &walk);
     } else if (state->walk->is_spare) {
         state->after_spare = walk;
-    } /* else: that of the dump before is under way */
+    } /* otherwise the walk of the previous dump is still running */
 }
 
 uint64_t hs_source_spare_look(struct hs_sources *sources, struct hs_source_process *state,
@@ -157,7 +166,7 @@ static void take_rollup(struct hs_sources *sources, struct hs_source_process *st
     if (walk->rollup_result == 0) {
         write_shares(sources, state, walk);
     } else {
-        /* Who may not read it now may not later. */
+        /* A missing permission stays missing, so do not try again. */
         state->rollup_next_ns = walk->rollup_result == -ESRCH ? state->rollup_next_ns : UINT64_MAX;
         hs_source_tell_unread(sources, walk->pid, walk->time_ns, "smaps_rollup",
                               walk->rollup_result, &state->is_rollup_told);
@@ -176,7 +185,7 @@ static void write_smaps(struct hs_sources *sources, struct hs_source_process *st
 static void take_smaps(struct hs_sources *sources, struct hs_source_process *state,
                        const struct hs_source_walk *walk)
 {
-    /* Those between dumps must not take the place of a dump's. */
+    /* Readings between dumps must not delay those of dumps. */
     uint64_t *next_ns = walk->is_spare ? &state->spare_next_ns : &state->smaps_next_ns;
     uint64_t calm_ns = walk->time_ns + walk->smaps_ns * SMAPS_SHARE;
     *next_ns = calm_ns > *next_ns ? calm_ns : *next_ns;
@@ -210,7 +219,7 @@ void hs_source_walk_free(struct hs_source_walk *walk)
     }
 }
 
-/* What a walk has read goes into the trace, or is kept. */
+/* Writes the results of a walk to the trace, or keeps them. */
 static void use(struct hs_sources *sources, struct hs_source_process *state,
                 struct hs_source_walk *walk)
 {

@@ -1,6 +1,4 @@
-/*
- * See sources.h. Life, and which process is looked at when.
- */
+/* See sources.h: lifetime, and when each process is read. */
 #include "sources/sources.h"
 
 #include <errno.h>
@@ -8,11 +6,11 @@
 
 #include "sources/sources_state.h"
 
-/* Whether a thread has read what it was to read. */
+/* How often to check whether a walk's thread is done. */
 #define WALK_LOOK_NS UINT64_C(20000000)
-/* Nobody waits for the pages of a larger process. */
+/* The last dump waits for smaps_rollup. For a larger process that takes too long and is skipped. */
 #define WAIT_BYTES_MAX (INT64_C(512) << 20)
-/* So far apart are counters of dumps, and looks for other names of threads. */
+/* Least time between counters of dumps, and between checks for changed thread names. */
 #define DUMP_MIN_NS  UINT64_C(100000000)
 #define NAMES_MIN_NS UINT64_C(1000000000)
 
@@ -58,7 +56,7 @@ uint64_t hs_sources_smaps_count(const struct hs_sources *sources)
     return sources ? sources->smaps_count : 0;
 }
 
-/* --- a process --------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state)
 {
@@ -71,7 +69,9 @@ struct hs_source_process *hs_source_process_free(struct hs_source_process *state
     return NULL;
 }
 
-/* NULL: nothing is asked of processes, or there is no memory. */
+/*
+ * Finds or makes the state. NULL: the settings ask for nothing about processes, or memory ran out.
+ */
 static struct hs_source_process *find(struct hs_sources *sources, struct hs_source_process **state,
                                       pid_t pid, uint64_t now_ns)
 {
@@ -153,7 +153,7 @@ void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, 
     }
 }
 
-/* What was seen and what the caller knows become the same: the higher one. */
+/* Sets both the highest RSS that was read and the caller's peak to the larger of the two. */
 static void raise_peak(struct hs_source_process *state, uint64_t *peak_bytes)
 {
     int64_t peak = *peak_bytes > INT64_MAX ? INT64_MAX : (int64_t)*peak_bytes;
@@ -178,7 +178,7 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
     if (!state || !sources || sources->settings.poll_ms == 0) {
         return hs_source_process_free(state);
     }
-    /* As it was when it was last looked at; then what a zombie still tells, and the peak. */
+    /* First the values of the last look; then what a zombie still has, and the peak. */
     hs_source_write(sources, state, state->seen_ns, true);
     raise_peak(state, peak_bytes);
     hs_source_read(sources, state, end_ns);

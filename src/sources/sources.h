@@ -1,30 +1,36 @@
 /*
- * Other sources of a trace: counters, threads and mappings of the processes whose heaps are in it, and the machine's
- * memory. All of it is read from /proc, so it needs nobody's cooperation: a process may be stopped, hung, or dying.
+ * Additional data of a trace: counters, threads and mappings of the processes whose heaps it
+ * contains, and the machine's memory. All of it is read from /proc, so it needs no cooperation of a
+ * process, which may be stopped, hung, or dying.
  *
- *     struct hs_source_process *state = NULL;          one for each process, kept by whoever knows processes
+ *     struct hs_source_process *state = NULL;          one for each process
  *     hs_sources_new(&settings, writer, &sources);
  *     hs_sources_begin(sources, now);
- *     for (;;) { until = hs_sources_turn(sources, now); until' = hs_sources_look(sources, &state, pid, now); wait }
+ *     for (;;) {
+ *         until = hs_sources_turn(sources, now);
+ *         until' = hs_sources_look(sources, &state, pid, now);
+ *         wait until the earlier of both
+ *     }
  *     hs_sources_dump(sources, &state, pid, now, false);    when its heap is dumped
- *     state = hs_sources_end(sources, state, end, &peak);   when it has ended, or is left
+ *     state = hs_sources_end(sources, state, end, &peak);   when it or its recording ends
  *     hs_sources_free(sources);
  *
- * Only what has changed is written. With `is_thinning` a process's counters are read at the same pace for ever, but
- * written ever more rarely: after an hour about 3600 times, and so many times more for each e-fold of that, a tenth of
- * that for jumps of its size between; what was read last is written when it ends. So its file grows with the logarithm
- * of time.
+ * Only changes are written. With `is_thinning`, a process's counters are read at the same pace all
+ * the time but written more and more rarely: about 3600 times in the first hour, another 3600 times
+ * each time the age grows by a factor of e, and an eighth of the usual period apart when the size
+ * jumps. The values that were read last are written when the process ends. The file therefore grows
+ * with the logarithm of time.
  *
- * Mappings are read at dumps; and between them, kept in memory, as a process that ended has none any more: what was kept is
- * written when it ends.
+ * Mappings are read at dumps. They are also read between dumps and kept in memory, because a
+ * process that has ended has no mappings any more. What was kept is written when the process ends.
  *
- * Reading must not delay dumps. What makes the kernel walk all pages (PSS, mappings) is read by a thread meanwhile, and
- * takes at most a hundredth of the time (mappings, which somebody asked for, a tenth).
+ * Reading must not delay dumps. Files for which the kernel walks all pages (PSS, mappings) are read
+ * by a thread, in at most a hundredth of the time (mappings, which a user must ask for: a tenth).
  *
- * Holds     a process is introduced (ProcessTree) before its first counter.
+ * Holds     a process is described (ProcessTree) before its first counter.
  * Threads   one user.
- * Fails     never aloud: what cannot be read is left out, and is told once in the trace; the writer keeps its own
- *           errors.
+ * Fails     never with an error: a file that cannot be read is left out, and the trace says so
+ *           once. The writer keeps its own errors.
  * See       trace/trace_counters.h, sources_settings.h
  */
 #pragma once
@@ -38,33 +44,46 @@
 struct hs_sources;
 struct hs_source_process;
 
+/* Makes the sources of one trace. `writer` must outlive them. Returns 0 or -ENOMEM. */
 int hs_sources_new(const struct hs_sources_settings *settings, struct hs_trace_writer *writer,
                    struct hs_sources **ret_sources);
-/* NULL is fine everywhere: then there is nothing to do. Returns NULL. */
+/* Returns NULL. Here and in the functions below, `sources` may be NULL: then they do nothing. */
 struct hs_sources *hs_sources_free(struct hs_sources *sources);
 
-/* After hs_trace_writer_begin(). */
+/* Starts; call it after hs_trace_writer_begin(). */
 void hs_sources_begin(struct hs_sources *sources, uint64_t now_ns);
 
-/* The machine's; returns when to come back (CLOCK_MONOTONIC; UINT64_MAX: never). */
+/*
+ * Reads the machine's values that are due. Returns when to call again (CLOCK_MONOTONIC; UINT64_MAX:
+ * never).
+ */
 uint64_t hs_sources_turn(struct hs_sources *sources, uint64_t now_ns);
 
-/* A process's, if it is time; *state is made when it is NULL. Returns as above. */
+/*
+ * Reads the counters of a process when they are due. Makes *state when it is NULL. Returns as
+ * above.
+ */
 uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
                          uint64_t now_ns);
 
-/* It is about to be dumped. `is_last`: nobody will look again, so it waits for what takes long. */
+/*
+ * The process is about to be dumped. With `is_last` no call for this process follows except
+ * hs_sources_end(), so the function waits for files that take long.
+ */
 void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **state, pid_t pid,
                      uint64_t now_ns, bool is_last);
 
-/* It has ended, or is nobody's any more: the last that is known of it. `peak_bytes` of its resident memory is the highest
- * that the caller knows (0: none), and the highest that anybody knows afterwards. Returns NULL. */
+/*
+ * The process has ended, or its recording ends: writes the last known values. *peak_bytes is the
+ * highest resident memory that the caller knows (0: none); on return it is the highest that is
+ * known to either side. Returns NULL.
+ */
 struct hs_source_process *hs_sources_end(struct hs_sources *sources,
                                          struct hs_source_process *state, uint64_t end_ns,
                                          uint64_t *peak_bytes);
-/* Without a word. */
+/* Frees the state without writing anything. Returns NULL. */
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state);
 
-/* Packets written so far, and those of them that hold mappings. */
+/* Packets written so far, and how many of them hold mappings. */
 uint64_t hs_sources_packet_count(const struct hs_sources *sources);
 uint64_t hs_sources_smaps_count(const struct hs_sources *sources);

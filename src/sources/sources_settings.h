@@ -1,7 +1,7 @@
 /*
- * What a trace holds besides heaps: how often, and how much of it.
+ * Which data a trace holds besides heaps, and how often they are read.
  *
- * Zero-initialised is nothing at all.
+ * A zero-initialised struct asks for nothing.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 #define HS_SOURCES_POLL_MS_MAX (24U * 3600U * 1000U)
 
 struct hs_sources_settings {
-    /* Of each process that is recorded: */
-    uint32_t poll_ms;       /* how often its counters are read; 0: they are not */
-    bool is_thinning;       /* and written ever more rarely, so that a file of weeks stays small */
-    bool with_smaps_rollup; /* with PSS each time, */
-    bool with_rollup_at_dumps; /* or at dumps only */
+    /* For each recorded process: */
+    uint32_t poll_ms;          /* period in which its counters are read; 0: never */
+    bool is_thinning;          /* write more and more rarely, so that a file of weeks stays small */
+    bool with_smaps_rollup;    /* read PSS each time, */
+    bool with_rollup_at_dumps; /* or only at dumps */
     bool with_thread_names;
-    bool with_smaps_at_dumps;  /* all mappings, added up by name */
-    bool with_process_age;     /* when it started */
-    bool with_process_runtime; /* its CPU time */
-    bool scan_all_on_start;    /* what else runs, by name */
-    /* Of the machine: */
-    uint32_t meminfo_ms;   /* 0: not */
-    uint64_t meminfo_mask; /* bits: numbers of Perfetto's MeminfoCounters; 0: all of them */
-    uint32_t psi_ms;       /* pressure; 0: not */
+    bool with_smaps_at_dumps;  /* all mappings, summed by name */
+    bool with_process_age;     /* when the process started */
+    bool with_process_runtime; /* CPU time of the process */
+    bool scan_all_on_start;    /* names of all processes at the start */
+    /* For the machine: */
+    uint32_t meminfo_ms;   /* 0: never */
+    uint64_t meminfo_mask; /* bit n: number n of Perfetto's MeminfoCounters; 0: all of them */
+    uint32_t psi_ms;       /* pressure; 0: never */
 };
 
-/* Cheap enough for always; docs/PERFORMANCE.md has the figures. */
+/* The default: cheap enough for every recording; docs/PERFORMANCE.md has the figures. */
 static inline struct hs_sources_settings hs_sources_default(void)
 {
     return (struct hs_sources_settings){

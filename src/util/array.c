@@ -1,6 +1,6 @@
 /*
- * See array.h. The pointer is copied in and out as bytes: a `struct hs_box *` may not be read as a
- * `void *`.
+ * See array.h. The pointer is copied in and out as bytes, because C does not allow reading a
+ * `struct hs_box *` as a `void *`.
  */
 #include "util/array.h"
 
@@ -13,7 +13,7 @@
 
 int hs_array_grow(void *array_address, size_t *capacity, size_t count, size_t elem_bytes)
 {
-    size_t bigger_count = *capacity * 2; /* what is there is at most PTRDIFF_MAX bytes */
+    size_t bigger_count = *capacity * 2; /* no overflow: an array has at most PTRDIFF_MAX bytes */
     bigger_count = bigger_count < FIRST_COUNT ? FIRST_COUNT : bigger_count;
     bigger_count = bigger_count < count ? count : bigger_count;
     if (bigger_count > (size_t)PTRDIFF_MAX / elem_bytes) {

@@ -1,6 +1,6 @@
 /*
- * Arrays that grow: room for one element more, by doubling, so that adding costs the same on average
- * however many there are.
+ * Growable arrays. A full array doubles its capacity, so that the average cost of adding an element
+ * does not depend on how many there are.
  *
  *     struct hs_box *boxes = NULL;
  *     size_t count = 0, capacity = 0;
@@ -11,10 +11,10 @@
  *     }
  *     boxes[count++] = box;
  *
- * Holds     NULL with capacity 0 is an empty array. The owner frees it with free(). What is beyond the
- *           elements put in is not zeroed.
+ * Holds     NULL with capacity 0 is an empty array. The owner frees the array with free(). Memory
+ *           behind the elements in use is not zeroed.
  * Threads   no state.
- * Fails     -ENOMEM; array and capacity are then as they were.
+ * Fails     -ENOMEM; the array and its capacity are then unchanged.
  */
 #pragma once
 
@@ -22,10 +22,13 @@
 
 #include "rt/base.h"
 
-/* The part of hs_array_reserve() that is rare. */
+/* The rare part of hs_array_reserve(): allocates a larger array. */
 HS_COLD int hs_array_grow(void *array_address, size_t *capacity, size_t count, size_t elem_bytes);
 
-/* Room for `count` elements. array_address: of the pointer to the first one, whatever its type. */
+/*
+ * Makes room for `count` elements in total. `array_address` is the address of the pointer to the
+ * first element, whatever its type. Returns 0 or -ENOMEM.
+ */
 static inline int hs_array_reserve(void *array_address, size_t *capacity, size_t count,
                                    size_t elem_bytes)
 {

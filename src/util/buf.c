@@ -1,6 +1,4 @@
-/*
- * See buf.h. The sink is called with whole windows, and with big pieces directly.
- */
+/* See buf.h. The sink receives whole windows; large pieces go to it directly, without a copy. */
 #include "util/buf.h"
 
 #include <errno.h>
@@ -37,7 +35,7 @@ static void flush(struct hs_buf *buf)
     buf->bytes = 0;
 }
 
-/* Room for `bytes` more and a NUL. */
+/* Makes room for `bytes` more bytes and a NUL. */
 static int reserve(struct hs_buf *buf, size_t bytes)
 {
     if (buf->err != 0) {

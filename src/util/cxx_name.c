@@ -1,9 +1,10 @@
 /*
  * See cxx_name.h.
  *
- * One scanner walks a name once and says of each character whether it stands at the top or inside
- * <...> or (...). The only difficulties are brackets that do not nest: those of operators
- * (operator<, operator->, operator()) and of "(anonymous namespace)", which are taken whole.
+ * One scanner reads a name once and says for each character whether it is at the top level or
+ * inside <...> or (...). The only difficulty is brackets that do not nest: those of operators
+ * (operator<, operator->, operator()) and of "(anonymous namespace)". The scanner takes these as
+ * one token each.
  */
 #include "util/cxx_name.h"
 
@@ -16,13 +17,13 @@
 #define ELLIPSIS  "\xE2\x80\xA6"
 #define ANONYMOUS "(anonymous namespace)"
 
-/* One piece of a name. */
+/* The kinds of token that the scanner returns. */
 enum token_kind { TOKEN_END, TOKEN_TEXT, TOKEN_ATOM, TOKEN_OPEN, TOKEN_CLOSE };
 
 struct token {
     enum token_kind kind;
     size_t bytes;
-    char bracket; /* '<' or '(' of TOKEN_OPEN and its TOKEN_CLOSE */
+    char bracket; /* '<' or '(', for TOKEN_OPEN and the TOKEN_CLOSE that matches it */
 };
 
 static bool is_word(char c)
@@ -31,7 +32,10 @@ static bool is_word(char c)
            c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* "operator" and its sign: a name with brackets that open nothing. 0: no operator here. */
+/*
+ * Length of "operator" and its sign, a name whose brackets open no group. 0: there is no operator
+ * here.
+ */
 static size_t operator_bytes(const char *at)
 {
     static const size_t word_bytes = sizeof("operator") - 1;
@@ -47,11 +51,14 @@ static size_t operator_bytes(const char *at)
         return strncmp(at + bytes, "[]", 2) == 0 ? bytes + 2 : bytes;
     }
     if (sign[0] == ' ') {
-        /* A conversion: "operator unsigned long()" is named by its type. */
+        /* A conversion operator is named by its type: "operator unsigned long()". */
         return word_bytes + strcspn(sign, "(");
     }
     size_t signs = strspn(sign, "<>=!-+*/%^&|~,[]");
-    /* "operator<<int>" is operator< of int: at most two equal signs, a third one only for <=>. */
+    /*
+     * "operator<<int>" is operator< of int: a sign has at most two equal characters, and a third
+     * only in <=>.
+     */
     if (sign[0] == '<' || sign[0] == '>') {
         size_t most = strncmp(sign, "<=>", 3) == 0             ? 3
                       : sign[1] == sign[0] && (sign[2] == '=') ? 3
@@ -59,7 +66,7 @@ static size_t operator_bytes(const char *at)
                                                                : 1;
         signs = signs < most ? signs : most;
     }
-    /* "operator< <int>": the blank keeps the brackets apart. */
+    /* "operator< <int>": the blank separates the operator from its template arguments. */
     if (signs > 0 && sign[signs] == ' ' && sign[signs + 1] == '<') {
         signs++;
     }
@@ -90,7 +97,10 @@ static struct token next_token(const char *name, size_t at)
     return (struct token){ .kind = TOKEN_TEXT, .bytes = 1 };
 }
 
-/* The end of the group that opens at `at`, past its closing bracket; the end of the name if none. */
+/*
+ * Returns the end of the group that opens at `at`, behind its closing bracket; the name's end if it
+ * stays open.
+ */
 static size_t group_end(const char *name, size_t at)
 {
     size_t depth = 0;
@@ -108,7 +118,9 @@ static size_t group_end(const char *name, size_t at)
     }
 }
 
-/* An address in a file, "libfoo.so+0x1a2b": files have any name. */
+/*
+ * Is `name` an address in a file, such as "libfoo.so+0x1a2b"? A file's name can contain anything.
+ */
 static bool is_address(const char *name)
 {
     const char *plus = strrchr(name, '+');
@@ -116,7 +128,7 @@ static bool is_address(const char *name)
            strspn(plus + 3, "0123456789abcdef") == strlen(plus + 3);
 }
 
-/* Does a name look as if a compiler had made it from C++ or Rust? */
+/* Does the name look like a compiler's name for a C++ or Rust function? */
 static bool is_qualified(const char *name)
 {
     return (strstr(name, "::") || strpbrk(name, "<(")) && !is_address(name);
@@ -131,11 +143,14 @@ const char *hs_cxx_skip_result_type(const char *name)
     size_t at = 0;
     for (;;) {
         struct token token = next_token(name, at);
-        /* The arguments end what can be a result type: " const" and such follow them. */
+        /*
+         * A result type can only stand before the arguments; qualifiers such as " const" follow
+         * them.
+         */
         if (token.kind == TOKEN_END || (token.kind == TOKEN_OPEN && token.bracket == '(')) {
             break;
         }
-        /* Names of Rust begin with a group: <T as Trait>::f. */
+        /* Rust names can begin with a group: <T as Trait>::f. */
         bool is_group = token.kind == TOKEN_OPEN;
         size_t end = is_group ? group_end(name, at) : at + token.bytes;
         if (token.kind == TOKEN_TEXT && name[at] == ' ') {
@@ -143,7 +158,7 @@ const char *hs_cxx_skip_result_type(const char *name)
         }
         at = end;
     }
-    /* A name without arguments has no result type either; its blanks are its own. */
+    /* A name without arguments has no result type either; blanks in it belong to the name. */
     return name[at] == '(' && name[start] != '\0' && name[start] != '(' ? name + start : name;
 }
 
@@ -186,7 +201,7 @@ void hs_cxx_write(struct hs_buf *buf, const char *name, enum hs_cxx_detail detai
     }
 }
 
-/* A plain name is known by its start, an address in a module ("libfoo.so+0x1a2b") by its end. */
+/* A plain name keeps its start. An address in a module ("libfoo.so+0x1a2b") keeps its end. */
 static void write_start(struct hs_buf *buf, const char *name, size_t bytes, size_t columns)
 {
     if (hs_utf8_columns(name, bytes) <= columns) {
@@ -203,7 +218,9 @@ static void write_start(struct hs_buf *buf, const char *name, size_t bytes, size
     hs_buf_str(buf, ELLIPSIS);
 }
 
-/* Of a path the last components that fit; of the very last one its start, when not even that fits. */
+/*
+ * Writes the last components of a path that fit. If not even the last one fits, writes its start.
+ */
 static void write_path(struct hs_buf *buf, const char *name, size_t bytes, size_t columns)
 {
     size_t from = hs_utf8_fit_end(name, bytes, columns > 0 ? columns - 1 : 0);

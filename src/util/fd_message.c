@@ -1,6 +1,4 @@
-/*
- * Descriptors along with a datagram: see fd_message.h.
- */
+/* Datagrams with file descriptors: see fd_message.h. */
 #include "util/fd_message.h"
 
 #include <errno.h>
@@ -37,7 +35,7 @@ int hs_fd_message_send(int sock, const void *data, size_t bytes, const int *fds,
     return 0;
 }
 
-/* Keeps the first ones, closes what is too much. */
+/* Keeps the first `fd_max` descriptors and closes the others. Returns how many it kept. */
 static size_t take_fds(struct msghdr *from, int *ret_fds, size_t fd_max)
 {
     size_t kept = 0;

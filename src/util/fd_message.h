@@ -1,9 +1,10 @@
 /*
- * A datagram with descriptors, over a unix socket.
+ * Sends and receives datagrams with file descriptors over a unix socket.
  *
- * Holds     what is received is close-on-exec; descriptors that there is no room for are closed.
+ * Holds     received descriptors are close-on-exec. Descriptors for which the caller has no room
+ *           are closed.
  * Threads   any.
- * Fails     -errno; -ECONNRESET: nobody is at the other end any more.
+ * Fails     -errno; -ECONNRESET: the other end is closed.
  * See       unix(7), SCM_RIGHTS
  */
 #pragma once
@@ -13,11 +14,17 @@
 
 #define HS_FD_MESSAGE_FDS_MAX 16U
 
-/* `fds` stay the caller's. `flags` as sendmsg(2) has them; SIGPIPE never comes. */
+/*
+ * Sends one datagram with at most HS_FD_MESSAGE_FDS_MAX descriptors (more: -EMSGSIZE), which the
+ * caller keeps open. `flags` are those of sendmsg(2). Never raises SIGPIPE. Returns 0 or -errno.
+ */
 int hs_fd_message_send(int sock, const void *data, size_t bytes, const int *fds, size_t fd_count,
                        int flags);
 
-/* Returns the datagram's size, 0 at the end of a connection. What is longer than `bytes` is cut; whoever must
- * know asks for one byte more. `flags` as recvmsg(2) has them. */
+/*
+ * Receives one datagram and at most `fd_max` descriptors. Returns the datagram's size in bytes, 0
+ * at the end of the connection, or -errno. A datagram longer than `bytes` is cut; a caller that
+ * must notice passes room for one byte more than it accepts. `flags` are those of recvmsg(2).
+ */
 ssize_t hs_fd_message_receive(int sock, void *data, size_t bytes, int *ret_fds, size_t fd_max,
                               size_t *ret_fd_count, int flags);

@@ -1,6 +1,4 @@
-/*
- * See human.h. Each size is rounded before its unit is chosen: 1023.99 KiB is 1.00 MiB, never 1024.
- */
+/* See human.h. A size is rounded before its unit is chosen: 1023.99 KiB is 1.00 MiB, never 1024. */
 #include "util/human.h"
 
 #include <inttypes.h>
@@ -10,7 +8,7 @@
 
 #include "rt/base.h"
 
-/* Three significant digits below a thousand: 1.23, 12.3, 123. */
+/* How many decimals make three significant digits below a thousand: 1.23, 12.3, 123. */
 static int decimals(double value)
 {
     double magnitude = fabs(value);

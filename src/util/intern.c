@@ -1,6 +1,6 @@
 /*
- * See intern.h. Open addressing with linear probing; the slots hold ids, so that keys lie in id order
- * and growing moves four bytes a key.
+ * See intern.h. Open addressing with linear probing. The slots hold ids, so that keys are stored in
+ * the order of their ids, and growing the table moves four bytes per key.
  */
 #include "util/intern.h"
 
@@ -13,7 +13,7 @@
 
 #define SLOTS_MIN 64U
 #define KEYS_MAX  (UINT32_C(1) << 31)
-/* Slots that are fetched while those before them are filled. */
+/* How many slots ahead are prefetched when a larger table is filled. */
 #define AHEAD_COUNT 16U
 
 void hs_intern_deinit(struct hs_intern *table)
@@ -28,7 +28,7 @@ static uint32_t first_slot(const struct hs_intern *table, struct hs_intern_key k
     return (uint32_t)hs_mix64(key.hi ^ hs_mix64(key.lo)) & (table->slot_count - 1);
 }
 
-/* The slot where `key` is, or the empty one where it would go. */
+/* Returns the slot of `key`, or the empty slot where it would go. */
 static uint32_t find_slot(const struct hs_intern *table, struct hs_intern_key key)
 {
     uint32_t idx = first_slot(table, key);
@@ -60,14 +60,17 @@ static int grow_slots(struct hs_intern *table)
     return 0;
 }
 
-/* Room for one more key. */
+/* Makes room for one more key. */
 static int make_room(struct hs_intern *table)
 {
     if (table->count >= KEYS_MAX) {
         return -EOVERFLOW;
     }
     int err = 0;
-    /* Every slot passed on the way costs a look at a key far away, so there are many empty ones. */
+    /*
+     * Each slot that a search passes costs a read of a distant key, so at least half of the slots
+     * stay empty.
+     */
     if ((uint64_t)table->count * 2 >= table->slot_count) {
         err = grow_slots(table);
     }
@@ -81,7 +84,9 @@ static int make_room(struct hs_intern *table)
 int hs_intern_put(struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id,
                   bool *ret_is_new)
 {
-    /* First, so that one search is enough. If there is no room, the key may still be there. */
+    /*
+     * Grow first, so that one search is enough. When that fails, the key may still be in the table.
+     */
     int err = make_room(table);
     if (err < 0) {
         *ret_is_new = false;
@@ -112,7 +117,7 @@ bool hs_intern_find(const struct hs_intern *table, struct hs_intern_key key, uin
 
 struct hs_intern_key hs_intern_mix(struct hs_intern_key key, uint64_t word)
 {
-    /* Two lanes that see the word differently; each step is a bijection of its lane. */
+    /* Two lanes, which the word enters in different ways; each step is a bijection of its lane. */
     uint64_t mixed = hs_mix64(word + UINT64_C(0x9e3779b97f4a7c15));
     return (struct hs_intern_key){
         .hi = hs_hash_step(key.hi, mixed),
@@ -134,6 +139,6 @@ struct hs_intern_key hs_intern_hash(const void *data, size_t bytes)
         memcpy(&word, at, bytes);
         key = hs_intern_mix(key, word);
     }
-    /* Once more, so that the last word reaches every bit. */
+    /* Once more, so that the last word influences every bit. */
     return hs_intern_mix(key, 0);
 }

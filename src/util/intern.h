@@ -1,14 +1,15 @@
 /*
- * Numbers for distinct things: the same key always gets the same small number.
+ * Interning: gives each distinct key a small number, and the same key always the same number.
  *
- * Strings, frames, stacks and modules are all told apart by 128 bits: either the thing itself
- * (module and address of a frame) or a hash of it. At 128 bits two things sharing a hash is rarer than
- * a broken memory cell, so the things need not be kept to compare them: a stack of twenty frames
- * costs 16 bytes here, not 96.
+ * Strings, frames, stacks and modules are all identified by 128 bits: either the value itself (a
+ * frame's module and address) or a hash of it. Two values with the same 128-bit hash are less
+ * likely than a broken memory cell, so the values are not kept to compare them. A stack of twenty
+ * frames costs 16 bytes here, not 96.
  *
- * Holds     ids are 0, 1, 2 ... in the order of first sight. Slots are at most half full.
+ * Holds     ids are 0, 1, 2 ... in the order in which keys were first seen. At most half of the
+ *           slots are used.
  * Threads   one writer.
- * Fails     -ENOMEM, and -EOVERFLOW after 2^31 keys; the table stays as it was.
+ * Fails     -ENOMEM, and -EOVERFLOW after 2^31 keys; the table is then unchanged.
  */
 #pragma once
 
@@ -28,13 +29,16 @@ struct hs_intern {
     size_t capacity;     /* of keys */
 };
 
+/* Frees the table's memory. A zero-initialised table is empty. */
 void hs_intern_deinit(struct hs_intern *table);
 
-/* The id of `key`, a new one when it was never seen. */
+/* Writes the id of `key`, a new id if the key was not seen before. Returns 0 or -errno. */
 int hs_intern_put(struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id,
                   bool *ret_is_new);
+/* Writes the id of `key`. False: the key was never put in. */
 bool hs_intern_find(const struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id);
 
+/* The 128-bit hash of `bytes` bytes. */
 struct hs_intern_key hs_intern_hash(const void *data, size_t bytes);
-/* Folds 64 more bits into a key, so that keys of several parts can be made. */
+/* Mixes 64 more bits into a key, for keys that have several parts. */
 struct hs_intern_key hs_intern_mix(struct hs_intern_key key, uint64_t word);

@@ -27,7 +27,7 @@ static void new_line(struct hs_json *json)
     }
 }
 
-/* Whatever must stand before a value or a key. */
+/* Writes what must precede a value or a key: a comma, a line break, the indentation. */
 static void begin(struct hs_json *json)
 {
     if (json->has_key) {
@@ -91,7 +91,7 @@ static void quoted(struct hs_buf *buf, const char *text)
         uint32_t c;
         size_t length = hs_utf8_next(text + at, bytes - at, &c);
         bool is_bad = c == 0xFFFD && length == 1;
-        /* U+2028 and U+2029 end a line in older JavaScript; DEL is a nuisance in a terminal. */
+        /* U+2028 and U+2029 end a line in older JavaScript; DEL can disturb a terminal. */
         bool is_special =
             c < 0x20 || c == '"' || c == '\\' || c == 0x7F || c == 0x2028 || c == 0x2029;
         if (is_bad || is_special) {
@@ -147,7 +147,7 @@ void hs_json_double(struct hs_json *json, double value)
         hs_buf_printf(json->buf, "%.0f", value == 0 ? 0 : value);
         return;
     }
-    /* A user's locale may have a decimal comma; JSON has none. */
+    /* The user's locale may have a decimal comma; JSON does not allow one. */
     char text[40];
     snprintf(text, sizeof(text), "%.15g", value);
     for (char *c = text; *c; c++) {

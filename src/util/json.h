@@ -1,13 +1,15 @@
 /*
- * JSON, written as a stream.
+ * Writes JSON as a stream.
  *
- * A tree of objects would hold the whole export in memory to print it once. This writes each value
- * as it comes and only keeps what is open, so that a profile of any size goes through a fixed window.
- * Strings that are not UTF-8 are repaired, so that the output is always a JSON text.
+ * A tree of objects would hold a whole export in memory only to print it once. This writer writes
+ * each value when it comes and remembers only which brackets are open, so that a profile of any
+ * size passes through a buffer of fixed size. Strings that are not UTF-8 are repaired, so that the
+ * output is always valid JSON text.
  *
- * Holds     commas and nesting are right by construction; at most HS_JSON_DEPTH levels.
+ * Holds     commas and nesting are always right; at most HS_JSON_DEPTH levels.
  * Threads   one writer.
- * Fails     as its buffer does, -EOVERFLOW when nested deeper. Numbers that JSON has no word for (nan, inf) are written as null.
+ * Fails     as its buffer does; -EOVERFLOW when nested deeper. Numbers that JSON cannot express
+ *           (nan, inf) are written as null.
  */
 #pragma once
 
@@ -23,27 +25,31 @@ struct hs_json {
     struct hs_buf *buf;
     int indent_width; /* 0: everything on one line */
     int depth;
-    bool has_key; /* a key was written and waits for its value */
+    bool has_key; /* a key was written and its value comes next */
     bool has_element[HS_JSON_DEPTH];
     bool is_inline[HS_JSON_DEPTH]; /* this level stays on one line */
 };
 
+/* Starts a document that is written into `buf`; each level is indented by `indent_width` blanks. */
 void hs_json_init(struct hs_json *json, struct hs_buf *buf, int indent_width);
 
+/* Open an object or an array, with one value per line or (inline) all on one line, and close it. */
 void hs_json_open(struct hs_json *json, char bracket); /* '{' or '[' */
 void hs_json_open_inline(struct hs_json *json, char bracket);
 void hs_json_close(struct hs_json *json, char bracket); /* '}' or ']' */
 
+/* Writes a key; its value is the next call. */
 void hs_json_key(struct hs_json *json, const char *key);
+/* Write one value. */
 void hs_json_string(struct hs_json *json, const char *text);
 void hs_json_uint(struct hs_json *json, uint64_t value);
 void hs_json_int(struct hs_json *json, int64_t value);
-/* Up to 15 significant digits, integers without a point. */
+/* Writes a number with up to 15 significant digits, integers without a decimal point. */
 void hs_json_double(struct hs_json *json, double value);
 void hs_json_bool(struct hs_json *json, bool value);
 void hs_json_null(struct hs_json *json);
 
-/* key and value in one call. */
+/* Write a key and its value in one call. */
 void hs_json_kv_string(struct hs_json *json, const char *key, const char *text);
 void hs_json_kv_uint(struct hs_json *json, const char *key, uint64_t value);
 void hs_json_kv_double(struct hs_json *json, const char *key, double value);

@@ -1,6 +1,4 @@
-/*
- * Reading the loader's cache: see ld_cache.h.
- */
+/* Reads the loader's cache: see ld_cache.h. */
 #include "util/ld_cache.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /*
- * Command lines as a table, the reading half: see opts.h. opts_help.c is the printing half.
+ * Command lines as a table, the parsing half: see opts.h. opts_help.c is the printing half.
  *
- * One walk over argv. Operands found among the options are gathered at its front, over what was read
- * already, so that the caller sees them in one piece, in their order; nothing is copied.
+ * The parser goes through argv once. It moves operands that stand between options to the front of
+ * argv, over arguments that it has already read. The caller then sees all operands side by side, in
+ * their order, and nothing is copied.
  *
  * Fails     at the first mistake, with a line that names the option as it was typed.
  */
@@ -24,7 +25,7 @@ struct parser {
     const struct hs_opts_spec *spec;
     int argc;
     char **argv;
-    int next; /* first argument not looked at yet */
+    int next; /* the first argument that has not been read yet */
     struct hs_opts_result *result;
 };
 
@@ -60,7 +61,7 @@ static const struct hs_opt *find_long(const struct hs_opts_spec *spec, const cha
     return NULL;
 }
 
-/* The only one that begins so, where that is enough. */
+/* Returns the only option that begins with `name`, where abbreviations are accepted. */
 static const struct hs_opt *find_abbreviated(const struct hs_opts_spec *spec, const char *name,
                                              size_t name_bytes)
 {
@@ -125,7 +126,7 @@ static const char *example_of(enum hs_opt_kind kind)
     }
 }
 
-/* A bound in the unit it would be typed in. */
+/* Writes a limit in the unit in which a user would type it. */
 static void format_bound(enum hs_opt_kind kind, uint64_t value, char *ret_text, size_t text_bytes)
 {
     if (kind == HS_OPT_KIND_DURATION && value % 1000000000 == 0) {
@@ -188,7 +189,7 @@ static int set_value(struct parser *p, const struct hs_opt *opt, const char *typ
     return -EINVAL;
 }
 
-/* The value of an option that was typed without '=': the next argument. */
+/* Takes the value of an option that was typed without '=': the next argument. */
 static int take_next_value(struct parser *p, const struct hs_opt *opt, const char *typed)
 {
     if (p->next >= p->argc) {
@@ -234,7 +235,7 @@ static int parse_long(struct parser *p, const char *arg)
     return equals ? set_value(p, opt, typed, equals + 1) : take_next_value(p, opt, typed);
 }
 
-/* One argument of short options: flags in a row, the last of which may take a value. */
+/* Parses one argument of short options: several flags, the last of which may take a value. */
 static int parse_short(struct parser *p, const char *arg)
 {
     for (const char *c = arg + 1; *c; c++) {
@@ -289,7 +290,10 @@ int hs_opts_parse(const struct hs_opts_spec *spec, int argc, char **argv,
             break;
         }
         if (is_operand) {
-            /* Over a slot that was read already: there are never more operands than slots read. */
+            /*
+             * Overwrites an argument that was already read: there are never more operands than
+             * arguments read.
+             */
             operands[operand_count++] = arg;
             continue;
         }
@@ -307,7 +311,7 @@ int hs_opts_parse(const struct hs_opts_spec *spec, int argc, char **argv,
     return check_operands(&p);
 }
 
-/* Does this argument take the next one for its value? */
+/* Does this argument take the next one as its value? */
 static bool is_before_value(const struct hs_opts_spec *spec, const char *arg)
 {
     if (arg[1] == '-') {

@@ -1,8 +1,8 @@
 /*
  * Command lines as a table, the printing half: --help from the same declaration, see opts.h.
  *
- * Two columns, options and what they do; the left one is as wide as its longest entry needs, up to a
- * limit, beyond which the text starts on a line of its own.
+ * There are two columns: options, and what they do. The left one is as wide as its longest entry,
+ * up to a limit; after a longer entry the text starts on a line of its own.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void indent(FILE *out, size_t columns)
     fprintf(out, "%*s", (int)columns, "");
 }
 
-/* One paragraph, wrapped; the cursor already stands at column `left`. */
+/* Writes one wrapped paragraph; the cursor already stands at column `left`. */
 static void write_wrapped(const char *text, size_t left, size_t columns, FILE *out)
 {
     static const char blanks[] = " \n";

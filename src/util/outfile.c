@@ -23,14 +23,14 @@ static int open_direct(struct hs_outfile *file, const char *path)
     return file->fd < 0 ? -errno : 0;
 }
 
-/* Where the name leads: renaming over a symlink would replace the link, not what it points to. */
+/* Resolves symlinks: rename() onto a symlink would replace the link, not the file it points to. */
 static char *final_path(const char *path)
 {
     char *real = realpath(path, NULL);
     return real ? real : strdup(path);
 }
 
-/* Without /proc it could not be given a name. */
+/* False where that is impossible; without /proc the file could not be given a name later. */
 static bool open_nameless(struct hs_outfile *file)
 {
     const char *name = hs_text_base_name(file->path);
@@ -47,7 +47,7 @@ static int open_temporary(struct hs_outfile *file)
 {
     file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file->fd < 0 && errno == EEXIST) {
-        /* Left by a process of the same number that was killed. */
+        /* A process with the same pid was killed and left this file. */
         unlink(file->temp_path);
         file->fd = open(file->temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     }
@@ -68,7 +68,7 @@ static int open_any(struct hs_outfile *file, const char *path, bool is_named)
         if (!S_ISREG(st.st_mode)) {
             return open_direct(file, path);
         }
-        /* rename() would replace a file that its owner protected from writing. */
+        /* Refuse a file that its owner has write-protected: rename() would replace it. */
         if (access(path, W_OK) != 0) {
             return -errno;
         }
@@ -78,7 +78,10 @@ static int open_any(struct hs_outfile *file, const char *path, bool is_named)
         return -ENOMEM;
     }
     const char *name = hs_text_base_name(file->path);
-    /* The name may be as long as a name can be: the temporary one keeps only its start. */
+    /*
+     * The name may already have the greatest length: the temporary name contains only its
+     * beginning.
+     */
     if (*name == '\0') {
         hs_outfile_abort(file);
         return -EISDIR;
@@ -117,7 +120,7 @@ int hs_outfile_write(void *ctx, const void *data, size_t bytes)
     return hs_write_all(file->fd, data, bytes);
 }
 
-/* The name that it has until it is whole. */
+/* Gives the file its temporary name. */
 static int take_name(struct hs_outfile *file)
 {
     char fd_path[40];

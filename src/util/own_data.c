@@ -16,7 +16,7 @@ uint64_t hs_own_data_bytes(void)
         close(fd);
     }
     text[bytes > 0 ? bytes : 0] = '\0';
-    /* The sixth number, in pages. */
+    /* The sixth number of statm, in pages. */
     char *at = text;
     uint64_t pages = 0;
     for (int i = 0; i < 6; i++) {

@@ -1,7 +1,9 @@
 /*
- * How much memory of our own counts for RLIMIT_DATA now: who sets that limit lets a piece of work have so much more.
+ * How much of this process's memory counts towards RLIMIT_DATA now. A caller that wants to limit
+ * what a piece of work may allocate sets RLIMIT_DATA to this much plus its allowance.
  *
- * Threads   any; also in a child that a program of several threads forked: it allocates nothing.
+ * Threads   any; also allowed in a child forked by a program of several threads, because it
+ *           allocates nothing.
  * Fails     0: /proc does not say.
  * See       proc(5) on statm, setrlimit(2)
  */
@@ -9,5 +11,8 @@
 
 #include <stdint.h>
 
-/* Private writable memory and stacks. Much, where a sanitizer has its shadow. */
+/*
+ * Private writable memory and stacks, in bytes. Very large under a sanitizer, which maps its shadow
+ * memory.
+ */
 uint64_t hs_own_data_bytes(void);

@@ -1,10 +1,10 @@
 /*
- * Sizes and durations as people type them: see parse.h.
+ * Parses sizes and durations: see parse.h.
  *
- * A value is whole * unit + fraction / 10^digits * unit. Nine digits of fraction are kept, which
- * is enough for a nanosecond in a second; a tenth digit can only change what is rounded away.
+ * A value is whole * unit + fraction / 10^digits * unit. Nine digits of the fraction are kept,
+ * which is enough for a nanosecond in a second; a tenth digit can only change what is rounded away.
  *
- * Fails     overflow is asked of the compiler's builtins at each step, never guessed from results.
+ * Fails     compiler builtins detect overflow at each step; it is never inferred from results.
  */
 #include "util/parse.h"
 
@@ -31,7 +31,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits[.digits] and moves *text behind it. */
+/* Reads digits[.digits] and moves *text behind them. */
 static int take_number(const char **text, struct number *ret)
 {
     const char *p = *text;
@@ -68,7 +68,9 @@ static int scale_number(const struct number *n, uint64_t factor, uint64_t *ret)
     if (__builtin_mul_overflow(n->whole, factor, &value)) {
         return -ERANGE;
     }
-    /* fraction < 10^9 and factor <= 2^40: split the factor, so that no product passes 64 bits. */
+    /*
+     * fraction < 10^9 and factor <= 2^40. The factor is split, so that no product exceeds 64 bits.
+     */
     uint64_t part = factor / n->scale * n->fraction + factor % n->scale * n->fraction / n->scale;
     if (__builtin_add_overflow(value, part, &value)) {
         return -ERANGE;

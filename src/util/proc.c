@@ -14,7 +14,7 @@
 #include "util/buf.h"
 #include "util/proc_text.h"
 
-/* In the flags of /proc/PID/stat. */
+/* Bits of the flags field of /proc/PID/stat. */
 #define PROC_FLAG_EXITING       0x4
 #define PROC_FLAG_KERNEL_THREAD 0x00200000
 
@@ -36,11 +36,11 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
 {
     struct hs_proc_text c = { text, text + text_bytes };
     struct hs_proc_stat stat = { 0 };
-    uint64_t fields[53] = { 0 }; /* by the numbers of proc(5) */
+    uint64_t fields[53] = { 0 }; /* indexed by the field numbers of proc(5) */
     if (!hs_proc_text_take_number(&c, &fields[1])) {
         return -EINVAL;
     }
-    /* comm may hold blanks and brackets of its own: it ends at the last bracket. */
+    /* comm can contain blanks and brackets: it ends at the last closing bracket. */
     const char *open = memchr(c.at, '(', (size_t)(c.end - c.at));
     const char *close = open ? memrchr(open, ')', (size_t)(c.end - open)) : NULL;
     if (!close) {
@@ -76,7 +76,7 @@ int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat 
     return 0;
 }
 
-/* One "Key:   number [kB]" line that we know. */
+/* A known line of the form "Key: number [kB]". */
 struct line_field {
     const char *key;
     uint64_t *ret_number;
@@ -93,7 +93,7 @@ static bool take_field(struct hs_proc_text *line, const struct line_field *field
     return false;
 }
 
-/* A bit mask, as sixteen hexadecimal digits. */
+/* Reads a bit mask of sixteen hexadecimal digits. */
 static uint64_t take_mask(struct hs_proc_text *c)
 {
     uint64_t mask = 0;
@@ -111,7 +111,7 @@ static uint64_t take_mask(struct hs_proc_text *c)
     return mask;
 }
 
-/* Real, effective, saved; the fourth is that of files. */
+/* Reads the real, effective and saved id; the line's fourth id is that of the file system. */
 static void take_ids(struct hs_proc_text *c, struct hs_proc_ids *ret_ids)
 {
     uint64_t real, effective, saved;
@@ -121,7 +121,7 @@ static void take_ids(struct hs_proc_text *c, struct hs_proc_ids *ret_ids)
     }
 }
 
-/* Its number in each namespace, ours first. */
+/* The line holds the process's number in each namespace, ours first. */
 static uint32_t take_ns_depth(struct hs_proc_text *c)
 {
     uint64_t pid;
@@ -132,7 +132,7 @@ static uint32_t take_ns_depth(struct hs_proc_text *c)
     return count > 0 ? count - 1 : 0;
 }
 
-/* Lines that are more than one decimal number. */
+/* Reads the lines that hold more than one decimal number. */
 static bool take_special_line(struct hs_proc_text *line, struct hs_proc_status *status)
 {
     if (hs_proc_text_take_key(line, "Name")) {
@@ -222,7 +222,7 @@ void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, siz
 
 void hs_proc_join_cmdline(const char *text, size_t text_bytes, char *ret_line, size_t line_bytes)
 {
-    /* The last argument's own NUL is no blank. */
+    /* The NUL that ends the last argument does not become a blank. */
     while (text_bytes > 0 && text[text_bytes - 1] == '\0') {
         text_bytes--;
     }
@@ -254,7 +254,7 @@ bool hs_proc_find_env(const char *text, size_t text_bytes, const char *name, cha
     return false;
 }
 
-/* As much as there is, up to `cap_bytes`. */
+/* Reads up to `cap_bytes` bytes, or to the end of the file. */
 static ssize_t read_up_to(int fd, char *buf, size_t cap_bytes)
 {
     size_t n = 0;

@@ -78,7 +78,7 @@ static bool take_counter(struct hs_proc_text *line, const struct line_counter *k
     return false;
 }
 
-/* Our own number of it comes first. */
+/* The first number is the pid in our own namespace. */
 static void take_nspids(struct hs_proc_text *line, struct hs_proc_identity *identity)
 {
     uint64_t pid;
@@ -178,7 +178,7 @@ int hs_counters_parse_rollup(const char *text, size_t text_bytes, struct hs_coun
     return is_rollup ? 0 : -EINVAL;
 }
 
-/* --- readers ----------------------------------------------------------------------------------- */
+/* --- readers ---------------------------------------------------------------------------------- */
 
 static int read_file(const char *folder, pid_t pid, const char *name, char *buf, size_t cap_bytes,
                      size_t *ret_bytes)
@@ -244,7 +244,7 @@ int hs_proc_read_rollup(const char *folder, pid_t pid, struct hs_counters *count
     size_t n = 0;
     int r = read_file(folder, pid, "smaps_rollup", text, sizeof(text), &n);
     if (r == 0 && n == 0) {
-        return -ESRCH; /* a zombie's is empty */
+        return -ESRCH; /* a zombie's file is empty */
     }
     return r < 0 ? r : hs_counters_parse_rollup(text, n, counters);
 }

@@ -1,16 +1,18 @@
 /*
- * The counters of a process: what /proc tells of its memory, faults and CPU time at one moment.
+ * The counters of a process: what /proc says about its memory, page faults and CPU time at one
+ * moment.
  *
  *     struct hs_counters counters = { 0 };
- *     hs_proc_read_counters("/proc", pid, &counters);          status, stat, oom_score_adj
- *     hs_proc_read_rollup("/proc", pid, &counters);            shares of pages: slower, and not of everybody
+ *     hs_proc_read_counters("/proc", pid, &counters, &identity); status, stat, oom_score_adj
+ *     hs_proc_read_rollup("/proc", pid, &counters);              PSS: slower, needs permission
  *
- * A kernel may have fewer of them, a zombie has no memory, and of other users' processes not all may be read: what
- * could not be had is not in `has_mask`.
+ * A kernel may have fewer counters, a zombie has no memory, and not every file of other users'
+ * processes is readable. A counter that is not available has no bit in `has_mask`.
  *
- * Holds     bytes, nanoseconds, or plain counts, as HS_COUNTER_UNIT says; only OOM_SCORE_ADJ may be below 0.
+ * Holds     values are bytes, nanoseconds or plain counts, as hs_counter_unit() says; only
+ *           OOM_SCORE_ADJ can be negative.
  * Threads   pure functions; readers keep no state.
- * Fails     -errno; -EINVAL not of this form. What was filled in before stays.
+ * Fails     -errno; -EINVAL: not of this form. Counters that were already set stay.
  * See       proc(5), trace/proto/perfetto.proto ProcessStats
  */
 #pragma once
@@ -30,14 +32,14 @@ enum hs_counter {
     HS_COUNTER_RSS_SHMEM,
     HS_COUNTER_SWAP,
     HS_COUNTER_LOCKED,
-    HS_COUNTER_RSS_PEAK, /* the most that was resident */
+    HS_COUNTER_RSS_PEAK, /* the highest RSS so far */
     HS_COUNTER_OOM_SCORE_ADJ,
-    HS_COUNTER_SMAPS_RSS, /* from here on of smaps_rollup, */
+    HS_COUNTER_SMAPS_RSS, /* first counter of smaps_rollup */
     HS_COUNTER_PSS,
     HS_COUNTER_PSS_ANON,
     HS_COUNTER_PSS_FILE,
     HS_COUNTER_PSS_SHMEM,
-    HS_COUNTER_SWAP_PSS, /* to here */
+    HS_COUNTER_SWAP_PSS, /* last counter of smaps_rollup */
     HS_COUNTER_RUNTIME_USER,
     HS_COUNTER_RUNTIME_KERNEL,
     HS_COUNTER_MINOR_FAULTS,
@@ -49,14 +51,15 @@ enum hs_counter {
 #define HS_COUNTER_BIT(counter) (UINT32_C(1) << (counter))
 
 struct hs_counters {
-    uint32_t has_mask; /* HS_COUNTER_BIT of those that are known */
+    uint32_t has_mask; /* HS_COUNTER_BIT of each known counter */
     int64_t values[HS_COUNTER_N];
 };
 
 enum hs_counter_unit { HS_COUNTER_UNIT_BYTES, HS_COUNTER_UNIT_NS, HS_COUNTER_UNIT_COUNT };
 
-/* As the Perfetto UI names its track, where it has one: "mem.rss.anon". */
+/* The counter's name, "mem.rss.anon": that of its track in the Perfetto UI, where it has one. */
 const char *hs_counter_name(enum hs_counter counter);
+/* The unit of the counter's value. */
 enum hs_counter_unit hs_counter_unit(enum hs_counter counter);
 
 static inline bool hs_counters_have(const struct hs_counters *counters, enum hs_counter counter)
@@ -71,20 +74,24 @@ static inline void hs_counters_set(struct hs_counters *counters, enum hs_counter
     counters->values[counter] = value;
 }
 
-/* Who it is, from the same files. */
+/* The process's identity, from the same files. */
 #define HS_NSPIDS_MAX 32
 struct hs_proc_identity {
     uint32_t pid, ppid;
     int64_t uid;           /* effective; -1: unknown */
-    uint64_t start_ticks;  /* since boot */
-    uint64_t child_faults; /* of children that were waited for: 0: none was, most likely */
+    uint64_t start_ticks;  /* start, in ticks since boot */
+    uint64_t child_faults; /* of children that it waited for; 0: probably it waited for none */
     char state;
     bool is_kernel_thread;
-    uint32_t nspids[HS_NSPIDS_MAX]; /* in inner PID namespaces, from the outer to the inner */
+    uint32_t nspids[HS_NSPIDS_MAX]; /* its number in inner PID namespaces, from the outermost to
+                                     * the innermost */
     uint32_t nspid_count;
 };
 
-/* Each adds what its file tells. `ret_identity` may be NULL. `tick_ns`: nanoseconds of a tick of CPU time. */
+/*
+ * Each parser adds the counters of its file. `ret_identity` may be NULL. `tick_ns` is the length of
+ * a tick of CPU time in nanoseconds. Return 0 or -EINVAL.
+ */
 int hs_counters_parse_status(const char *text, size_t text_bytes, struct hs_counters *counters,
                              struct hs_proc_identity *ret_identity);
 int hs_counters_parse_stat(const char *text, size_t text_bytes, uint64_t tick_ns,
@@ -93,7 +100,11 @@ int hs_counters_parse_oom_score_adj(const char *text, size_t text_bytes,
                                     struct hs_counters *counters);
 int hs_counters_parse_rollup(const char *text, size_t text_bytes, struct hs_counters *counters);
 
-/* Of a zombie only its times and faults. `folder` stands for /proc. */
+/*
+ * Reads status, stat and oom_score_adj; a zombie has only CPU times and faults. `folder` is /proc,
+ * or a substitute in a test. Returns 0 or -errno.
+ */
 int hs_proc_read_counters(const char *folder, pid_t pid, struct hs_counters *counters,
                           struct hs_proc_identity *ret_identity);
+/* Reads smaps_rollup. Returns 0 or -errno; -ESRCH also for a zombie. */
 int hs_proc_read_rollup(const char *folder, pid_t pid, struct hs_counters *counters);

@@ -1,5 +1,5 @@
 /*
- * Lines of /proc/PID/maps: see proc_maps.h.
+ * Parses the lines of /proc/PID/maps: see proc_maps.h.
  *
  *     7f0c2a000000-7f0c2a021000 r-xp 00026000 fe:00 393234     /usr/lib/x86_64-linux-gnu/libc.so.6
  */
@@ -45,7 +45,7 @@ static bool take_rights(const char **at, const char *end, struct hs_proc_map *ma
     return true;
 }
 
-/* The line's end ends it too: a mapping of no file has nothing behind it. */
+/* The end of the line may follow directly: a mapping without a file has nothing after the inode. */
 static bool take_inode(const char **at, const char *end, uint64_t *ret_inode)
 {
     uint64_t inode = 0;

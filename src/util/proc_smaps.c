@@ -18,7 +18,7 @@
 #include "util/proc_text.h"
 
 #define LINE_BYTES_MAX (2U * PATH_MAX)
-#define NAME_BYTES_MAX (1U << 20) /* of all names */
+#define NAME_BYTES_MAX (1U << 20) /* of all names together */
 #define CHUNK_BYTES    65536U
 
 static const char *const keys[HS_SMAPS_COLUMN_N] = {
@@ -75,7 +75,7 @@ static uint32_t find_row(struct hs_proc_smaps_sums *sums, const char *name, size
     return is_new ? new_row(sums, name, name_bytes) : row + 1;
 }
 
-/* A first line of a mapping, which says what it is of. */
+/* Takes the first line of a mapping, which contains its name. */
 static bool take_mapping(struct hs_proc_smaps_sums *sums, const char *line, const char *end)
 {
     struct hs_proc_map map;
@@ -83,7 +83,7 @@ static bool take_mapping(struct hs_proc_smaps_sums *sums, const char *line, cons
     if (!hs_proc_maps_next(&at, end, &map)) {
         return false;
     }
-    /* With " (deleted)", where that stands. */
+    /* The name includes " (deleted)" where the kernel writes it. */
     size_t name_bytes = map.is_deleted ? (size_t)(end - map.path) : map.path_bytes;
     if (name_bytes > 0 && memchr(map.path, '\0', name_bytes)) {
         name_bytes = strlen(map.path);
@@ -117,7 +117,7 @@ static void take_line(struct hs_proc_smaps_sums *sums, const char *line, const c
     }
 }
 
-/* The rest of a line that began in an earlier piece. Returns where the next line begins. */
+/* Takes the rest of a line that began in an earlier piece. Returns where the next line begins. */
 static const char *take_rest(struct hs_proc_smaps_sums *sums, const char *at, const char *end)
 {
     const char *nl = memchr(at, '\n', (size_t)(end - at));
@@ -166,7 +166,7 @@ void hs_proc_smaps_deinit(struct hs_proc_smaps_sums *sums)
     *sums = (struct hs_proc_smaps_sums){ 0 };
 }
 
-/* --- the file ---------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 int hs_proc_smaps_open(struct hs_proc_smaps_reader *reader, const char *folder, pid_t pid)
 {

@@ -1,5 +1,6 @@
 /*
- * /proc/PID/smaps, added up by name: how much of each file, of the heap, of anonymous memory is resident.
+ * Sums of /proc/PID/smaps by name: how much of each file, of the heap, and of anonymous memory is
+ * resident.
  *
  *     struct hs_proc_smaps_reader reader;
  *     hs_proc_smaps_open(&reader, "/proc", pid);
@@ -7,13 +8,15 @@
  *     reader.sums.rows ...
  *     hs_proc_smaps_close(&reader);
  *
- * A process with many mappings has a long file, which the kernel makes while it is read: so it can be read in steps. What
- * the process maps meanwhile may be in it or not, as with one read.
+ * The file of a process with many mappings is long, and the kernel produces it while it is read. It
+ * can therefore be read in steps. Mappings that the process makes in the meantime may or may not be
+ * included, just as with a single read.
  *
- * Holds     row 0 is that of mappings without a name. At most HS_PROC_SMAPS_ROWS_MAX rows: what has a name of its own
- *           beyond that is in a row "(others)", so that sums are those of the file.
+ * Holds     row 0 holds the mappings without a name. There are at most HS_PROC_SMAPS_ROWS_MAX rows:
+ *           further names share a row "(others)", so that the sums are still those of the whole
+ *           file.
  * Threads   one user.
- * Fails     -errno; -ENOMEM. Lines of another form are passed over.
+ * Fails     -errno; -ENOMEM. Lines of another form are skipped.
  */
 #pragma once
 
@@ -28,7 +31,7 @@
 #define HS_PROC_SMAPS_ROWS_MAX 4096U
 #define HS_PROC_SMAPS_OTHERS   "(others)"
 
-/* 1: there is more of the file. */
+/* hs_proc_smaps_step() returns this when it has not reached the end of the file. */
 #define HS_PROC_SMAPS_E_MORE 1
 
 enum hs_smaps_column {
@@ -48,7 +51,7 @@ enum hs_smaps_column {
 };
 
 struct hs_proc_smaps_row {
-    size_t name_off; /* in names; NUL-terminated */
+    size_t name_off; /* offset in names; NUL-terminated */
     uint64_t mapping_count;
     uint64_t kb[HS_SMAPS_COLUMN_N];
 };
@@ -58,15 +61,20 @@ struct hs_proc_smaps_sums {
     uint32_t row_count;
     size_t row_capacity;
     struct hs_buf names;
-    struct hs_intern ids;  /* hash of the name -> row */
-    uint32_t row;          /* of the mapping whose lines come now; UINT32_MAX: none yet */
-    struct hs_buf line;    /* the beginning of one that is not whole yet */
-    bool is_line_too_long; /* its rest is passed over */
+    struct hs_intern ids;  /* maps the hash of a name to its row */
+    uint32_t row;          /* row of the current mapping, whose lines follow; UINT32_MAX: none
+                            * yet */
+    struct hs_buf line;    /* beginning of a line whose rest has not been read yet */
+    bool is_line_too_long; /* the rest of the line is skipped */
     int err;
 };
 
-/* Zero-initialised is empty. Any piece of the file, in order; -ENOMEM. */
+/*
+ * Adds the next piece of the file, of any size. A zero-initialised `sums` is empty. Returns 0 or
+ * -ENOMEM.
+ */
 int hs_proc_smaps_add(struct hs_proc_smaps_sums *sums, const char *text, size_t text_bytes);
+/* Frees the memory; the sums are then empty. */
 void hs_proc_smaps_deinit(struct hs_proc_smaps_sums *sums);
 
 static inline const char *hs_proc_smaps_name(const struct hs_proc_smaps_sums *sums, uint32_t row)
@@ -79,7 +87,12 @@ struct hs_proc_smaps_reader {
     struct hs_proc_smaps_sums sums;
 };
 
+/* Opens FOLDER/PID/smaps. Returns 0 or -errno. */
 int hs_proc_smaps_open(struct hs_proc_smaps_reader *reader, const char *folder, pid_t pid);
-/* Reads for about so long: 0 the file has ended, HS_PROC_SMAPS_E_MORE, -errno. */
+/*
+ * Reads for about `max_ns` nanoseconds. Returns 0 at the end of the file, HS_PROC_SMAPS_E_MORE, or
+ * -errno.
+ */
 int hs_proc_smaps_step(struct hs_proc_smaps_reader *reader, uint64_t max_ns);
+/* Closes the file and frees the sums. */
 void hs_proc_smaps_close(struct hs_proc_smaps_reader *reader);

@@ -1,11 +1,12 @@
 /*
- * Reading the kernel's text: blanks, decimal numbers, lines of the form "Key:  number [kB]".
+ * Helpers to parse the kernel's text: blanks, decimal numbers, lines of the form "Key:  number
+ * [kB]".
  *
- * For the parsers of /proc only; what they make of it: proc.h, proc_counters.h, proc_smaps.h, proc_system.h.
+ * Only for the parsers of /proc: proc.h, proc_counters.h, proc_smaps.h, proc_system.h.
  *
  * Holds     reads [at, end) only; numbers saturate.
  * Threads   pure functions.
- * Fails     false, and then what was skipped stays skipped.
+ * Fails     false; what was skipped until then stays skipped.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ static inline void hs_proc_text_skip_blanks(struct hs_proc_text *text)
     }
 }
 
-/* A decimal number, saturated; *ret_is_negative tells of a minus before it. */
+/* Reads a decimal number, saturated. *ret_is_negative: a minus stands before it. */
 static inline bool hs_proc_text_take_signed(struct hs_proc_text *text, uint64_t *ret_magnitude,
                                             bool *ret_is_negative)
 {
@@ -50,7 +51,7 @@ static inline bool hs_proc_text_take_signed(struct hs_proc_text *text, uint64_t 
     return true;
 }
 
-/* Negative ones (nice values) read as 0. */
+/* Reads a number; negative numbers (nice values) become 0. */
 static inline bool hs_proc_text_take_number(struct hs_proc_text *text, uint64_t *ret_number)
 {
     uint64_t n;
@@ -62,7 +63,7 @@ static inline bool hs_proc_text_take_number(struct hs_proc_text *text, uint64_t 
     return true;
 }
 
-/* A number, in bytes if "kB" stands behind it. */
+/* Reads a number of bytes: multiplied by 1024 if "kB" follows it. */
 static inline bool hs_proc_text_take_size(struct hs_proc_text *text, uint64_t *ret_number)
 {
     uint64_t n;
@@ -78,7 +79,7 @@ static inline bool hs_proc_text_take_size(struct hs_proc_text *text, uint64_t *r
     return true;
 }
 
-/* The next line, without its end; false when the text has ended. */
+/* Takes the next line, without its newline; false at the end of the text. */
 static inline bool hs_proc_text_take_line(struct hs_proc_text *text, struct hs_proc_text *ret_line)
 {
     if (text->at >= text->end) {
@@ -91,7 +92,7 @@ static inline bool hs_proc_text_take_line(struct hs_proc_text *text, struct hs_p
     return true;
 }
 
-/* "KEY:" at the start of the line. */
+/* Skips "KEY:" at the start of the line; false when the line has another key. */
 static inline bool hs_proc_text_take_key(struct hs_proc_text *line, const char *key)
 {
     size_t n = strlen(key);

@@ -1,9 +1,10 @@
 /*
- * Arithmetic on numbers that a file holds: a result that does not fit becomes the nearest number that does.
+ * Saturating arithmetic on numbers from files: a result that does not fit becomes the nearest
+ * number that does.
  *
- * A damaged or made-up file may hold any number. In C the sum of two signed numbers that leaves their type, and a double
- * converted to an integer type that cannot hold it, are undefined; these functions are defined for every input. What
- * must be exact is checked with __builtin_add_overflow() instead, and refused.
+ * A damaged or forged file can hold any number. In C, signed overflow is undefined, and so is
+ * converting a double to an integer type that cannot hold it. These functions are defined for every
+ * input. Values that must be exact are checked with __builtin_add_overflow() instead, and refused.
  *
  * Threads   no state.
  */

@@ -1,6 +1,4 @@
-/*
- * Where this program's own files are: see selfpath.h.
- */
+/* Finds this program's own files: see selfpath.h. */
 #include "util/selfpath.h"
 
 #include <errno.h>
@@ -11,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* realpath() wants PATH_MAX of room; the result goes into LD_PRELOAD, so no link and no ".." stays. */
+/*
+ * realpath() needs PATH_MAX bytes. The result goes into LD_PRELOAD, so it must not contain links or
+ * "..".
+ */
 static int try_path(const char *folder, const char *below, const char *name, char *ret_path,
                     size_t path_bytes)
 {
@@ -51,7 +52,7 @@ int hs_selfpath_find_lib(const char *name, char *ret_path, size_t path_bytes)
     char own[PATH_MAX];
     const char *env = getenv("HEAPSCOPE_LIB");
     if (env && *env) {
-        /* Asked for by name: falling back to another library would hide a mistake. */
+        /* The user named this folder: falling back to another library would hide a mistake. */
         return try_path(env, "", name, ret_path, path_bytes);
     }
     int r = -ENOENT;

@@ -1,16 +1,18 @@
 /*
- * Where this program's own files are, without a path built in: the tree can be moved anywhere.
+ * Finds this program's own files without a built-in path, so that the installed tree can be moved
+ * anywhere.
  *
- * bin/heapscope looks next to itself: ../lib/NAME as /proc/self/exe sees it. When that is not there
- * (the binary was copied out of its tree), the folder configured at build time is tried. The
- * environment variable HEAPSCOPE_LIB, a folder, comes before both: for tests and odd layouts.
+ * bin/heapscope looks next to itself: ../lib/NAME, relative to /proc/self/exe. If that file does
+ * not exist (the binary was copied out of its tree), the folder configured at build time is tried.
+ * The environment variable HEAPSCOPE_LIB, a folder, takes precedence over both: for tests and
+ * unusual layouts.
  *
  * Threads   any; no state.
- * Fails     -ENOENT in none of the places, -ENAMETOOLONG; the output is then untouched.
+ * Fails     -ENOENT: in none of these folders; -ENAMETOOLONG. The output is then unchanged.
  */
 #pragma once
 
 #include <stddef.h>
 
-/* Absolute path of a readable file of this name in lib/. */
+/* Writes the absolute path of a readable file of this name in lib/. Returns 0 or -errno. */
 int hs_selfpath_find_lib(const char *name, char *ret_path, size_t path_bytes);

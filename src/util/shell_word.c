@@ -34,11 +34,11 @@ const char *hs_shell_word(const char *text, char *ret_word, size_t word_bytes)
 {
     bool is_quoted = !is_plain_word(text);
     size_t n = 0;
-    const char *dash = text[0] == '-' ? "./" : ""; /* no option */
+    const char *dash = text[0] == '-' ? "./" : ""; /* so that it is not taken for an option */
     const char *parts[] = { is_quoted ? "'" : "", dash, text, is_quoted ? "'" : "" };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         for (const char *c = parts[i]; *c; c++) {
-            /* A quote in quotes: out of them, the quote, and in again. */
+            /* A quote inside quotes: close the quotes, write an escaped quote, open them again. */
             const char *as = i == 2 && *c == '\'' ? "'\\''" : NULL;
             size_t bytes = as ? strlen(as) : 1;
             if (n + bytes < word_bytes) {

@@ -1,8 +1,9 @@
 /*
- * The nearest known word: see suggest.h.
+ * Finds the nearest known word: see suggest.h.
  *
- * The usual table of distances between all beginnings of the two words (restricted
- * Damerau-Levenshtein), three rows of it at a time. Words are short, so nothing is allocated.
+ * The usual table of distances between all prefixes of the two words (restricted
+ * Damerau-Levenshtein), of which three rows are kept at a time. Words are short, so nothing is
+ * allocated.
  */
 #include "util/suggest.h"
 

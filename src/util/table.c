@@ -76,7 +76,7 @@ void hs_text_pad(struct hs_buf *buf, const char *text, size_t columns, bool is_r
     }
 }
 
-/* The widest cell of each column that is not a name or a note; 0: nothing in it. */
+/* Measures the widest cell of each column except names and notes; 0: all its cells are empty. */
 static void measure(const struct hs_table *table, size_t row_count, bool has_titles,
                     size_t *ret_widths)
 {
@@ -97,7 +97,7 @@ static bool is_name(const struct hs_table *table, size_t column)
            table->columns[column].align == HS_TABLE_TEXT;
 }
 
-/* Columns of the terminal that a line takes, with its name cut as short as we would. */
+/* How many columns of the terminal a line needs when its name is shortened as far as we allow. */
 static size_t needed(const struct hs_table *table, const size_t *widths, size_t indent)
 {
     size_t sum = indent;
@@ -125,7 +125,7 @@ struct line {
     struct hs_buf *out;
     const struct hs_table_style *style;
     size_t used_columns; /* of the terminal */
-    size_t blanks;       /* owed: written only when something follows */
+    size_t blanks;       /* pending: written only when something follows */
 };
 
 static void owe(struct line *line, size_t blanks)
@@ -155,7 +155,7 @@ static void write_name(struct line *line, const char *name, const char *note, bo
     size_t note_columns = *note ? columns_of(note) + NOTE_GAP_COLUMNS : 0;
     size_t name_columns = columns_of(name);
     bool is_unlimited = line->style->columns == 0;
-    /* A name that would be cut to stumps for its note does without it. */
+    /* Omit the note if it would leave too little room for the name. */
     bool is_tight = line->used_columns + name_columns + note_columns > line->style->columns;
     if (!is_unlimited && is_tight && room(line, note_columns) < NOTE_ROOM_MIN) {
         note_columns = 0;
@@ -231,7 +231,10 @@ void hs_table_write(struct hs_table *table, struct hs_buf *out, const struct hs_
             texts[c] = table->columns[c].title;
         }
         hs_text_style(out, style->has_colour, HS_TEXT_DIM);
-        /* The style ends before the line does, or a pager would carry it on. */
+        /*
+         * The style ends before the line does: otherwise a pager would continue it on the next
+         * line.
+         */
         struct hs_buf titles = HS_BUF_INIT;
         write_row(table, texts, widths,
                   &(struct line){ .out = &titles,

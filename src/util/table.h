@@ -1,9 +1,10 @@
 /*
- * Columns of text that line up, fitted to a terminal.
+ * Aligned columns of text, fitted to the width of a terminal.
  *
- * Cells are collected, then widths are known and rows are written: numbers to the right, words to the
- * left, and one column of names that takes what is left of the line and shortens its names to it
- * (cxx_name.h). A note (a file and line, a module) follows its name directly, as long as there is room.
+ * Cells are collected first. Then the widths are known and the rows are written: numbers aligned to
+ * the right, words to the left, and one column of names that takes the rest of the line and
+ * shortens its names to it (cxx_name.h). A note (a file and line, a module) follows its name
+ * directly where there is room.
  *
  *     struct hs_table table;
  *     hs_table_init(&table, columns, HS_COUNT_OF(columns));
@@ -13,7 +14,7 @@
  *
  * Holds     each row has a cell for every column. A column whose cells are all empty takes no room.
  * Threads   one writer.
- * Fails     through the buffer it writes to.
+ * Fails     through the buffer that it writes to.
  */
 #pragma once
 
@@ -28,13 +29,14 @@
 enum hs_table_align {
     HS_TABLE_LEFT,
     HS_TABLE_RIGHT,
-    HS_TABLE_NAME, /* of a function; at most one of NAME and TEXT, and only a note after it */
+    HS_TABLE_NAME, /* name of a function; at most one NAME or TEXT column, followed only by a
+                    * NOTE */
     HS_TABLE_TEXT, /* cut at its end when there is no room */
     HS_TABLE_NOTE,
 };
 
 struct hs_table_column {
-    const char *title; /* "" none */
+    const char *title; /* "": none */
     enum hs_table_align align;
 };
 
@@ -50,19 +52,24 @@ struct hs_table_style {
     unsigned columns; /* of the terminal; 0: names are not shortened */
     bool has_colour;
     bool has_titles;
-    /* Which columns to leave out, by number, when a line would be too long: "5 43 2" the 5th first, then
-     * the 4th and 3rd together. NULL: none. */
+    /*
+     * Which columns to omit, by number, when a line would be too long. "5 43 2" omits the 5th
+     * first, then the 4th and 3rd together. NULL: none.
+     */
     const char *give_way;
 };
 
+/* `columns` must stay valid as long as the table. */
 void hs_table_init(struct hs_table *table, const struct hs_table_column *columns,
                    size_t column_count);
 void hs_table_deinit(struct hs_table *table);
 
+/* Adds the next cell, row by row from left to right. */
 void hs_table_cell(struct hs_table *table, const char *format, ...) HS_PRINTF(2, 3);
+/* Writes all rows to `out`. */
 void hs_table_write(struct hs_table *table, struct hs_buf *out, const struct hs_table_style *style);
 
-/* Styles of terminals: nothing is written when has_colour is false. */
+/* Text styles of a terminal; without colour, hs_text_style() writes nothing. */
 enum hs_text_style {
     HS_TEXT_PLAIN,
     HS_TEXT_BOLD,
@@ -70,7 +77,10 @@ enum hs_text_style {
     HS_TEXT_WARN,
 };
 
+/* Writes the escape sequence that starts `style`; HS_TEXT_PLAIN ends the others. */
 void hs_text_style(struct hs_buf *buf, bool has_colour, enum hs_text_style style);
 
-/* `text`, filled up with blanks to `columns` in front (right) or behind. Made harmless. */
+/*
+ * Writes `text`, sanitized and padded with blanks to `columns`: before it (is_right) or behind it.
+ */
 void hs_text_pad(struct hs_buf *buf, const char *text, size_t columns, bool is_right);

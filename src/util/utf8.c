@@ -58,7 +58,7 @@ static int is_in(uint32_t c, const struct range *ranges, size_t count)
 
 int hs_utf8_char_columns(uint32_t c)
 {
-    /* The blocks that matter for names of functions and files; a wrong guess costs one column. */
+    /* The blocks that occur in names of functions and files; a wrong width costs one column. */
     static const struct range combining[] = {
         { 0x0300, 0x036F }, { 0x0483, 0x0489 }, { 0x0591, 0x05BD }, { 0x064B, 0x065F },
         { 0x200B, 0x200F }, { 0x202A, 0x202E }, { 0x2060, 0x2064 }, { 0x20D0, 0x20F0 },
@@ -78,7 +78,10 @@ int hs_utf8_char_columns(uint32_t c)
                                                        : 1;
 }
 
-/* Control characters (C0, DEL, C1) and marks that turn the direction of what follows. */
+/*
+ * Replaces control characters (C0, DEL, C1) and marks that change the direction of the text after
+ * them.
+ */
 static uint32_t harmless(uint32_t c)
 {
     if (c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) ||
@@ -88,7 +91,7 @@ static uint32_t harmless(uint32_t c)
     return c;
 }
 
-/* A replacement character that is really there is three bytes long and stays. */
+/* A U+FFFD in the text itself is three bytes long, and stays. */
 static bool is_bad(uint32_t c, size_t length)
 {
     return harmless(c) != c || (c == REPLACEMENT && length == 1);

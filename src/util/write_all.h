@@ -1,11 +1,12 @@
 /*
- * Writing all of something: write(2) may take a part, or be interrupted.
+ * Writes a whole buffer: write(2) may write only a part, or be interrupted.
  *
  * Threads   any; async-signal-safe.
- * Fails     -errno of the write that failed; what came before it is written.
+ * Fails     -errno of the write that failed; earlier parts are written.
  */
 #pragma once
 
 #include <stddef.h>
 
+/* Writes `bytes` bytes to `fd`. Returns 0 or -errno. */
 int hs_write_all(int fd, const void *data, size_t bytes);

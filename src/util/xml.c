@@ -23,7 +23,7 @@ static const char *reference_for(uint32_t c)
         return "&quot;";
     case '\'':
         return "&#39;";
-    case 0xFFFE: /* valid UTF-8, and not XML */
+    case 0xFFFE: /* valid UTF-8, but not allowed in XML */
     case 0xFFFF:
         return "\xEF\xBF\xBD";
     default:

@@ -1,8 +1,8 @@
 /*
- * Text inside XML, whatever is in it: names of functions and files come from anywhere.
+ * Writes any text into XML: names of functions and files can contain everything.
  *
- * Holds     what is written is valid UTF-8 and has only characters that XML 1.0 allows, none of which is
- *           markup: good between tags, and in attributes with either quote.
+ * Holds     output is valid UTF-8 and has only characters that XML 1.0 allows, none of which is
+ *           markup. It can stand between tags, and in attributes with either quote.
  * Threads   pure functions.
  */
 #pragma once
@@ -11,7 +11,7 @@
 
 struct hs_buf;
 
-/* Bytes that are no text, and control characters, line breaks among them, become U+FFFD. */
+/* Replaces bytes that are not UTF-8, and control characters including line breaks, by U+FFFD. */
 void hs_xml_write(struct hs_buf *buf, const char *text, size_t bytes);
-/* The same, but lines stay lines. */
+/* The same, but keeps line breaks. */
 void hs_xml_write_lines(struct hs_buf *buf, const char *text, size_t bytes);
