@@ -1,5 +1,6 @@
 /*
- * The comparison as folded stacks with two values. See diff_view.h, and folded.h for the format.
+ * Writes a comparison as folded stacks with two values. See diff_view.h, and folded.h for the
+ * format.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +20,7 @@ static void write_name(const char *name, struct hs_buf *scratch, struct hs_buf *
     hs_utf8_write(buf, text, strlen(text));
 }
 
-/* What rounding takes from one stack the next one gets. */
+/* The rounding error of one stack is added to the next one, so that sums stay right. */
 static double whole(double value, double *carry)
 {
     if (!(value > 0) || !isfinite(value)) {

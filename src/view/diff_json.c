@@ -1,6 +1,4 @@
-/*
- * The comparison for programs. Keys are only added, never renamed. See diff_view.h.
- */
+/* Writes a comparison as JSON. Keys are only added, never renamed. See diff_view.h. */
 #include <stdlib.h>
 
 #include "util/json.h"

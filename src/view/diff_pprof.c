@@ -1,9 +1,10 @@
 /*
- * The comparison as a pprof profile. See diff_view.h.
+ * Writes a comparison as a pprof profile. See diff_view.h.
  *
- * Each stack is a sample with what there was after, and one with what there was before, negative and under
- * the label that pprof itself gives to a diff base; so its views, -base and -diff_base arithmetic included,
- * show the difference. Functions are those of both builds: there are no addresses to tell.
+ * Each stack is one sample with its value after, and one with its value before. The latter is
+ * negative and has the label that pprof itself gives to a diff base. All of pprof's views,
+ * including -base and -diff_base arithmetic, therefore show the difference. Functions are those of
+ * both builds; there are no addresses.
  */
 #include <errno.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static void put_head(struct writer *w, const struct hs_diff_options *options)
     const struct hs_view_info *view = &hs_views[w->diff->view];
     Hs__Pprof__PprofValueType values[VALUES];
     Hs__Pprof__PprofValueType *list[VALUES];
-    hs_pprof_text(&w->parts, ""); /* entry 0 */
+    hs_pprof_text(&w->parts, ""); /* entry 0 of the string table */
     for (size_t i = 0; i < VALUES; i++) {
         hs__pprof__pprof_value_type__init(&values[i]);
         values[i].type = hs_pprof_text(&w->parts, types[view->quantity][i]);
@@ -80,7 +81,7 @@ static void put_function(struct writer *w, uint32_t idx)
     hs_pprof_put(&w->parts, &part);
 }
 
-/* What one stack loses by rounding the next one gets. */
+/* The rounding error of one stack is added to the next one. */
 static int64_t rounded(double *carry, double value)
 {
     if (!(value > 0) || value >= 9e18) {

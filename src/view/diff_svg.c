@@ -1,14 +1,16 @@
 /*
- * The comparison as a flame graph. See diff_view.h and svg_page.h.
+ * Draws a comparison as a flame graph. See diff_view.h and svg_page.h.
  *
- * Width is the larger of both sides, stack by stack, so that what is gone has a place too; the colour says
- * which side it was, and how much of the box: the deeper, the larger a share. What chance may explain is grey.
+ * The width of a stack is the larger of its two values, so that stacks that are gone have a place
+ * too. The colour says which side is larger. It is deeper, the larger the change is in proportion
+ * to the box. Changes that may be chance are grey.
  *
  *     before      after       width             colour
  *     load 40     load 90     90                red, by 50 of 90
  *     init 10     -           10                blue, wholly
  *
- * Holds     boxes come parents first, each followed by all that lies below it; at most HS_SVG_BOXES_MAX.
+ * Holds     a box comes before its children and is followed by everything below it; there are at
+ *           most HS_SVG_BOXES_MAX boxes.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,22 +29,22 @@
 #include "view/svg_boxes.h"
 #include "view/svg_page.h"
 
-/* A quarter of a pixel of a wide window. */
+/* A quarter of a pixel in a wide window. */
 #define LEAST_SHARE (1.0 / 6000)
-/* How much colour the smallest change that is none of chance has. */
+/* Intensity of the smallest change that is not chance. */
 #define COLOUR_LEAST 0.25
 
 struct spot {
-    uint32_t parent; /* node_count: outermost */
+    uint32_t parent; /* node_count: it is an outermost function */
     uint32_t node;
     double width, start;
 };
 
 struct graph {
     const struct hs_diff *diff;
-    double *widths;     /* by node; of all in the last one */
+    double *widths;     /* by node; the last entry is their sum */
     struct spot *spots; /* by parent, the widest first */
-    uint32_t *first;    /* by parent, in spots; node_count + 2 */
+    uint32_t *first;    /* by parent: index in spots; node_count + 2 entries */
     struct spot *todo;
     struct spot *shown;
     uint32_t shown_count, depth_max;
@@ -91,7 +93,7 @@ static int prepare(struct graph *g)
     return 0;
 }
 
-/* Depth first with a stack of its own: a tree out of a file may be deep. */
+/* Depth first, with an explicit stack: a tree from a file may be deep. */
 static void lay_out(struct graph *g)
 {
     uint32_t all = g->diff->node_count;
@@ -112,7 +114,8 @@ static void lay_out(struct graph *g)
             g->todo[depth++].start = start;
             start += g->spots[i].width;
         }
-        for (uint32_t i = from, k = depth; i + 1 < k; i++, k--) { /* the first one is drawn next */
+        for (uint32_t i = from, k = depth; i + 1 < k; i++, k--) { /* reversed, so that the first
+                                                                   * child is drawn next */
             struct spot swapped = g->todo[i];
             g->todo[i] = g->todo[k - 1];
             g->todo[k - 1] = swapped;
@@ -138,7 +141,9 @@ static void write_colour(const struct hs_diff_change *change, struct hs_buf *buf
     }
 }
 
-/* Name and module; both values; the change, its margin, and whether it is one. */
+/*
+ * Writes name and module, both values, the change with its margin, and whether it is significant.
+ */
 static void write_tooltip(const struct hs_diff *diff, const struct spot *spot,
                           const struct hs_diff_change *change, struct hs_buf *buf)
 {

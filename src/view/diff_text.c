@@ -1,7 +1,8 @@
 /*
- * The comparison as tables, and as a tree. See diff_view.h.
+ * Writes a comparison as tables and as a tree. See diff_view.h.
  *
- * Functions are listed by what they allocated themselves: totals of callers would say the same again.
+ * The tables list functions by what they allocated themselves: totals of callers would repeat the
+ * same changes.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,10 +16,10 @@
 #include "view/diff_view.h"
 #include "view/format_interval.h"
 
-/* How deep a tree is drawn, and how small a share of the largest change it shows. */
+/* How deep the tree is drawn, and the smallest share of the largest change that it shows. */
 #define TREE_DEPTH_MAX 200
 #define TREE_SHARE_MIN 0.005
-/* From where on a change in twenty by chance is worth a word. */
+/* With this many rows, the text says that chance makes one row in twenty look changed. */
 #define ROWS_MANY 20
 
 static const char *const titles[HS_DIFF_VERDICT_N] = {
@@ -69,7 +70,7 @@ static void write_table(const struct hs_diff *diff, const struct hs_diff_options
     hs_table_deinit(&table);
 }
 
-/* "Within noise: 12 functions, +3.0 KiB in sum" */
+/* Writes "Within noise: 12 functions, +3.0 KiB in sum". */
 static void write_sum(const struct hs_diff *diff, enum hs_diff_verdict verdict,
                       const uint32_t *order, uint32_t count, struct hs_buf *buf)
 {
@@ -94,7 +95,7 @@ static void write_sum(const struct hs_diff *diff, enum hs_diff_verdict verdict,
     hs_buf_char(buf, '\n');
 }
 
-/* What each name's processes did, when there are several. */
+/* Writes the change of the processes of each name, when there are several. */
 static void write_processes(const struct hs_diff *diff, const struct hs_diff_options *options,
                             struct hs_buf *buf)
 {
@@ -172,7 +173,7 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
 }
 
 struct child {
-    uint32_t parent; /* node_count: outermost */
+    uint32_t parent; /* node_count: it is an outermost function */
     uint32_t node;
     double weight;
 };
@@ -189,7 +190,10 @@ static int compare_children(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* What happened below a node, though one thing may have made up for another: the sum of all changes. */
+/*
+ * Weighs each node by the sum of all absolute changes below it, although increases and decreases
+ * may cancel out.
+ */
 static double *weights_of(const struct hs_diff *diff)
 {
     double *weights = calloc(diff->node_count + 1u, sizeof(*weights));
@@ -225,7 +229,7 @@ static void write_node(const struct hs_diff *diff, uint32_t node, struct hs_buf 
                   hs_format_value(after, is_count, change.after));
 }
 
-/* Depth first with a stack of its own: a tree out of a file may be deep. */
+/* Depth first, with an explicit stack: a tree from a file may be deep. */
 static int walk(const struct hs_diff *diff, const struct child *children, const uint32_t *first,
                 double least, struct hs_buf *buf)
 {

@@ -1,8 +1,8 @@
 /*
- * What two states of memory differ in, for people and for tools. Each is a comparison (profile/diff.h) in,
- * bytes out.
+ * Output of a comparison of two profiles: human-readable and for tools. Each function writes a
+ * comparison (profile/diff.h) into a buffer.
  *
- * Threads   none.
+ * Threads   no state.
  * Fails     -ENOMEM or as the buffer does.
  */
 #pragma once
@@ -15,33 +15,36 @@
 #define HS_DIFF_ALL UINT32_MAX
 
 struct hs_diff_options {
-    const char *names[HS_DIFF_SIDE_N]; /* of the files */
+    const char *names[HS_DIFF_SIDE_N]; /* of the two files */
     const struct hs_selection *selections[HS_DIFF_SIDE_N];
     uint32_t top_count; /* rows of each table, or HS_DIFF_ALL */
     unsigned columns;   /* of the terminal; 0: names are not shortened */
     bool has_colour;
 };
 
-/* What grew, is new, shrank, is gone, and what is left of it. */
+/* Tables of the functions that grew, are new, shrank or are gone, and a summary of the rest. */
 int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *buf);
 /* The call tree, main first. */
 int hs_diff_write_tree(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *buf);
-/* All of it, with all digits. */
+/* The whole comparison as JSON, unrounded. */
 int hs_diff_write_json(const struct hs_diff *diff, const struct hs_diff_options *options,
                        struct hs_buf *buf);
-/* "main;load;parse 40 90": the input of a difference flame graph. Each column sums up to its side's stacks. */
+/*
+ * "main;load;parse 40 90": the input of a differential flame graph. Each column's sum is that of
+ * its side.
+ */
 int hs_diff_write_folded(const struct hs_diff *diff, struct hs_buf *buf);
-/* What pprof calls a diff base: what was before as negative values, under the label pprof::base=true. */
+/* What pprof calls a diff base: values before are negative and carry the label pprof::base=true. */
 int hs_diff_write_pprof(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);
 
-/* A flame graph: width is the larger of both sides, red grew, blue shrank, grey is noise. */
+/* A flame graph: the width is the larger of both values; red grew, blue shrank, grey is noise. */
 int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *options,
                       struct hs_buf *buf);
 
-/* What both texts begin with: what was compared, and the totals. */
+/* The beginning of both texts: what was compared, and the totals. */
 void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options *options,
                         struct hs_buf *buf);
 
@@ -49,18 +52,21 @@ struct hs_table;
 
 struct hs_diff_table_end {
     const char *title;
-    uint32_t row_count; /* that there are; the table has the first top_count of them */
+    uint32_t row_count; /* number of all rows; the table has the first top_count of them */
     uint32_t top_count;
     unsigned columns;
     bool has_colour;
 };
 
-/* Writes a table of functions whose names stand in its last columns, and how many are left out. Nothing without rows. */
+/*
+ * Writes a table of functions, whose names are in its last columns, and how many rows were left
+ * out. Writes nothing when there are no rows.
+ */
 void hs_diff_end_table(struct hs_table *table, const struct hs_diff_table_end *end,
                        struct hs_buf *buf);
 
 #define HS_DIFF_CELL_BYTES 96
-/* "+12.0 MiB", "−3"; each returns `out`, which is HS_DIFF_CELL_BYTES long. */
+/* "+12.0 MiB", "−3". Each of these returns `out`, which has HS_DIFF_CELL_BYTES bytes. */
 char *hs_diff_signed(char *out, bool is_count, double value);
 /* "+8.00 .. +16.0 MiB"; "" when the difference is exact. */
 char *hs_diff_interval(char *out, bool is_count, const struct hs_diff_change *change);

@@ -1,6 +1,4 @@
-/*
- * Differences in words, and the head of a comparison. See diff_view.h.
- */
+/* Formats differences as text, and writes the head of a comparison. See diff_view.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * See folded.h. Names are made fit once for each function, not for each of the stacks it is in: a
+ * See folded.h. Each function's name is prepared once, not once per stack that contains it: the
  * profile of a compiler has a hundred thousand stacks of eighty frames.
  */
 #include "view/folded.h"
@@ -13,7 +13,7 @@
 #include "util/buf.h"
 #include "util/utf8.h"
 
-/* All names in one run of bytes; that of function f is at offs[f], ended by NUL. */
+/* All names in one byte buffer; that of function f is at offs[f], NUL-terminated. */
 struct names {
     struct hs_buf text;
     size_t *offs;
@@ -49,7 +49,7 @@ static int write_stacks(const struct hs_agg *agg, const struct names *names, enu
     for (uint32_t i = 0; i < agg->self_count && buf->err == 0; i++) {
         const struct hs_amount *amount = &agg->selves[i].by[hs_views[view].quantity];
         double exact = hs_view_value(view, amount);
-        /* What rounding takes from one stack the next one gets: sums stay what they are. */
+        /* The rounding error of one stack is added to the next one, so that sums stay right. */
         double value = exact > 0 && isfinite(exact) ? round(exact + carry) : 0;
         carry += value > 0 ? exact - value : 0;
         if (value < 1) {

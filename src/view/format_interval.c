@@ -8,7 +8,9 @@
 
 #include "util/human.h"
 
-/* Sides that differ by more are told apart; it is so below some 100 samples. */
+/*
+ * If the two sides differ by more than this factor, both are shown; below some 100 samples they do.
+ */
 #define SIDES_ALIKE 1.22
 
 char *hs_format_value(char *out, bool is_count, double value)

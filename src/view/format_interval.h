@@ -1,8 +1,9 @@
 /*
- * Figures with what is known about their error: "412 MiB ± 1.2 MiB", "12,345 ± 80".
+ * Formats figures with their margins: "412 MiB ± 1.2 MiB", "12,345 ± 80".
  *
- * From few samples the truth may lie further above than below: "20.0 KiB −13.8 +26.8 KiB". Beside exact blocks, and
- * beside 0, small ones may have gone unseen: "1.00 MiB +15.4 KiB".
+ * With few samples the truth may be further above than below the figure: "20.0 KiB −13.8 +26.8
+ * KiB". A figure that is exact, or 0, can only be too low, because small blocks may have been
+ * missed: "1.00 MiB +15.4 KiB".
  *
  * Threads   pure functions.
  */
@@ -15,11 +16,11 @@
 
 #define HS_FORMAT_INTERVAL_BYTES 112
 
-/* Each returns `out`, which is HS_FORMAT_INTERVAL_BYTES long. */
+/* Each function returns `out`, which has HS_FORMAT_INTERVAL_BYTES bytes. */
 
 /* The value alone: a size, or a number of objects. */
 char *hs_format_value(char *out, bool is_count, double value);
 /* "± 1.2 MiB", or "−1.0 +1.4 MiB" when the sides differ; "" when the figure is exact. */
 char *hs_format_margin(char *out, bool is_count, const struct hs_figure *figure);
-/* Both. */
+/* The value, followed by its margin if it has one. */
 char *hs_format_interval(char *out, bool is_count, const struct hs_figure *figure);

@@ -9,7 +9,7 @@
 
 #include "util/buf.h"
 
-#define GZIP_WINDOW_BITS (15 + 16) /* 16 asks zlib for the gzip frame */
+#define GZIP_WINDOW_BITS (15 + 16) /* adding 16 makes zlib write the gzip format */
 #define MEMORY_LEVEL     8
 #define INPUT_BYTES_MAX  (1u << 30)
 
@@ -52,7 +52,7 @@ static int run(struct hs_gzip *gzip, int flush)
         result = deflate(&gzip->stream, flush);
         hs_buf_add(gzip->out, gzip->piece, sizeof(gzip->piece) - gzip->stream.avail_out);
     } while (result == Z_OK && gzip->stream.avail_out == 0);
-    /* Z_BUF_ERROR only says that there was nothing left to do. */
+    /* Z_BUF_ERROR only means that there was nothing left to do. */
     return result == Z_STREAM_ERROR ? -EINVAL : gzip->out->err;
 }
 

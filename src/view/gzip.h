@@ -1,9 +1,10 @@
 /*
- * gzip on the way from one buffer to the next: a sink that compresses.
+ * gzip compression between two buffers: a sink of one buffer that writes compressed bytes into
+ * another.
  *
  * Holds     the same input gives the same bytes: no time stamp, no file name.
  * Threads   one writer.
- * Fails     -ENOMEM, or what the outer buffer says.
+ * Fails     -ENOMEM, or the error of the outer buffer.
  */
 #pragma once
 
@@ -12,13 +13,13 @@
 struct hs_buf;
 struct hs_gzip;
 
-/* `out` gets the compressed bytes. NULL: no memory. */
+/* `out` receives the compressed bytes. NULL: memory ran out. */
 struct hs_gzip *hs_gzip_new(struct hs_buf *out);
-/* Takes NULL, returns NULL. */
+/* Accepts NULL. Returns NULL. */
 struct hs_gzip *hs_gzip_free(struct hs_gzip *gzip);
 
-/* A hs_buf_sink_fn; ctx is the struct hs_gzip. */
+/* A hs_buf_sink_fn; ctx is the struct hs_gzip. Returns 0 or -errno. */
 int hs_gzip_sink(void *ctx, const void *data, size_t bytes);
 
-/* Writes what is left and the trailer. Once, after the last byte. */
+/* Writes the rest and the trailer; call it once, after the last byte. Returns 0 or -errno. */
 int hs_gzip_finish(struct hs_gzip *gzip);

@@ -21,7 +21,7 @@ struct writer {
     const struct hs_selection *selection;
     struct hs_buf *buf;
     struct hs_json json;
-    uint32_t *path; /* nodes of the stack at hand */
+    uint32_t *path; /* nodes of the current stack */
     size_t path_capacity;
 };
 
@@ -34,7 +34,7 @@ static void open_line(struct writer *w, const char *type)
 
 static void close_line(struct writer *w)
 {
-    hs_json_close(&w->json, '}'); /* and a line break */
+    hs_json_close(&w->json, '}'); /* hs_json_close() also writes a line break */
 }
 
 static void put_string(struct writer *w, const char *key, uint32_t string)
@@ -42,7 +42,7 @@ static void put_string(struct writer *w, const char *key, uint32_t string)
     hs_json_kv_string(&w->json, key, hs_profile_string(w->profile, string));
 }
 
-/* Nothing for what is exact. */
+/* Writes nothing for an exact figure. */
 static void put_range(struct writer *w, const char *name, const char *unit, struct hs_figure figure)
 {
     char key[40];
@@ -171,7 +171,7 @@ static void write_line(struct writer *w, const struct hs_profile_frame *frame,
     hs_json_close(&w->json, '}');
 }
 
-/* The outermost first. */
+/* Writes the frames, the outermost first. */
 static int write_frames(struct writer *w, uint32_t node)
 {
     const struct hs_profile *p = w->profile;

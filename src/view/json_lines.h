@@ -1,5 +1,5 @@
 /*
- * JSON lines: one object a line, for jq, scripts, and whoever loads it into something else.
+ * JSON lines: one object per line, for jq, scripts, and imports into other tools.
  *
  *     {"type":"profile","format":1,"producer":"heapscope 0.1.0"}
  *     {"type":"process","process":0,"pid":4242,"name":"prog",...}
@@ -7,12 +7,13 @@
  *     {"type":"stack","dump":0,"heap":"libc.malloc","live_bytes":4096,...,"frames":[...]}
  *     {"type":"loss","process":0,"name":"reentrant","count":3,...}
  *
- * All processes and dumps are there with their totals; stacks are those of the chosen dumps. Each line stands
- * alone, so that a reader needs memory for one line only, and this writer too.
+ * All processes and dumps are listed with their totals; stacks are those of the selected dumps.
+ * Each line is complete in itself, so that a reader, and this writer, needs memory for one line
+ * only.
  *
  * Holds     figures are not rounded. Fields are only ever added.
- * Threads   one call is one user.
- * Fails     -ENOMEM, what the buffer says, HS_SELECT_E_*.
+ * Threads   each call has one user.
+ * Fails     -ENOMEM, the error of the buffer, HS_SELECT_E_*.
  * See       docs/FORMAT.md, "JSON lines"
  */
 #pragma once

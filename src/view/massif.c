@@ -36,7 +36,7 @@ struct writer {
     size_t count;
 };
 
-/* A number that the text can hold. */
+/* The number as the text can express it. */
 static double shown(double value)
 {
     return value > 0 && value < 1e18 ? round(value) : 0;
@@ -62,7 +62,7 @@ static int compare_times(const void *a, const void *b, void *ctx)
     return x < y ? -1 : x > y;
 }
 
-/* All dumps of the chosen processes, up to the chosen ones, by time. */
+/* Collects all dumps of the selected processes up to the selected ones, sorted by time. */
 static uint32_t *collect_dumps(const struct writer *w, uint32_t *ret_count)
 {
     const struct hs_profile *p = w->profile;
@@ -97,7 +97,7 @@ static bool is_from_nothing(const struct writer *w)
     return true;
 }
 
-/* What was live in all processes after each dump. */
+/* Computes what was live in all processes after each dump. */
 static int fill(struct writer *w, const uint32_t *order, uint32_t count)
 {
     const struct hs_profile *p = w->profile;
@@ -125,7 +125,7 @@ static int fill(struct writer *w, const uint32_t *order, uint32_t count)
     return w->snapshots && w->count > 0 ? 0 : -ENOMEM;
 }
 
-/* The last one gets its tree; the peak of one process is a snapshot of its own. */
+/* The last snapshot gets its tree. The peak of a single process is a snapshot of its own. */
 static void add_trees(struct writer *w)
 {
     const struct hs_selection *s = w->selection;
@@ -145,7 +145,7 @@ static void add_trees(struct writer *w)
         at--;
     }
     if (at == w->count && w->snapshots[at - 1].time == peak.time) {
-        /* At the same millisecond as the end: before it. */
+        /* A peak in the same millisecond as the end goes before it. */
         w->snapshots[at] = w->snapshots[at - 1];
         at--;
     }

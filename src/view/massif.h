@@ -1,5 +1,5 @@
 /*
- * The text that massif writes, for ms_print, massif-visualizer and whatever else draws it.
+ * The text format of massif, for ms_print, massif-visualizer and other tools that draw it.
  *
  *     snapshot=3
  *     time=1200
@@ -8,14 +8,15 @@
  *     n1: 4096 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
  *      n0: 4096 0x401136: parse (parse.c:12)
  *
- * Every dump is a snapshot, with the live memory of all chosen processes at that time; one before them is the
- * empty heap. The tree of callers, from the allocating function outwards, is given for the chosen dump, and for
- * the peak where that was recorded. Time is milliseconds, or where a file knows no times, bytes allocated.
+ * Every dump becomes a snapshot with the live memory of all selected processes at that time. A
+ * snapshot before the first one is the empty heap. The selected dump has a tree of callers, from
+ * the allocating function outwards; so has the peak if it was recorded. Time is in milliseconds, or
+ * in allocated bytes for a file without times.
  *
- * As massif does it, callers below 1 % are added up, and stacks are shown to 30 calls.
+ * As in massif, callers below 1 % are summed up, and stacks are cut at 30 calls.
  *
- * Threads   one call is one user.
- * Fails     -ENOMEM, what the buffer says, HS_SELECT_E_*.
+ * Threads   each call has one user.
+ * Fails     -ENOMEM, the error of the buffer, HS_SELECT_E_*.
  */
 #pragma once
 

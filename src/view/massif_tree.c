@@ -19,22 +19,22 @@
 #define LINE_NONE       UINT32_MAX
 #define GROUP_NAME_NONE "???"
 
-/* A stack on its way outwards. */
+/* A position in a stack that moves outwards. */
 struct walker {
-    uint32_t node; /* HS_NODE_NONE: at its end */
-    uint32_t line; /* of the frame's lines, from 0, the innermost */
+    uint32_t node; /* HS_NODE_NONE: behind the outermost call */
+    uint32_t line; /* index in the frame's lines; 0 is the innermost */
     double bytes;
 };
 
-/* Stacks with the same call at hand. */
+/* Stacks that have the same call at their positions. */
 struct group {
-    size_t first, count; /* walkers */
+    size_t first, count; /* range in the walkers */
     double bytes;
 };
 
 struct writer {
     const struct hs_profile *profile;
-    uint32_t process; /* whose addresses are shown */
+    uint32_t process; /* the process whose addresses are shown */
     struct hs_buf *buf;
     double bytes_min;
     int err;
@@ -49,7 +49,7 @@ static int compare_calls(const void *a, const void *b, void *ctx)
 {
     const struct walker *x = a, *y = b;
     const struct hs_profile *p = ctx;
-    /* Those at their end go last. */
+    /* Stacks that have ended come last. */
     if (x->node == HS_NODE_NONE || y->node == HS_NODE_NONE) {
         return (x->node == HS_NODE_NONE) - (y->node == HS_NODE_NONE);
     }
@@ -69,7 +69,7 @@ static int compare_groups(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* To the call that this one was made from. */
+/* Moves to the caller. */
 static void step_out(const struct writer *w, struct walker *walker)
 {
     if (walker->line + 1 < frame_of(w, walker)->line_count) {
@@ -93,7 +93,7 @@ void hs_massif_write_clean(struct hs_buf *buf, const char *text)
     }
 }
 
-/* "0x401136: parse (parse.c:12)" */
+/* Writes "0x401136: parse (parse.c:12)". */
 static void write_call(const struct writer *w, const struct walker *walker)
 {
     const struct hs_profile *p = w->profile;
@@ -119,7 +119,10 @@ static void write_call(const struct writer *w, const struct walker *walker)
     }
 }
 
-/* The groups among walkers, the largest first; those that are shown, and the sum of the others. */
+/*
+ * The groups that the walkers form, the largest first; how many of them are shown; the sum of the
+ * others.
+ */
 struct split {
     struct group *groups;
     size_t shown_count, rest_count;

@@ -1,10 +1,11 @@
 /*
- * One tree of massif's text: who asked for the memory, from the innermost function outwards.
+ * One tree of massif's text: which calls asked for the memory, from the innermost function
+ * outwards.
  *
- * The stacks are split by their innermost call, each of the parts by the one before, and so on; only parts
- * that are shown are split further, so that it costs what it shows.
+ * The stacks are grouped by their innermost call, each group by the next call, and so on. Only
+ * groups that are shown are split further, so that the cost is proportional to the output.
  *
- * Threads   one call is one user.
+ * Threads   each call has one user.
  * Fails     -ENOMEM.
  */
 #pragma once
@@ -14,9 +15,9 @@
 
 struct hs_buf;
 
-/* Text on one line, fit for a terminal. */
+/* Writes the text on one line, sanitized for a terminal. */
 void hs_massif_write_clean(struct hs_buf *buf, const char *text);
 
-/* `quantity` of the selection's dumps, in bytes. */
+/* Writes the tree of `quantity`, in bytes, of the selection's dumps. */
 int hs_massif_tree_write(const struct hs_selection *selection, enum hs_quantity quantity,
                          struct hs_buf *buf);

@@ -1,9 +1,9 @@
 /*
  * See pprof.h.
  *
- * A serialized message may be cut at field borders: the parts, one after the other, are the message. So
- * each sample, location, function and string is packed as a profile that has only that, and nothing is
- * ever kept but the numbers already given out.
+ * A serialized message may be split at field borders: its parts, concatenated, are the message.
+ * Each sample, location, function and string is therefore packed as a profile that contains nothing
+ * else. Only the numbers that were already assigned are kept in memory.
  */
 #include "view/pprof.h"
 
@@ -37,8 +37,8 @@ struct writer {
     struct hs_intern functions;
     bool *is_frame_used;
     uint8_t *module_has;        /* enum module_has bits, by module */
-    double carries[VALUES_MAX]; /* what rounding left over so far */
-    uint64_t *locations;        /* of the sample at hand, innermost first */
+    double carries[VALUES_MAX]; /* rounding error so far */
+    uint64_t *locations;        /* of the current sample, innermost first */
     size_t location_capacity;
 };
 
@@ -62,7 +62,7 @@ static const char *annotation(const struct writer *w, const struct hs_profile_fr
                                                       : "";
 }
 
-/* A function's name, with what kind of code it is. */
+/* The id of a function's name, with the kind of its code. */
 static int64_t name_id(struct writer *w, const struct hs_profile_frame *frame, uint32_t name)
 {
     struct hs_buf text = HS_BUF_INIT;
@@ -100,7 +100,7 @@ static uint64_t function_id(struct writer *w, const struct hs_profile_frame *fra
     return id + 1u;
 }
 
-/* Whose addresses they are: pprof has room for those of one process. */
+/* The process whose addresses are written: pprof has room for those of one process. */
 static uint32_t first_process(const struct writer *w)
 {
     return w->selection->dump_count > 0 ? w->profile->dumps[w->selection->dumps[0]].process : 0;
@@ -160,7 +160,7 @@ static void put_mapping(struct writer *w, uint32_t idx)
     if (has == 0) {
         return;
     }
-    w->module_has[idx] = 0; /* once */
+    w->module_has[idx] = 0; /* written only once */
     Hs__Pprof__PprofMapping mapping = HS__PPROF__PPROF_MAPPING__INIT;
     Hs__Pprof__PprofMapping *mappings[1] = { &mapping };
     mapping.id = idx + 1u;
@@ -175,7 +175,7 @@ static void put_mapping(struct writer *w, uint32_t idx)
     mapping.has_functions = (has & HAS_FUNCTIONS) != 0;
     mapping.has_filenames = (has & HAS_FILES) != 0;
     mapping.has_line_numbers = (has & HAS_LINES) != 0;
-    /* Debug information was there: what was inlined is told, too. */
+    /* With debug information, inlined calls are present too. */
     mapping.has_inline_frames = m->is_symbolized && (has & HAS_LINES) != 0;
     Hs__Pprof__PprofProfile part = HS__PPROF__PPROF_PROFILE__INIT;
     part.n_mapping = 1;
@@ -183,7 +183,7 @@ static void put_mapping(struct writer *w, uint32_t idx)
     hs_pprof_put(&w->parts, &part);
 }
 
-/* The program itself comes first: pprof takes the first mapping for it. */
+/* The program's executable comes first, because pprof takes the first mapping as the program. */
 static void put_mappings(struct writer *w)
 {
     const struct hs_profile *p = w->profile;
@@ -199,8 +199,8 @@ static void put_mappings(struct writer *w)
 }
 
 /*
- * Estimates have fractions and the format has none. What one sample loses by rounding the next one
- * gets, so that sums over many stacks stay what they are. Whole numbers stay as they are.
+ * Estimates have fractions, and the format has none. The rounding error of one sample is added to
+ * the next one, so that sums over many stacks stay right. Whole numbers are not changed.
  */
 static int64_t rounded(double *carry, double value)
 {
@@ -330,7 +330,7 @@ static void put_comments(struct writer *w)
         hs_buf_printf(&text, ": %s", hs_profile_string(p, p->processes[process].cmdline));
         put_comment(w, hs_buf_text(&text));
     }
-    /* Of all heaps together. */
+    /* The sum of all heaps. */
     if (w->layout->heap == HS_PPROF_HEAP_ALL || p->heap_count == 1) {
         put_total_comment(w, "inuse", &s->live, s->is_lossy);
         put_total_comment(w, "alloc", &s->alloc, s->is_lossy);
@@ -362,7 +362,7 @@ static void put_head(struct writer *w)
     const struct hs_selection *s = w->selection;
     Hs__Pprof__PprofValueType values[VALUES_MAX];
     Hs__Pprof__PprofValueType *list[VALUES_MAX];
-    hs_pprof_text(&w->parts, ""); /* entry 0 */
+    hs_pprof_text(&w->parts, ""); /* entry 0 of the string table */
     for (size_t i = 0; i < w->value_count; i++) {
         hs__pprof__pprof_value_type__init(&values[i]);
         values[i].type = hs_pprof_text(&w->parts, w->layout->types[i].name);

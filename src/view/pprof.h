@@ -1,16 +1,17 @@
 /*
- * pprof: a gzip'ed profile.proto, for `go tool pprof` and everything that reads its format.
+ * pprof: a gzip-compressed profile.proto, for `go tool pprof` and all tools that read its format.
  *
- * Four values a sample, in the order Go's own heap profiles have them: alloc_objects, alloc_space,
- * inuse_objects, inuse_space; then peak_objects and peak_space when the peak was recorded. What is
- * lost and how sure the totals are stands in the comments (`pprof -comments`). Samples of several
- * processes carry the label "pid", those of several heaps the label "heap".
+ * A sample has four values, in the order of Go's own heap profiles: alloc_objects, alloc_space,
+ * inuse_objects, inuse_space. If the peak was recorded, peak_objects and peak_space follow. Losses
+ * and the margins of the totals are in the comments (`pprof -comments`). Samples of several
+ * processes have the label "pid", those of several heaps the label "heap".
  *
- * A heap of a dump by itself has the values that traceconv writes, under its names.
+ * A single heap of a dump has the values that traceconv writes, under traceconv's names.
  *
- * Holds     values are rounded to whole numbers, as the format wants; locations carry addresses of the
- *           process, mappings their build ids, so that pprof can symbolize what has no names.
- * Threads   none.
+ * Holds     values are whole numbers, as the format requires. Locations have addresses of the
+ *           process and mappings have build ids, so that pprof can symbolize frames that have no
+ *           names.
+ * Threads   no state.
  * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when the profile has no such dump.
  * See       proto/pprof.proto
  */
@@ -20,11 +21,14 @@
 
 struct hs_buf;
 
-/* One heap of one dump, as traceconv lays it out: sample types by the heap's name. Not compressed. */
+/*
+ * One heap of one dump in traceconv's layout: sample types are named after the heap. Not
+ * compressed.
+ */
 struct hs_pprof_dump {
-    uint32_t dump_idx; /* in profile->dumps */
-    uint32_t heap_idx; /* in profile->heaps */
-    bool is_annotated; /* " [jit]" and the like behind the names of functions */
+    uint32_t dump_idx; /* index in profile->dumps */
+    uint32_t heap_idx; /* index in profile->heaps */
+    bool is_annotated; /* function names are followed by " [jit]" and similar marks */
 };
 
 int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_dump *dump,

@@ -1,11 +1,9 @@
-/*
- * Names of values: see pprof_layout.h.
- */
+/* Names of the values of a sample: see pprof_layout.h. */
 #include "view/pprof_layout.h"
 
 #include <string.h>
 
-/* As Go has them; without the peak, where none was recorded, the first four. */
+/* Go's names; without a recorded peak only the first four are used. */
 const struct hs_pprof_layout hs_pprof_layout_go = {
     .types = { { "alloc_objects", "count" },
                { "alloc_space", "bytes" },

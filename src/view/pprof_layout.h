@@ -1,5 +1,5 @@
 /*
- * What the values of a pprof file are called: Go's names, or those that traceconv gives the heap.
+ * Names of the values of a pprof file: Go's names, or those that traceconv gives a heap.
  *
  * Threads   constants.
  * See       pprof.h
@@ -17,13 +17,13 @@ struct hs_pprof_value_type {
     const char *name, *unit;
 };
 
-/* What a sample says, and under which names. */
+/* Which values a sample has, and their names. */
 struct hs_pprof_layout {
     struct hs_pprof_value_type types[HS_PPROF_VALUES_MAX];
     uint8_t values[HS_PPROF_VALUES_MAX]; /* enum hs_pprof_value */
     size_t count;
     const char *default_type;
-    uint32_t heap; /* only this one, or HS_PPROF_HEAP_ALL */
+    uint32_t heap; /* index of the only heap, or HS_PPROF_HEAP_ALL */
     bool is_annotated;
 };
 
@@ -36,10 +36,14 @@ enum hs_pprof_value {
     HS_PPROF_VALUE_PEAK_BYTES,
 };
 
-/* Without its last two values where no peak was recorded. */
+/* Go's layout. The last two values are not used when no peak was recorded. */
 extern const struct hs_pprof_layout hs_pprof_layout_go;
 
+/* The layout of traceconv for the heap of this name. */
 const struct hs_pprof_layout *hs_pprof_layout_of_heap(const char *heap);
 
-/* For a dump at the maximum: what was not released is what lived then; so is the total, of a recorder that told no other. */
+/*
+ * For a dump at the maximum, the unreleased blocks are those that lived then. The total is too, if
+ * the recorder did not record any other (has_total is false).
+ */
 void hs_pprof_layout_at_max(struct hs_pprof_layout *layout, bool has_total);

@@ -1,6 +1,4 @@
-/*
- * See report.h. This file chooses what to show and calls the parts in their order.
- */
+/* See report.h. This file selects the content and calls the parts in their order. */
 #include "view/report.h"
 
 #include <stdlib.h>
@@ -58,7 +56,7 @@ void hs_report_write_wrapped(struct hs_report *report, const char *indent, const
     for (const char *word = text; *word;) {
         word += strspn(word, " ");
         size_t bytes = strcspn(word, " ");
-        /* What is longer than a line by itself is broken where the line ends. */
+        /* A word that is longer than a line is broken at the end of the line. */
         bytes = hs_utf8_fit(word, bytes, most);
         size_t width = hs_utf8_columns(word, bytes);
         if (used > 0 && used + 1 + width > columns) {
@@ -96,7 +94,7 @@ void hs_report_write_module(const struct hs_report *report, const struct hs_agg_
     }
 }
 
-/* The module that is the executable of the only process. */
+/* Finds the module that is the executable of the only process. */
 static uint32_t find_main_module(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;

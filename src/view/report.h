@@ -1,12 +1,12 @@
 /*
- * The report: where did the memory go, in text.
+ * The report: where did the memory go, as text.
  *
- * Its reader wants an answer, then the evidence: so it opens with what was measured and one
- * sentence that says which functions hold the memory, then tables of functions, then whole stacks.
- * All of it about one view; which one, and why, is said.
+ * The reader wants an answer first, then the evidence. The report therefore opens with what was
+ * measured and one sentence that names the functions that hold the memory. Tables of functions
+ * follow, then whole stacks. All of it is about one view; the report says which one, and why.
  *
- * Holds     writes text only through the buffer; names are made harmless.
- * Threads   none.
+ * Holds     writes text only through the buffer; names are sanitized.
+ * Threads   no state.
  * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when the profile has no such dump.
  */
 #pragma once
@@ -32,21 +32,22 @@ enum hs_report_form {
 struct hs_report_options {
     enum hs_report_form form;
     enum hs_view view;    /* or HS_VIEW_AUTO */
-    uint32_t top_count;   /* functions listed; HS_REPORT_ALL */
-    uint32_t stack_count; /* stacks listed; HS_REPORT_ALL */
-    uint32_t frame_count; /* frames shown of a stack; HS_REPORT_ALL */
+    uint32_t top_count;   /* how many functions to list; HS_REPORT_ALL */
+    uint32_t stack_count; /* how many stacks to list; HS_REPORT_ALL */
+    uint32_t frame_count; /* how many frames of a stack to show; HS_REPORT_ALL */
     struct hs_select_spec select;
     unsigned columns; /* of the terminal; 0: nothing is shortened */
     bool has_colour;
-    const char *file; /* its name, for the header */
+    const char *file; /* its name, for the head */
 };
 
+/* Writes the report. Returns 0, -errno or HS_SELECT_E_*. */
 int hs_report_write(const struct hs_profile *profile, const struct hs_report_options *options,
                     struct hs_buf *buf);
 
 /*
- * The summary that `run` prints at the end: totals, the largest stacks by name, losses. Some lines,
- * no tables of functions.
+ * The summary that `run` prints at the end: totals, the largest stacks by name, losses. A few
+ * lines, without tables of functions.
  */
 int hs_report_write_summary(const struct hs_profile *profile,
                             const struct hs_report_options *options, struct hs_buf *buf);

@@ -5,8 +5,8 @@
  *       412 MiB were live at the peak. 61.2 % of it was allocated by createObject, 12.1 % by
  *       dictExpand and 5.3 % by sdsnewlen. 93.8 % was allocated under processCommand.
  *
- * Functions are named as long as they explain a good part; the function that most of it was allocated
- * under is the deepest one of the program that still has three quarters of it below.
+ * Functions are named as long as each explains a considerable part. The last sentence names the
+ * deepest function of the program under which at least three quarters of the memory was allocated.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 #define UNDER_SHARE_MIN 0.75
 #define NAME_COLUMNS    60
 
-/* The share of the resident memory below which the reader wants to know what the rest is. */
+/* If allocated blocks explain less than this share of the resident memory, the report says so. */
 #define EXPLAINED_SHARE_MIN 0.5
-/* A process this small is mostly code and libraries. */
+/* A smaller process consists mostly of code and libraries. */
 #define RESIDENT_BYTES_MIN (16.0 * 1024 * 1024)
 
 static void add_name(const struct hs_report *report, uint32_t function, struct hs_buf *text)
@@ -40,7 +40,10 @@ static void add_name(const struct hs_report *report, uint32_t function, struct h
     hs_buf_deinit(&bare);
 }
 
-/* " (through x264_malloc)": what it called to get the memory, when that is a wrapper of the program's own. */
+/*
+ * Writes " (through x264_malloc)": the function that it called to allocate, if that is a wrapper of
+ * the program.
+ */
 static void add_through(const struct hs_report *report, uint32_t function, struct hs_buf *text)
 {
     uint32_t wrapper = hs_wrappers_through(&report->agg, function, report->view);
@@ -51,7 +54,10 @@ static void add_through(const struct hs_report *report, uint32_t function, struc
     }
 }
 
-/* "61.2 % of it was allocated by a, 12.1 % by b and 5.3 % by c." Returns the first one named. */
+/*
+ * Writes "61.2 % of it was allocated by a, 12.1 % by b and 5.3 % by c." Returns the first function
+ * named.
+ */
 static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
 {
     double total = hs_report_value(report, &report->total);
@@ -77,7 +83,7 @@ static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
     return report->rows[0].function;
 }
 
-/* The deepest function of the program that holds most of it, itself or below. */
+/* Finds the deepest function of the program that allocated most of it, itself or in its callees. */
 static uint32_t find_under(struct hs_report *report, const struct hs_amount *totals)
 {
     double least = UNDER_SHARE_MIN * hs_report_value(report, &report->total);
@@ -102,7 +108,7 @@ static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *t
         return;
     }
     uint32_t node = find_under(report, totals);
-    /* What was just named, or main, would tell nothing new. */
+    /* The function that was just named, and main, would add nothing. */
     if (node != HS_NODE_NONE && report->agg.nodes[node].function != named &&
         report->agg.nodes[node].depth > 0) {
         uint32_t function = report->agg.nodes[node].function;
@@ -151,11 +157,11 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
 }
 
 struct explained {
-    uint32_t process_count; /* that count */
+    uint32_t process_count; /* number of processes in the sums */
     double bytes, resident_bytes;
 };
 
-/* Adds a process, if it is known how large it was, and if it is more than code. */
+/* Adds a process if its size is known and it is more than code. */
 static void add_explained(const struct hs_profile_dump *dump, struct explained *sum)
 {
     bool is_now = dump->rss_bytes != 0;
@@ -167,8 +173,10 @@ static void add_explained(const struct hs_profile_dump *dump, struct explained *
     }
 }
 
-/* "Only 12.0 % of it to allocated blocks: ...", where that is so. What several processes share counts in each of them,
- * as the blocks that a forked one began with do. */
+/*
+ * Writes "Only 12.0 % of it to allocated blocks: ..." if that is so. Memory that several processes
+ * share, such as the blocks with which a forked process began, counts in each of them.
+ */
 static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
 {
     const struct hs_selection *s = &report->selection;
@@ -195,7 +203,7 @@ static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
     return true;
 }
 
-/* The answer, in sentences. */
+/* Writes the sentences of the answer. */
 static void add_answer(struct hs_report *report, struct hs_buf *text)
 {
     bool is_little = add_unexplained(report, text);

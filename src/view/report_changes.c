@@ -1,5 +1,5 @@
 /*
- * The part of the report that says when and why a process was sampled less, or more again.
+ * The part of the report that says when and why a process's interval was raised or lowered again.
  *
  * See       report_parts.h, collect/budget.h
  */
@@ -7,10 +7,10 @@
 #include "util/json.h"
 #include "view/report_parts.h"
 
-/* Of more, the first ones and the last. */
+/* Of more changes, only the first ones and the last are shown. */
 #define TOLD_MAX 4U
 
-/* Until the snapshot that is looked at. */
+/* Only changes before the selected snapshot count. */
 static bool is_part(const struct hs_profile_dump *dump, const struct hs_profile_change *change)
 {
     return change->process == dump->process && change->time_ns <= dump->time_ns;

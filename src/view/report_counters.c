@@ -1,5 +1,6 @@
 /*
- * Counters beside the heap: how the resident memory of a process moved, and all series for programs to read.
+ * Counters besides the heap: how the resident memory of a process changed, and (as JSON) all
+ * series.
  *
  * See       report_parts.h
  */
@@ -10,7 +11,7 @@
 #include "util/proc_counters.h"
 #include "view/report_parts.h"
 
-/* With less one sees nothing that the table above does not say. */
+/* Fewer points say no more than the table above. */
 #define POINTS_MIN 3U
 
 static const struct hs_profile_track *find(const struct hs_profile *p, uint32_t process,
@@ -32,7 +33,7 @@ static uint64_t after_ns(const struct hs_profile *p, uint32_t process, uint64_t 
     return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-/* "resident: 1.30 MiB at first, 129 MiB at most (seen after 3.0 s), 12.0 MiB last" */
+/* Writes "resident: 1.30 MiB at first, 129 MiB at most (seen after 3.0 s), 12.0 MiB last". */
 static void describe(const struct hs_profile *p, uint32_t process,
                      const struct hs_profile_track *track, struct hs_buf *text)
 {
@@ -104,7 +105,10 @@ void hs_report_json_counters(const struct hs_report *report, struct hs_json *jso
     bool is_open = false;
     for (uint32_t i = 0; i < p->track_count; i++) {
         const struct hs_profile_track *track = &p->tracks[i];
-        /* The machine's have no process, nor have those of processes without a heap in the file. */
+        /*
+         * The machine's tracks have no process. Nor have those of processes without a heap in the
+         * file, but these have a pid.
+         */
         if (track->process != process || (process == HS_PROFILE_NO_PROCESS && track->pid != 0)) {
             continue;
         }

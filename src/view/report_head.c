@@ -1,6 +1,4 @@
-/*
- * The top of the report: what ran, what was measured, how well. See report_parts.h.
- */
+/* The head of the report: what ran, what was measured, how precisely. See report_parts.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +9,7 @@
 #include "util/utf8.h"
 #include "view/report_parts.h"
 
-/* Narrower terminals get the figures alone. */
+/* On narrower terminals, remarks are left out. */
 #define REMARK_COLUMNS_MIN       110
 #define COUNT_MARGIN_COLUMNS_MIN 80
 
@@ -20,7 +18,7 @@ static const struct hs_profile_dump *first_dump(const struct hs_report *report)
     return &report->profile->dumps[report->selection.dumps[0]];
 }
 
-/* The process that the others came from: the one that began first. */
+/* Finds the process from which the others descend: the one that started first. */
 static uint32_t lead_process(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
@@ -46,7 +44,7 @@ static const char *process_name(const struct hs_profile *p, uint32_t process)
     return name[0] ? name : "?";
 }
 
-/* Behind its name: ", from a pprof profile of 30 s" */
+/* Writes what follows the name: ", from a pprof profile of 30 s". */
 static void describe_origin(const struct hs_report *report, struct hs_buf *buf)
 {
     const struct hs_profile *p = report->profile;
@@ -66,7 +64,7 @@ static void describe_origin(const struct hs_report *report, struct hs_buf *buf)
     }
 }
 
-/* Behind its name: " (pid 4242) exited with status 0 after 12.3 s" */
+/* Writes what follows the name: " (pid 4242) exited with status 0 after 12.3 s". */
 static void describe_run(const struct hs_report *report, struct hs_buf *buf)
 {
     const struct hs_profile *p = report->profile;
@@ -192,7 +190,7 @@ static void add_peak(struct hs_report *report, struct hs_table *table)
     add_total(report, table, s->is_peak_of_several ? "peaks" : "peak", &s->peak, remark);
 }
 
-/* The sum of peaks is not what lived at any moment. */
+/* Says that the sum of the processes' peaks was not live at any one moment. */
 static void write_overlap(struct hs_report *report)
 {
     struct hs_peak_overlap overlap;
@@ -221,7 +219,10 @@ static void write_overlap(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* A heap may have its memory out of another one, as a pool has that malloc gave: the sum is no figure of any one of them. */
+/*
+ * Shows each heap separately. One heap may take its memory from another, as a pool does from
+ * malloc, so a sum over heaps could count memory twice.
+ */
 static void write_heaps(struct hs_report *report)
 {
     struct hs_buf text = HS_BUF_INIT;
@@ -257,7 +258,7 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
     }
 }
 
-/* What was there before we came is not zero, though nothing is known of it. */
+/* Memory allocated before the recording began is not zero, but it is unknown. */
 static void write_before(struct hs_report *report)
 {
     const struct hs_profile_dump *dump = first_dump(report);
@@ -275,7 +276,7 @@ static void write_before(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* "All" only where nothing is known to be missing, or out of the recorder's sight. */
+/* Says "all" only where no allocation is known to be missing or invisible to the recorder. */
 static void describe_exact(const struct hs_report *report, const char *count, struct hs_buf *text)
 {
     const char *verb = report->selection.sample_count == 1 ? "allocation was" : "allocations were";
@@ -292,12 +293,12 @@ static void describe_exact(const struct hs_report *report, const char *count, st
                       "pointers to malloc that it took before is not seen",
                       count, verb);
     } else {
-        /* Children that are statically linked, say, are not among them, and nobody may know of them. */
+        /* Statically linked children, for example, are not included, and may be unknown. */
         hs_buf_printf(text, "exact: all %s allocations of %s were recorded", count, whose);
     }
 }
 
-/* How sure the figures of samples are. */
+/* How precise the sampled figures are. */
 static const char *words_of_margins(const struct hs_report *report)
 {
     if (report->selection.is_lossy) {
@@ -355,7 +356,10 @@ static void write_sampling(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* What the figures are too low by, as far as it is known; the reasons follow in the list of losses. */
+/*
+ * Says by how much the figures are too low, as far as that is known; the list of losses gives the
+ * reasons.
+ */
 static void write_missing(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
@@ -373,7 +377,7 @@ static void write_missing(struct hs_report *report)
     hs_buf_deinit(&text);
 }
 
-/* What several processes inherited is counted in each of them. */
+/* Says that memory that several processes inherited counts in each of them. */
 static void write_forks(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;

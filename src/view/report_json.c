@@ -1,9 +1,9 @@
 /*
- * The report for programs: the same content as the text, with all digits. See report_parts.h.
+ * The report as JSON: the content of the text, unrounded. See report_parts.h.
  *
- * Sizes are bytes, times seconds. Each amount carries its 95 % margin where it is an estimate. Stacks
- * carry live, alloc and peak at once; functions and tree those of the view. Keys are only added, never
- * renamed: `format` counts the changes that would break a reader.
+ * Sizes are in bytes, times in seconds. Each estimated amount has its 95 % margin. Stacks have
+ * live, alloc and peak values at once; functions and tree have those of the view. Keys are only
+ * added, never renamed: `format` counts the changes that would break a reader.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,9 @@
 
 #define FORMAT 1
 
-/* A margin that holds on both sides, and the two ends, which are nearer to the truth. */
+/*
+ * Writes one margin that holds on both sides, and the two ends of the interval, which are tighter.
+ */
 static void write_range(struct hs_json *json, const char *name, const struct hs_amount *amount,
                         bool is_count)
 {
@@ -242,7 +244,7 @@ int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *j
     return 0;
 }
 
-/* "peak" is the sum of the processes' peaks; this is what they held together. */
+/* "peak" is the sum of the processes' peaks; this is what they held at the same time. */
 static int write_overlap(struct hs_json *json, const struct hs_selection *s)
 {
     struct hs_peak_overlap overlap;
@@ -285,7 +287,9 @@ int hs_report_write_json(struct hs_report *report)
     int err = write_overlap(&json, s);
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
-    /* Neither where the file does not say how it was sampled, and where allocations are missing. */
+    /*
+     * Not exact: when the file does not say how it was sampled, and when allocations are missing.
+     */
     hs_json_kv_bool(&json, "is_exact",
                     s->interval_min_bytes == 1 && s->interval_max_bytes == 1 &&
                         !hs_report_is_incomplete(report) &&

@@ -1,13 +1,15 @@
 /*
- * The call tree for programs: nested objects, main first, in the figures of the view. See report_parts.h.
+ * The call tree as JSON: nested objects, main first, with the figures of the view. See
+ * report_parts.h.
  *
  *     { "function": "main", "module": "/usr/bin/prog",
  *       "self": { "bytes": 0, "count": 0 }, "total": { "bytes": 412, "count": 9 },
  *       "children": [ { "function": "run", ... } ],
  *       "others": { "functions": 3, "total": { "bytes": 2, "count": 1 } } }
  *
- * A node's total is its self, its children's totals and what is in "others": functions below 1 %,
- * unless everything is asked for, and what is deeper than programs like to read.
+ * A node's total is the sum of its self, its children's totals and "others". The latter sums up the
+ * functions below 1 % (unless everything was requested), and levels deeper than JSON readers
+ * accept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "view/report_parts.h"
 
 #define SHARE_MIN 0.01
-/* Two levels of JSON each; Python's reader gives up at a thousand. */
+/* A level takes two levels of JSON; Python's reader gives up at a thousand. */
 #define TREE_DEPTH_MAX 400
 
 _Static_assert(2 * TREE_DEPTH_MAX + 16 < HS_JSON_DEPTH, "the deepest node has room");
@@ -48,7 +50,10 @@ static void write_node(struct walker *w, uint32_t node, unsigned depth)
     hs_json_close(w->json, '}');
 }
 
-/* The array of children, and "others" behind it. `node` may be node_count: the outermost functions. */
+/*
+ * Writes the array of children and, behind it, "others". `node` may be node_count: then the
+ * outermost functions.
+ */
 static void write_children(struct walker *w, uint32_t node, unsigned depth)
 {
     struct hs_amount others = { 0 };

@@ -1,5 +1,5 @@
 /*
- * What is missing from a profile, in words: the serious in every report, everything in --health.
+ * Says what is missing from a profile: serious losses in every report, all counters with --health.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "rt/base.h"
 #include "view/report_parts.h"
 
-/* What the list of all counters takes as a table. */
+/* Width that the table of all counters needs. */
 #define HEALTH_COLUMNS 140
 
 static void add_loss(struct hs_profile_loss *sum, const struct hs_profile_loss *more)
@@ -20,7 +20,7 @@ static void add_loss(struct hs_profile_loss *sum, const struct hs_profile_loss *
     sum->alloc_count = is_known ? sum->alloc_count + more->alloc_count : 0;
 }
 
-/* The same loss of all selected processes, added up. */
+/* Sums each kind of loss over all selected processes. */
 static struct hs_profile_loss *add_up(const struct hs_report *report, size_t *ret_count)
 {
     const struct hs_profile *p = report->profile;
@@ -124,7 +124,7 @@ static bool is_larger(const struct hs_profile_loss *a, const struct hs_profile_l
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->count > b->count;
 }
 
-/* What cost frames but no data: the most frequent in words, the rest as a number. */
+/* Losses that cost frames but no data: describes the most frequent one, and counts the rest. */
 static void write_small_losses(struct hs_report *report, const struct hs_profile_loss *sums,
                                size_t count)
 {
@@ -151,7 +151,7 @@ static void write_small_losses(struct hs_report *report, const struct hs_profile
     hs_buf_deinit(&line);
 }
 
-/* Of a process that is listed by itself. */
+/* Is the loss that of a process that was refused and is listed separately? */
 static bool is_refusal(const struct hs_profile *p, const struct hs_profile_loss *loss)
 {
     return loss->process < p->process_count && p->processes[loss->process].refusal != 0;
@@ -178,7 +178,7 @@ void hs_report_write_losses(struct hs_report *report)
     free(sums);
 }
 
-/* What the recorder did, added up over the processes. */
+/* Writes what the recorder did, summed over the processes. */
 static void write_work(struct hs_report *report)
 {
     static const struct hs_table_column columns[] = {
@@ -217,8 +217,10 @@ static void write_work(struct hs_report *report)
     hs_table_deinit(&table);
 }
 
-/* One row of the list, if it is of those that are zero, or of those that are not. Without a table, for
- * which the terminal is too narrow: a paragraph. */
+/*
+ * Writes one row of the list, if its value is zero or not as requested. On a narrow terminal, where
+ * there is no table, it writes a paragraph.
+ */
 static void add_counter(struct hs_report *report, struct hs_table *table, bool is_zero_wanted,
                         const struct hs_loss_text *text, const struct hs_profile_loss *sums,
                         size_t count)
@@ -307,7 +309,7 @@ void hs_report_write_health(struct hs_report *report)
         for (size_t i = 0; i < known_count; i++) {
             add_counter(report, rows, is_zero, &known[i], sums, sums ? count : 0);
         }
-        /* A file of a newer version may count what this one has no words for. */
+        /* A file of a newer version may contain counters that this version cannot describe. */
         for (size_t i = 0; sums && i < count; i++) {
             const char *name = hs_profile_string(report->profile, sums[i].name);
             if (!is_known(name, known, known_count)) {

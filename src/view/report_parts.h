@@ -1,5 +1,6 @@
 /*
- * The parts of the report, for its own files: what they share, and who writes what.
+ * The parts of the report: shared state, and what each file writes. Only for the files of the
+ * report.
  */
 #pragma once
 
@@ -19,92 +20,105 @@ struct hs_report {
     struct hs_buf *buf;
     struct hs_selection selection;
     enum hs_view view;
-    const char *view_reason; /* NULL: it was asked for */
+    const char *view_reason; /* NULL: the user asked for it */
     struct hs_amount total;  /* of the view's quantity */
     struct hs_agg agg;       /* by line */
-    uint32_t main_module;    /* the program itself: goes without saying; UINT32_MAX: several */
+    uint32_t main_module;    /* the program itself, whose name is not repeated; UINT32_MAX:
+                              * several */
     struct hs_agg_row *rows;
     uint32_t row_count;
 };
 
-/* report.c: is a line of so many columns short enough? */
+/* report.c: does a line of `columns` columns fit? */
 bool hs_report_fits(const struct hs_report *report, size_t columns);
 
-/* report_head.c */
+/* report_head.c: what ran, what was measured, how precisely */
 void hs_report_write_head(struct hs_report *report);
-/* The first `bytes` of a text that may be a script, on one line. */
+/* Writes the first `bytes` bytes of a text on one line, even if it is a script of several lines. */
 void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes);
-/* report_processes.c: nothing for a single one */
+/* report_processes.c: nothing for a single process */
 void hs_report_write_processes(struct hs_report *report);
 
-/* report_losses.c */
+/* report_losses.c: losses that make figures wrong or uncertain */
 void hs_report_write_losses(struct hs_report *report);
-/* A figure's margin, as hs_format_margin writes it; "" where data is missing: then none holds. Returns `out`. */
+/*
+ * A figure's margin, as hs_format_margin() writes it; "" when data is missing, because no margin
+ * holds then. Returns `out`.
+ */
 char *hs_report_margin(const struct hs_report *report, char *out, bool is_count,
                        const struct hs_figure *figure);
-/* Is data known to be missing: will there be a line that begins with "!"? */
+/* Is data known to be missing? Then a line of the report begins with "!". */
 bool hs_report_is_incomplete(const struct hs_report *report);
 /* Was every process of the selection recorded from its first allocation on? */
 bool hs_report_is_from_start(const struct hs_report *report);
+/* All counters of the recorder, for --health. */
 void hs_report_write_health(struct hs_report *report);
-/* A line that stands out; with ": COUNT" unless that is 0. */
+/* Writes a highlighted line, followed by ": COUNT" unless `count` is 0. */
 void hs_report_warn(struct hs_report *report, const char *text, uint64_t count);
 
-/* report_refused.c: false: there are more than were listed */
+/*
+ * report_refused.c: the processes that were not profiled. False: there are more than were listed.
+ */
 bool hs_report_write_refused(struct hs_report *report);
-/* the field "not_profiled" of the open object */
+/* Writes the field "not_profiled" of the open object. */
 void hs_report_json_refused(struct hs_report *report, struct hs_json *json);
 
-/* report_answer.c */
+/* report_answer.c: where did the memory go? */
 void hs_report_write_answer(struct hs_report *report);
 
-/* report_changes.c: nothing when the interval stayed as it was */
+/* report_changes.c: changes of the interval; nothing when it stayed the same */
 void hs_report_write_changes(struct hs_report *report);
 void hs_report_json_changes(const struct hs_report *report, struct hs_json *json,
                             const struct hs_profile_dump *dump);
 
-/* report_counters.c: how the resident memory moved; nothing when nobody looked */
+/* report_counters.c: how the resident memory changed; nothing when it was not recorded */
 void hs_report_write_counters(struct hs_report *report);
-/* the field "counters" of the open object: of a process, or of the machine (HS_PROFILE_NO_PROCESS) */
+/*
+ * Writes the field "counters" of the open object: those of a process, or of the machine
+ * (HS_PROFILE_NO_PROCESS).
+ */
 void hs_report_json_counters(const struct hs_report *report, struct hs_json *json, uint32_t process,
                              uint64_t start_ns);
 
-/* report_tables.c */
+/* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
 int hs_report_write_stacks(struct hs_report *report);
 
-/* report_tree.c */
+/* report_tree.c: the call tree */
 int hs_report_write_tree(struct hs_report *report);
 
-/* report_json.c */
+/* report_json.c: the whole report as JSON */
 int hs_report_write_json(struct hs_report *report);
 void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
-/* The field "heaps" of the open object, for all who add them up: what each has by itself. */
+/*
+ * Writes the field "heaps" of the open object, for readers that add heaps up: each heap's own
+ * values.
+ */
 int hs_report_json_heaps(const struct hs_selection *selection, struct hs_json *json);
-/* Its name and module, as fields of the open object. */
+/* Writes a function's name and module as fields of the open object. */
 void hs_report_json_function(struct hs_report *report, struct hs_json *json,
                              const struct hs_agg *agg, uint32_t function);
-/* report_json_tree.c: the field "tree" of the open object */
+/* report_json_tree.c: writes the field "tree" of the open object */
 int hs_report_write_json_tree(struct hs_report *report, struct hs_json *json);
 
-/* Title of a section, with an empty line before it. */
+/* Writes the title of a section, after an empty line. */
 void hs_report_heading(struct hs_report *report, const char *title, const char *remark);
 
-/* A paragraph: no line longer than the terminal is wide, each beginning with `indent`. */
+/* Writes a paragraph, wrapped to the terminal; each line begins with `indent`. */
 void hs_report_write_wrapped(struct hs_report *report, const char *indent, const char *text);
 
-/* The value of the view, of an amount. */
+/* The value of an amount in the view's unit. */
 static inline double hs_report_value(const struct hs_report *report, const struct hs_amount *amount)
 {
     return hs_view_value(report->view, amount);
 }
 
 /*
- * Where a node is: "file.c:88", or the module's name in brackets when that is all that is known and
- * it is not the program's own. Written to `buf`, which may stay empty.
+ * Writes where a node is: "file.c:88". If only the module is known and it is not the program
+ * itself, writes the module's name in brackets. `buf` may stay empty.
  */
 void hs_report_write_place(const struct hs_report *report, uint32_t node, struct hs_buf *buf);
 
-/* "[libfoo.so]" for a named function outside the program itself; nothing otherwise. */
+/* Writes "[libfoo.so]" for a named function outside the program itself; otherwise nothing. */
 void hs_report_write_module(const struct hs_report *report, const struct hs_agg_function *function,
                             struct hs_buf *buf);

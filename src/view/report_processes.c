@@ -1,9 +1,9 @@
 /*
- * The processes of a profile: each program with how often it ran, and the largest processes. See
+ * The processes of a profile: how often each program ran, and the largest processes. See
  * report_parts.h.
  *
- * A build starts a thousand compilers. A line for each would bury the answer, so processes of one name
- * are summed up first, and of single ones only the largest are listed.
+ * A build starts a thousand compilers, and a line for each would bury the answer. Processes of one
+ * name are therefore summed up first, and only the largest single ones are listed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@
 struct program {
     uint32_t name; /* string id */
     uint32_t count;
-    double peak_bytes; /* of the largest one */
+    double peak_bytes; /* of the largest process */
     double alloc_bytes;
     struct hs_figure live; /* bytes */
-    double sort_bytes;     /* what they took at their peaks, added up */
+    double sort_bytes;     /* sum of their peaks */
 };
 
 static double size_of(const struct hs_report *report, const struct hs_profile_dump *dump)
@@ -54,7 +54,9 @@ static int compare_programs(const void *a, const void *b)
     return x->name < y->name ? -1 : 1;
 }
 
-/* Whose blocks it began with; and how it ended, unless that is as it should be or nobody knows. */
+/*
+ * Writes from which process it inherited blocks, and how it ended unless that is normal or unknown.
+ */
 static void describe_process(const struct hs_profile *p, uint32_t process, struct hs_buf *note)
 {
     const struct hs_profile_process *it = &p->processes[process];
@@ -109,7 +111,7 @@ static void finish_table(struct hs_report *report, struct hs_table *table, const
     }
 }
 
-/* One line more rather than a line that says there is one more. */
+/* Lists one process more rather than printing a line that says there is one more. */
 static uint32_t listed_of(const struct hs_report *report, uint32_t count, uint32_t limit)
 {
     uint32_t top = report->options->top_count;
@@ -176,7 +178,7 @@ static struct program *sum_up(struct hs_report *report, uint32_t *ret_count)
     return programs;
 }
 
-/* Only when a program ran more than once. */
+/* Writes the table of programs, only when a program ran more than once. */
 static void write_programs(struct hs_report *report)
 {
     static const struct hs_table_column columns[] = {

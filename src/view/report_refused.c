@@ -1,6 +1,4 @@
-/*
- * Processes that were meant and not profiled: which, why, and what to do. See report_parts.h.
- */
+/* Processes that were selected but not profiled: which, why, and what to do. See report_parts.h. */
 #include "profile/loss.h"
 #include "util/json.h"
 #include "view/report_parts.h"

@@ -7,7 +7,8 @@
  *         > build_index(Table&)  index.cc:88
  *           main  main.cc:44
  *
- * The marked frame is the one that says most about the stack; those before it are the library's.
+ * The marked frame is the most informative one of the stack; the frames before it belong to
+ * libraries.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,9 @@
 #include "util/utf8.h"
 #include "view/report_parts.h"
 
-/* Frames kept at the outer end of a stack that is too long to show. */
+/* How many frames at the outer end of a long stack are always shown. */
 #define OUTER_FRAMES_KEPT 1
-/* A frame's name is not cut shorter for its place; the place goes. */
+/* If a frame's name would be cut to less than this, its place is left out. */
 #define NAME_MIN     20
 #define STACK_INDENT 8
 
@@ -56,7 +57,7 @@ static bool is_listed(const struct hs_report *report, const struct hs_agg_row *r
     if (order == HS_AGG_BY_SELF) {
         return hs_report_value(report, &row->self) > 0;
     }
-    /* Who called whom is told by the program's own functions; the others are in every stack. */
+    /* Only the program's own functions say who called: the others are in every stack. */
     return class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &row->total) > 0;
 }
 
@@ -137,7 +138,10 @@ static void write_frame(struct hs_report *report, uint32_t node, bool is_headlin
     hs_buf_deinit(&place);
 }
 
-/* Innermost first. What runs before main is left out, and the middle of what is too long. */
+/*
+ * Writes the frames, innermost first, without those that run before main, and without the middle of
+ * a long stack.
+ */
 static void write_frames(struct hs_report *report, uint32_t leaf)
 {
     const struct hs_agg *agg = &report->agg;
@@ -148,7 +152,7 @@ static void write_frames(struct hs_report *report, uint32_t leaf)
         bool is_start = agg->functions[agg->nodes[n].function].class_ == HS_FRAME_CLASS_START;
         frame_count += limit == HS_REPORT_ALL || !is_start;
     }
-    /* The gap is a line too: it has to hide at least two frames. */
+    /* The gap takes a line too, so it must hide at least two frames. */
     uint32_t inner = frame_count;
     uint32_t outer = 0;
     if (frame_count > limit && limit > OUTER_FRAMES_KEPT + 1) {
@@ -174,7 +178,7 @@ static void write_frames(struct hs_report *report, uint32_t leaf)
     }
 }
 
-/* One more figure of a stack, on a line of its own when there is no room left. */
+/* Writes one more figure of a stack, on a new line when there is no room left. */
 static void write_part(struct hs_report *report, const char *text, size_t *used)
 {
     size_t columns = hs_utf8_columns(text, strlen(text));

@@ -8,8 +8,8 @@
  *       90 MiB   21.8 %  │ └ 3 others
  *       22 MiB    5.4 %  └ init
  *
- * A function with just one caller that matters goes under it without a step to the right and
- * without figures, for they would be the same: long chains are what makes such trees unreadable.
+ * If a function has only one child that matters, the child is not indented and has no figures,
+ * because they would be the same. Otherwise long chains would make such trees unreadable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@
 #include "util/utf8.h"
 #include "view/report_parts.h"
 
-/* Nodes below this share are summed up as "others", unless everything is asked for. */
+/* Nodes below this share are summed up as "others", unless everything was requested. */
 #define SHARE_MIN 0.01
-/* Levels of branches that are shown; the rest of a tree that someone made up is cut off. */
+/* Limits the levels of branches that are shown: a forged tree is cut off there. */
 #define PREFIX_BYTES_MAX 2000
-/* A child with this much of its parent continues its line. */
+/* A child with at least this share of its parent is written without indentation. */
 #define CHAIN_SHARE     0.995
 
 #define FIGURES_COLUMNS 23
@@ -31,7 +31,10 @@
 #define NAME_MIN        12
 #define PLACE_ROOM_MIN  40
 
-/* "│ " for each level, whose line goes on below; grows and shrinks as the tree is walked. */
+/*
+ * The prefix has "│ " for each level whose line continues below; it grows and shrinks during the
+ * walk.
+ */
 struct walker {
     struct hs_report *report;
     struct hs_agg agg; /* by function */
@@ -59,8 +62,10 @@ static void write_figures(struct walker *w, double value, bool is_blank)
     hs_buf_str(buf, "   ");
 }
 
-/* The lines of the levels further out; of very deep ones only what the inner half of the terminal holds,
- * or less where it is narrow. */
+/*
+ * Writes the lines of the outer levels. If they are very deep, writes only the innermost ones,
+ * which fit in half of the terminal or less where it is narrow. Returns the columns used.
+ */
 static size_t write_prefix(struct walker *w)
 {
     struct hs_buf *buf = w->report->buf;
@@ -90,7 +95,7 @@ static void write_line(struct walker *w, const char *branch, const char *name, c
     hs_text_style(buf, has_colour, HS_TEXT_PLAIN);
     size_t room = columns == 0 ? SIZE_MAX : columns > taken + NAME_MIN ? columns - taken : NAME_MIN;
     size_t place_columns = place[0] ? hs_utf8_columns(place, strlen(place)) + 2 : 0;
-    /* A name does without its module rather than being cut for it. */
+    /* Leaves out the module if the name would otherwise be cut. */
     bool has_place = place[0] && (columns == 0 || room >= place_columns + PLACE_ROOM_MIN);
     hs_cxx_write_fit(buf, name, has_place && columns != 0 ? room - place_columns : room);
     if (has_place) {
@@ -114,7 +119,7 @@ static void write_node(struct walker *w, uint32_t node, const char *branch)
     hs_buf_deinit(&place);
 }
 
-/* The one child that continues the line of `node`, or HS_NODE_NONE. */
+/* Returns the only child that continues the line of `node`, or HS_NODE_NONE. */
 static uint32_t chain_child(const struct walker *w, uint32_t node)
 {
     uint32_t first = w->tree.first[node];
@@ -154,7 +159,7 @@ static void write_others(struct walker *w, uint32_t count, double value)
     hs_buf_deinit(&text);
 }
 
-/* `node` may be node_count: the outermost functions. */
+/* `node` may be node_count: then the outermost functions. */
 static void walk_children(struct walker *w, uint32_t node)
 {
     uint32_t first = w->tree.first[node];

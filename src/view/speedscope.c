@@ -1,6 +1,7 @@
 /*
- * See speedscope.h. The format is that of its published JSON schema: frames once, and for each
- * profile a list of stacks (indices of frames, outermost first) with a list of their weights.
+ * See speedscope.h. The format is that of speedscope's published JSON schema: all frames once, then
+ * for each profile a list of stacks (indices of frames, outermost first) and a list of their
+ * weights.
  */
 #include "view/speedscope.h"
 
@@ -18,8 +19,9 @@ struct writer {
     const struct hs_selection *selection;
     const struct hs_agg *agg;
     struct hs_json json;
-    uint32_t *self_of; /* node -> index + 1 in selves; 0: nothing was allocated there */
-    uint32_t *order;   /* selves in the order of the tree */
+    uint32_t *self_of; /* maps a node to its index in selves + 1; 0: the node itself allocated
+                        * nothing */
+    uint32_t *order;   /* indices of selves in the order of the tree */
     uint32_t order_count;
 };
 
@@ -27,7 +29,9 @@ static void write_frames(struct writer *w)
 {
     const struct hs_agg *agg = w->agg;
     const struct hs_profile *p = agg->profile;
-    /* Speedscope colours and groups by file: the module says more there than the source file. */
+    /*
+     * Speedscope colours and groups by file. The module is more useful there than the source file.
+     */
     hs_json_key(&w->json, "shared");
     hs_json_open(&w->json, '{');
     hs_json_key(&w->json, "frames");
@@ -48,7 +52,7 @@ static void write_frames(struct writer *w)
     hs_json_close(&w->json, '}');
 }
 
-/* The selves of the tree in the order in which a walk from the outermost frames meets them. */
+/* Sorts the selves in the order in which a walk from the outermost frames reaches them. */
 static int order_stacks(struct writer *w, enum hs_view view)
 {
     const struct hs_agg *agg = w->agg;

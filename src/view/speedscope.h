@@ -1,10 +1,10 @@
 /*
  * speedscope: a JSON file for speedscope.app, with one profile for each view.
  *
- * Stacks come in the order of the tree, largest first, so that speedscope's time order shows a flame
- * graph and not noise. Values are bytes, or plain numbers for objects.
+ * Stacks are in the order of the tree, largest first, so that speedscope's time order shows a flame
+ * graph and not noise. Values are bytes, or numbers of objects.
  *
- * Threads   none.
+ * Threads   no state.
  * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when the profile has no such dump.
  */
 #pragma once
@@ -13,6 +13,6 @@
 
 struct hs_buf;
 
-/* `first_view` is the one that is shown first. */
+/* Writes the file. `first_view` is the view that speedscope shows first. */
 int hs_speedscope_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                         enum hs_view first_view, struct hs_buf *buf);

@@ -1,6 +1,6 @@
 /*
- * See svg.h. The file is written top to bottom: style, boxes, head (drawn last, so that it lies above
- * the boxes when they are scrolled under it), script.
+ * See svg.h. The file is written from top to bottom: style, boxes, head, script. The head is drawn
+ * after the boxes, so that it stays on top of them when the page is scrolled.
  */
 #include "view/svg.h"
 
@@ -25,7 +25,10 @@
 
 #define LEGEND_MAX 6
 
-/* Hues for modules, the largest first; told apart by people who see few colours by their order. */
+/*
+ * Hues for modules, the largest first. For readers who see few colours, their order distinguishes
+ * them.
+ */
 static const unsigned char palette[][3] = {
     { 0xf6, 0xa8, 0x6a }, { 0x8c, 0xb9, 0xec }, { 0x9b, 0xd3, 0x8d }, { 0xd9, 0xa7, 0xe6 },
     { 0xf2, 0xd0, 0x5c }, { 0x7f, 0xd0, 0xcb }, { 0xf0, 0x9a, 0xa8 }, { 0xb8, 0xb5, 0xf2 },
@@ -40,7 +43,7 @@ struct svg {
     enum hs_view view;
     struct hs_amount total;
     struct hs_boxes boxes;
-    uint32_t *module_rank; /* by module: place in the palette, NO_COLOUR for grey */
+    uint32_t *module_rank; /* by module: index in the palette, NO_COLOUR for grey */
     uint32_t *ranked;      /* modules by rank */
     uint32_t ranked_count;
     struct hs_buf *buf;
@@ -66,7 +69,7 @@ static bool is_grey(const struct hs_agg_function *f)
     return f->class_ != HS_FRAME_CLASS_USER;
 }
 
-/* Colours go to the modules that fill most of the picture. */
+/* The modules that fill most of the picture get colours. */
 static int rank_modules(struct svg *svg)
 {
     uint32_t n = svg->profile->module_count;
@@ -101,7 +104,10 @@ static int rank_modules(struct svg *svg)
     return 0;
 }
 
-/* Neighbours of one module differ a little: the name decides how light it is. */
+/*
+ * Boxes of one module differ slightly in lightness, which depends on the name, so that neighbours
+ * stand apart.
+ */
 static void write_colour(struct svg *svg, const struct hs_box *box)
 {
     unsigned char rgb[3] = { 0xd8, 0xdc, 0xe1 };
@@ -132,7 +138,7 @@ static void write_name(struct svg *svg, const struct hs_box *box, struct hs_buf 
     }
 }
 
-/* Name and module; value and share; what it allocated itself. */
+/* Writes name and module, value and share, and what the function allocated itself. */
 static void write_tooltip(struct svg *svg, const struct hs_box *box, const struct hs_buf *name)
 {
     bool is_count = hs_views[svg->view].is_count;
@@ -153,7 +159,7 @@ static void write_tooltip(struct svg *svg, const struct hs_box *box, const struc
     hs_buf_printf(buf, "\n%s", hs_format_interval(text, is_count, &box->figure));
     hs_buf_str(buf, is_count ? " objects, " : ", ");
     hs_human_share(text, box->figure.value, total);
-    hs_xml_write(buf, text, strlen(text)); /* it may be "<0.1 %" */
+    hs_xml_write(buf, text, strlen(text)); /* escaped, because it may be "<0.1 %" */
     if (box->self > 0 && box->self < box->figure.value) {
         hs_buf_printf(buf, "\n%s of it itself", hs_format_value(text, is_count, box->self));
     }

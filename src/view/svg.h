@@ -1,15 +1,16 @@
 /*
- * A flame graph: one SVG file that any browser opens, with zoom and search inside.
+ * A flame graph: one SVG file for any browser, with zoom and search inside.
  *
- * Outermost functions on top, callees below them, width is memory: so a page that opens shows where it
- * all begins, and a deep graph grows downwards. A box's colour is its module, which the legend names;
- * greys are the language's own libraries. Everything is in the file (style, script, text) and nothing
- * is loaded from elsewhere. Without a script, as in an image viewer, the picture and its tooltips stay.
+ * The outermost functions are at the top, their callees below, and the width is memory. A page that
+ * opens therefore shows where everything begins, and a deep graph grows downwards. A box has the
+ * colour of its module, which the legend names; libraries of the language are grey. The file
+ * contains style, script and text, and loads nothing. Without scripts, in an image viewer, the
+ * picture and its tooltips remain.
  *
- * Holds     well-formed XML whatever the names are. Boxes too thin to see are drawn as one, and the
- *           whole stays below HS_SVG_BOXES_MAX boxes.
- * Threads   none.
- * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when there is nothing to draw from.
+ * Holds     well-formed XML for any names. Boxes that are too thin to see are merged, and there are
+ *           fewer than HS_SVG_BOXES_MAX boxes.
+ * Threads   no state.
+ * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when there is nothing to draw.
  * See       flame.js, flame.css
  */
 #pragma once

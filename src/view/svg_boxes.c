@@ -8,7 +8,7 @@
 
 #include "util/array.h"
 
-/* A quarter of a pixel of a wide window. */
+/* A quarter of a pixel in a wide window. */
 #define LEAST_SHARE (1.0 / 6000)
 
 struct builder {
@@ -19,7 +19,7 @@ struct builder {
     double *selves; /* by node */
     struct hs_boxes out;
     size_t capacity;
-    struct hs_box *todo; /* a stack: the last one is drawn next */
+    struct hs_box *todo; /* a stack, whose last box is drawn next */
     uint32_t todo_count;
     size_t todo_capacity;
 };
@@ -33,7 +33,7 @@ static int push(struct hs_box **array, uint32_t *count, size_t *capacity, const 
     return err;
 }
 
-/* The children of a box, from the last to the first, so that the first is drawn first. */
+/* Pushes the children of a box, from the last to the first, so that the first is drawn first. */
 static int push_children(struct builder *b, const struct hs_box *parent, uint32_t node)
 {
     uint32_t first = b->tree.first[node];

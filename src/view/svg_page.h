@@ -1,5 +1,5 @@
 /*
- * What all flame graphs have in common: measures, style, script, head.
+ * The common parts of all flame graphs: measures, style, script, head.
  *
  *     hs_svg_page_begin()   xml, title, style, page
  *     boxes: <g data-v="start width depth"><title>, <rect>, <text></g>, parents first
@@ -7,7 +7,7 @@
  *     the legend
  *     hs_svg_page_end()     buttons, script
  *
- * Threads   none.
+ * Threads   no state.
  * Fails     as the buffer does.
  * See       flame.js, flame.css
  */

@@ -1,6 +1,4 @@
-/*
- * The trend for programs. Keys are only added, never renamed. See trend_view.h.
- */
+/* Writes a trend as JSON. Keys are only added, never renamed. See trend_view.h. */
 #include <stdlib.h>
 
 #include "profile/describe.h"

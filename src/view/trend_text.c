@@ -1,6 +1,4 @@
-/*
- * See trend_view.h.
- */
+/* Writes a trend as a table. See trend_view.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@ static const struct hs_table_column columns[] = {
     { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
 };
 
-/* "∓1.20 KiB"; "" when the line is exact. */
+/* Writes "∓1.20 KiB"; "" when the line is exact. */
 static const char *margin_of(char *out, bool is_count, const struct hs_trend_line *line)
 {
     char figure[HS_FORMAT_INTERVAL_BYTES];
@@ -36,7 +34,7 @@ static const char *margin_of(char *out, bool is_count, const struct hs_trend_lin
     return out;
 }
 
-/* "9 up, 1 down" */
+/* Writes "9 up, 1 down". */
 static const char *steps_of(char *out, const struct hs_trend_line *line)
 {
     if (line->steps_down == 0) {
@@ -104,7 +102,7 @@ static void write_table(const struct hs_trend *trend, const struct hs_trend_opti
     hs_table_deinit(&table);
 }
 
-/* The stacks that grow and never fell, the steepest first. */
+/* Writes the stacks that grow and never fell, the steepest first. */
 static int write_stacks(const struct hs_trend *trend, const struct hs_trend_options *options,
                         struct hs_buf *buf)
 {

@@ -1,8 +1,8 @@
 /*
- * What grows over the snapshots of a process, as a table and as JSON. Each is a trend (profile/trend.h) in,
- * bytes out.
+ * Output of what grows over the snapshots of a process, as a table and as JSON. Each function
+ * writes a trend (profile/trend.h) into a buffer.
  *
- * Threads   none.
+ * Threads   no state.
  * Fails     -ENOMEM or as the buffer does.
  */
 #pragma once
@@ -20,7 +20,9 @@ struct hs_trend_options {
     bool has_colour;
 };
 
+/* Writes the tables. */
 int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_options *options,
                         struct hs_buf *buf);
+/* Writes the whole trend as JSON. */
 int hs_trend_write_json(const struct hs_trend *trend, const struct hs_trend_options *options,
                         struct hs_buf *buf);
