@@ -1,11 +1,11 @@
 /*
- * How long a cut stays open: a snapshot of a million live blocks, on 4,000 stacks, a quarter of them
- * sampled, all of them in the peak too.
+ * Measures how long a cut stays open: a snapshot of a million live blocks on 4,000 stacks, of which
+ * a quarter are sampled and all belong to the peak too.
  *
  *     ninja bench/bench_capture && bench/bench_capture [BLOCKS]
  *
- * Prints the least and the middle of 40 snapshots, in CPU time of the reader: on a shared machine the
- * wall clock says more about others.
+ * Prints the minimum and the median of 40 snapshots in CPU time of the reader. On a shared machine,
+ * wall time would mostly measure other programs.
  */
 #include <stdio.h>
 #include <stdlib.h>

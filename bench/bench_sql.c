@@ -1,9 +1,11 @@
 /*
- * How long a file takes to become a database, and what is asked of it: bench_sql [-n RUNS] FILE [SQL...].
+ * Measures how long a file takes to become a database, and how long queries on it take: bench_sql
+ * [-n RUNS] FILE [SQL...].
  *
- * Without SQL: the queries of heapprofd's documentation, those of docs/SQL.md, one of each module, and the writing of
- * the whole database to a file in this folder. Each runs in a child of its own, forked when the tables are there: what is made at
- * first use counts for every query, and no query pays for another. Times are the least of RUNS.
+ * Without SQL it runs the queries of heapprofd's documentation, those of docs/SQL.md and one of
+ * each module, and writes the whole database to a file in the current folder. Each query runs in a
+ * child process, forked when the tables exist: tables that are made at first use count for every
+ * query, and no query benefits from another. Times are the minimum of RUNS.
  *
  * bench/sql_trace.py makes a large file.
  */
@@ -107,7 +109,7 @@ static bool run_sql(sqlite3 *db, const char *text)
     return err == 0;
 }
 
-/* In a child, which has what the parent has and gives nothing back. */
+/* Runs in a child, which has a copy of the parent's tables and does not change them. */
 static bool measure(sqlite3 *db, const char *text, struct times *ret_times)
 {
     struct times times;

@@ -1,14 +1,15 @@
 /*
- * What finding one stack costs: cold, walked, replayed; against libunwind.
+ * Measures the cost of finding one stack: cold, walked, and replayed; compares with libunwind.
  *
- * Builds stacks of 10, 30 and 60 frames of different functions. At the leaf, where registers have
- * been captured, the same stack is found again and again ("1 path"), or once before all is returned
- * from and one of many other paths taken ("N paths": at each of the inner levels one of two
- * functions is called). Functions differ in size, of code and of frame, as real ones do. The cost of
- * building the stack, measured without the leaf's work, is taken off.
- * The lowest of several rounds counts: thread CPU time, as other processes share the machine.
+ * Builds stacks of 10, 30 and 60 frames of different functions. The registers are captured at the
+ * leaf. The same stack is then found again and again ("1 path"), or it is found once, all functions
+ * return, and one of many other paths is taken ("N paths": at each of the inner levels, one of two
+ * functions is called). Functions differ in the size of their code and of their frames, as real
+ * ones do. The cost of building the stack, measured without the leaf's work, is subtracted. The
+ * minimum of several rounds counts. Times are thread CPU time, because other processes share the
+ * machine.
  *
- * Prints    one line per measurement: method, depth, paths, ns per stack, ns per frame.
+ * Prints one line per measurement: method, depth, paths, ns per stack, ns per frame.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static struct hs_walk walk;
 static uint64_t stack_end_va, sum, hit_count, find_count;
 static uint32_t frame_count;
 
-/* What the leaf does, `repeat` times. */
+/* The leaf's work, done `repeat` times. */
 static void (*leaf_work)(const struct hs_regs *regs, uint32_t repeat);
 
 static void work_none(const struct hs_regs *regs, uint32_t repeat)
@@ -157,7 +158,7 @@ static double now_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Lowest cost of one round of `calls` stacks, with `repeat` finds in each. */
+/* Returns the lowest cost of one round of `calls` stacks, with `repeat` lookups in each. */
 static double lowest(uint32_t depth, uint32_t path_count, uint32_t calls, uint32_t repeat)
 {
     double best = 1e18;
@@ -180,7 +181,7 @@ static double lowest(uint32_t depth, uint32_t path_count, uint32_t calls, uint32
 static void measure(const char *name, void (*work)(const struct hs_regs *, uint32_t),
                     uint32_t depth, uint32_t path_count)
 {
-    /* Short rounds, so that some of them are not disturbed. */
+    /* Rounds are short, so that some of them are not disturbed. */
     uint32_t calls = path_count == 1 ? 5 : 200 * path_count < 20000 ? 20000 : 40000;
     uint32_t repeat = path_count == 1 ? 500 : 1;
     leaf_work = work_none;
@@ -197,8 +198,10 @@ static void measure(const char *name, void (*work)(const struct hs_regs *, uint3
     printf("\n");
 }
 
-/* From pc to rule without the cache, for every pc the walks have met; information already in the
- * CPU's caches. */
+/*
+ * Measures the way from pc to rule without the rule cache, for every pc that the walks reached. The
+ * unwind information is already in the CPU's caches.
+ */
 static void measure_miss(void)
 {
     uint32_t rounds = 2, count = self.pc_count;

@@ -12,7 +12,7 @@ COLOURS = {"nothing": "#7f7f7f", "heapscope": "#1f77b4", "heapscope -i 1": "#d62
            "region": "#2ca02c", "region and private": "#9467bd"}
 LABELS = {"nothing": "program alone", "heapscope": "heapscope (default interval)"}
 
-# chart, file, title, x axis, y axis, is x logarithmic, is y, goal as (value, words)
+# chart, file, title, x axis, y axis, is x logarithmic, is y, goal as (value, text)
 CHARTS = (
     ("threads", "Cost over threads: 20,000 live blocks each, depth 20, 2 CPUs", "threads",
      "thread CPU per operation [ns]", False, False, None),

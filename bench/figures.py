@@ -1,10 +1,10 @@
-"""What was measured, as ratios, tables and the files that keep them.
+"""Measured figures: ratios, tables, and the files that keep them.
 
-A figure is a list of rounds. Two ratios to "nothing" are made of it: that of the lowest rounds (what
-it costs when nothing else disturbs), and the median of the rounds' own ratios. The second is the
-surer one on a shared machine: what slows a machine down lasts for longer than a round, and so meets
-both sides of a round's ratio. From six rounds on it has an interval that holds with 95 %, whatever
-the distribution of the noise.
+A figure is a list of rounds. It has two ratios to "nothing": that of the fastest rounds (the
+cost when nothing else disturbs), and the median of the rounds' own ratios. On a shared machine
+the second is more reliable: a disturbance lasts longer than a round, so it affects both sides of
+a round's ratio. From six rounds on, the median has a 95 % interval, whatever the distribution of
+the noise.
 """
 
 import dataclasses
@@ -22,8 +22,9 @@ MARK_END = "<!-- end of figures -->"
 
 
 def median_interval(values):
-    """Two of the values, between which the median of what they are drawn from lies with 95 %; None for
-    fewer than six. A value lies below it with probability 1/2, so how many do is binomial."""
+    """Returns two of the values, between which the true median lies with 95 % confidence; None for
+    fewer than six values. A value lies below the median with probability 1/2, so the number of
+    those values is binomial."""
     count, below, rank = len(values), 0.0, 0
     while 2 * (below + math.comb(count, rank) / 2**count) <= 0.05:
         below += math.comb(count, rank) / 2**count
@@ -34,8 +35,8 @@ def median_interval(values):
 
 @dataclasses.dataclass
 class Ratio:
-    low: float      # of the lowest rounds
-    median: float   # of each round's
+    low: float      # of the fastest rounds
+    median: float   # of the rounds' own ratios
     interval: Optional[Tuple[float, float]] = None  # of the median
 
     def __str__(self):
@@ -49,8 +50,8 @@ class Figure:
     name: str
     variant: str
     unit: str     # s, ns, ms
-    lows: List[float]      # a round each
-    medians: List[float]   # the same, but where a round has many measurements inside
+    lows: List[float]      # one value per round
+    medians: List[float]   # the same, for variants that take many measurements in a round
     walls: List[float] = dataclasses.field(default_factory=list)
     file_bytes: Optional[int] = None
 
@@ -72,7 +73,7 @@ class Figures:
             self.all.append(figure)
 
     def groups(self, group):
-        """{name: {variant: figure}} in the order of measuring."""
+        """Returns {name: {variant: figure}} in the order of measuring."""
         rows = {}
         for figure in self.all:
             if figure.group == group:
@@ -80,7 +81,7 @@ class Figures:
         return rows
 
     def ratio(self, group, name, variant):
-        """None without either figure."""
+        """None if one of the figures is missing."""
         row = self.groups(group).get(name, {})
         if variant not in row or "nothing" not in row:
             return None
@@ -118,7 +119,7 @@ def times(ratio):
 
 
 def mean(ratios):
-    """Geometric, as ratios want it."""
+    """The geometric mean, because the values are ratios."""
     ratios = [ratio for ratio in ratios if ratio]
     if not ratios:
         return None
@@ -180,7 +181,7 @@ def startup_table(figures):
 
 
 def misses(figures):
-    """What does not hold of what docs/PERFORMANCE.md promises, in words."""
+    """Returns sentences about the promises of docs/PERFORMANCE.md that these figures break."""
     said = []
     for name in figures.groups("program"):
         default = figures.ratio("program", name, "heapscope")
@@ -218,7 +219,7 @@ def markdown(figures, root, rounds):
 # --- files -----------------------------------------------------------------------------------------
 
 def put_between_marks(path, text):
-    """Replaces what stands between the marks of a document."""
+    """Replaces the text between the marks of a document."""
     with open(path, encoding="utf-8") as file:
         old = file.read()
     begin, end = old.index(MARK_BEGIN) + len(MARK_BEGIN), old.index(MARK_END)

@@ -1,4 +1,4 @@
-"""How cost grows: with threads, with what is live, with distinct stacks; memory, snapshots, pauses.
+"""How cost grows: with threads, live blocks and distinct stacks; memory, snapshots, pauses.
 
 Each measurement is a row of bench/growth.tsv; bench/charts.py draws the rows as PNG into docs/.
 """
@@ -16,7 +16,7 @@ THREADS = (1, 2, 3, 4, 6, 8)
 LIVE = (1000, 3000, 10000, 30000, 100000, 300000, 1000000, 3000000, 10000000)
 STACKS = (16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 PAUSE_THREADS = (1, 2, 4)
-PAUSE_BLOCKS = 4000000  # of all threads together
+PAUSE_BLOCKS = 4000000  # all threads together
 HEAD = ("chart", "variant", "x", "low", "median")
 
 
@@ -26,7 +26,8 @@ def say_rows(say, rows):
 
 
 def storm_rows(chart, storm, points, rounds, fresh_folder):
-    """points: (x, words of storm). The lowest of all rounds, and the median of the runs' medians."""
+    """points: (x, arguments of storm). Returns the minimum of all rounds, and the median of the
+    runs' medians."""
     rows = []
     for x, words in points:
         results = {v.name: [] for v in VARIANTS}
@@ -43,7 +44,7 @@ def storm_rows(chart, storm, points, rounds, fresh_folder):
 
 
 def read_memory(storm, live, variant, out):
-    """(private, region) in bytes, with so many blocks live."""
+    """Returns (private, region) in bytes, with `live` blocks live."""
     words = [storm, "live", "-l", str(live), "-d", "20", "-r", "1", "-m", "1", "-s"]
     argv, env = variant.command(words, out)
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -53,7 +54,8 @@ def read_memory(storm, live, variant, out):
 
 
 def memory_rows(storm, fresh_folder):
-    """Bytes per live block: all that the process has more than alone, and the region in it."""
+    """Bytes per live block: the whole difference to the process without a profiler, and the
+    region's part of it."""
     rows = []
     for live in LIVE:
         alone, _ = read_memory(storm, live, variants.NOTHING, fresh_folder("out"))
@@ -77,7 +79,7 @@ def snapshot_rows(root):
 
 
 def pause_rows(pauses, rounds, fresh_folder):
-    """As a chart each figure of bench/pauses.c: the round with the fewest, and the middle one."""
+    """Returns each figure of bench/pauses.c as a chart: the best round and the median round."""
     names = ("ops", "wall > 1 ms", "CPU > 1 ms", "longest wall us", "longest CPU us",
              "all at once > 1 ms", "longest at once us")
     rows = []
@@ -114,7 +116,7 @@ def read_tsv(path):
 
 
 def measure(here, work, rounds, say, fresh_folder):
-    """All of it; the rows."""
+    """Measures everything and returns the rows."""
     storm = storms.compile_program(os.path.join(here, "storm.c"), work, "-pthread")
     pauses = storms.compile_program(os.path.join(here, "pauses.c"), work, "-pthread")
     rows = []

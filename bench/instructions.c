@@ -1,11 +1,12 @@
 /*
- * What callgrind counts: the client's work for one allocation, in functions of their own.
+ * The program that callgrind measures: the client's work for one allocation, in functions of their
+ * own.
  *
  *     instructions DEPTH COUNT
  *
- * Allocates and frees COUNT blocks at the end of a chain of DEPTH calls. callgrind is told to
- * collect in counted_malloc or counted_free only. What happens once in a process, or at the first
- * walk of a stack, is the same for every COUNT: bench/instructions.py takes the difference of two.
+ * Allocates and frees COUNT blocks at the end of a chain of DEPTH calls. callgrind collects only
+ * inside counted_malloc or counted_free. Work that is done once per process, or at the first walk
+ * of a stack, is the same for every COUNT: bench/instructions.py subtracts the counts of two runs.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ void counted_free(void *ptr);
 __attribute__((noinline)) void *counted_malloc(size_t size_bytes)
 {
     void *ptr = malloc(size_bytes);
-    __asm__ volatile("" : "+r"(ptr)); /* not a tail call */
+    __asm__ volatile("" : "+r"(ptr)); /* prevents a tail call */
     return ptr;
 }
 
@@ -29,7 +30,7 @@ static __attribute__((noinline)) long chain(long depth, long count)
 {
     if (depth > 0) {
         long result = chain(depth - 1, count);
-        __asm__ volatile("" : "+r"(result)); /* neither a tail call nor a loop */
+        __asm__ volatile("" : "+r"(result)); /* prevents a tail call and a loop */
         return result + 1;
     }
     for (long i = 0; i < count; i++) {

@@ -1,11 +1,11 @@
 """Counts the client's instructions for single operations, with callgrind.
 
-Time on a shared machine wavers; instructions do not. Only those of the client's own library count,
-so another libc changes nothing. The program runs in a session that nobody reads: a socket that
-listens is all that a client asks for.
+Times vary on a shared machine; instruction counts do not. Only instructions in the client's own
+library count, so another libc changes nothing. The program runs in a session that no process
+reads: a client only needs a listening socket.
 
 bench/instructions.tsv keeps the counts; test/e2e/test_instructions.py compares. When a change is
-meant to cost more, `bench/run --instructions` writes the file anew, and its diff says so.
+meant to cost more, `bench/run --instructions` writes the file anew, and its diff shows the cost.
 """
 
 import os
@@ -20,7 +20,8 @@ KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.ts
 CLIENT = variants.DIST / "lib" / "libheapscope_preload.so"
 FEW, MANY = 500, 2500
 
-# name: interval (None: it announced itself to a daemon, and no session profiles it), depth of the stack, function that is counted
+# name: interval (None: it announced itself to a daemon, and no session profiles it), depth of the
+# stack, counted function
 OPERATIONS = {
     "malloc, dormant": (None, 10, "counted_malloc"),
     "free, dormant": (None, 10, "counted_free"),
@@ -33,14 +34,14 @@ OPERATIONS = {
 
 
 def own_cost(path, library):
-    """Instructions in `library` itself, from a callgrind file."""
+    """Counts the instructions in `library` itself, from a callgrind file."""
     total, is_ours, is_call = 0, False, False
-    names = {}  # callgrind writes a name once, then its number
+    names = {}  # callgrind writes a name once, and then its number
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             found = re.match(r"(ob|calls)=(?:\((\d+)\) ?)?(.*)", line)
             if found and found.group(1) == "calls":
-                is_call = True  # the next line is the callee's cost, not ours
+                is_call = True  # the next line is the callee's cost, not that of this function
             elif found:
                 names.setdefault(found.group(2), found.group(3))
                 is_ours = os.path.basename(names[found.group(2)]) == library
@@ -61,7 +62,7 @@ def run(program, work, interval, depth, function, count):
         path = os.path.join(work, "sock")
         listener.bind("\0" + name if interval else path)
         listener.listen(8)
-        # The loader takes a blank in the path for the end of a name.
+        # The loader takes a blank in the path as the end of a name.
         link = os.path.join(work, CLIENT.name)
         if not os.path.lexists(link):
             os.symlink(CLIENT, link)
@@ -70,19 +71,19 @@ def run(program, work, interval, depth, function, count):
             env.update(HEAPSCOPE_COLLECTOR=name, HEAPSCOPE_INTERVAL=str(interval), HEAPSCOPE_FOLLOW="1")
         else:
             env.update(HEAPSCOPE_SOCKET=path)
-        # Without this the sampling would also depend on the pid.
+        # Without this, sampling would also depend on the pid.
         subprocess.run(["sh", "-c", "HEAPSCOPE_FOLLOW_PID=$$ exec \"$@\"", "sh", "valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
                         "--toggle-collect=" + function, program, str(depth), str(count)], env=env,
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         listener.setblocking(False)
-        listener.accept()[0].close()  # raises when the client never came
+        listener.accept()[0].close()  # raises an exception if the client never connected
     if not interval:
         os.unlink(path)
     return own_cost(out, CLIENT.name)
 
 
 def count(work):
-    """{operation: instructions}"""
+    """Returns {operation: instructions}."""
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.c")
     program = storms.compile_program(source, work)
     result = {}

@@ -1,8 +1,8 @@
-"""Runs a command and says how much CPU it, its children and their helpers took together.
+"""Runs a command and measures how much CPU time it, its children and their helpers took together.
 
-A supervisor process adopts everything that the command leaves behind (PR_SET_CHILD_SUBREAPER) and
-waits for all of it, so the kernel's own sum over waited-for children (RUSAGE_CHILDREN) has the
-profiled program, the profiler's collector, and helpers in the background alike.
+A supervisor process adopts everything that the command leaves behind (PR_SET_CHILD_SUBREAPER)
+and waits for all of it. The kernel's sum over waited-for children (RUSAGE_CHILDREN) therefore
+includes the profiled program, the profiler's collector, and background helpers.
 """
 
 import ctypes
@@ -22,14 +22,14 @@ PR_SET_CHILD_SUBREAPER = 36
 class Cost:
     cpu_s: float
     wall_s: float
-    status: int  # of the command itself, as a shell has it
+    status: int  # of the command itself, as a shell reports it
 
 
 def supervise(argv, folder, env, log_path, report_fd):
-    """In the supervisor; never returns."""
+    """Runs in the supervisor; never returns."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a killed bench leaves nothing running
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a benchmark that is killed leaves no process running
     start = time.monotonic()
     pid = os.fork()
     if pid == 0:
@@ -61,9 +61,10 @@ def supervise(argv, folder, env, log_path, report_fd):
 
 
 def run(argv, folder, env, log_path, drive=None, limit_s=600):
-    """Runs argv in folder to its end; `drive`, if any, works on it from outside meanwhile.
+    """Runs argv in folder to its end; `drive`, if given, sends it work from outside in the
+    meantime.
 
-    None: it took longer than limit_s and was killed.
+    Returns None if it took longer than limit_s and was killed.
     """
     read_fd, write_fd = os.pipe()
     pid = os.fork()

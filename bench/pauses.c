@@ -1,14 +1,16 @@
 /*
- * The longest that a single allocation takes while the client's tables grow from nothing.
+ * Measures the longest time of a single allocation while the client's tables grow from nothing.
  *
  *     pauses [THREADS] [BLOCKS]
  *
- * Each thread allocates BLOCKS blocks (1,000,000) and keeps them, freeing one in eight on the way. Each
- * operation is timed by the clock on the wall and by the thread's own CPU clock: the first has whatever
- * else the machine does, and waiting for a lock of the kernel; the second only what was done.
+ * Each thread allocates BLOCKS blocks (1,000,000) and keeps them, except that it frees one in eight
+ * on the way. Each operation is timed by the wall clock and by the thread's own CPU clock. The
+ * first includes the rest of the machine and waiting for locks of the kernel; the second includes
+ * only the thread's own work.
  *
- * Prints one line: operations, those above 1 ms by each clock, the longest by each in microseconds, and
- * how often all threads were in one above 1 ms at the same moment, and for how long at most.
+ * Prints one line: operations; how many took more than 1 ms by each clock; the longest by each in
+ * microseconds; how often all threads were in such an operation at the same moment, and for how
+ * long at most.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -33,7 +35,7 @@ struct worker {
     uint64_t long_cpu_count;
     uint64_t longest_ns;
     uint64_t longest_cpu_ns;
-    uint32_t pause_count; /* above 1 ms on the wall */
+    uint32_t pause_count; /* longer than 1 ms of wall time */
     struct pause pauses[PAUSES_MAX];
 };
 
@@ -87,7 +89,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Moments at which every thread is in a long operation. */
+/* Finds the moments at which every thread is in a long operation. */
 static void find_common(const struct worker *workers, unsigned count, uint64_t *ret_count,
                         uint64_t *ret_longest_ns)
 {
@@ -129,7 +131,9 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < threads; i++) {
         workers[i].block_count = blocks;
         workers[i].blocks = must(malloc(blocks * sizeof(void *)));
-        /* Its own pages come first: they are none of the allocator's affair. */
+        /*
+         * Touches its own pages first, so that their page faults are not counted for the allocator.
+         */
         for (uint64_t k = 0; k < blocks; k++) {
             ((void *volatile *)workers[i].blocks)[k] = NULL;
         }

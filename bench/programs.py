@@ -1,12 +1,12 @@
-"""The real programs that are measured, and what they work on.
+"""The real programs that are measured, and their work.
 
-Each does one thing that people do with it, for about a second or more of CPU, on input that is
-generated here (the same each time) so that nothing has to be downloaded. A program is a command
-line; a server also has a `drive` function, which sends it work from outside while it is measured.
+Each does a typical job for about a second or more of CPU time, on input that is generated here
+(the same each time), so that nothing has to be downloaded. A program is a command line. A server
+also has a `drive` function, which sends it work from outside while it is measured.
 
     Program.prepare(folder)   makes its input files in an empty folder, once
-    Program.argv              run there
-    Program.drive(folder)     for servers: returns when the server has been told to stop
+    Program.argv              runs in that folder
+    Program.drive(folder)     for servers: returns when it has told the server to stop
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ print(total, len(text))
 # --- C++ -------------------------------------------------------------------------------------------
 
 def cxx_source(class_count):
-    """A translation unit in the manner of application code: containers, templates, lambdas."""
+    """A translation unit that resembles application code: containers, templates, lambdas."""
     parts = ["#include <algorithm>\n#include <functional>\n#include <map>\n#include <memory>\n"
              "#include <numeric>\n#include <sstream>\n#include <string>\n#include <unordered_map>\n"
              "#include <vector>\n"]

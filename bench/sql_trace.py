@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A large trace, to measure how long its tables take: a million call-site nodes, a hundred dumps.
+"""Makes a large trace, to measure how long importing it takes: a million call-site nodes, a hundred
+dumps.
 
     bench/sql_trace.py OUT.pftrace [NODES] [DUMPS]
     time heapscope export --format sqlite OUT.pftrace -o OUT.sqlite
@@ -8,7 +9,7 @@
 import random
 import sys
 
-SHARED, OWN = 4, 16  # frames of a stack: those all share, and those of its own
+SHARED, OWN = 4, 16  # frames of a stack: those that all stacks share, and its own
 
 
 def varint(value):
@@ -57,7 +58,7 @@ def tables(stacks, frames, rand):
 
 
 def dump(index, stacks, totals, rand):
-    """A tenth of the stacks change in each."""
+    """A tenth of the stacks change in each dump."""
     samples = bytearray()
     chosen = range(1, stacks + 1) if index == 0 else rand.sample(range(1, stacks + 1), stacks // 10)
     for iid in chosen:

@@ -1,10 +1,10 @@
 /*
- * How long a command takes from its start to its end, when it does next to nothing.
+ * Measures how long a command takes from its start to its end when it does next to nothing.
  *
  *     startup COUNT COMMAND [ARGS]
  *
- * Runs the command COUNT times and prints the lowest and the median wall time in milliseconds. The
- * command is started by vfork, so that our own size does not count.
+ * Runs the command COUNT times and prints the minimum and the median of the wall time in
+ * milliseconds. The command is started by vfork, so that the size of this program does not count.
  */
 #include <spawn.h>
 #include <stdio.h>

@@ -1,28 +1,28 @@
 /*
- * Allocation storms: programs that do nothing but allocate, in the patterns that hurt.
+ * Allocation storms: programs that only allocate, in the patterns that cost a profiler most.
  *
  *     storm KIND [-t THREADS] [-d DEPTH] [-l LIVE] [-p PATHS] [-r ROUNDS] [-m MILLISECONDS] [-s]
  *
- * With -s a line before says how much memory the process has then, in bytes: private, and of the
- * client's region.
+ * With -s, a line before the result says how much memory the process has then, in bytes: private
+ * memory, and the client's region.
  *
- * Prints one line: nanoseconds of thread CPU time per operation, the lowest round and the median
- * round of all threads. An operation is one allocation with its free. What a profiler adds is the
- * difference between a line with it and a line without it; bench/run interleaves the two.
+ * Prints one line: nanoseconds of thread CPU time per operation, of the fastest and of the median
+ * round of all threads. An operation is one allocation and its free. The overhead of a profiler is
+ * the difference between a line with it and a line without it; bench/run interleaves the two.
  *
- *     pair    malloc(64), free: the allocator's fastest path, so what is added shows most
+ *     pair    malloc(64), free: the allocator's fastest path, so that overhead is largest in proportion
  *     live    LIVE blocks of 16..271 bytes; each operation replaces a random one
  *     large   64..192 KiB blocks (below the mmap threshold), first page touched
  *     grow    a block that doubles from 16 bytes to 64 KiB by realloc; an operation is one realloc
  *     cross   each thread allocates 4096 blocks, then frees those of its neighbour
  *
- * The call chain. Operations run in tens, at the end of a chain of DEPTH functions that are all
+ * The call chain: operations run in tens, at the end of a chain of DEPTH functions, which are all
  * different, with frames of different sizes and without frame pointers, as in a large C++ program.
- * Each function has two call sites, chosen by a bit of the path: PATHS is how many different stacks
- * there are, a new one at random for each walk down the chain.
+ * Each function has two call sites, which a bit of the path selects. PATHS is the number of
+ * different stacks; each walk down the chain selects one at random.
  *
- * A round is a batch of operations that takes about MILLISECONDS: its size is found by trying, so a
- * slow profiler makes fewer operations, not a longer run.
+ * A round is a batch of operations that takes about MILLISECONDS. The program finds the batch's
+ * size by trying, so a slow profiler makes fewer operations, not a longer run.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -37,8 +37,8 @@
 #define THREADS_MAX 64
 #define BURST       10U /* operations per walk down the chain */
 #define GROW_MAX    65536U
-#define CROSS_COUNT 4096U /* blocks handed over at once; */
-#define CROSS_TIMES 10U   /* so often in a round */
+#define CROSS_COUNT 4096U /* blocks handed over at once */
+#define CROSS_TIMES 10U   /* how often in a round */
 
 struct worker;
 typedef void (*burst_fn)(struct worker *worker);
@@ -49,18 +49,18 @@ struct worker {
     void **blocks; /* of `live` and `cross` */
     uint64_t block_count;
     uint64_t next;                  /* block that `cross` allocates next */
-    const struct worker *neighbour; /* whose blocks it frees */
+    const struct worker *neighbour; /* the worker whose blocks it frees */
     void *growing;
     size_t growing_bytes;
     unsigned depth;
     uint64_t path_mask;
     unsigned round_count;
     double round_ns;
-    double *ret_ns; /* per operation, one value a round */
+    double *ret_ns; /* ns per operation, one value per round */
     pthread_barrier_t *barrier;
 };
 
-/* The compiler must believe that a block is used. */
+/* Makes the compiler assume that the block is used. */
 static inline void use(void *ptr)
 {
     __asm__ volatile("" : : "r"(ptr) : "memory");
@@ -150,7 +150,7 @@ static __attribute__((noinline)) uint64_t level_0(struct worker *worker, uint64_
     return path;
 }
 
-/* The sums after the calls keep them from being tail calls, the `asm` keeps the two sites apart. */
+/* The additions after the calls prevent tail calls; the `asm` keeps the two call sites apart. */
 #define LEVEL(n, below)                                                                            \
     static __attribute__((noinline)) uint64_t level_##n(struct worker *worker, uint64_t path)      \
     {                                                                                              \
@@ -248,7 +248,7 @@ static void run_rounds(struct worker *worker)
     }
 }
 
-/* Waiting for each other happens outside of what is measured. */
+/* Waiting for the other threads is not measured. */
 static void run_cross_rounds(struct worker *worker)
 {
     for (unsigned round = 0; round < worker->round_count; round++) {
@@ -358,7 +358,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of all mappings: each page of the region once, in however many views it is. */
+/* Sums all mappings. Counts each page of the region once, however often it is mapped. */
 static void print_memory(void)
 {
     char line[512];
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
         workers[i].neighbour = burst == burst_fill ? &workers[(i + 1) % thread_count] : NULL;
     }
     if (thread_count == 1) {
-        work(&workers[0]); /* the allocator knows that there is only one */
+        work(&workers[0]); /* lets the allocator know that there is only one thread */
     }
     for (size_t i = 0; i < thread_count && thread_count > 1; i++) {
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {

@@ -1,13 +1,14 @@
-"""The allocation storms: bench/storm.c in the patterns that hurt, and what each profiler adds.
+"""The allocation storms: bench/storm.c in the patterns that cost most, and the overhead of each
+profiler.
 
-The storm measures itself, in thread CPU time, and prints the lowest and the median round; here it is
-compiled, and run under one variant after the other.
+The storm measures itself, in thread CPU time, and prints the fastest and the median round. This
+module compiles it and runs it under one variant after the other.
 """
 
 import os
 import subprocess
 
-# name, arguments of storm, in the short set too
+# name, arguments of storm, is it in the short set
 STORMS = [
     ("tight pairs", "pair", True),
     ("tight pairs, depth 10", "pair -d 10", False),
@@ -32,7 +33,7 @@ STORMS = [
 
 
 def compile_program(source, folder, *options):
-    """Without frame pointers, as distributions do it."""
+    """Without frame pointers, as distributions compile programs."""
     program = os.path.join(folder, os.path.basename(source)[:-2])
     if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(source):
         subprocess.run([os.environ.get("CC", "gcc"), "-std=c17", "-D_GNU_SOURCE", "-O2", "-g",
@@ -41,7 +42,7 @@ def compile_program(source, folder, *options):
 
 
 def run_once(storm, words, variant, out, rounds):
-    """(lowest, median) nanoseconds of an operation; None when it did not run."""
+    """Returns (lowest, median) nanoseconds per operation; None if it did not run."""
     argv, env = variant.command([storm, *words.split(), "-r", str(rounds)], out)
     done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, check=False)
@@ -50,5 +51,5 @@ def run_once(storm, words, variant, out, rounds):
             low, median = map(float, line.split())
             return low, median
         except ValueError:
-            continue  # what the profiler says
+            continue  # a message of the profiler
     return None

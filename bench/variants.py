@@ -1,7 +1,7 @@
-"""The profilers that a program is measured under: nothing, heapscope at some intervals, others.
+"""The profilers under which a program is measured: nothing, heapscope at some intervals, others.
 
-A variant turns a command line into another one, with its environment, and says where it writes. All
-write to a folder of their own, so that what a run leaves on disk can be weighed.
+A variant turns a command line into another one, with its environment, and says where it writes.
+Each variant writes into a folder of its own, so that the size of its output can be measured.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
 @dataclasses.dataclass(frozen=True)
 class Variant:
     name: str
-    before: Tuple[str, ...] = ()  # words in front of the command; {out} is the output folder
+    before: Tuple[str, ...] = ()  # arguments before the command; {out} is the output folder
     env: Tuple[Tuple[str, str], ...] = ()
-    is_ours: bool = False  # must work
-    rounds_max: int = 100  # of one that takes too long for more, or whose figure needs no more
-    limit_s: int = 600  # given up when one run takes longer
+    is_ours: bool = False  # a failure ends the benchmark
+    rounds_max: int = 100  # fewer rounds for a variant that is slow, or whose figure needs no more
+    limit_s: int = 600  # a run that takes longer is abandoned
 
     def command(self, argv: List[str], out: str):
         env = {k: v for k, v in os.environ.items()
@@ -48,7 +48,7 @@ HEAPTRACK_RAW = Variant("heaptrack --raw", ("heaptrack", "--raw", "-o", "{out}/h
 
 
 def gperftools():
-    """Its heap profiler lives in its allocator, which comes with it; None where it is not installed."""
+    """Its heap profiler is part of its allocator; None where tcmalloc is not installed."""
     found = glob.glob("/usr/lib/*/libtcmalloc.so.4")
     if not found:
         return None
@@ -62,7 +62,8 @@ def chosen(is_full):
 
 
 def named(names):
-    """Those of all variants, after "nothing"; ends with a message when there is no such one."""
+    """Returns the variants of these names, after "nothing"; exits with a message if a name is
+    unknown."""
     known = {v.name: v for v in chosen(True) + [DORMANT]}
     for name in names:
         if name not in known:
@@ -71,5 +72,5 @@ def named(names):
 
 
 def missing():
-    """Commands that the variants need and the machine does not have."""
+    """Returns the commands that the variants need and the machine does not have."""
     return [word for word in ("heaptrack",) if not shutil.which(word)]

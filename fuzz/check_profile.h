@@ -1,5 +1,6 @@
 /*
- * Does a profile keep what profile.h promises, whatever file it came from? A broken promise is a crash.
+ * Checks that a profile satisfies the invariants of profile.h, whatever file it came from. A
+ * violation is a crash.
  */
 #pragma once
 

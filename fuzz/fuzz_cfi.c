@@ -1,9 +1,10 @@
 /*
- * Call frame information, expressions and walks on hostile bytes and a hostile stack.
+ * Fuzz target: call frame information, DWARF expressions and stack walks on hostile bytes and a
+ * hostile stack.
  *
- * Input: a byte of flags, a byte that says how many words of stack follow behind the registers, two
- * bytes of pc, registers, stack, and the section. The pc lies in a 64 KiB range of code at CODE.
- * Everything is copied to memory of its exact size, so that a read too far is seen.
+ * Input: a byte of flags, a byte that says how many words of stack follow the registers, two bytes
+ * of pc, registers, stack, and the section. The pc lies in a 64 KiB range of code at CODE.
+ * Everything is copied to memory of its exact size, so that reads past its end are detected.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,14 +25,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum {
     FLAG_DEBUG = 1,
     FLAG_EXACT = 2,
-    FLAG_JIT = 4, /* code without a module */
+    FLAG_JIT = 4, /* code that belongs to no module */
 };
 
 struct input {
     uint8_t flags;
     uint8_t stack_words;
     uint16_t pc_off;
-    uint16_t regs[6]; /* bp, bx, r12 to r15: bytes above STACK_VA - 64 */
+    uint16_t regs[6]; /* bp, bx, r12 to r15: offsets in bytes from STACK_VA - 64 */
 };
 
 static struct hs_rule_entry entries[HS_RULE_CACHE_MIN];
@@ -53,7 +54,7 @@ static uint64_t reg(const struct input *in, int i)
     return STACK_VA - 64 + in->regs[i];
 }
 
-/* What both walks found must be the same. */
+/* Both walks must have found the same frames. */
 static void compare(const struct hs_walk *a, const struct hs_walk *b)
 {
     if (a->end != b->end || a->frame_count != b->frame_count ||
@@ -63,7 +64,7 @@ static void compare(const struct hs_walk *a, const struct hs_walk *b)
     }
 }
 
-/* Through the table, from several starts. What is found must be what a plain walk finds. */
+/* Walks with the stack table, from several starts. Each result must equal that of a plain walk. */
 static void walk_by_table(const struct input *in, const struct hs_unwinder *unwinder,
                           struct hs_regs start, struct hs_stack_window window)
 {
@@ -83,7 +84,7 @@ static void walk_by_table(const struct input *in, const struct hs_unwinder *unwi
         }
         kept[user] = plain;
         hs_replay_store(&replay, &start, &plain, generation, user);
-        /* It need not be kept, but must not be taken for another. */
+        /* The table may have dropped the stack, but must not return another one. */
         if (hs_replay_find(&replay, &start, &window, generation, &found) && found != user) {
             abort();
         }
@@ -110,7 +111,7 @@ static void walk(const struct input *in, const uint64_t *stack)
     hs_rule_cache_init(&cache, entries, HS_RULE_CACHE_MIN);
     hs_unwind_walk(&unwinder, &start, in->flags & FLAG_EXACT, &window, &first);
     hs_unwind_walk(&unwinder, &start, in->flags & FLAG_EXACT, &window, &second);
-    /* With rules from the cache the walk is the same as with fresh ones. */
+    /* A walk with cached rules must equal one with fresh rules. */
     compare(&first, &second);
     if (first.word_count != second.word_count) {
         abort();

@@ -1,8 +1,9 @@
 /*
- * Fuzz target: any bytes as a file of limits and as one of suppressions.
+ * Fuzz target: any bytes as a file of limits, and as a file of suppressions.
  *
- * An error has a line and words. Read twice, a file says nothing new. A pattern fits what begins with it, and the
- * text is what patterns are tried on.
+ * An error must have a line number and a message. Reading the same file twice must give the same
+ * result. A pattern without special characters must match exactly the texts that contain it;
+ * patterns are tried on the input.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -44,7 +45,7 @@ static void read_limits(const char *text, size_t bytes)
 static void try_pattern(const char *pattern, const char *text)
 {
     bool fits = hs_suppression_fits(pattern, text);
-    /* Held to the start it fits less, never more. */
+    /* Anchored to the start, a pattern may match less, but not more. */
     if (pattern[0] == '^' && pattern[1] != '\0' && fits &&
         !hs_suppression_fits(pattern + 1, text)) {
         abort();
@@ -87,7 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0) {
         memcpy(text, data, size);
     }
-    /* libc's regcomp() takes memory without end for a{9999}{9999}: who writes that has it coming. */
+    /*
+     * Skip '{': libc's regcomp() needs unlimited memory for a{9999}{9999}. Limits come from the
+     * user, who can harm only their own command with that.
+     */
     if (!strchr(text, '{')) {
         read_limits(text, size);
     }

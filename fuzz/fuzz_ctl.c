@@ -1,6 +1,7 @@
 /*
- * Datagrams of commands, as a daemon takes them: head, body, and what `start` makes of it. Also the patterns in
- * it, held against a command line that comes with them.
+ * Fuzz target: datagrams of commands, as a daemon receives them: head, body, and how the daemon
+ * parses `start`. The patterns in it are matched against a command line that is also part of the
+ * input.
  */
 #include <stddef.h>
 #include <stdint.h>

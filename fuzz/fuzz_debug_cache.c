@@ -1,7 +1,7 @@
 /*
  * Fuzz target: a file in the cache folder that claims to be an entry.
  *
- * Its checksum is made right first: behind it is what matters.
+ * The target corrects the checksum first, so that the input reaches the code behind that check.
  *
  * Holds     an entry is only valid as a whole and with its own key.
  */

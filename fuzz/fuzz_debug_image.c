@@ -1,7 +1,7 @@
 /*
- * Fuzz target: a debug file with packed sections, from an untrusted source.
+ * Fuzz target: a debug file with compressed sections, from an untrusted source.
  *
- * Holds     what is made has no packed section, and each is inside the image.
+ * Holds     the unpacked image has no compressed section, and each section lies inside the image.
  */
 #include <gelf.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * The code of a function that is to be led elsewhere: any bytes. A detour that is made must consist of instructions, and
- * must be made the same way again.
+ * Fuzz target: any bytes as the code of a function that is to get a detour. A detour that was made
+ * must consist of valid instructions, and making it again must give the same result.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * .eh_frame_hdr and .eh_frame together on hostile bytes: the search table and where it leads.
+ * Fuzz target: .eh_frame_hdr together with .eh_frame on hostile bytes: the search table and the
+ * entries it points to.
  *
  * Input: two bytes, the size of the header; the header; the rest is .eh_frame. Both are copied to
  * memory of their exact size.
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct hs_unwind_module module = { .end_va = UINT64_MAX,
                                            .eh_hdr = { hdr, HDR_VA, hdr_bytes },
                                            .eh_frame = { frame, FRAME_VA, frame_bytes } };
-        /* Around the places that entries near the header can name. */
+        /* The range that entries near the header can name. */
         for (uint64_t pc = HDR_VA - 0x800; pc < HDR_VA + 0x2000; pc += 0x7d) {
             hs_rule_make(&module, pc, pc & 1);
         }

@@ -2,7 +2,7 @@
  * Fuzz target: an untrusted ELF file: its notes, debug link, packed symbols, symbol tables, and how
  * much of its code has unwind rules.
  *
- * DWARF is left to libdw, and what libdw does not survive, to the worker's process.
+ * DWARF is left to libdw. Files that crash libdw crash only the worker process.
  *
  * Holds     a name that is found begins at or before its address.
  */

@@ -1,6 +1,4 @@
-/*
- * Fuzz target: looking at an executable that is the input.
- */
+/* Fuzz target: inspecting an executable file that is the input. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Fuzz target: a tree, a configuration and what grows from them.
+ * Fuzz target: a call tree and a configuration, and the flame graph that is built from them.
  *
- * The input is a byte with the number of nodes, four bytes a node (parent, name, value, sign), then a
- * configuration as __intrinsic_flamegraph_config() packs it.
+ * The input is a byte with the number of nodes, four bytes per node (parent, name, value, sign),
+ * then a configuration as __intrinsic_flamegraph_config() packs it.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void check(const struct hs_flamegraph *graph)
         const struct hs_flamegraph_node *node = &graph->nodes[i];
         const struct hs_flamegraph_node *parent =
             node->parent == HS_FLAMEGRAPH_NONE ? NULL : &graph->nodes[node->parent];
-        /* Parents come first and hold their children. */
+        /* Parents must come first, and their range must contain that of their children. */
         if ((parent && (node->parent >= i || node->x_start < parent->x_start ||
                         node->x_end > parent->x_end)) ||
             node->x_end < node->x_start || node->entry_count == 0) {

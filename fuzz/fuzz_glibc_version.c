@@ -1,6 +1,4 @@
-/*
- * Fuzz target: the sentence of a C library about its release, in a buffer without spare room.
- */
+/* Fuzz target: the sentence in a C library that names its release, in a buffer of exact size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * Fuzz target: the loader's cache, in a buffer without spare room.
- */
+/* Fuzz target: the dynamic loader's cache, in a buffer of exact size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * Fuzz target: an untrusted line number program, which is also the text section that it points
- * into.
+ * Fuzz target: an untrusted line number program. The input also serves as the text section that it
+ * points into.
  *
- * Holds     a row that is found begins at or before its address, and not below the code; names end.
+ * Holds     a row that is found begins at or before its address, and not below the code; names are
+ *           terminated.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define CODE_SVA 0x1000U
 #define PC_COUNT 256U
 
-/* A reader of a name reads to its end. */
+/* Counts the bytes of names, so that the compiler must read each name to its end. */
 static volatile size_t text_bytes;
 
 static void check(struct hs_line_program *program)
@@ -44,7 +45,7 @@ static void check(struct hs_line_program *program)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size + 1); /* of its exact size, to see what reads behind it */
+    uint8_t *copy = malloc(size + 1); /* of the exact size, to detect reads behind it */
     struct hs_line_program program;
     if (copy) {
         memcpy(copy, data, size);

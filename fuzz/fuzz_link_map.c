@@ -1,7 +1,9 @@
 /*
- * Fuzz target: another process's memory, as its loader's list, symbol tables, call frame information and stack.
+ * Fuzz target: another process's memory, read as its loader's list, symbol tables, call frame
+ * information and stack.
  *
- * The input is the memory: the byte at offset n is at address n. Its first eight bytes say where a walk begins.
+ * The input is the memory: the byte at offset n is at address n. Its first eight bytes say where a
+ * walk begins.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * Fuzz target: a perf map, as anybody may leave it in /tmp, against a few addresses.
+ * Fuzz target: a perf map, which any user can leave in /tmp, looked up at a few addresses.
  *
- * Holds     each address has no line or one with a name, and the table is valid.
+ * Holds     an address has no line, or a line with a name, and the table is valid.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /*
- * Fuzz target: a policy, and the facts of a process it is held against.
+ * Fuzz target: a policy, and the facts of a process to which it is applied.
  *
- * The input is three texts with a NUL between them: the path of an executable, control groups, the policy.
+ * The input is three texts with a NUL between them: the path of an executable, control groups, the
+ * policy.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static void hold_against(const struct hs_policy *policy, const struct hs_policy_
     const struct hs_policy_rule *rule = hs_policy_find(policy, facts, &is_sure);
     if (rule) {
         hs_policy_gives(rule, 3, groups, 2);
-        /* A rule that gives something was sure of everything. */
+        /* A rule that grants something must not depend on a fact that is unknown. */
         if (rule->class != HS_POLICY_NEVER && !facts->is_uid_known && rule->uid_count > 0) {
             abort();
         }

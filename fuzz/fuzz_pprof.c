@@ -1,5 +1,6 @@
 /*
- * Any bytes as a pprof profile: reading must neither crash nor take memory or time out of proportion.
+ * Fuzz target: any bytes as a pprof profile. Reading must not crash, and its memory and time must
+ * stay in proportion to the input.
  */
 #include "read_foreign.h"
 

@@ -1,6 +1,4 @@
-/*
- * Fuzz target: the /proc text parsers, each on the same bytes in a buffer without spare room.
- */
+/* Fuzz target: the parsers of /proc files, each on the same bytes in a buffer of exact size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +42,7 @@ static void read_counters(const char *text, size_t size)
     }
 }
 
-/* In pieces, it must come to the same as in one. */
+/* Reading it in pieces must give the same result as reading it at once. */
 static void read_smaps(const char *text, size_t size)
 {
     struct hs_proc_smaps_sums one = { 0 }, pieces = { 0 };

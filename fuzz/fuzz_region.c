@@ -1,9 +1,9 @@
 /*
- * Fuzz target: a region whose bytes are the input, as a hostile target would write it.
+ * Fuzz target: a region whose bytes are the input, as a hostile target could write it.
  *
- * The input starts with a list of patches (offset, 8 bytes) on a small region that is right, so that
- * few bytes reach deep; what follows them is laid over the file from its header on. Both ways of
- * reading are tried: running (with the cut) and dead.
+ * The input starts with a list of patches (offset, 8 bytes) to a small valid region, so that few
+ * bytes reach deep code. The rest overwrites the file from its header on. The target reads the
+ * region in both ways: as that of a running process (with a cut) and as that of a dead one.
  */
 #include <stdint.h>
 #include <stdlib.h>

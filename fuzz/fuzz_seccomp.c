@@ -1,7 +1,8 @@
 /*
- * Fuzz target: a seccomp filter, as a foreign process may have it, and what is known of a call.
+ * Fuzz target: a seccomp filter of a foreign process, and what is known about a system call.
  *
- * The input: sixteen words of struct seccomp_data, two bytes that say which are known, then instructions.
+ * The input: sixteen words of struct seccomp_data, two bytes that say which of them are known, then
+ * instructions.
  */
 #include <linux/seccomp.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is not known must not make an answer that is more lenient. */
+/* Knowing less must not make the answer more lenient. */
 static void check(const struct sock_filter *code, size_t count, struct hs_seccomp_input input)
 {
     uint32_t careful = 0, exact = 0;

@@ -1,8 +1,8 @@
 /*
- * Any bytes as a trace, or as a profile of any other kind, made into tables: neither crash, nor memory or time out of
- * proportion.
+ * Fuzz target: any bytes as a trace, or as a profile of any other kind, imported into tables. The
+ * import must not crash, and its memory and time must stay in proportion to the input.
  *
- * What a row refers to must be there, since queries follow it.
+ * Rows to which another row refers must exist, because queries follow the reference.
  */
 #include <stdint.h>
 #include <stdlib.h>

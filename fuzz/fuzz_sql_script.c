@@ -1,6 +1,6 @@
 /*
- * Fuzz target: a text of statements with a budget, over a small database: one that heapscope made
- * of a file, or one of another origin.
+ * Fuzz target: a text of SQL statements with a budget, over a small database: one that heapscope
+ * made from a file, or one of another origin.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hs_sql_set_budget(sql, 200);
         int err = hs_sql_run(sql, (const char *)data, size, "input", &rows);
         if (err == HS_SQL_E_STATEMENT && hs_sql_error(sql)[0] == '\0') {
-            abort(); /* a failure without a word */
+            abort(); /* a failure without a message */
         }
         hs_sql_free(sql);
     }

@@ -1,6 +1,4 @@
-/*
- * Fuzz target: the file of a program, of which the functions of an allocator are looked for.
- */
+/* Fuzz target: a program's file in which the functions of an allocator are searched. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Fuzz target: what a worker process sends, which may have been taken over by the files it reads.
+ * Fuzz target: the messages of a worker process, which a hostile file may have taken over.
  *
  * Holds     a message that is accepted makes a valid table.
  */

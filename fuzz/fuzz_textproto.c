@@ -1,7 +1,8 @@
 /*
  * Fuzz target: any bytes as a config in text form.
  *
- * What is read is written, read again and written again: the same text. An error has a place in the text.
+ * Writing the parsed config, parsing that text and writing it again must give the same text. An
+ * error must have a position in the text.
  */
 #include <stdint.h>
 #include <stdlib.h>

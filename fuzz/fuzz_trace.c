@@ -1,7 +1,9 @@
 /*
- * Any bytes as a trace file: reading must neither crash nor take memory or time out of proportion.
+ * Fuzz target: any bytes as a trace file. Reading must not crash, and its memory and time must stay
+ * in proportion to the input.
  *
- * What is loaded is checked against the promises of profile.h, so that a broken promise is a crash.
+ * The loaded profile is checked against the invariants of profile.h, so that a violation is a
+ * crash.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@ static void check_not_below_zero(const struct hs_amount *amount)
     check(amount->bytes >= 0 && amount->count >= 0);
 }
 
-/* Traces have cumulative totals only. */
+/* Traces contain only cumulative totals, which cannot be negative. */
 static void check_signs(const struct hs_profile *p)
 {
     for (uint64_t i = 0; i < p->sample_count; i++) {

@@ -1,8 +1,8 @@
 /*
- * Fuzz target: any bytes as a TraceConfig, binary or text, as `record -c` takes it.
+ * Fuzz target: any bytes as a TraceConfig, binary or text, as `record -c` reads it.
  *
- * A refused config gets a message. A config that is taken stays within its limits, and its text
- * form is read as the same config.
+ * A refused config must have a message. An accepted config must be within its limits, and its text
+ * form must parse to the same config.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void check_note(void *ctx, const char *text)
 {
     (void)ctx;
     if (text[0] == '\0' || strchr(text, '\n')) {
-        abort(); /* a note is one line */
+        abort(); /* a note must be one line */
     }
 }
 
@@ -58,7 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hs_buf text = HS_BUF_INIT;
     hs_textproto_write(&config->base, &text);
     Hs__Pb__TraceConfig *again = read_config(hs_buf_text(&text), text.bytes);
-    /* Text holds what is no text as escapes: it is read as text whatever was in it. */
+    /*
+     * The text form escapes bytes that are not text, so it must parse as text whatever the config
+     * contained.
+     */
     if (!again || take(again, &again_wishes) != r ||
         (r == 0 && (wishes.interval_bytes != again_wishes.interval_bytes ||
                     wishes.name_count != again_wishes.name_count ||

@@ -1,9 +1,9 @@
 /*
- * Any bytes as a profile, shown in every view and format.
+ * Fuzz target: any bytes as a profile, shown in every view and format.
  *
- * Whatever a file makes of a profile (names that are no text, trees a hundred thousand levels deep,
- * figures near infinity), each view ends, writes nothing that could steer a terminal, and keeps to its
- * format where that is quick to see.
+ * Whatever the file makes of the profile (names that are not text, trees a hundred thousand levels
+ * deep, figures near infinity), each view must end and must write nothing that could control a
+ * terminal. Its output must have the right format, as far as that is quick to check.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "view/speedscope.h"
 #include "view/svg.h"
 
-/* Counts, and looks at every byte: text has no control characters but line breaks. */
+/* Counts the bytes and checks each: text may contain no control characters except line breaks. */
 static int look(void *ctx, const void *data, size_t bytes)
 {
     const unsigned char *at = data;

@@ -1,6 +1,6 @@
 /*
- * Bytes through one of the readers of files that are no traces: what comes of them keeps the promises of profile.h,
- * and can be shown.
+ * Reads bytes with one of the readers for files that are not traces. The resulting profile must
+ * satisfy the invariants of profile.h, and the report and the massif view must be able to show it.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * Runs a fuzz target over files instead of inventing input, so that every input that ever broke a
- * parser is tried again by the tests.
+ * Runs a fuzz target over files instead of generated input, so that the tests retry every input
+ * that ever broke a parser.
  *
- * Arguments are files or folders of files; a folder that does not exist is an empty one. Prints how many
- * inputs ran.
+ * Arguments are files or folders of files; a folder that does not exist counts as empty. Prints how
+ * many inputs were run.
  */
 #include <dirent.h>
 #include <stdint.h>
