@@ -101,7 +101,7 @@ static void work_libunwind(const struct hs_regs *regs, uint32_t repeat)
 }
 #endif
 
-/* --- stacks: 64 levels, two functions each, of different frame sizes ------------------------------ */
+/* --- stacks: 64 levels, two functions each, of different frame sizes -------------------------- */
 
 struct path {
     uint64_t choice; /* bit n: which of the two functions at depth n */
@@ -149,7 +149,7 @@ static level_fn *const levels[128] = {
 };
 /* clang-format on */
 
-/* --- measuring --------------------------------------------------------------------------------- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 static double now_ns(void)
 {

@@ -10,7 +10,7 @@
  * round of all threads. An operation is one allocation and its free. The overhead of a profiler is
  * the difference between a line with it and a line without it; bench/run interleaves the two.
  *
- *     pair    malloc(64), free: the allocator's fastest path, so that overhead is largest in proportion
+ *     pair    malloc(64), free: the allocator's fastest path, so that overhead shows most
  *     live    LIVE blocks of 16..271 bytes; each operation replaces a random one
  *     large   64..192 KiB blocks (below the mmap threshold), first page touched
  *     grow    a block that doubles from 16 bytes to 64 KiB by realloc; an operation is one realloc
@@ -84,7 +84,7 @@ static void *must(void *ptr)
     return ptr;
 }
 
-/* --- kinds: BURST operations each ---------------------------------------------------------------- */
+/* --- kinds: BURST operations each ------------------------------------------------------------- */
 
 static void burst_pair(struct worker *worker)
 {
@@ -140,7 +140,7 @@ static void burst_fill(struct worker *worker)
     }
 }
 
-/* --- the chain ----------------------------------------------------------------------------------- */
+/* --- the chain -------------------------------------------------------------------------------- */
 
 typedef uint64_t (*level_fn)(struct worker *worker, uint64_t path);
 
@@ -210,7 +210,7 @@ static const level_fn levels[DEPTH_MAX] = {
     TEN_NAMES(9), TEN_NAMES(10), TEN_NAMES(11),
 };
 
-/* --- rounds -------------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static double thread_ns(void)
 {
@@ -279,7 +279,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* --- command line -------------------------------------------------------------------------------- */
+/* --- command line ----------------------------------------------------------------------------- */
 
 enum option {
     OPTION_THREADS,

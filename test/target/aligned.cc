@@ -1,6 +1,6 @@
 /*
- * Sizes that are no multiples of their alignment, at sites that are each called once and then again; and failures, whose
- * exceptions allocate.
+ * Allocates sizes that are not multiples of their alignment, at sites that are each called once and
+ * then again. Also makes allocations that fail; their exceptions allocate.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,8 @@ static void fail()
     fails([&] { return ::operator new[](huge, ALIGN); });
     fails([&] { return ::operator new(huge, std::nothrow); });
     fails([&] { return ::operator new(huge, ALIGN, std::nothrow); });
-    fails([&] { return ::operator new(huge, std::align_val_t(24)); }); /* none that there is */
+    fails([&] { return ::operator new(huge, std::align_val_t(24)); }); /* 24 is not a valid
+                                                                        * alignment */
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,15 @@
 /*
  * Programs that cost a profiler much.
  *
- *   budget grow COUNT     a heap that only grows: COUNT blocks of 16 to 400 bytes, one of 16 of them freed at once
- *   budget steps COUNT    the same in ten steps, each begun by a line on standard input
+ *   budget grow COUNT     a heap that only grows: COUNT blocks of 16 to 400 bytes; frees one of 16
+ *                         at once
+ *   budget steps COUNT    the same in ten steps; a line on standard input starts each
  *   budget forks COUNT    the same, half of it in a forked child
- *   budget busy SECONDS WORK [THREADS]   allocates and frees at two depths, with WORK rounds of arithmetic between,
- *                         in turns through malloc and through libc's own function, at the address that its file says. Prints for
- *                         each half second how much longer the first takes than the second, in percent of it
+ *   budget busy SECONDS WORK [THREADS]   allocates and frees at two depths, with WORK rounds of
+ *                         arithmetic in between. It alternates between malloc and libc's own
+ *                         function, at the address that libc's file gives. Prints for each half
+ *                         second how much longer malloc takes than libc's function, in percent of
+ *                         the latter
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,7 +71,7 @@ static int grow_in_two(unsigned count)
     return status != 0;
 }
 
-/* --- busy -------------------------------------------------------------------------------------- */
+/* --- busy ------------------------------------------------------------------------------------- */
 
 #define TURN_OPS 2000
 #define HELD     64
@@ -78,7 +81,10 @@ struct allocator {
     void (*release)(void *p);
 };
 
-/* The C library's own function, as its file says where it is: no profiler comes in between. */
+/*
+ * Finds the C library's own function at the address that its file gives, so that no profiler
+ * intercepts it.
+ */
 static void *find_unseen(const char *name)
 {
     struct link_map *map = NULL;
@@ -161,7 +167,7 @@ static void *be_busy(void *arg)
     for (unsigned half = 0; half < 2 * busy->seconds; half++) {
         uint64_t seen_ns = 0, unseen_ns = 0, turns = 0;
         while (seen_ns + unseen_ns < 500000000) {
-            /* Who comes first changes, as does what the caches know. */
+            /* The order of both changes each time, so that neither always finds warm caches. */
             if (turns++ & 1) {
                 seen_ns += turn(&seen, &state, held_seen, busy->work);
                 unseen_ns += turn(&unseen, &state, held_unseen, busy->work);

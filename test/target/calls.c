@@ -1,9 +1,10 @@
 /*
- * System calls that touch what we must not: memory beside the arguments of syscall(), and a program
- * that takes all system calls from elsewhere than its libc for those of a foreign system.
+ * System calls that touch memory which the client must not touch: memory beside the arguments of
+ * syscall(). And a program that treats every system call from outside its libc as one of a foreign
+ * system.
  *
- *   calls word       another thread counts in the word that lies where syscall() has its last
- *                    argument; syscall() is called without one
+ *   calls word       another thread counts in the word where syscall() would have its last
+ *                    argument; syscall() is called without that argument
  *   calls six        all six arguments arrive
  *   calls dispatch   counts the system calls that come neither from libc nor from the program
  */
@@ -41,7 +42,10 @@ static void *count(void *arg)
     return NULL;
 }
 
-/* Each call with `word` right behind its return address: where a local of the caller can lie. */
+/*
+ * Makes each call with `word` directly behind its return address, where a local variable of the
+ * caller can be.
+ */
 static void call_beside_word(void)
 {
     pthread_t thread;
@@ -75,7 +79,7 @@ static void six(void)
     printf("%ld %s\n", status, strerror(errno));
 }
 
-/* --- system calls from elsewhere ------------------------------------------------------------------ */
+/* --- system calls from elsewhere -------------------------------------------------------------- */
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

@@ -1,6 +1,6 @@
 /*
- * A heap that is as high as it is told to be: each number N on standard input is a rise by N blocks of 100,000 bytes
- * above 50,000 that stay, and a fall of all of them; said back when it is over.
+ * A heap of a commanded height. For each number N on standard input, it allocates N blocks of
+ * 100,000 bytes above 50,000 bytes that stay, frees them all, and then prints N.
  */
 #include <stdio.h>
 

@@ -1,11 +1,12 @@
 /*
- * Processes made without libc's help, and more of them than anybody expects.
+ * Processes made without libc's help, and unusually many of them.
  *
- *   clones raw       syscall(SYS_clone): a fork that libc knows nothing of
+ *   clones raw       syscall(SYS_clone): a fork that libc does not know about
  *   clones three     the same by clone3
- *   clones vfork     clone(CLONE_VM | CLONE_VFORK): a child in our memory, on a stack of its own, that
- *                    allocates and frees
- *   clones shared    clone(CLONE_VM): the same, without stopping its parent, which waits for it
+ *   clones vfork     clone(CLONE_VM | CLONE_VFORK): a child in the parent's memory, on a stack of
+ *                    its own, that allocates and frees
+ *   clones shared    clone(CLONE_VM): the same without stopping the parent, which waits for the
+ *                    child
  *   clones bomb      a tree of 340 processes; each allocates, and frees what it inherited
  */
 #define _GNU_SOURCE
@@ -25,10 +26,10 @@ SITE(site_guest, malloc(n))
 #define BLOCKS 100
 
 static void *blocks[BLOCKS];
-static int are_changed; /* they are no longer those of site_parent */
+static int are_changed; /* the blocks of site_parent were freed or replaced */
 static char stack[262144] __attribute__((aligned(16)));
 
-/* Of its own memory: nothing that it does may be seen in its parent. */
+/* A child with its own memory: its parent's figures must not change. */
 static void child(void)
 {
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -71,7 +72,7 @@ static void forks(int is_three)
     puts("");
 }
 
-/* In its parent's memory: what it does is its parent's. */
+/* A child in its parent's memory: its blocks count for the parent. */
 static int guest(void *arg)
 {
     for (unsigned i = 0; i < 200; i++) {

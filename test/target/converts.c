@@ -1,6 +1,7 @@
 /*
- * A program that has libc load a library for it: iconv's module for the character set GREEDY, which test_attach.py
- * builds from greedy_module.c. Lines on standard input: "open" loads it, "convert" uses it 50 times.
+ * A program for which libc loads a library: iconv's module for the character set GREEDY, which
+ * test_attach.py builds from greedy_module.c. Lines on standard input: "open" loads it, "convert"
+ * uses it 50 times.
  */
 #include <iconv.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Coroutines on small stacks of their own, between guard pages, that come and go.
+ * Coroutines that come and go, on small stacks of their own between guard pages.
  *
- *   coroutines [early]     early: the very first allocation is made on such a stack
+ *     coroutines [early]     early: the very first allocation is made on such a stack
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -29,7 +29,7 @@ static __thread struct coroutine all[ALIVE];
 static __thread ucontext_t scheduler;
 static __thread unsigned current;
 
-/* Up to the edge: the next word above the top of the stack cannot be read. */
+/* Uses the stack up to its edge: the next word above its top is not readable. */
 static NOINLINE void body(unsigned depth)
 {
     if (depth > 0) {

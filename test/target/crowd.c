@@ -1,12 +1,13 @@
 /*
- * Many processes that start at the same moment, and then wait to be told.
+ * Many processes that start at the same moment and then wait for commands.
  *
- *     crowd COUNT    COUNT processes: told their pids, one a line, then, after a line on standard input, all
- *                    execute this program again at once, with $CROWD_PRELOAD as LD_PRELOAD
- *     crowd          one of them: at each SIGUSR1 it allocates 100 blocks at site_guest, and keeps every other
- *                    one
+ *   crowd COUNT    starts COUNT processes and prints their pids, one per line. After a line on
+ *                  standard input, all execute this program again at once, with $CROWD_PRELOAD as
+ *                  LD_PRELOAD
+ *   crowd          one of them: at each SIGUSR1 it allocates 100 blocks at site_guest, and keeps
+ *                  every second one
  *
- * They end with the first one, which ends with its standard input.
+ * They end with the first process, which ends when its standard input is closed.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
         be_guest();
         return 1;
     }
-    /* No process dies of the signal before it waits for it. */
+    /* Blocks the signal, so that it cannot kill a process that does not wait for it yet. */
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);

@@ -1,8 +1,10 @@
 /*
  * Opens a library with RTLD_DEEPBIND and uses it: deep_bound LIBRARY [crossing] [wait].
  *
- *   crossing   blocks of the library are freed here, and blocks from here there: where both have one allocator
- *   wait       says "ready", waits for a line, opens the library, works, says "done", and waits for another
+ *   crossing   the program frees blocks of the library and the reverse; both must have the same
+ *              allocator
+ *   wait       prints "ready", waits for a line, opens the library, works, prints "done", and waits
+ *              again
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,10 @@
 /*
- * A library that is opened with RTLD_DEEPBIND: its calls of malloc are bound to the C library's, and pass by what is
- * preloaded. It allocates in a constructor, in all functions of the family, and in a destructor.
+ * A library to open with RTLD_DEEPBIND: its calls of malloc are bound to the C library's, and
+ * bypass a preloaded library. It allocates in a constructor, in all functions of the family, and in
+ * a destructor.
  *
- * deep_make(i, n) allocates n bytes at its i-th site, deep_lost(i, n) strikes such a block out.
+ * deep_make(i, n) allocates n bytes at its i-th site; deep_lost(i, n) subtracts such a block from
+ * the truth.
  */
 #include <malloc.h>
 
@@ -14,7 +16,8 @@ SITE(site_deep_memalign, memalign(256, n))
 SITE(site_deep_aligned_alloc, aligned_alloc(64, n))
 SITE(site_deep_valloc, valloc(n))
 SITE(site_deep_pvalloc, pvalloc(n))
-#ifdef OTHER_ALLOCATOR /* serves: the C library's reallocarray calls its realloc, the block is not the C library's */
+#ifdef OTHER_ALLOCATOR /* needed: the C library's reallocarray calls its own realloc, but the
+                        * block belongs to the other allocator */
 SITE(site_deep_reallocarray, realloc(NULL, n))
 #else
 SITE(site_deep_reallocarray, reallocarray(NULL, 1, n))

@@ -1,6 +1,7 @@
 /*
- * Allocations before main and after it: constructors of every priority, thread_local objects, exit
- * handlers, destructors, and in a library that is preloaded or opened (early_late.cc with -DLIBRARY).
+ * Allocates before main and after it: in constructors of every priority, thread_local objects, exit
+ * handlers, destructors, and in a library that is preloaded or opened (early_late.cc with
+ * -DLIBRARY).
  */
 #include <cstdio>
 #include <pthread.h>
@@ -8,7 +9,7 @@
 
 #include "truth.h"
 
-#ifdef LIBRARY /* names of its own */
+#ifdef LIBRARY /* site names of the library */
 #define site_constructor       site_library_constructor
 #define site_first_constructor site_library_first_constructor
 #define site_destructor        site_library_destructor

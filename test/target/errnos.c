@@ -1,6 +1,6 @@
 /*
- * What the allocation functions return and leave in errno, printed: the same with and without a
- * profiler.
+ * Prints what the allocation functions return and leave in errno: it must be the same with and
+ * without a profiler.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ static volatile size_t aligns[] = { 0, 1, 3, 8, 16, 48, 64, 4096, 1 << 20, SIZE_
 
 static void *volatile got;
 
-/* errno is 77 before each call: is it still, and is the result one that can be used? */
+/* errno is 77 before each call. Prints whether it still is, and whether the result is usable. */
 #define SHOW(words, call)                                                                          \
     do {                                                                                           \
         errno = 77;                                                                                \
@@ -88,7 +88,7 @@ int main(void)
         for (size_t a = 0; a < COUNT(aligns); a++) {
             size_t align = aligns[a];
             snprintf(words, sizeof(words), "align %zu size %zu", align, n);
-            if (align <= 4096 && n <= 1 << 22) { /* memalign rounds odd ones up */
+            if (align <= 4096 && n <= 1 << 22) { /* memalign rounds invalid alignments up */
                 printf("memalign: ");
                 SHOW(words, memalign(align, n));
                 printf("aligned_alloc: ");

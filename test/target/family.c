@@ -1,5 +1,6 @@
 /*
- * Every C function that allocates or frees, each at sites of its own, with all the ways it can fail.
+ * Calls every C function that allocates or frees, each at sites of its own, with all the ways in
+ * which it can fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +17,7 @@
 static void *volatile kept[64][MANY];
 static unsigned kept_count;
 
-/* Keeps half of the blocks of a site, frees the others by `release`. */
+/* Keeps half of the blocks of a site and frees the others with `release`. */
 typedef void *(*site_fn)(size_t n);
 typedef void (*release_fn)(void *p, size_t n);
 
@@ -80,7 +81,7 @@ static void use(site_fn site, release_fn release, size_t first, size_t step)
     }
 }
 
-/* --- realloc ------------------------------------------------------------------------------------ */
+/* --- realloc ---------------------------------------------------------------------------------- */
 
 SITE_OF(site_grow)
 NOINLINE void *site_grow(void *old, size_t old_bytes, size_t n)
@@ -104,7 +105,7 @@ SITE(site_grow_first, malloc(n))
 
 static void realloc_chains(void)
 {
-    /* A block changes its site when another one reallocates it. */
+    /* A block belongs to the site that reallocated it last. */
     char *p = site_grow_first(10);
     SITE_LOST(site_grow_first, 10);
     SITE_ADOPTED(site_grow, 10);
@@ -135,7 +136,7 @@ static void realloc_chains(void)
 
 SITE(site_survivor, malloc(n))
 
-/* realloc(p, 0) frees. Not in the figures of its own site: it returns NULL. */
+/* realloc(p, 0) frees. It returns NULL, so its own site has no figures. */
 SITE(site_shrunk_away, malloc(n))
 
 static void failures(void)
@@ -180,7 +181,7 @@ static void failures(void)
     }
 }
 
-/* --- functions of libc that allocate through malloc ---------------------------------------------- */
+/* --- functions of libc that allocate through malloc ------------------------------------------- */
 
 SITE(site_strdup, strdup(n == 6 ? "hello" : "good morning"))
 SITE(site_strndup, strndup("0123456789abcdef", n - 1))
@@ -188,10 +189,10 @@ SITE(site_strndup, strndup("0123456789abcdef", n - 1))
 SITE_OF(site_asprintf)
 NOINLINE char *site_asprintf(void)
 {
-    /* Its buffer is made larger than the result and then cut to it. */
+    /* vasprintf allocates a buffer that is larger than the result, and then shrinks it. */
     char *volatile text = NULL;
     int len = asprintf((char **)&text, "%d bottles of %s", 99, "beer");
-    SITE_GOT(site_asprintf, 100); /* its first size, as glibc has it */
+    SITE_GOT(site_asprintf, 100); /* glibc's first buffer size */
     SITE_LOST(site_asprintf, 100);
     SITE_GOT(site_asprintf, (size_t)len + 1);
     return text;

@@ -1,15 +1,16 @@
 /*
- * Installs seccomp filters, then runs a program below them.
+ * Installs seccomp filters, then executes a program under them.
  *
- *     filtered RULE ... -- PROGRAM ARGS
+ *   filtered RULE ... -- PROGRAM ARGS
  *
- *     only ACTION N,N,...    these system calls are allowed, ACTION for all others
- *     deny ACTION N,N,...    ACTION for these, all others are allowed
- *     prot ACTION N BITS     ACTION for call N if its third argument has one of BITS (mmap, mprotect)
- *     place ACTION N         ACTION for call N from an instruction whose address is odd in bit 12
- *     long N                 a filter of N instructions that allows everything
+ *   only ACTION N,N,...    these system calls are allowed, ACTION for all others
+ *   deny ACTION N,N,...    ACTION for these, all others are allowed
+ *   prot ACTION N BITS     ACTION for call N if its third argument has one of BITS (mmap, mprotect)
+ *   place ACTION N         ACTION for call N from an instruction at an address whose bit 12 is set
+ *   long N                 a filter of N instructions that allows everything
  *
- * ACTION: allow, log, errno (EPERM), enosys, trap, trace, notify, kill. Each RULE is a filter of its own.
+ * ACTION: allow, log, errno (EPERM), enosys, trap, trace, notify, kill. Each RULE is a filter of
+ * its own.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -71,7 +72,10 @@ static uint32_t action_of(const char *name)
     return 0;
 }
 
-/* As those of container runtimes begin: another architecture is no matter of exceptions. */
+/*
+ * Checks the architecture first, as the filters of container runtimes do: a call of another
+ * architecture kills the process.
+ */
 static void begin(void)
 {
     count = 0;
@@ -99,7 +103,7 @@ static void install(void)
     for (unsigned i = 0; i < count; i++) {
         is_asked |= code[i].code == (BPF_RET | BPF_K) && code[i].k == SECCOMP_RET_USER_NOTIF;
     }
-    /* Nobody will ever answer, nor is the descriptor ours to keep. */
+    /* No process will answer the notifications, and the descriptor is not kept. */
     long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                      is_asked ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0, &program);
     if (r < 0) {
@@ -107,7 +111,7 @@ static void install(void)
     }
 }
 
-/* The arguments that it took. */
+/* Returns how many arguments the rule took. */
 static int make_rule(char **argv)
 {
     begin();

@@ -1,6 +1,7 @@
 /*
- * Four threads, each with a filter of its own: all allow everything but one call that nobody makes; that of the last kills
- * for mremap. Ends with its input.
+ * Four threads, each with its own seccomp filter. Each filter allows everything except one call
+ * that no thread makes; the filter of the last thread kills the process at mremap. Ends when its
+ * input ends.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

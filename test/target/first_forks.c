@@ -1,6 +1,6 @@
 /*
- * Preloaded: the first $FIRST_FORKS calls of fork() make no process and say "you are the child". So what a
- * program would do in its children it does itself.
+ * A library to preload: the first $FIRST_FORKS calls of fork() make no process but return 0, as in
+ * a child. The program then does in its own process what its children would do.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

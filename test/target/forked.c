@@ -1,17 +1,18 @@
 /*
- * Forked children, each with a heap of its own that begins with what it inherited.
+ * Forked children, each with its own heap, which begins with the inherited blocks.
  *
- *   forked late      the parent frees and allocates anew before the child does anything
- *   forked flood     the same with more blocks than anybody keeps for a child
- *   forked frees N   the child frees N blocks before it allocates for the first time
- *   forked realloc   the first thing the child does is to make an inherited block larger
+ *   forked late      the parent frees and allocates again before the child does anything
+ *   forked flood     the same with more blocks than are kept for a child
+ *   forked frees N   the child frees N blocks before its first allocation
+ *   forked realloc   the child's first action is to enlarge an inherited block
  *   forked thread    a thread forks, and in the child threads allocate at once
- *   forked double    the child forks before it allocates, and ends; the grandchild goes on
+ *   forked double    the child forks before it allocates, and exits; the grandchild continues
  *   forked handler   a signal handler forks
- *   forked forget    the program has written over its environment
+ *   forked forget    the program has overwritten its environment
  *   forked never     the child does nothing
- *   forked crowd     40 children at once, while the parent goes on
- *   forked torn      300 times a signal handler forks, wherever it came in, and returns in both
+ *   forked crowd     40 children at once, while the parent continues
+ *   forked torn      300 times, a signal handler forks at whatever point it interrupted, and
+ *                    returns in both processes
  */
 #include <pthread.h>
 #include <signal.h>
@@ -105,7 +106,7 @@ static void child(void)
     allocate();
 }
 
-/* Forks; the child waits until we have gone on. */
+/* Forks; the child waits until the parent has continued. */
 static pid_t fork_one(void)
 {
     int ends[2];

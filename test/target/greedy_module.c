@@ -1,6 +1,6 @@
 /*
- * A module of iconv that converts nothing and keeps memory: see converts.c. Its three functions are those that libc looks
- * for in a module.
+ * A module of iconv that converts nothing and keeps memory: see converts.c. Its three functions are
+ * those that libc looks up in a module.
  */
 #include <gconv.h>
 #include <stdlib.h>

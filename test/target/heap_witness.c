@@ -1,14 +1,15 @@
 /*
- * A library to preload behind the client: what a program's heap holds, counted independently of it.
+ * A library to preload behind the client. It counts what a program's heap holds, independently of
+ * the client.
  *
- * Knows the size of each live block. The sums lie in a file of their own for each process, $HEAP_WITNESS.PID, mapped
- * shared, so they are there however it ends; a forked child begins with what it inherited, which counts as
- * allocated in it. A tester may write another epoch into the file: of later ones the sums of blocks allocated
- * since are kept apart.
+ * It knows the size of each live block. The sums of each process are in a file of its own,
+ * $HEAP_WITNESS.PID, which is mapped shared, so that they survive however the process ends. A
+ * forked child begins with the inherited blocks, which count as allocated in it. A test may write
+ * another epoch into the file: sums of blocks allocated after that are kept separately.
  *
- * Calls glibc by the names that nobody interposes. Read by test/e2e/heap_witness.py.
+ * It calls glibc by names that no library interposes. test/e2e/heap_witness.py reads the file.
  *
- * Threads   one lock for all. Not to be forked while another thread allocates.
+ * Threads   one lock for everything. The process must not fork while another thread allocates.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,12 +30,12 @@ struct sums {
 };
 
 struct witness_file {
-    uint64_t epoch; /* 0, or 1: written by the tester */
+    uint64_t epoch; /* 0, or 1: written by the test */
     struct sums sums[2];
 };
 
 struct slot {
-    uintptr_t addr; /* 0: free */
+    uintptr_t addr; /* 0: the slot is free */
     uint64_t size_bytes : 63;
     uint64_t epoch : 1;
 };
@@ -46,7 +47,8 @@ void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *ptr);
 
 static struct witness_file nowhere, *file = &nowhere;
-static struct witness_file at_fork; /* the parent goes on counting in its file */
+static struct witness_file at_fork; /* copy of the sums: the parent continues to count in its
+                                     * file */
 static struct slot *slots;
 static unsigned char lock;
 static char place[512];
@@ -62,7 +64,7 @@ static void leave(void)
     __atomic_clear(&lock, __ATOMIC_RELEASE);
 }
 
-/* --- the file ---------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static void open_file(void)
 {
@@ -107,7 +109,7 @@ __attribute__((constructor(101))) static void begin(void)
     }
 }
 
-/* --- blocks ------------------------------------------------------------------------------------ */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static uint64_t home_of(uintptr_t addr)
 {
@@ -136,7 +138,7 @@ static void note(uintptr_t addr, size_t size_bytes)
     sums->alloc_count++;
 }
 
-/* The ones behind it move up, as far as they may. */
+/* Moves the entries behind the gap up, as far as possible. */
 static void close_gap(uint64_t gap)
 {
     for (uint64_t i = (gap + 1) & (SLOTS - 1); slots[i].addr; i = (i + 1) & (SLOTS - 1)) {
@@ -149,7 +151,7 @@ static void close_gap(uint64_t gap)
     slots[gap].addr = 0;
 }
 
-/* What it was, or one of address 0. */
+/* Removes the block and returns its entry; address 0: it was unknown. */
 static struct slot forget(uintptr_t addr)
 {
     struct slot was = { 0 };
@@ -180,7 +182,7 @@ static void *got(void *ptr, size_t size_bytes)
     return ptr;
 }
 
-/* --- what programs call ------------------------------------------------------------------------ */
+/* --- what programs call ----------------------------------------------------------------------- */
 
 void *malloc(size_t size)
 {
@@ -208,7 +210,7 @@ void *realloc(void *old, size_t size)
     if (ptr) {
         note((uintptr_t)ptr, size);
     } else if (was.addr && size > 0) {
-        /* It lives on, and is none that was allocated just now. */
+        /* The block stays live; it was not allocated just now. */
         struct sums *sums = &file->sums[file->epoch & 1];
         note(was.addr, was.size_bytes);
         sums->alloc_bytes -= (int64_t)was.size_bytes;

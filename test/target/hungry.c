@@ -1,6 +1,4 @@
-/*
- * Takes memory until somebody stops it. A line on standard input to begin.
- */
+/* Allocates until another process stops it. A line on standard input starts it. */
 #include "truth.h"
 
 SITE(site_hungry, malloc(n))

@@ -1,5 +1,6 @@
 /*
- * As works.c, by way of a function that was made at run time and has no name but what /tmp/perf-PID.map says.
+ * Like works.c, but allocates through a function that is generated at run time, whose name is only
+ * in /tmp/perf-PID.map.
  */
 #include <stdio.h>
 #include <stdlib.h>

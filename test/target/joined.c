@@ -1,9 +1,9 @@
 /*
- * Threads that are always inside malloc or free, and a first one that waits for their end:
+ * Threads that are always inside malloc or free, while the first thread waits for them to end:
  *
  *     joined THREADS
  *
- * Says "ready"; ends when it is killed.
+ * Prints "ready"; runs until it is killed.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,15 +1,17 @@
 /*
- * Loads and unloads libraries without end: libraries WORDS... -- FILE... ; each file is a build of library.c, and its
- * number is its place among them. A line on standard input ends it; it says "fine" and how often it did what, and
- * exits with 0, if all that it computed was right and all its children lived as they should.
+ * Loads and unloads libraries all the time: libraries WORDS... -- FILE... ; each file is a build of
+ * library.c, and its number is its index in this list. A line on standard input ends the program.
+ * It prints "fine" and how often it did what. It exits with 0 if all its results were right and all
+ * its children ended normally.
  *
- *     threads=N   so many threads open, call and close libraries (3)
- *     forks       one more thread forks; each child allocates
- *     children    each child opens a library, too: only with threads=0, since libc leaves a child what the loader was in
- *                 the midst of in another thread
- *     signals     a timer interrupts whichever thread runs, each millisecond
- *     comings     one more thread starts threads that open one library and end
- *     now, lazy, deep, global, nodelete    how libraries are opened: one of these at random each time (now and deep)
+ *   threads=N   N threads open, call and close libraries (3)
+ *   forks       one more thread forks; each child allocates
+ *   children    each child opens a library, too. Only with threads=0, because libc leaves a child
+ *               with the loader in the state that another thread was in
+ *   signals     a timer interrupts any running thread each millisecond
+ *   comings     one more thread starts threads that open one library and end
+ *   now, lazy, deep, global, nodelete    how libraries are opened: one of these at random each time
+ *               (now and deep)
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,7 +27,7 @@
 
 #define MODES_MAX   8
 #define THREADS_MAX 16
-/* A child that has not ended by then never will. */
+/* A child that still runs after this time hangs. */
 #define CHILD_S 60
 
 static char **files;
@@ -78,7 +80,7 @@ static void *use_many(void *arg)
     return NULL;
 }
 
-/* In a child: what it may have inherited half done shows. */
+/* Runs in a child: uses everything that the child may have inherited in an inconsistent state. */
 static void live(void)
 {
     void *blocks[50];

@@ -1,6 +1,7 @@
 /*
- * A small library to be opened and closed again and again: see libraries.c. Its number is NUMBER. WITH_... say what it
- * has besides: thread-local storage, handlers of fork(), and a library that it opens itself (OPENED, a path).
+ * A small library that is opened and closed again and again: see libraries.c. Its number is NUMBER.
+ * WITH_... say what else it has: thread-local storage, handlers of fork(), and a library that it
+ * opens itself (OPENED, a path).
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,7 +56,10 @@ static __attribute__((destructor)) void end(void)
 #endif
 }
 
-/* What the caller knows beforehand: the sum of what it was given and of what the constructor wrote. */
+/*
+ * Returns the sum of its argument and of the value that the constructor wrote, which the caller can
+ * check.
+ */
 int library_run(int given)
 {
     unsigned char *first = calloc(1, 64), *second = table[given & 1](300), *third = strdup("third");

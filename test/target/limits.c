@@ -1,9 +1,9 @@
 /*
- * A program under limits, some of which it sets itself: the profiler must live with less, or do
- * without, and the program must not notice.
+ * A program under limits, some of which it sets itself. The client must work within them or switch
+ * itself off, and the program must behave as without it.
  *
- *   limits none|as|data|fsize|nofile|fds|range|chroot|stack|std|mask|user|hidden|seccomp|seccomp_errno|
- *          seccomp_strict|mlock
+ *   limits none|as|data|fsize|nofile|fds|range|chroot|stack|std|mask|user|hidden|seccomp|
+ *          seccomp_errno|seccomp_strict|mlock
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@ static void limit(int resource, rlim_t bytes)
     }
 }
 
-/* Allows what an allocator, the truth and the end need; `action` for all else. */
+/* Allows what an allocator, the truth and the exit need; `action` for everything else. */
 static void filter(uint32_t action)
 {
     static const unsigned allowed[] = {
@@ -113,7 +113,7 @@ static void work(void)
     }
 }
 
-/* What needs nothing but to be said; false: it is something else. */
+/* Sets the limits that need only one call; false: `what` is another limit. */
 static int restrict_self(const char *what)
 {
     sigset_t all;
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
         filter(SECCOMP_RET_ERRNO | EPERM);
         has_threads = 0;
     } else if (strcmp(what, "seccomp_strict") == 0) {
-        /* Read, write and exit: what is allocated must be there already. */
+        /* Allows read, write and exit only: memory must be allocated before. */
         void *room[100];
         for (unsigned i = 0; i < 100; i++) {
             room[i] = site_before(200);

@@ -1,12 +1,12 @@
 /*
- * Sites at which sizes are mixed, so that few samples tell little of how many objects there are: what is stated of
- * them must hold all the same. Every third block is freed again.
+ * Sites with mixed sizes, where few samples say little about the number of objects. The stated
+ * margins must hold all the same. Every third block is freed again.
  *
- *   mixtures
+ *     mixtures
  *
  *     few_large     20 x 3000 bytes among 2000 x 1
- *     log_uniform   150 sizes, evenly spread on a logarithmic scale from 16 to 4000
- *     pareto        3000 sizes: twice the size is half as frequent, from 1 to 4000
+ *     log_uniform   150 sizes, evenly distributed on a logarithmic scale from 16 to 4000
+ *     pareto        3000 sizes from 1 to 4000: twice the size is half as frequent
  *     unseen        100 x 20 bytes: mostly without a sample
  *     exact         10 x 10000 bytes, which are all recorded, among 60 x 30
  *     doubling      a buffer that grows from 16 bytes to 1 MiB

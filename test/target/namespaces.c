@@ -1,5 +1,6 @@
 /*
- * Opens a plugin in a namespace of its own, where it has a C library and an allocator of its own: namespaces PLUGIN.
+ * Opens a plugin in a linker namespace of its own, where the plugin has its own C library and
+ * allocator: namespaces PLUGIN.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

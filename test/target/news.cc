@@ -1,7 +1,8 @@
 /*
- * C++'s operators, for test_attach_inline.py: does what it is told, one word a line on standard input, and answers "ok".
+ * C++'s operators, for test_attach_inline.py. Executes commands, one word per line on standard
+ * input, and answers "ok".
  *
- *     work      new and delete in their forms, some of what they gave is kept
+ *     work      new and delete in all forms; keeps some of the blocks
  */
 #include <new>
 

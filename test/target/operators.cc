@@ -1,8 +1,8 @@
 /*
  * Every form of C++'s operator new and delete, and what happens when they fail.
  *
- * Sizes of aligned forms are multiples of their alignment: the C++ runtime rounds others up before
- * it asks the allocator, and that is what is recorded then.
+ * Sizes of aligned forms are multiples of their alignment. The C++ runtime rounds other sizes up
+ * before it calls the allocator, and the client then records the rounded size.
  */
 #include <cstdio>
 #include <memory>
@@ -14,7 +14,7 @@
 
 constexpr std::align_val_t ALIGN{ 64 };
 
-/* With -DREPLACED a program with operators of its own, through which the library's other ones go. */
+/* With -DREPLACED the program has operators of its own, which the library's other forms call. */
 static unsigned made, released;
 
 #ifdef REPLACED
@@ -93,7 +93,7 @@ static void operators()
     ::operator delete[](nullptr);
 }
 
-/* --- failures ----------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 static unsigned thrown;
 
@@ -123,7 +123,7 @@ static void failures()
     }
 }
 
-/* A new_handler that makes room, once. */
+/* A new_handler that frees memory, once. */
 static unsigned handled;
 
 static void handler()
@@ -133,7 +133,7 @@ static void handler()
     }
 }
 
-/* --- exceptions through frames that allocate ------------------------------------------------------ */
+/* --- exceptions through frames that allocate -------------------------------------------------- */
 
 SITE(site_thrower, malloc(n))
 SITE(site_raii, ::operator new(n))
@@ -161,7 +161,7 @@ NOINLINE static void throw_from(int depth)
 int main(int argc, char **)
 {
     if (argc > 1) {
-        failures(); /* before anything else: the first call of each fails */
+        failures(); /* before anything else, so that the first call of each form fails */
     }
     operators();
     failures();

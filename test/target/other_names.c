@@ -1,11 +1,11 @@
 /*
- * The C library's functions by other ways than their names: other_names WAY.
+ * Calls the C library's functions in other ways than by their usual names: other_names WAY.
  *
- *   handle    dlsym and dlvsym with a handle of the C library
- *   next      dlsym(RTLD_NEXT), dlvsym(RTLD_NEXT)
- *   default   dlsym(RTLD_DEFAULT)
- *   libc      __libc_malloc, __libc_free and so on
- *   mixed     a block of one way is freed by another
+ *     handle    dlsym and dlvsym with a handle of the C library
+ *     next      dlsym(RTLD_NEXT), dlvsym(RTLD_NEXT)
+ *     default   dlsym(RTLD_DEFAULT)
+ *     libc      __libc_malloc, __libc_free and so on
+ *     mixed     a block allocated in one way is freed in another
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
 /*
- * Stacks that run into their guard page, and a handler on a stack of its own that brings the program
- * back, as interpreters do: the handler allocates, on a signal stack that is small and guarded too.
+ * Stacks that run into their guard page, and a signal handler on a stack of its own that recovers
+ * the program, as interpreters do. The handler allocates on its signal stack, which is small and
+ * guarded too.
  *
- *   overflow THREADS ROUNDS
+ *     overflow THREADS ROUNDS
  */
 #define _GNU_SOURCE
 #include <pthread.h>

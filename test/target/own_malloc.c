@@ -1,5 +1,6 @@
 /*
- * A program that carries its own malloc: none of its allocations can be seen by a preloaded library.
+ * A program with its own malloc in the executable: a preloaded library sees none of its
+ * allocations.
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * A program with an allocator of its own, for test_inject.py: waits (sleep) or computes (run), for five seconds at most.
+ * A program with an embedded allocator, for test_inject.py: waits (sleep) or computes (run) for
+ * five seconds at most.
  */
 #include <pthread.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * Many stacks, again and again: each of 2048 paths through a chain of calls, in turn.
+ * Many stacks, again and again: 2048 paths through a chain of calls, one after the other.
  *
- *   paths ROUNDS THREADS
+ *     paths ROUNDS THREADS
  *
- * At each of eleven levels a path goes one of two ways, which differ in the call and in the size of the
- * frame, so that no two paths end at the same place of the stack.
+ * At each of eleven levels a path takes one of two calls, whose frames differ in size, so that no
+ * two paths end at the same stack address.
  */
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /*
- * A heap that rises and falls three times; the second summit is the highest. Says on its output what
- * each site held then: "site bytes count" lines.
+ * A heap that rises and falls three times; the second peak is the highest. Prints what each site
+ * held at that moment, as "site bytes count" lines.
  *
- *   peaks SCALE [end]     end: it rises once more at the end, above all, and stays there
+ *     peaks SCALE [end]     end: it rises once more at the end, higher than before, and stays there
  */
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /*
- * Does one thing after the other, each when it is told to: a line on standard input begins a phase, a line on
- * standard output says that it is over. Ends with its input.
+ * Works in phases on command: a line on standard input starts a phase, and a line on standard
+ * output reports its end. Ends when its input ends.
  *
- * In phase N (0 to 3) it allocates 200 blocks of 100 + N bytes at site_phaseN, and frees every other one; and
- * frees what was left of the phase before.
+ * In phase N (0 to 3) it allocates 200 blocks of 100 + N bytes at site_phaseN and frees every
+ * second one. It also frees the rest of the previous phase's blocks.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
- * A plugin that allocates: compiled several times, with -DSITE_NAME=site_plugin_a and so on, into
- * libraries of the same layout, which the loader puts at the same address one after the other.
+ * A plugin that allocates. It is compiled several times, with -DSITE_NAME=site_plugin_a and so on,
+ * into libraries of the same layout, which the loader puts at the same address one after the other.
  */
 #include "truth.h"
 

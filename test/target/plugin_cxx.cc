@@ -1,5 +1,6 @@
 /*
- * A C++ plugin of a C program: opened with RTLD_LOCAL, it brings its own C++ runtime, late.
+ * A C++ plugin of a C program: opened with RTLD_LOCAL, it loads its own C++ runtime after the
+ * start.
  */
 #include <new>
 #include <stdexcept>

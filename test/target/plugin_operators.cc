@@ -1,6 +1,6 @@
 /*
- * A plugin with operators new and delete of its own (OWN), which put a word before each block and look for it, or with those
- * of the C++ runtime. Its number is NUMBER; opened and closed by unloaded.c.
+ * A plugin with its own operators new and delete (OWN), which put a word before each block and
+ * check it, or with those of the C++ runtime. Its number is NUMBER; unloaded.c opens and closes it.
  */
 #include <cstdlib>
 #include <new>

@@ -1,8 +1,8 @@
 /*
- * Threads that open and close plugins while others allocate, each its own: what is known of the code
- * at an address changes all the time.
+ * Threads open and close plugins while others allocate. Each opens its own plugin, so the code at
+ * an address changes all the time.
  *
- *   plugin_threads ROUNDS FILE...    a thread for each FILE, and as many that only allocate
+ *     plugin_threads ROUNDS FILE...    one thread for each FILE, and as many that only allocate
  */
 #include <dlfcn.h>
 #include <pthread.h>

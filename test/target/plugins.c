@@ -1,6 +1,6 @@
 /*
- * Opens and closes plugins: plugins COUNT FILE... opens each in turn (-DOPENED=RTLD_DEEPBIND: so), runs it, closes it,
- * COUNT times.
+ * Opens and closes plugins: plugins COUNT FILE... opens, runs and closes each file in turn, COUNT
+ * times. -DOPENED=RTLD_DEEPBIND selects how they are opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

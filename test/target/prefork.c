@@ -1,8 +1,9 @@
 /*
  * A server with forked workers: prefork PARENT_BYTES WORKERS WORKER_BYTES [alone|together].
  *
- * The parent allocates PARENT_BYTES in blocks of 100 bytes and keeps them, then forks the workers, each of which
- * allocates WORKER_BYTES in the same way. Together: all live until the last one is ready. Alone: one after the other.
+ * The parent allocates PARENT_BYTES in blocks of 100 bytes and keeps them. It then forks the
+ * workers, each of which allocates WORKER_BYTES in the same way. Together: all live until the last
+ * one is ready. Alone: one after the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,10 @@ static void be_worker(long bytes, int is_together)
     site_worker(bytes);
     if (is_together) {
         close(baton[1]);
-        /* Ends when the parent and the workers after this one have closed their ends too. */
+        /*
+         * Reading ends when the parent and the workers started after this one have closed their
+         * ends too.
+         */
         while (read(baton[0], &byte, 1) > 0) {
         }
     }

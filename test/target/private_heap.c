@@ -1,12 +1,14 @@
 /*
- * A program with an allocator beside the C library's, under names of its own: je_malloc, or with -DPREFIX=... another's; with
- * -DSECOND there is mi_malloc as well.
- * Told what to do as resident.c is.
+ * A program with an allocator besides the C library's, under other names: je_malloc, or with
+ * -DPREFIX=... another prefix. With -DSECOND there is mi_malloc as well. It takes commands in the
+ * same way as resident.c.
  *
- *     before    blocks from before the attach, of both allocators
- *     work      both allocators, in all ways; blocks from before are freed, resized and grown in place
- *     busy      four threads that are always inside the allocator, until the end
- *     fork      a child that works, which is waited for, and then waits for us to end
+ *   before    blocks from before the attach, of both allocators
+ *   work      uses both allocators in all ways; frees, resizes and grows in place blocks from
+ *             before
+ *   busy      four threads that are always inside the allocator, until the end
+ *   fork      a child that works; the parent waits for it, and the child then waits for the
+ *             parent's end
  */
 #include <pthread.h>
 #include <signal.h>
@@ -85,7 +87,7 @@ static NOINLINE void *site_rallocx(void *old, size_t n)
     return block;
 }
 
-/* True: it has so many bytes now. */
+/* True: the block now has this many bytes. */
 static NOINLINE int site_xallocx(void *block, size_t n)
 {
     volatile size_t now = P(xallocx)(block, n, 0, 0);
@@ -114,7 +116,7 @@ static void work_by_flags(void)
             SITE_LOST(site_rallocx, i * 9);
             P(sdallocx)(p, i * 9, 0);
         }
-        /* Within its size class it grows; by 100000 bytes it does not, and is as it was. */
+        /* It can grow within its size class, but not by 100000 bytes; then it stays unchanged. */
         p = site_grown(i * 16 + 1);
         if (site_xallocx(p, i * 16 + 2)) {
             SITE_LOST(site_grown, i * 16 + 1);
@@ -182,7 +184,7 @@ static void work(void)
     }
     void *huge = site_huge(10 << 20);
     SITE_LOST(site_huge, 10 << 20);
-    /* What fails leaves all as it is. */
+    /* A failure leaves everything unchanged. */
     if (P(malloc)(SIZE_MAX / 2) || P(realloc)(huge, SIZE_MAX / 2) || P(calloc)(SIZE_MAX / 2, 3)) {
         abort();
     }

@@ -1,8 +1,9 @@
 /*
- * A program with an allocator of its own whose functions take their arguments in all the ways that allocators beside malloc
- * have: in place, by count, by address, of a heap, with a failure that frees. Each does its work by itself.
+ * A program with an embedded allocator whose functions take their arguments in the unusual ways of
+ * allocators other than malloc: in place, by count, by address, with a heap, and with failures that
+ * free the block. Each function works on its own.
  *
- *     work      all of them, with success and without
+ *     work      calls all of them, successfully and unsuccessfully
  */
 #include <errno.h>
 
@@ -172,7 +173,7 @@ static void check(int is_right)
     }
 }
 
-/* Each of a new block, which it takes over, and of one that it leaves as it was. */
+/* Calls `by` for a new block that it takes over, and for one that it leaves unchanged. */
 static void resize(void *(*by)(void *, size_t), size_t n, int is_freeing)
 {
     void *p = site_base(n);
@@ -187,7 +188,7 @@ static void resize(void *(*by)(void *, size_t), size_t n, int is_freeing)
     }
 }
 
-/* What becomes of a block is not seen; when it fails, it is where it was. */
+/* The client cannot see what becomes of the block; on failure the block stays where it was. */
 static void lose(size_t n)
 {
     int heap;

@@ -1,13 +1,13 @@
 /*
  * Processes that make others.
  *
- *   processes fork        children without exec allocate, free what they inherited, and end
- *   processes tree        children of children
- *   processes vfork       vfork and exec; posix_spawn; system
- *   processes exec COUNT  this program again, COUNT times, in the same process
- *   processes daemon      a double fork; the grandchild goes on and reports by a pipe
- *   processes threads     forks while other threads allocate
- *   processes vfork_malloc  a vfork child that allocates before it executes
+ *     processes fork        children without exec allocate, free what they inherited, and exit
+ *     processes tree        children of children
+ *     processes vfork       vfork and exec; posix_spawn; system
+ *     processes exec COUNT  this program again, COUNT times, in the same process
+ *     processes daemon      a double fork; the grandchild continues and reports through a pipe
+ *     processes threads     forks while other threads allocate
+ *     processes vfork_malloc  a vfork child that allocates before it executes
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,7 +26,7 @@ SITE(site_vfork_child, malloc(n))
 #define BLOCKS 200
 
 static void *blocks[BLOCKS];
-static int are_changed; /* they are no longer those of site_parent */
+static int are_changed; /* the blocks of site_parent were freed or replaced */
 extern char **environ;
 
 static void allocate(void)
@@ -36,7 +36,7 @@ static void allocate(void)
     }
 }
 
-/* In a child: everything that could disturb the parent's figures. */
+/* Runs in a child: does everything that could disturb the parent's figures. */
 static void child(void)
 {
     void *mine[500];
@@ -115,7 +115,10 @@ static void vforks(void)
     puts("");
 }
 
-/* Its memory is ours. So are its allocations, as far as anyone can tell. */
+/*
+ * The child shares the parent's memory, so its allocations count for the parent: no observer can
+ * tell them apart.
+ */
 static void vfork_malloc(void)
 {
     char *const args[] = { (char *)"true", NULL };
@@ -188,7 +191,7 @@ static void daemonize(void)
             close(1);
             close(2);
             child();
-            usleep(50000); /* by now its parent and perhaps its grandparent are gone */
+            usleep(50000); /* by now its parent, and perhaps its grandparent, have exited */
             if (write(ends[1], "alive", 5) != 5) {
                 abort();
             }

@@ -1,13 +1,13 @@
 /*
- * A program that has been running for a while: it does what it is told, one word a line on standard input, and
- * answers "ok".
+ * A program that has been running for a while. It executes commands, one word per line on standard
+ * input, and answers "ok".
  *
  *     before    1000 blocks from before the attach, site_before
- *     work      allocates in all ways and frees some; of the blocks from before some are freed, some are
- *               reallocated
+ *     work      allocates in all ways and frees some; frees some of the blocks from before, and
+ *               reallocates others
  *     plugin    loads the library $PLUGIN and runs it
- *     threads   four threads work each, then stay
- *     fork      a child that works, and waits for us to end
+ *     threads   four threads work, then stay
+ *     fork      a child that works, and waits for the parent to end
  *     busy      four threads that are always inside malloc, until the end
  *     kill      SIGKILL
  */

@@ -1,5 +1,6 @@
 /*
- * Are pointers to the C library's functions the same however they were got? A line of a name and of 1s, or 0s.
+ * Compares pointers to the C library's functions that were obtained in different ways. Prints a
+ * line for each: the name, and 1 or 0 for each way, 1 for the same pointer.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,12 +1,13 @@
 /*
- * Overwrites parts of its own region while it is being read, from several threads at once.
+ * Overwrites parts of its own region while the collector reads it, from several threads at once.
  *
  *     scribbler SECONDS PART...
  *
- * A part is "control", "header", "counts" (what the header says of the sections' lengths), or a section
- * by its number in enum hs_section_id. Written are single words: random ones, small ones, all ones, one
- * bit changed, or the word from somewhere else. First the program allocates a little on a few hundred
- * stacks; after that it calls nothing that the client looks at, so it is the collector's affair alone.
+ * A part is "control", "header", "counts" (the sections' lengths in the header), or a section by
+ * its number in enum hs_section_id. The program writes single words: random ones, small ones, all
+ * bits set, one bit changed, or a word copied from elsewhere. It first allocates a little on a few
+ * hundred stacks. After that it calls nothing that the client intercepts, so only the collector has
+ * to cope.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -49,8 +50,11 @@ __attribute__((noinline)) void *allocate(unsigned path, unsigned depth)
     return block;
 }
 
-/* Where a place of the file is mapped. Not always at the beginning of a line: parts that follow each other in the
- * file become one line where the kernel happened to put them side by side. */
+/*
+ * Returns where an offset of the file is mapped. This need not be the start of a line of
+ * /proc/self/maps: the kernel may place consecutive parts of the file side by side, and then they
+ * are one line.
+ */
 static uint8_t *place_of(uint64_t file_off)
 {
     char line[512];
@@ -68,7 +72,7 @@ static uint8_t *place_of(uint64_t file_off)
     return place;
 }
 
-/* Of a section's views any will do. */
+/* If a section is mapped several times, any of the mappings will do. */
 static void find_region(void)
 {
     mapped[0] = place_of(0);
@@ -117,7 +121,7 @@ static uint64_t mix(uint64_t x)
 static void *scribble(void *arg)
 {
     uint64_t state = (uint64_t)(uintptr_t)arg << 32;
-    while (!is_begun) { /* to start a thread takes memory */
+    while (!is_begun) { /* starting a thread allocates memory */
         sched_yield();
     }
     while (!is_over) {

@@ -1,13 +1,13 @@
 /*
  * Signal handlers that allocate, in the middle of allocations.
  *
- *   signals HANDLER USECONDS [static|frame]    the last: a signal stack, and where it is
- *     storm   the handler allocates and frees
- *     jump    the handler leaves by siglongjmp
+ *   signals HANDLER USECONDS [static|frame]    with a signal stack, in static memory or in a frame
+ *       storm   the handler allocates and frees
+ *       jump    the handler leaves by siglongjmp
  *
- * An allocator is not safe in a signal handler, unless the program's is made for it: so these run
- * with toy_bump.c preloaded, whose malloc is one atomic addition. It stands in for every allocator
- * that is; whatever goes wrong here is the profiler's.
+ * An allocator is not safe in a signal handler unless it is made for that. These programs therefore
+ * run with toy_bump.c preloaded, whose malloc is one atomic addition. It represents every safe
+ * allocator; a failure here is the client's.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ NOINLINE void *site_realloc(void *old, size_t old_bytes, size_t n)
 static volatile sig_atomic_t signals, jumps, is_over;
 static struct itimerval pause_us;
 
-/* One signal at a time, so that the program gets on however slow its handler is. */
+/* Sends one signal at a time, so that the program makes progress however slow its handler is. */
 static void arm(void)
 {
     if (!is_over) {
@@ -131,10 +131,10 @@ int main(int argc, char **argv)
         rounds++;
     }
     is_over = 1;
-    sleep(1); /* the last one */
+    sleep(1); /* the last signal */
     void *after = NULL;
     for (unsigned i = 0; i < 1000; i++) {
-        after = site_main(48); /* recording goes on after all that */
+        after = site_main(48); /* recording must still work after all that */
     }
     printf("%d signals %d jumps %u rounds %d\n", (int)signals, (int)jumps, rounds, after != NULL);
     return 0;

@@ -1,14 +1,16 @@
 /*
- * A program for test_inject.py: does one thing until a line comes on standard input, then says what became of it,
- * as "key value" lines.
+ * A program for test_inject.py. It does one thing until a line comes on standard input, and then
+ * prints the results as "key value" lines.
  *
- * sleepers KIND [MILLISECONDS]: waits in one system call of that kind, and says whether it came back as it should:
- *     result and errno, and how long it took.
- * sleepers churn THREADS: that many threads in malloc and free all the time.
- * sleepers signals|ignore_segv|ignore_both|block_all|undumpable|seccomp|no_fds [MILLISECONDS]: sleeps so long in that
- *     state, and says which signals it got, how often.
- * sleepers come_and_go: loads and unloads, forks, begins and ends threads, all the time.
- * sleepers registers: keeps patterns in registers, flags and errno, and looks at them all the time.
+ * sleepers KIND [MILLISECONDS]: waits in one system call of that kind. Prints whether it returned
+ * as it should: result, errno,
+ *     and duration.
+ * sleepers churn THREADS: that many threads are in malloc and free all the time. sleepers
+ * signals|ignore_segv|ignore_both|block_all|undumpable|seccomp|no_fds [MILLISECONDS]: sleeps in
+ * that state. Prints
+ *     which signals it got, and how often.
+ * sleepers come_and_go: loads and unloads, forks, starts and ends threads, all the time. sleepers
+ * registers: keeps patterns in registers, flags and errno, and checks them all the time.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -138,7 +140,7 @@ static int do_cond(void)
     return r == ETIMEDOUT ? 0 : -1;
 }
 
-/* What ends the waits that have no time of their own. */
+/* Used to end the waits that have no timeout. */
 static int fds[2], sockets[2];
 static pid_t main_tid;
 static int is_signalled;
@@ -169,7 +171,7 @@ static int do_recv(void)
     return recv(sockets[0], &c, 1, 0) == 1 ? 0 : -1;
 }
 
-/* With a timeout of its own, which the kernel ends with EINTR when it is broken off. */
+/* With a timeout of its own: the kernel then ends the call with EINTR when it is interrupted. */
 static int do_recv_timeout(void)
 {
     char c;
@@ -188,7 +190,7 @@ static int do_epoll_endless(void)
 
 static int do_eventfd(void)
 {
-    /* A timer writes nothing: a timerfd is what ends by itself. */
+    /* An eventfd would need a writer, so this reads a timerfd, which becomes readable by itself. */
     uint64_t count;
     struct itimerspec its = { .it_value = timespec_of(milliseconds) };
     int fd = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -206,7 +208,7 @@ static int do_sigsuspend(void)
 {
     sigset_t set;
     sigemptyset(&set);
-    int r = sigsuspend(&set); /* SIGUSR2 is blocked otherwise */
+    int r = sigsuspend(&set); /* otherwise SIGUSR2 is blocked */
     return r == -1 && errno == EINTR && handled[SIGUSR2] == 1 ? 0 : -1;
 }
 
@@ -340,7 +342,10 @@ static int wait_once(int which)
     return 0;
 }
 
-/* Libraries that come and go in one thread, children in another, small stacks in short threads: until SIGTERM. */
+/*
+ * Loads libraries in one thread, forks in another, starts short threads with small stacks in a
+ * third: until SIGTERM.
+ */
 static void *load_and_unload(void *arg)
 {
     while (!handled[SIGTERM]) {
@@ -424,7 +429,9 @@ static int churn_all(int thread_count)
     for (int i = 1; i < thread_count; i++) {
         pthread_create(&threads[i], NULL, churn, &churned[i]);
     }
-    /* The first thread churns too: a stop by standard input comes through a signal. */
+    /*
+     * The first thread churns too, so a signal has to interrupt it when standard input says stop.
+     */
     struct sigaction action = { .sa_handler = on_signal };
     sigaction(SIGTERM, &action, NULL);
     printf("ready\n");
@@ -446,7 +453,7 @@ static int churn_all(int thread_count)
     return 0;
 }
 
-/* Patterns in vector registers and errno, looked at again and again without a call in between. */
+/* Keeps patterns in vector registers and errno, and checks them without a call in between. */
 static int watch_registers(void)
 {
     static uint8_t patterns[16][32] __attribute__((aligned(32)));
@@ -467,7 +474,7 @@ static int watch_registers(void)
 #define SAVE(n) "vmovdqa %%ymm" #n ", " #n "*32(%[s])\n\t"
 #define ALL(f)  f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14) f(15)
             uint64_t below, flags;
-            /* The red zone: all of its words. */
+            /* All words of the red zone. */
             __asm__ volatile(ALL(LOAD) "mov $200000, %%ecx\n\t"
                                        "mov $0x1234567890abcdef, %%r8\n\t"
                                        "movq %%r8, -8(%%rsp)\n\tmovq %%r8, -64(%%rsp)\n\t"
@@ -492,7 +499,7 @@ static int watch_registers(void)
     return 0;
 }
 
-/* Sleeps until its time is over, whatever comes. */
+/* Sleeps for the whole time, whatever interrupts it. */
 static int sleep_through(void)
 {
     double end = now_ms() + milliseconds, left;
@@ -503,7 +510,7 @@ static int sleep_through(void)
     return 0;
 }
 
-/* Some state that makes injecting hard, then a sleep. -1: there is no such. */
+/* Enters a state that makes injection hard, then sleeps. -1: the state is unknown. */
 static int prepare(const char *kind)
 {
     sigset_t all;

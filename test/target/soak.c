@@ -1,14 +1,15 @@
 /*
- * A server that never rests: workers that serve requests, for as long as it is told. Live memory stays
- * about the same, everything in it comes and goes.
+ * A server under permanent load: workers serve requests for a given time. Live memory stays about
+ * the same, but every block is replaced.
  *
- *   soak SECONDS [WORKERS]
+ *     soak SECONDS [WORKERS]
  *
- * Each request allocates some blocks and frees them at its end, replaces random entries of a cache
- * that all workers share (so most of these are freed by another thread), grows a buffer by realloc, and at times
- * the worker ends and another one takes its place. Every half second a line on the output: CLOCK_MONOTONIC in ns, and
- * the bytes and blocks that are live. They are counted before a block is freed and after it was allocated.
- * The last line is of the moment when all workers have gone, and the cache is full.
+ * A request allocates some blocks and frees them at its end, replaces random entries of a cache
+ * that all workers share (so another thread frees most of these), and grows a buffer by realloc.
+ * From time to time a worker ends and another one starts. Every half second the program prints a
+ * line: CLOCK_MONOTONIC in ns, and the bytes and blocks that are live. They are counted before a
+ * block is freed and after it was allocated. The last line is that of the moment when all workers
+ * have ended and the cache is full.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@ static _Atomic(void *) cache[CACHE_COUNT];
 static atomic_llong live_bytes, live_count;
 static atomic_bool is_over;
 
-/* The size is kept in the block. */
+/* Stores the size in the block. */
 static void *counted(void *block, size_t bytes)
 {
     if (!block) {
@@ -70,7 +71,7 @@ static size_t draw_bytes(uint64_t *rng)
                        : 4096 + draw(rng) % 61440;
 }
 
-/* Stacks of many kinds: the path to an allocation is a number, a call for each of its bits. */
+/* Makes many different stacks: each bit of `path` selects one of two calls. */
 static __attribute__((noinline)) void *allocate_by(unsigned path, unsigned depth, size_t bytes);
 
 static __attribute__((noinline)) void *allocate_left(unsigned path, unsigned depth, size_t bytes)
@@ -83,7 +84,7 @@ static __attribute__((noinline)) void *allocate_left(unsigned path, unsigned dep
 static __attribute__((noinline)) void *allocate_right(unsigned path, unsigned depth, size_t bytes)
 {
     void *block = allocate_by(path, depth, bytes);
-    __asm__ volatile("nop" : : : "memory"); /* not the same code as its sister */
+    __asm__ volatile("nop" : : : "memory"); /* differs from the code of the other function */
     return block;
 }
 
@@ -129,7 +130,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Has workers work, one after the other. */
+/* Runs workers, one after the other. */
 static void *employ(void *arg)
 {
     uintptr_t seed = (uintptr_t)arg;

@@ -1,8 +1,8 @@
 /*
- * Twenty sites of known size, from 8 bytes to 100 KiB, interleaved at random, of which some part stays
- * live. Nothing else allocates, so an estimate of any site can be held against its truth.
+ * Twenty sites of known size, from 8 bytes to 100 KiB, interleaved at random, of which a part stays
+ * live. Nothing else allocates, so an estimate of any site can be compared with the truth.
  *
- *   stats THREADS         compiled with -DALLOCATE='calloc(1, n)', by that function
+ *   stats THREADS         compiled with -DALLOCATE='calloc(1, n)', it allocates with that function
  *
  * Each site allocates about as many bytes as the others, so that at the default interval each can
  * expect hundreds of samples; four sites have few: 10 to 40.

@@ -1,8 +1,9 @@
 /*
- * Four threads that are always inside the allocator, and are interrupted there a thousand times a second by signals whose
- * handlers take a while; two of them on signal stacks of their own. For test_attach_inline.py.
+ * Four threads that are always inside the allocator. Signals interrupt them a thousand times a
+ * second, with handlers that take a while; two of the threads have signal stacks of their own. For
+ * test_attach_inline.py.
  *
- *     check     on standard input: "ok", if no block has changed and all threads are still at it
+ *     check     on standard input: prints "ok" if no block has changed and all threads still run
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,12 +1,16 @@
 /*
- * Heaps whose highest total is known to the byte, with nothing allocated but by the two sites. Says on its output the
- * most bytes that were live at once.
+ * Heaps whose peak is known to the byte, because only the two sites allocate. Prints the most bytes
+ * that were live at once.
  *
- *   summits twins MORE       two summits of 4 MB from two sites, the second one MORE bytes higher
- *   summits random COUNT     so many random allocations and frees, as a parser's: a rise and a slow fall
- *   summits threads N COUNT  N threads that allocate COUNT blocks each and free a third at once; all wait at the top
- *   summits churn BYTES AGES   so many bytes live, in blocks of 100, replaced AGES times over in random order; then the end
- *   summits hold BYTES       so many bytes for 0.1 s, twice over: a child of fork(2) holds as many at the same time
+ *   summits twins MORE       two peaks of 4 MB from two sites; the second is MORE bytes higher
+ *   summits random COUNT     COUNT random allocations and frees, as in a parser: a rise and a slow
+ *                            fall
+ *   summits threads N COUNT  N threads allocate COUNT blocks each and free a third at once; all
+ *                            wait at the peak
+ *   summits churn BYTES AGES   BYTES bytes live in blocks of 100, replaced AGES times over in
+ *                            random order; then the end
+ *   summits hold BYTES       BYTES bytes for 0.1 s, twice; a child of fork(2) holds as many at the
+ *                            same time
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /*
- * Code to be named: inlined chains, templates, lambdas, namespaces, static and local things.
+ * Code whose names are looked up: inlined chains, templates, lambdas, namespaces, static and local
+ * functions.
  *
- * Only its addresses matter; what it computes is there to keep the optimizer from removing it.
+ * Only its addresses matter; the computations only keep the optimizer from removing it.
  */
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +17,7 @@ namespace outer
 {
 namespace
 {
-/* Internal linkage: some compilers give it no linkage name. */
+/* Internal linkage: some compilers give such a function no linkage name. */
 __attribute__((noinline)) int hidden(int x)
 {
     return std::atoi(std::to_string(x).c_str());

@@ -1,15 +1,16 @@
 /*
  * Threads.
  *
- *   threads churn COUNT   COUNT short threads, each allocates, frees, leaves something behind
+ *   threads churn COUNT   COUNT short threads; each allocates, frees, and leaves blocks behind
  *   threads cross         blocks allocated by one thread and freed by another
  *   threads storm         all threads allocate and free the smallest blocks as fast as they can
  *   threads pairs         each thread has one such block (with toy_pairs.c: side by side)
  *   threads names         named threads
  *   threads keys          destructors of thread-specific data and of thread_local, after the thread
- *   threads cancel        threads cancelled at any moment
+ *   threads cancel        threads are cancelled at any moment
  *   threads tiny          stacks of 16 KiB
- *   threads raw           a thread made by clone(2) itself, without thread-local storage of its own
+ *   threads raw           a thread made by clone(2) directly, without thread-local storage of its
+ *                         own
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -59,7 +60,7 @@ static void *short_run(void *arg)
     return NULL;
 }
 
-/* --- cross ------------------------------------------------------------------------------------- */
+/* --- cross ------------------------------------------------------------------------------------ */
 
 #define RING 256
 static void *volatile ring[RING];
@@ -77,7 +78,7 @@ static void *producer(void *arg)
     return NULL;
 }
 
-/* --- storm ------------------------------------------------------------------------------------- */
+/* --- storm ------------------------------------------------------------------------------------ */
 
 /* 8-byte blocks: some allocators put two of them into 16 bytes. */
 static void *storm_run(void *arg)
@@ -112,7 +113,7 @@ static void *pairs_run(void *arg)
     return NULL;
 }
 
-/* --- names, keys, tiny stacks -------------------------------------------------------------------- */
+/* --- names, keys, tiny stacks ----------------------------------------------------------------- */
 
 static void *named_run(void *arg)
 {
@@ -153,7 +154,7 @@ static void *tiny_run(void *arg)
     return NULL;
 }
 
-/* --- cancel -------------------------------------------------------------------------------------- */
+/* --- cancel ----------------------------------------------------------------------------------- */
 
 static void *cancel_run(void *arg)
 {
@@ -177,7 +178,7 @@ static void cancel(void)
     }
 }
 
-/* --- raw clone ------------------------------------------------------------------------------------ */
+/* --- raw clone -------------------------------------------------------------------------------- */
 
 static int raw_run(void *arg)
 {

@@ -1,11 +1,11 @@
 /*
- * Threads that leave frames in other ways than by returning: while others allocate, and while snapshots
- * are taken.
+ * Threads that leave frames in other ways than by returning, while other threads allocate and while
+ * snapshots are taken.
  *
- *   throws THREADS ROUNDS
+ *     throws THREADS ROUNDS
  *
- * Each frame that is left has allocated, so each has been sampled, and its stack is remembered: what
- * comes to the same place of the stack afterwards must not be taken for it.
+ * Each frame that is left has allocated. It was therefore sampled, and the client has its stack in
+ * memory. Frames that are later at the same stack address must not be taken for it.
  */
 #include <csetjmp>
 #include <cstdio>
@@ -72,7 +72,7 @@ NOINLINE void thrower(unsigned depth, unsigned kind)
     }
 }
 
-/* Caught half way, kept, and thrown again. */
+/* Catches the exception half way, keeps it, and throws it again. */
 NOINLINE void middle(unsigned depth, unsigned kind)
 {
     std::exception_ptr kept;

@@ -1,8 +1,8 @@
 /*
- * A toy allocator, async-signal-safe: a bump pointer, and frees that free nothing.
+ * A toy allocator that is async-signal-safe: it only moves a pointer, and free does nothing.
  *
- * With -DBY_NAME, calloc, realloc and posix_memalign call malloc and free by name, as some allocators
- * do: those calls come to the library that is preloaded in front.
+ * With -DBY_NAME, calloc, realloc and posix_memalign call malloc and free by name, as in some
+ * allocators: those calls reach a library that is preloaded in front of it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ void *calloc(size_t count, size_t n)
         errno = ENOMEM;
         return NULL;
     }
-    void *volatile p = INNER_MALLOC(total); /* a fresh mapping: zero */
+    void *volatile p = INNER_MALLOC(total); /* a fresh mapping is zero */
     return p;
 }
 
@@ -87,7 +87,7 @@ void *realloc(void *old, size_t n)
     }
     size_t old_bytes = ((size_t *)old)[-1];
     void *p = old;
-    if (n > old_bytes) { /* else in place: it calls malloc only now and then */
+    if (n > old_bytes) { /* otherwise it grows in place, so it calls malloc only now and then */
         p = INNER_MALLOC(n);
         if (p) {
             memcpy(p, old, old_bytes);

@@ -1,6 +1,6 @@
 /*
- * A toy allocator to be linked into a program: free lists of powers of two, behind a mutex. Its functions call each other by
- * name, as those of many allocators do.
+ * A toy allocator to link into a program: free lists of powers of two, behind a mutex. Its
+ * functions call each other by name, as in many allocators.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #define HEAD    16
 
 struct block {
-    size_t class_idx;    /* of the piece, */
-    struct block *start; /* which begins here: an aligned one has a second head in its midst */
+    size_t class_idx;    /* size class of the piece */
+    struct block *start; /* start of the piece; an aligned block has a second head inside it */
 };
 
 static struct block *lists[CLASSES];

@@ -1,6 +1,7 @@
 /*
- * A toy allocator that puts two 8-byte blocks of two threads side by side, into 16 bytes: as real ones
- * do, seldom. Each thread has one such block; all else comes from a bump pointer and is never freed.
+ * A toy allocator that puts two 8-byte blocks of two threads side by side into 16 bytes, which real
+ * allocators do rarely. Each thread has one such block; all other blocks come from a bump pointer
+ * and are never freed.
  */
 #include <errno.h>
 #include <stddef.h>

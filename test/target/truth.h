@@ -1,20 +1,20 @@
 /*
- * Truth: what a test program knows about its own heap, told where a profiler's figures can be held
- * against it.
+ * The truth: what a test program knows about its own heap, stored where a test can compare it with
+ * a profiler's figures.
  *
- * A program allocates at sites: functions that are never inlined, whose names start with "site_", and
- * which note each block under their own name. The figures live in a file that is mapped shared
- * ($TRUTH_FILE), so they are there however the program ends, SIGKILL included, and writing them
- * neither allocates nor calls anything that a profiler watches.
+ * A program allocates at sites: functions that are never inlined, whose names begin with "site_",
+ * and which note each block under their own names. The figures are in a file that is mapped shared
+ * ($TRUTH_FILE), so that they survive however the program ends, even by SIGKILL. Writing them
+ * neither allocates nor calls a function that a profiler watches.
  *
- * A block is noted after its allocation returned and struck out before its free is called: at any
- * instant the truth differs from the heap by at most the one operation that each thread is in.
+ * A block is noted after its allocation returned, and subtracted before its free is called. At any
+ * instant the truth therefore differs from the heap by at most one operation per thread.
  *
- * Without $TRUTH_FILE the figures go nowhere, and the program does just the same.
+ * Without $TRUTH_FILE the figures are not stored, and the program does the same otherwise.
  *
- * Threads   any; also in signal handlers. A process made by truth_fork() counts for itself, in a file of its
- *           own ($TRUTH_FILE.PID), from what it inherited; one made otherwise calls truth_detach() and no
- *           longer counts.
+ * Threads   any; also in signal handlers. A process made by truth_fork() counts for itself, in a
+ *           file of its own ($TRUTH_FILE.PID), beginning with what it inherited. A process made in
+ *           another way calls truth_detach() and no longer counts.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ __attribute__((constructor(101), unused)) static void truth_attach(void)
     }
 }
 
-/* For a forked child: what it does from here on is not the parent's truth. */
+/* For a forked child: its further allocations are not part of the parent's truth. */
 __attribute__((unused)) static void truth_detach(void)
 {
     if (truth_file) {
@@ -74,8 +74,10 @@ __attribute__((unused)) static void truth_detach(void)
     }
 }
 
-/* fork(), of which both sides tell their truth. What other threads do meanwhile the child may count either
- * way. */
+/*
+ * fork() after which both processes keep their truth. Operations of other threads during the fork
+ * may or may not be in the child's.
+ */
 __attribute__((unused)) static pid_t truth_fork(void)
 {
     static struct truth_file before;
@@ -104,7 +106,10 @@ __attribute__((unused)) static pid_t truth_fork(void)
     return 0;
 }
 
-/* The place of a site's figures. Threads that come first at once take several; readers add up. */
+/*
+ * The entry of a site's figures. Threads that come first at the same time may make several entries;
+ * readers add them up.
+ */
 __attribute__((unused)) static struct truth_site *truth_site(struct truth_site **slot,
                                                              const char *name)
 {
@@ -154,10 +159,11 @@ static inline void truth_note(struct truth_site *site, enum truth_event event, s
 #define NOINLINE __attribute__((noinline))
 
 /*
- * SITE(site_x, malloc(n)) makes void *site_x(size_t n), which allocates by that expression and notes
- * n bytes; SITE_LOST(site_x, n) strikes such a block out, before it is freed. A site of another form
- * is declared by SITE_OF(site_x) and a noinline function that says SITE_GOT. A block that one site
- * allocated and another will reallocate is SITE_LOST here and SITE_ADOPTED there.
+ * SITE(site_x, malloc(n)) makes void *site_x(size_t n), which allocates with that expression and
+ * notes n bytes. SITE_LOST(site_x, n) subtracts such a block before it is freed. A site of another
+ * form is declared by SITE_OF(site_x) and a noinline function that calls SITE_GOT. A block that one
+ * site allocated and another will reallocate is SITE_LOST at the first and SITE_ADOPTED at the
+ * second.
  */
 #define SITE_OF(site)                                                                              \
     __attribute__((unused)) static struct truth_site *site##_slot;                                 \

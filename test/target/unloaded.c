@@ -1,4 +1,7 @@
-/* unloaded ROUNDS FILE...: opens, calls and closes each library so often, one after the other; 0: until its input ends. "fine". */
+/*
+ * unloaded ROUNDS FILE...: opens, calls and closes each library in turn, ROUNDS times; 0: until its
+ * input ends. Prints "fine".
+ */
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@ static int is_over(void)
     return poll(&input, 1, 1) != 0;
 }
 
-/* Libraries come to other addresses than those before them. */
+/* Makes the libraries come to other addresses than in the round before. */
 static void move(long round)
 {
     void *page =

@@ -1,8 +1,9 @@
 /*
  * Code without unwind information in the middle of a stack: unwindless COUNT.
  *
- * COUNT times: main -> outer -> middle -> site_inner -> malloc(100). The test compiles it without unwind information and with
- * or without frame pointers; `middle` of the kind that MIDDLE_RBP asks for puts a number into the frame pointer's register.
+ * COUNT times: main -> outer -> middle -> site_inner -> malloc(100). The test compiles it without
+ * unwind information and with or without frame pointers. The variant of `middle` that MIDDLE_RBP
+ * selects puts a number into the frame pointer's register.
  */
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ NOINLINE void site_inner(void)
 #ifdef MIDDLE_ELSEWHERE
 void middle(volatile long *count);
 #else
-/* It writes after the call, so that it is no tail call. */
+/* It writes after the call, so that the call is not a tail call. */
 static NOINLINE void middle(volatile long *count)
 {
 #ifdef MIDDLE_RBP

@@ -1,9 +1,9 @@
 /*
- * A heap whose every view is known: for the tests of report and export.
+ * A heap whose every view is known, for the tests of report and export.
  *
- *   main -> load -> parse      1000 blocks of 100 bytes, 400 of them freed
- *        -> fib -> fib -> fib  one block of 64 bytes at each of 3 levels (recursion)
- *        -> burst              10 blocks of 100000 bytes, all freed: makes the peak
+ *     main -> load -> parse      1000 blocks of 100 bytes, 400 of them freed
+ *          -> fib -> fib -> fib  one block of 64 bytes at each of 3 levels (recursion)
+ *          -> burst              10 blocks of 100000 bytes, all freed: makes the peak
  */
 #include <stdlib.h>
 

@@ -1,16 +1,18 @@
 /*
- * A heap that adds up at every instant: each thread holds the last WINDOW blocks it allocated, and
- * block n of a thread is n bytes long. So at any moment the blocks of a thread are WINDOW or WINDOW + 1
- * neighbours in size, from whatever side one looks, and a snapshot that mixes two moments shows.
+ * A heap with an invariant that holds at every instant: each thread holds the last WINDOW blocks it
+ * allocated, and block n of a thread has n bytes. At any moment, the blocks of a thread therefore
+ * are WINDOW or WINDOW + 1 consecutive sizes. A snapshot that mixes two moments breaks this.
  *
  *     windows SECONDS [THREADS] [causal | moves | hangs]
  *
- * Each thread allocates at a site of its own: site_0 .. site_3. With `causal` the thread of site_1 allocates
- * block n only when that of site_0 has got its block n. With `moves` each thread has WINDOW blocks of 64
- * bytes, and, once all threads have theirs, again and again frees one and allocates it at another site.
+ * Each thread allocates at a site of its own: site_0 .. site_3. With `causal` the thread of site_1
+ * allocates block n only after the thread of site_0 has its block n. With `moves` each thread has
+ * WINDOW blocks of 64 bytes. Once all threads have theirs, each repeatedly frees one and allocates
+ * it at another site.
  *
- * With `hangs` the thread that gets SIGUSR1 never leaves the place where it is, perhaps in the midst of malloc, whose lock
- * it then keeps from all others; with SIGUSR2 it runs in circles there. All signals are blocked meanwhile.
+ * With `hangs` the thread that gets SIGUSR1 never leaves the place where it is, which may be inside
+ * malloc; it then holds malloc's lock against all other threads. With SIGUSR2 it spins there. All
+ * signals are blocked meanwhile.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -41,7 +43,7 @@ static void *(*const sites[THREADS])(size_t) = { site_0, site_1, site_2, site_3 
 static struct timespec end;
 static bool is_causal, is_moving;
 static pthread_barrier_t filled; /* every thread has its first WINDOW blocks */
-static uint64_t published;       /* blocks that the thread of site_0 has got */
+static uint64_t published;       /* blocks that the thread of site_0 has allocated */
 
 static bool is_over(void)
 {
@@ -107,7 +109,7 @@ static void prepare_to_hang(void)
     sigfillset(&action.sa_mask);
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGUSR2, &action, NULL);
-    mallopt(M_ARENA_MAX, 1); /* and so one lock for all threads */
+    mallopt(M_ARENA_MAX, 1); /* one arena, and therefore one lock for all threads */
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
- * Allocates and frees a little all the time, from one function, until it is killed. Its first line of output says that
- * it has begun.
+ * Allocates and frees a little all the time, from one function, until it is killed. Its first line
+ * of output says that it has begun.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /*
- * A malloc that wraps the C library's: of a program (wrapping), or of a library (-DLIBRARY) that is preloaded.
+ * A malloc that wraps the C library's: in a program (wrapping), or in a library (-DLIBRARY) that is
+ * preloaded.
  *
- *   -DBY_NEXT   the C library's is found by dlsym(RTLD_NEXT); else it is called by its second name
+ *     -DBY_NEXT   finds the C library's by dlsym(RTLD_NEXT); otherwise calls it by its second name
  *
- * What is optimized jumps to the inner function and leaves no frame.
+ * Optimized, it jumps to the inner function and leaves no frame.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
