@@ -1,6 +1,4 @@
-/*
- * A library that is loaded after somebody has attached to the program: see test_attach.c.
- */
+/* A library that test_attach.c loads after it has attached to the program. */
 #include <stdlib.h>
 
 void *plugin_make(size_t size_bytes);

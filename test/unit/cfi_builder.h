@@ -139,7 +139,7 @@ static inline void close_entry(struct cfi_builder *b)
     memcpy(b->bytes + b->entry_at, &length, 4);
 }
 
-/* An open "zR" CIE in the usual shape, without instructions. Returns where it is. */
+/* Opens a "zR" CIE in the usual form, without instructions. Returns its offset. */
 static inline uint32_t open_cie(struct cfi_builder *b, const char *letters, uint8_t encoding)
 {
     open_entry(b);
@@ -151,7 +151,7 @@ static inline uint32_t open_cie(struct cfi_builder *b, const char *letters, uint
     put_sleb(b, -8);
     put_u8(b, 16);
     if (letters[0] == 'z') {
-        put_uleb(b, strlen(letters) - 1); /* one byte a letter: no 'P' */
+        put_uleb(b, strlen(letters) - 1); /* one byte per letter, because no letter is 'P' */
         for (const char *p = letters + 1; *p; p++) {
             if (*p == 'R' || *p == 'L') {
                 put_u8(b, *p == 'R' ? encoding : HS_EH_PE_OMIT);
@@ -163,7 +163,7 @@ static inline uint32_t open_cie(struct cfi_builder *b, const char *letters, uint
     return at;
 }
 
-/* CFA = rsp + 8, the return address below it: how functions begin. */
+/* CFA = rsp + 8, the return address below it: the state in which functions begin. */
 static inline void put_initial(struct cfi_builder *b)
 {
     put_u8(b, CFA_DEF);

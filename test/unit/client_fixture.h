@@ -1,5 +1,6 @@
 /*
- * What tests of the client's tables share: a region of their own process, and threads that do the same.
+ * Shared by tests of the client's tables: a region of their own process, and threads that run
+ * together.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 #define FIXTURE_THREADS_MAX 16U
 
-/* For a group's setup: not 0 when it cannot be had. */
+/* For a group's setup: returns 0, or another value if the region cannot be made. */
 static inline int fixture_region(void)
 {
     int fd;
@@ -27,7 +28,10 @@ static inline int fixture_region(void)
     return r;
 }
 
-/* Runs `run` on so many threads at once, each with its number as the argument, to the end. */
+/*
+ * Runs `run` on `count` threads at once, each with its number as the argument, until all have
+ * ended.
+ */
 static inline void fixture_threads(uintptr_t count, void *(*run)(void *arg))
 {
     pthread_t threads[FIXTURE_THREADS_MAX];

@@ -1,6 +1,4 @@
-/*
- * Threads on the client's tables: see cut_writers.h.
- */
+/* Threads that write the client's tables: see cut_writers.h. */
 #include "cut_writers.h"
 
 #include <pthread.h>
@@ -20,8 +18,8 @@ static struct writers_plan plan;
 static pthread_t threads[WRITERS_MAX];
 static uint32_t first_stack;
 static uint32_t is_over;
-static uint64_t published[WRITERS_MAX]; /* by the first of a pair: blocks inserted, */
-static uint64_t consumed[WRITERS_MAX];  /* by the second: blocks removed */
+static uint64_t published[WRITERS_MAX]; /* by the first of a pair: number of blocks inserted */
+static uint64_t consumed[WRITERS_MAX];  /* by the second: number of blocks removed */
 static uint32_t has_ended[WRITERS_MAX];
 
 static void require(bool is_true)
@@ -31,8 +29,10 @@ static void require(bool is_true)
     }
 }
 
-/* The same addresses again and again; those of the writers lie between each other, so that they meet
- * in the filter's words. */
+/*
+ * The same addresses are used again and again. Those of different writers are interleaved, so that
+ * the writers share words of the filter.
+ */
 static uintptr_t addr_of(uint32_t writer_no, uint64_t slot)
 {
     return (UINT64_C(1) << 40) + (slot * WRITERS_MAX + writer_no) * 16;
@@ -43,7 +43,7 @@ static uint32_t stack_of(uint32_t writer_no, uint64_t n)
     return first_stack + writer_no * WRITERS_STACKS_MAX + (uint32_t)(n % plan.stack_count);
 }
 
-/* As record() in client/record.c. */
+/* Like record() in client/record.c. */
 static void birth(uint32_t writer_no, uint64_t slot, uint64_t n, uint32_t stack_id)
 {
     struct hs_live_block block = {
@@ -101,7 +101,10 @@ static void play_moves(uint32_t no)
     while (has_time()) {
         uint64_t random = hs_mix64(++done + ((uint64_t)no << 40));
         uint64_t n = random % (window / 2), other = window / 2 + n;
-        /* Each gets the other's record: one that kept its own would look as if it had not moved. */
+        /*
+         * The two blocks exchange their records: a block that kept its own would look as if it had
+         * not moved.
+         */
         death(no, n);
         death(no, other);
         birth(no, n, n, stack_of(no, random >> 20));
@@ -187,7 +190,7 @@ struct hs_region_control_v1 *writers_control(void)
 
 const void *writers_section(enum hs_section_id section, uint64_t count)
 {
-    switch (section) { /* the section is a constant at each call of hs_region_at */
+    switch (section) { /* hs_region_at needs a constant section at each call */
     case HS_SECTION_STACKS:
         require(hs_region_at(HS_SECTION_STACKS, count - 1) != NULL);
         return hs_region_at(HS_SECTION_STACKS, 0);
@@ -230,5 +233,5 @@ _Noreturn void writers_run(const struct writers_plan *new_plan)
 {
     begin(new_plan, new_plan->writer_count - 1);
     play((void *)(uintptr_t)(plan.writer_count - 1));
-    _exit(1); /* nothing ends it but a signal */
+    _exit(1); /* only a signal ends the process */
 }

@@ -1,6 +1,6 @@
 /*
- * Profiles made by hand, for tests of what reads them: a few calls give strings, functions, stacks and
- * samples whose sums the test knows.
+ * Profiles made by hand, for tests of code that reads profiles: a few calls make strings,
+ * functions, stacks and samples whose sums the test knows.
  *
  *     struct fixture fx = fixture_new();
  *     uint32_t main_ = fixture_call(&fx, HS_NODE_NONE, "main");
@@ -9,8 +9,8 @@
  *     fixture_dump(&fx, 0);
  *     fixture_sample(&fx, load, fixture_exact(4096, 1), fixture_exact(8192, 2), ...);
  *
- * Holds     what profile.h demands, when samples are given in the order of nodes.
- * Fails     by ending the test program: it is a test.
+ * Holds     the invariants of profile.h, if samples are given in the order of nodes.
+ * Fails     by ending the test program.
  */
 #pragma once
 
@@ -24,15 +24,15 @@
 
 struct fixture {
     struct hs_profile p;
-    uint32_t module; /* of the frames to come */
-    uint32_t line;   /* line number of the frames to come; 0: each line_count is 0 */
+    uint32_t module; /* module of the frames that follow */
+    uint32_t line;   /* line number of the frames that follow; 0: their line_count is 0 */
 };
 
-/* One more element at the end of an array; doubling is left to realloc. */
+/* Makes room for one more element at the end of an array; realloc takes care of doubling. */
 FIXTURE void *fixture_grow(void *array, uint64_t count, size_t element_bytes)
 {
     char *bigger = array;
-    /* Room is made at powers of two only. */
+    /* Allocates only when the count is a power of two. */
     if ((count & (count - 1)) == 0) {
         bigger = realloc(array, (count ? count * 2 : 1) * element_bytes);
         if (!bigger) {
@@ -46,7 +46,7 @@ FIXTURE void *fixture_grow(void *array, uint64_t count, size_t element_bytes)
 FIXTURE uint32_t fixture_string(struct fixture *fx, const char *text)
 {
     struct hs_profile *p = &fx->p;
-    /* Recent ones first: a test with many strings uses the last ones again. */
+    /* Searches recent strings first: a test with many strings reuses the last ones. */
     for (uint32_t i = p->string_count; i > 0 && p->string_count - i < 4096; i--) {
         if (strcmp(p->strings[i - 1], text) == 0) {
             return i - 1;
@@ -160,7 +160,7 @@ FIXTURE struct hs_amount fixture_exact(double bytes, double count)
     return (struct hs_amount){ .bytes = bytes, .count = count };
 }
 
-/* All of it from samples. */
+/* An amount that rests on samples only. */
 FIXTURE struct hs_amount fixture_sampled(double bytes, double count, double bytes_var,
                                          double count_var)
 {

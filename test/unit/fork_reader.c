@@ -28,7 +28,7 @@ struct hs_snapshot *fork_reader_receive(void)
     struct hs_region region;
     struct hs_snapshot *snap = NULL;
     const char *why;
-    /* A `heapscope list` on this machine connects here, too. */
+    /* A `heapscope list` on this machine may connect here too. */
     int r;
     do {
         assert_int_equal(hs_listener_accept(&listener, &fd), 0);

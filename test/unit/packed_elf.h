@@ -1,6 +1,4 @@
-/*
- * Small ELF files made by hand, with packed sections that are right or wrong in one detail.
- */
+/* Small ELF files made by hand, with compressed sections that are valid or wrong in one detail. */
 #pragma once
 
 #include <assert.h>
@@ -14,7 +12,7 @@
 #define PACKED_ELF_MAX_BYTES 65536U
 
 struct packed_elf {
-    uint8_t *bytes; /* of malloc, as hs_elf_file_open_image() takes them */
+    uint8_t *bytes; /* from malloc, as hs_elf_file_open_image() expects them */
     size_t count;
     Elf64_Shdr shdrs[32];
     size_t shdr_count;
@@ -31,7 +29,7 @@ static inline void packed_elf_begin(struct packed_elf *elf)
     assert(elf->bytes);
 }
 
-/* Appends a section as it is. Its header is for changing. */
+/* Appends a section unchanged. Returns its header, which the test may change. */
 static inline Elf64_Shdr *packed_elf_add(struct packed_elf *elf, const char *name, const void *data,
                                          size_t bytes)
 {
@@ -61,7 +59,10 @@ static inline Elf64_Chdr *packed_elf_add_packed(struct packed_elf *elf, const ch
     return (Elf64_Chdr *)(void *)(elf->bytes + shdr->sh_offset);
 }
 
-/* Appends a packed section that claims to be `claimed_bytes` long. Returns its head, for changing. */
+/*
+ * Appends a compressed section that claims to have `claimed_bytes` bytes. Returns its header, which
+ * the test may change.
+ */
 static inline Elf64_Chdr *packed_elf_pack(struct packed_elf *elf, const char *name,
                                           const void *data, size_t bytes, size_t claimed_bytes)
 {
@@ -86,7 +87,7 @@ static inline Elf64_Chdr *packed_elf_pack_zstd(struct packed_elf *elf, const cha
     return packed_elf_add_packed(elf, name, 2, packed, got, claimed_bytes); /* ELFCOMPRESS_ZSTD */
 }
 
-/* Writes what ends the file. */
+/* Writes the end of the file. */
 static inline void packed_elf_end(struct packed_elf *elf)
 {
     Elf64_Shdr *names = packed_elf_add(elf, ".shstrtab", "", 0);

@@ -175,7 +175,7 @@ void player_deinit(struct player *p)
     free(p->dead);
 }
 
-/* A tombstone is free again when neither of the cuts it was left for is the one of now. */
+/* A tombstone is free again when neither of the cuts for which it was kept is the current one. */
 static void reclaim(struct player *p)
 {
     /* Pairs with the closing of the cut. */
@@ -224,7 +224,10 @@ uint32_t player_birth(struct player *p, uint32_t stack_id, uint64_t size_bytes, 
     if (p->free_count == 0) {
         return UINT32_MAX;
     }
-    /* Any of them: were they reused in turn, a reader without epochs would see what adds up. */
+    /*
+     * A random slot: if slots were reused in turn, even a reader without epochs would see
+     * consistent sums.
+     */
     p->random = hs_mix64(p->random + 1);
     uint32_t at = (uint32_t)(p->random % p->free_count);
     uint32_t slot = p->free_slots[at];

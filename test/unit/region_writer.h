@@ -1,10 +1,10 @@
 /*
- * A second writer of regions, for tests of the reader: the layout's text turned into the plainest
- * code, with none of the client's. What both agree on is what region_layout.h says.
+ * A second writer of regions, for tests of the reader: the specification of the layout as the
+ * plainest code, with none of the client's. Both agree only on region_layout.h.
  *
  * Holds     each player uses its own slots in RECORDS; stacks, modules and frames are set up before
  *           the players start.
- * Threads   one player a thread.
+ * Threads   one player per thread.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #define RW_PLAYERS_MAX 8U
 
 struct region_writer {
-    int fd; /* the reader gets a dup */
+    int fd; /* the reader gets a dup of it */
     uint64_t file_bytes;
     uint8_t *base;
     struct hs_region_control_v1 *control;
@@ -40,13 +40,15 @@ uint32_t region_writer_module(struct region_writer *w, const char *path, uint64_
 uint32_t region_writer_frame(struct region_writer *w, uint64_t pc, uint32_t module_id,
                              uint32_t flags);
 uint32_t region_writer_stack(struct region_writer *w, const uint32_t *frame_ids, uint16_t count);
-/* Module, frame and stack, all plain, `count` times; the first stack's id. */
+/*
+ * Makes `count` modules, frames and stacks of the plainest kind. Returns the id of the first stack.
+ */
 uint32_t region_writer_stacks(struct region_writer *w, uint32_t count);
 
 struct tombstone {
     uint32_t slot;
-    uint64_t cut;  /* the snapshot it was left for; 0: none */
-    uint64_t peak; /* the peak it was left for; 0: none */
+    uint64_t cut;  /* the snapshot for which it was kept; 0: none */
+    uint64_t peak; /* the peak for which it was kept; 0: none */
 };
 
 /* A thread's slots: [first, first + count) of RECORDS. */
@@ -64,9 +66,12 @@ void player_init(struct player *p, struct region_writer *w, uint32_t thread_id, 
                  uint32_t count);
 void player_deinit(struct player *p);
 
-/* hits 0: recorded exactly. Returns the slot. UINT32_MAX when all slots are taken. */
+/*
+ * Inserts a block; hits 0: it is recorded exactly. Returns the slot, UINT32_MAX when all slots are
+ * taken.
+ */
 uint32_t player_birth(struct player *p, uint32_t stack_id, uint64_t size_bytes, unsigned hits);
 void player_death(struct player *p, uint32_t slot);
 
-/* Now is the peak. */
+/* Declares this moment the peak. */
 void region_writer_peak(struct region_writer *w, int64_t bytes);

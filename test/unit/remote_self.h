@@ -1,5 +1,5 @@
 /*
- * This process seen as if it were another one: what the tests of injection look at.
+ * This process, seen as if it were another one: input for the tests of injection.
  *
  * Threads   one.
  */

@@ -1,6 +1,6 @@
 /*
  * The modules of the running program, for tests and benchmarks of the unwinder: a `resolve` that
- * names a frame by a number under which its pc can be had back.
+ * gives each frame an id from which the test can look up its pc.
  *
  * Threads   one.
  */

@@ -1,6 +1,6 @@
 /*
- * Walking the running program from within: its modules, its stacks, and a function of a kind that
- * compilers do not make.
+ * Walks the running program from within: its modules, its stacks, and a function of a kind that
+ * compilers do not generate.
  *
  * Threads   one at a time.
  */
@@ -31,9 +31,9 @@ struct range {
 static struct self_modules self;
 static struct hs_rule_entry entries[CACHE_COUNT];
 static struct hs_rule_cache cache;
-static struct range ranges[RANGES_MAX]; /* the stacks there are */
+static struct range ranges[RANGES_MAX]; /* the known stacks */
 static unsigned range_count;
-static volatile int sink; /* keeps calls from becoming jumps */
+static volatile int sink; /* prevents tail calls */
 
 static bool move_window(struct hs_stack_window *window, uint64_t va)
 {
@@ -95,8 +95,10 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Saves rbx, keeps the frame in it, moves the stack elsewhere and calls: as hand-written code does
- * where no register but a callee-saved one tells where the frame is. */
+/*
+ * Saves rbx, keeps the frame's address in it, moves the stack elsewhere and calls: like
+ * hand-written code in which only a callee-saved register says where the frame is.
+ */
 void call_with_frame_in_rbx(void (*function)(void));
 __asm__(".text\n"
         ".globl call_with_frame_in_rbx\n"

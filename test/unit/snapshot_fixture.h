@@ -1,8 +1,8 @@
 /*
- * Snapshots made by hand, for tests of what writes and reads them.
+ * Snapshots made by hand, for tests of code that writes and reads them.
  *
- * A small builder: modules, frames and stacks are appended, figures are set afterwards. Everything is
- * malloc'ed the way hs_snapshot_free() gives it back.
+ * A small builder: modules, frames and stacks are appended, figures are set afterwards. Everything
+ * is allocated so that hs_snapshot_free() can free it.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ static inline struct hs_snapshot *fixture_snapshot(uint32_t pid, uint64_t start_
     snap->heaps = calloc(HS_REGION_HEAPS, sizeof(snap->heaps[0]));
     strcpy(snap->heaps[0].name, "libc.malloc");
     snap->heap_count = 1;
-    /* Module 0: markers. */
+    /* Module 0 is that of markers. */
     snap->modules = calloc(1, sizeof(snap->modules[0]));
     snap->modules[0].path = strdup("");
     snap->modules[0].kind = HS_MODULE_MARKER;
@@ -40,7 +40,9 @@ static inline struct hs_snapshot *fixture_snapshot(uint32_t pid, uint64_t start_
     return snap;
 }
 
-/* start_va is where its executable segment is; exec_off the file offset of it. */
+/*
+ * start_va is the address of its executable segment; exec_off is that segment's offset in the file.
+ */
 static inline uint32_t fixture_module(struct hs_snapshot *snap, const char *path, uint8_t id_byte,
                                       uint64_t bias_va)
 {
@@ -80,7 +82,7 @@ static inline uint32_t fixture_frame(struct hs_snapshot *snap, uint32_t module_i
 static inline struct hs_snap_stack *fixture_stack(struct hs_snapshot *snap, uint8_t heap_id,
                                                   const uint32_t *frames, uint16_t count)
 {
-    /* Stacks point into one array, which moves. */
+    /* Stacks point into one array, which realloc may move. */
     uint32_t *ids = realloc(snap->frame_ids, (snap->frame_id_count + count + 1) * sizeof(ids[0]));
     for (uint32_t i = 0; i < snap->stack_count; i++) {
         snap->stacks[i].frame_ids = ids + (snap->stacks[i].frame_ids - snap->frame_ids);
@@ -122,7 +124,10 @@ static inline void fixture_totals(struct hs_snapshot *snap)
     }
 }
 
-/* A process of `stack_count` stacks of `depth` frames, shaped like a real one: few callers, many leaves. */
+/*
+ * A process with `stack_count` stacks of `depth` frames, shaped like a real one: few callers, many
+ * leaves.
+ */
 static inline struct hs_snapshot *fixture_typical(uint32_t pid, uint32_t stack_count,
                                                   uint16_t depth, uint64_t time_ns)
 {
@@ -152,7 +157,7 @@ static inline struct hs_snapshot *fixture_typical(uint32_t pid, uint32_t stack_c
         uint32_t *ids = snap->frame_ids + (uint64_t)s * depth;
         for (uint16_t d = 0; d < depth; d++) {
             seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-            /* d frames from the outermost: 2^d choices, up to all. */
+            /* d frames from the outermost there are 2^d choices, up to all frames. */
             uint32_t choices = d < 20 && (2U << d) < frame_count ? 2U << d : frame_count;
             ids[depth - 1 - d] = (uint32_t)(seed % choices);
         }

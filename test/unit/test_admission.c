@@ -1,6 +1,4 @@
-/*
- * Tests of session/admission: who may have a process, with processes that are folders of files.
- */
+/* Tests of session/admission: which user may profile a process. Processes are folders of files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +19,7 @@
 struct world {
     char proc[32];
     char folder[48];
-    uid_t uid; /* of the user that runs the test and owns the files */
+    uid_t uid; /* the user that runs the test and owns the files */
     struct hs_policy *policy;
     struct hs_refusal_words words;
 };
@@ -53,7 +51,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(world->proc));
     snprintf(world->folder, sizeof(world->folder), "%s/%d", world->proc, PID);
     assert_int_equal(mkdir(world->folder, 0755), 0);
-    /* Root's files are not seen to be undumpable: root counts as another user here. */
+    /* Root's files do not look undumpable, so root uses the id of another user here. */
     world->uid = geteuid() ? geteuid() : 4242;
     set_users(world, world->uid, world->uid, world->uid);
     put(world, "environ", "A=B", 4);
@@ -110,7 +108,7 @@ static void test_users(void **state)
     assert_int_equal(judge(world, &root, &process), HS_REFUSAL_NONE);
     assert_int_equal(judge(world, &other, &process), HS_REFUSAL_OTHER_USER);
     assert_non_null(strstr(world->words.what, "the session to user 7"));
-    /* It can become another user again. */
+    /* A process with such ids can become the other user again. */
     static const int others[][3] = { { 7, -1, -1 }, { -1, 7, -1 }, { -1, -1, 7 } };
     for (size_t i = 0; i < HS_COUNT_OF(others); i++) {
         unsigned ids[3];
@@ -121,7 +119,7 @@ static void test_users(void **state)
         assert_int_equal(judge(world, &owner, &process), HS_REFUSAL_OTHER_USER);
         assert_int_equal(judge(world, &root, &process), HS_REFUSAL_NONE);
     }
-    /* One that has ended is whose it was. */
+    /* A process that has ended still belongs to the user that it had. */
     const struct hs_admission_process ended = { .pid = PID, .uid = world->uid, .has_ended = true };
     assert_int_equal(judge(world, &owner, &ended), HS_REFUSAL_NONE);
     assert_int_equal(judge(world, &other, &ended), HS_REFUSAL_OTHER_USER);
@@ -132,7 +130,7 @@ static void test_not_dumpable(void **state)
     struct world *world = *state;
     char path[80];
     if (geteuid() != 0) {
-        skip(); /* files of others are needed */
+        skip(); /* this needs files of another user */
     }
     snprintf(path, sizeof(path), "%s/status", world->folder);
     assert_int_equal(chown(path, 0, 0), 0);
@@ -143,11 +141,14 @@ static void test_not_dumpable(void **state)
     assert_int_equal(judge(world, &root, &process), HS_REFUSAL_NONE);
     process.is_willing = true;
     assert_int_equal(judge(world, &owner, &process), HS_REFUSAL_NONE);
-    /* What its environment says is no word of its own. */
+    /*
+     * The process did not choose its initial environment, so a setting there is not its own
+     * consent.
+     */
     put(world, "environ", "HEAPSCOPE_PROFILEABLE=1", 24);
     process = (struct hs_admission_process){ .pid = PID, .uid = world->uid, .is_attaching = true };
     assert_int_equal(judge(world, &owner, &process), HS_REFUSAL_NOT_DUMPABLE);
-    /* To be given a process is not to be root. */
+    /* Being allowed to profile a process does not make the user root. */
     set_policy(world, "debuggable * by=7");
     const struct hs_admission_asker other = user(7);
     assert_int_equal(judge(world, &other, &process), HS_REFUSAL_NOT_DUMPABLE);

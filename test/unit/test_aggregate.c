@@ -123,7 +123,7 @@ static void functions_count_recursion_once(void **state)
     assert_string_equal(name_of(&agg, rows[0].function), "main");
     free(rows);
 
-    /* At the peak two stacks had nothing; their functions have no row. */
+    /* Two stacks had nothing at the peak, so their functions have no row. */
     assert_int_equal(hs_agg_functions(&agg, HS_QUANTITY_PEAK, &rows, &count), 0);
     check_row(&agg, rows, count, "parse", 500, 500);
     check_row(&agg, rows, count, "fib", 7, 7);
@@ -166,7 +166,7 @@ static void tree_totals_and_children(void **state)
     assert_int_equal(hs_agg_sorted_stacks(&agg, HS_VIEW_PEAK, &order, &count), 0);
     assert_int_equal(count, 3);
     assert_true(agg.selves[order[0]].by[HS_QUANTITY_PEAK].bytes == 500);
-    /* operator new is what allocated, parse is what the stack is called. */
+    /* operator new allocated, but the stack is named after parse. */
     uint32_t headline = hs_agg_headline(&agg, agg.selves[order[0]].node);
     assert_string_equal(name_of(&agg, agg.nodes[headline].function), "parse");
     free(order);
@@ -182,7 +182,7 @@ static void inlined_lines_are_frames(void **state)
     const char *inlined[] = { "innermost", "middle", "outer" };
     uint32_t main_ = fixture_call(&fx, HS_NODE_NONE, "main");
     uint32_t leaf = fixture_node(&fx, main_, fixture_frame(&fx, inlined, 3));
-    uint32_t outer = fixture_call(&fx, main_, "outer"); /* the same function, not inlined */
+    uint32_t outer = fixture_call(&fx, main_, "outer"); /* the same function without inlining */
     uint32_t below = fixture_call(&fx, outer, "other");
     fixture_process(&fx, 1, "p");
     fixture_dump(&fx, 1);
@@ -191,7 +191,8 @@ static void inlined_lines_are_frames(void **state)
     struct hs_selection selection = select_all(&fx.p);
     struct hs_agg agg;
     assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
-    assert_int_equal(agg.node_count, 5); /* main, outer, middle, innermost, other: one "outer" */
+    assert_int_equal(agg.node_count, 5); /* main, outer, middle, innermost, other: "outer" exists
+                                          * once */
     struct hs_agg_row *rows;
     uint32_t count;
     assert_int_equal(hs_agg_functions(&agg, HS_QUANTITY_LIVE, &rows, &count), 0);
@@ -374,7 +375,10 @@ static void add_relative(struct fixture *fx, uint32_t node, uint32_t pid, uint32
     p->samples[p->sample_count - 1].inherited = p->dumps[p->dump_count - 1].inherited;
 }
 
-/* What relatives have in common has one error, so its variance is counted for each pair; of strangers it is not. */
+/*
+ * Blocks that related processes share have one common error, so its variance counts for each pair.
+ * Unrelated processes share none.
+ */
 static void errors_of_families(void **state)
 {
     (void)state;
@@ -382,19 +386,21 @@ static void errors_of_families(void **state)
     uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
     add_relative(&fx, node, 100, 0, 100, 0);
     add_relative(&fx, node, 101, 100, 90, 60);
-    add_relative(&fx, node, 102, 101, 50, 70); /* of 70 that it began with 50 live */
-    add_relative(&fx, node, 103, 100, 30, -1); /* of an older file: perhaps all of it */
-    add_relative(&fx, node, 104, 100, 500, 0); /* it began with nothing that was sampled */
-    add_relative(&fx, node, 105, 104, 40, 20); /* in common with 104 only */
-    add_relative(&fx, node, 200, 0, 1000, 0);  /* a stranger */
-    add_relative(&fx, node, 300, 299, 7, 5);   /* two children of a process that is not there */
+    add_relative(&fx, node, 102, 101, 50, 70); /* inherited 70, of which 50 are left */
+    add_relative(&fx, node, 103, 100, 30, -1); /* from an older file, which does not say: perhaps
+                                                * all of it is shared */
+    add_relative(&fx, node, 104, 100, 500, 0); /* it inherited nothing that was sampled */
+    add_relative(&fx, node, 105, 104, 40, 20); /* shared with 104 only */
+    add_relative(&fx, node, 200, 0, 1000, 0);  /* an unrelated process */
+    add_relative(&fx, node, 300, 299, 7, 5);   /* two children of a process that is not in the
+                                                * profile */
     add_relative(&fx, node, 301, 299, 8, 6);
     const double alone = 100 + 90 + 50 + 30 + 500 + 40 + 1000 + 7 + 8;
     const double want = alone + 2 * 60 + 4 * 50 + 6 * 30 + 2 * 20 + 2 * 6;
     struct hs_selection selection = select_all(&fx.p);
     struct hs_agg agg;
     assert_int_equal(hs_agg_build(&selection, false, &agg), 0);
-    /* 100 to 105 may all have blocks that no sample hit. */
+    /* Processes 100 to 105 may all have blocks that no sample hit. */
     assert_int_equal(selection.sample_most_bytes, 6 * 4096);
     assert_true(selection.live.interval_bytes == 6 * 4096);
     assert_true(agg.selves[0].by[HS_QUANTITY_LIVE].interval_bytes == 6 * 4096);
@@ -407,7 +413,7 @@ static void errors_of_families(void **state)
     }
     hs_agg_deinit(&agg);
     hs_selection_deinit(&selection);
-    /* One alone is as sure as it is. */
+    /* A single process has only its own error. */
     const struct hs_select_spec one = { .pid = 102, .snapshot = HS_SELECT_LAST };
     assert_int_equal(hs_select_dumps(&fx.p, &one, &selection), 0);
     assert_true(fabs(selection.live.bytes_var - 50) < 1e-6);
@@ -416,7 +422,10 @@ static void errors_of_families(void **state)
     fixture_deinit(&fx);
 }
 
-/* One stack in many heaps: each has its own, those beyond the 64 that stand apart have one together, and nothing is lost. */
+/*
+ * One stack in many heaps: 64 heaps are kept separate, the others are summed in one, and nothing is
+ * lost.
+ */
 static void heaps_stand_apart(void **state)
 {
     enum { HEAPS = 80 };

@@ -1,6 +1,6 @@
 /*
- * Tests of collect/allocator_names and collect/symbol_file: which functions of a program are an allocator's, and what
- * its file says of them.
+ * Tests of collect/allocator_names and collect/symbol_file: which functions of a program belong to
+ * an allocator, and what the program's file says about them.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -31,7 +31,7 @@ static bool choose(uint64_t malloc_va)
     return hs_allocator_names_choose(&names, malloc_va, words, sizeof(words));
 }
 
-/* NULL: nothing was taken as this. */
+/* NULL: no function was recognised as this one. */
 static const struct hs_allocator_symbol *find(const char *prefix, const char *name)
 {
     for (size_t i = 0; i < names.family_count; i++) {
@@ -123,7 +123,7 @@ static void test_two_allocators(void **state)
     assert_int_equal(names.chosen_count, 2);
     assert_int_equal(names.families[1].set, 0);
     assert_int_equal(names.families[3].set, 1);
-    /* But not three. */
+    /* But a third one is not accepted. */
     hs_allocator_names_init(NULL, &names);
     take("je_malloc", 0x1000);
     take("je_free", 0x2000);
@@ -159,7 +159,7 @@ static void test_operators_have_no_prefix(void **state)
     take("_ZdlPvX", 0x3000);
     assert_int_equal(find("my_", "_Znwm")->at.va, 0x1000);
     assert_int_equal(find("my_", "_ZdlPv")->at.va, 0x2000);
-    assert_true(choose(0)); /* alone they are no allocator */
+    assert_true(choose(0)); /* on their own they do not make an allocator */
     assert_int_equal(names.chosen_count, 0);
 }
 
@@ -179,7 +179,7 @@ static void test_copies_and_namesakes(void **state)
     assert_int_equal(find("je_", "free")->at.va, 0x1000);
 }
 
-/* --- files ----------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 __attribute__((noinline, used)) static void find_me(void)
 {
@@ -216,7 +216,7 @@ static void test_own_file(void **state)
     assert_true(hs_symbol_file_read_program(getpid(), &memory, &program, note, &count));
     assert_true(count > 20);
     assert_int_equal(program.bias_va + found_sva, (uint64_t)(uintptr_t)find_me);
-    /* Not where the program is mapped; another program. */
+    /* Not at the addresses where the program is mapped, and not for another program. */
     count = 0;
     assert_false(hs_symbol_file_read_program(getpid(), &memory, &other, note, &count));
     int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
@@ -250,7 +250,7 @@ static void test_build_id(void **state)
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(hs_symbol_file_build_id(fd, id), 20);
-    assert_int_equal(dl_iterate_phdr(on_object, id), 1); /* the first is the program */
+    assert_int_equal(dl_iterate_phdr(on_object, id), 1); /* the first object is the program */
     close(fd);
 }
 

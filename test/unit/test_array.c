@@ -1,6 +1,4 @@
-/*
- * Arrays that grow: what is in them stays, growing is rare, and a failure changes nothing.
- */
+/* Growable arrays: growing keeps the elements and is rare, and a failure changes nothing. */
 #include "util/array.h"
 
 #include <errno.h>
@@ -12,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Under ASan a request that cannot be met shall fail as it does without. */
+/* Under ASan, a request that cannot be satisfied must fail as it does without ASan. */
 const char *__asan_default_options(void);
 HS_EXPORT const char *__asan_default_options(void)
 {
@@ -48,7 +46,7 @@ static void test_growth(void **state)
     free(items);
 }
 
-/* More than twice as many at once; less than there is. */
+/* More than twice as many elements at once; and fewer than the array has. */
 static void test_count(void **state)
 {
     (void)state;
@@ -77,14 +75,14 @@ static void test_failure_changes_nothing(void **state)
     static const struct {
         size_t count, elem_bytes;
     } cases[] = {
-        /* Products that would be small: 0, 2 and 8. */
+        /* Products that overflow to small numbers: 0, 2 and 8. */
         { 32, SIZE_MAX / 32 + 1 },
         { SIZE_MAX / 2 + 2, 2 },
         { SIZE_MAX / 8 + 2, 8 },
-        /* More than an object can have. */
+        /* More bytes than an object can have. */
         { SIZE_MAX, 1 },
         { SIZE_MAX, sizeof(uint64_t) },
-        /* More than there is: realloc() says so. */
+        /* More memory than there is: realloc() fails. */
         { (size_t)PTRDIFF_MAX, 1 },
         { (size_t)PTRDIFF_MAX / sizeof(uint64_t), sizeof(uint64_t) },
     };

@@ -1,6 +1,6 @@
 /*
- * Attaching, without the ptrace: processes that load the client late, call its entries themselves and hand
- * over the region, and whose heap is known.
+ * Attaching without ptrace: processes that load the client late, call its entry points themselves
+ * and hand over the region. The test knows their heaps.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,7 @@
 #endif
 #define EXIT_SKIPPED 77
 
-/* --- in the target --------------------------------------------------------------------------------- */
+/* --- in the target ---------------------------------------------------------------------------- */
 
 #define BLOCKS_MAX 64
 
@@ -213,15 +213,15 @@ static void be_target(int sock)
     _exit(0);
 }
 
-/* --- from outside ---------------------------------------------------------------------------------- */
+/* --- from outside ----------------------------------------------------------------------------- */
 
 struct target {
     pid_t pid;
     int sock;
-    int fd; /* of the region that the last answer brought; -1: none */
+    int fd; /* the region of the last answer; -1: none */
     struct answer answer;
     struct hs_region region;
-    char collector[HS_CTL_NAME_MAX + 1]; /* to announce itself to */
+    char collector[HS_CTL_NAME_MAX + 1]; /* to which the target announces itself */
 };
 
 static void start(struct target *t)
@@ -301,14 +301,14 @@ static void stop(struct target *t)
     assert_int_equal(waitpid(t->pid, NULL, 0), t->pid);
 }
 
-/* --- tests ----------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void test_is_exact(void **state)
 {
     (void)state;
     struct target t;
     start(&t);
-    tell(&t, 'a', 0); /* from before: not ours */
+    tell(&t, 'a', 0); /* allocated before the attach, so it does not count */
     attach(&t, 'A', 1);
     assert_true(t.answer.attach.slot_count >= 10);
     assert_live(&t, 0, 0);
@@ -368,7 +368,7 @@ static void test_again_and_again(void **state)
         }
         assert_int_equal(tell(&t, 'D', 0), 0);
         assert_int_equal(t.answer.attach.slot_count, slot_count);
-        assert_int_equal(t.answer.attach.left_count, 1); /* nobody was at it */
+        assert_int_equal(t.answer.attach.left_count, 1); /* no thread was inside the client */
         if (i % 2 == 1) {
             tell(&t, 'f', 0);
         }
@@ -401,7 +401,7 @@ static void test_under_fire(void **state)
             mappings = tell(&t, 'm', 0);
         }
     }
-    assert_true(tell(&t, 'm', 0) <= mappings + 4); /* arenas come and go */
+    assert_true(tell(&t, 'm', 0) <= mappings + 4); /* the allocator may make arenas */
     attach(&t, 'A', 1);
     tell(&t, 'e', 4);
     tell(&t, 'a', 0);
@@ -409,7 +409,7 @@ static void test_under_fire(void **state)
     stop(&t);
 }
 
-/* As a collector does that begins another session. */
+/* Begins another session, as a collector does. */
 static void begin_session(struct target *t, uint64_t interval_bytes)
 {
     struct hs_region_control_v1 *control = t->region.control;
@@ -421,7 +421,10 @@ static void begin_session(struct target *t, uint64_t interval_bytes)
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
 
-/* The next connection that sends a hello: a `heapscope list` on this machine connects here, too. */
+/*
+ * Receives the next connection that sends a hello: a `heapscope list` on this machine may connect
+ * here too.
+ */
 static void receive_pending(struct hs_listener *listener, struct hs_pending_client *ret_pending)
 {
     int fd, r;
@@ -433,7 +436,7 @@ static void receive_pending(struct hs_listener *listener, struct hs_pending_clie
         assert_int_equal(r, 0);
         while ((r = hs_pending_client_receive(listener, fd, ret_pending)) == -EAGAIN &&
                now_ns() < end_ns) {
-            usleep(1000); /* it has connected, and not spoken yet */
+            usleep(1000); /* it has connected but not sent anything yet */
         }
         close(fd);
     } while (r < 0 && now_ns() < end_ns);
@@ -465,7 +468,7 @@ static void test_another_session(void **state)
     int64_t mappings = 0;
     for (unsigned i = 0; i < 30; i++) {
         begin_session(&t, 1);
-        tell(&t, 'f', 0); /* of the session before */
+        tell(&t, 'f', 0); /* allocated in the previous session */
         tell(&t, 'a', 0);
         take_over_region(&t, &listener);
         assert_int_equal(t.region.control->session, i + 1);
@@ -492,7 +495,7 @@ static void test_another_session(void **state)
     tell(&t, 'a', 0);
     take_over_region(&t, &listener);
     assert_live(&t, 1000, 6);
-    assert_true(tell(&t, 'm', 0) <= mappings + 20); /* four threads' */
+    assert_true(tell(&t, 'm', 0) <= mappings + 20); /* mappings of four threads */
     hs_listener_close(&listener);
     stop(&t);
 }

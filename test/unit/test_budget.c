@@ -1,6 +1,7 @@
 /*
- * Decisions about intervals: readings in, intervals out. A model of a process stands in for a real one: it allocates
- * at some pace, and its samples cost and take what they would with the interval it was told.
+ * Decisions about intervals: readings in, intervals out. A model replaces a real process: it
+ * allocates at some rate, and its samples cost the time and memory that they would cost at the
+ * interval it was given.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,10 +22,11 @@
 struct model {
     struct hs_budget budget;
     struct hs_budget_reading now;
-    double alloc_bytes_per_s, size_bytes; /* what it allocates */
+    double alloc_bytes_per_s, size_bytes; /* bytes that it allocates per second */
     double cpu_share;                     /* of a processor */
-    double sample_ns;                     /* timed */
-    bool is_growing;                      /* nothing is freed; else everything is at once */
+    double sample_ns;                     /* measured duration */
+    bool is_growing;                      /* nothing is freed; otherwise every block is freed at
+                                           * once */
     double samples, region_bytes, cpu_ns, frees;
     unsigned change_count;
     struct hs_snap_change changes[HS_BUDGET_CHANGES_MAX + 1];
@@ -68,7 +70,9 @@ static void turn(struct model *m, uint64_t took_ns)
     assert_true(m->budget.next_ns > m->now.time_ns);
     assert_true(m->budget.interval_bytes >= m->budget.asked_bytes);
     assert_true(m->budget.interval_bytes <= HS_BUDGET_INTERVAL_MAX);
-    /* A power of two times what was asked: so few are different ones. */
+    /*
+     * The interval is a power of two times the requested one, so there are few different intervals.
+     */
     uint64_t ratio = m->budget.interval_bytes / m->budget.asked_bytes;
     assert_int_equal(ratio * m->budget.asked_bytes, m->budget.interval_bytes);
     assert_int_equal(ratio & (ratio - 1), 0);
@@ -97,7 +101,10 @@ static void test_without_limits_nothing_changes(void **state)
     assert_int_equal(m.budget.interval_bytes, 4096);
 }
 
-/* A heap that grows without end stays below, whatever the pace, from exact samples too. */
+/*
+ * An endlessly growing heap stays below the limit, at any rate of allocation and from exact samples
+ * too.
+ */
 static void test_memory_is_never_reached(void **state)
 {
     (void)state;
@@ -111,7 +118,7 @@ static void test_memory_is_never_reached(void **state)
             begin(&m, &(struct hs_budget_limits){ .memory_bytes = 64 * MIB }, asked[a]);
             run_for(&m, 30);
             assert_true(m.region_bytes < 64 * (double)MIB);
-            /* What it does is known: a wanted profile is not thrown away. */
+            /* The model's behaviour is known: a profile that fits must not be made coarser. */
             double untouched = paces[p] * 30 / 64 * 32;
             if (asked[a] == 1 && untouched > 40 * (double)MIB) {
                 assert_true(m.change_count > 0 && m.region_bytes > 16 * (double)MIB);
@@ -126,7 +133,7 @@ static void test_memory_is_never_reached(void **state)
     }
 }
 
-/* Half of the memory may be used before anything is given up. */
+/* Half of the memory may be used before the interval is raised. */
 static void test_memory_below_half_is_left_alone(void **state)
 {
     (void)state;
@@ -143,7 +150,9 @@ static void test_memory_below_half_is_left_alone(void **state)
     assert_int_equal(m.change_count, 0);
 }
 
-/* An interval below the size of the blocks saves nothing: the step goes beyond it at once. */
+/*
+ * An interval below the size of the blocks saves nothing, so the first step goes beyond their size.
+ */
 static void test_a_fine_interval_is_left_in_one_step(void **state)
 {
     (void)state;
@@ -155,7 +164,7 @@ static void test_a_fine_interval_is_left_in_one_step(void **state)
         turn(&m, SECOND / 200);
     }
     assert_int_equal(m.changes[0].from_bytes, 1);
-    assert_int_equal(m.changes[0].to_bytes, 2048); /* 300 * 4, as a power of two */
+    assert_int_equal(m.changes[0].to_bytes, 2048); /* 300 * 4, rounded to a power of two */
 }
 
 static double share_of(struct model *m, double seconds)
@@ -183,7 +192,7 @@ static void test_overhead_comes_below_its_limit(void **state)
     }
 }
 
-/* Of a process that works a hundredth of the time the share is the same. */
+/* For a process that works a hundredth of the time, the share is the same. */
 static void test_overhead_is_a_share_of_cpu_time(void **state)
 {
     (void)state;
@@ -202,7 +211,10 @@ static void test_overhead_is_a_share_of_cpu_time(void **state)
     assert_int_equal(idle.change_count, 0);
 }
 
-/* A busy start does not coarsen the rest; but a program of changing pace does not make it swing either. */
+/*
+ * After a busy start the interval is lowered again; but a program with a changing rate does not
+ * make it oscillate.
+ */
 static void test_overhead_eases(void **state)
 {
     (void)state;
@@ -227,7 +239,7 @@ static void test_overhead_eases(void **state)
     assert_true(m.samples > 0);
 }
 
-/* What is full stays full: an interval that memory has raised is not lowered. */
+/* Used memory stays used: an interval that was raised because of memory is not lowered. */
 static void test_memory_does_not_ease(void **state)
 {
     (void)state;
@@ -245,7 +257,7 @@ static void test_memory_does_not_ease(void **state)
     assert_int_equal(m.budget.interval_bytes, coarse);
 }
 
-/* A region whose table of intervals has no room keeps the one it has. */
+/* A region whose table of intervals is full keeps its interval. */
 static void test_no_room_no_change(void **state)
 {
     (void)state;
@@ -262,7 +274,10 @@ static void test_no_room_no_change(void **state)
     assert_int_equal(m.budget.interval_bytes, 2);
 }
 
-/* Whatever a process has in its counters: no more intervals than there is room for, and no more changes. */
+/*
+ * Whatever the counters of a process say, there are never more intervals than the table can hold,
+ * nor more changes.
+ */
 static void test_mad_readings(void **state)
 {
     (void)state;
@@ -323,7 +338,10 @@ static void test_cpu_budget(void **state)
     assert_false(hs_cpu_budget_decide(&cpu, 100 * SECOND));
 }
 
-/* A dump a second that costs a tenth of one, under ten seconds: dumps go on for days, and the budget holds. */
+/*
+ * One dump per second, each of which costs a tenth of a second, under a budget of ten seconds:
+ * dumps continue for days, and the budget holds.
+ */
 static void test_cpu_budget_lasts(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * buf.h: growth, the sink's window, and the first error staying the only one.
- */
+/* buf.h: growth, the sink's window, and that the first error is kept. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +21,7 @@ static void grows_and_formats(void **state)
     hs_buf_repeat(&buf, '-', 3);
     hs_buf_printf(&buf, "%d|%s", 42, "x");
     assert_string_equal(hs_buf_text(&buf), "ab---42|x");
-    /* Longer than the small buffer that printf tries first. */
+    /* Longer than the small buffer that hs_buf_printf() tries first. */
     char text[2000];
     memset(text, 'q', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';

@@ -1,6 +1,6 @@
 /*
- * The profile builder: the same thing is the same id, the promises of profile.h hold, and wrong ids do
- * no harm.
+ * The profile builder: equal things get the same id, the invariants of profile.h hold, and wrong
+ * ids do no harm.
  */
 #include "profile/builder.h"
 
@@ -58,7 +58,7 @@ static void test_modules_frames_nodes(void **state)
     struct hs_profile_module m1 = module(b, "/lib/a", 1), m2 = module(b, "/lib/a", 0xab);
     m1.start_va = 0x1000;
     uint32_t id1 = hs_builder_module(b, &m1), id2 = hs_builder_module(b, &m2);
-    m1.start_va = 0x2000; /* another process has it elsewhere */
+    m1.start_va = 0x2000; /* another process has it at another address */
     assert_int_equal(hs_builder_module(b, &m1), id1);
     assert_int_not_equal(id1, id2);
 
@@ -166,7 +166,7 @@ static void test_dumps(void **state)
     hs_builder_dump(b, &dump, samples, 6);
     uint32_t second = hs_builder_dump(b, &dump, NULL, 0);
     dump.process = 4;
-    hs_builder_dump(b, &dump, NULL, 0); /* no such process: nothing */
+    hs_builder_dump(b, &dump, NULL, 0); /* the process does not exist: nothing is added */
     hs_builder_loss(b, pid7, "none", "nothing lost", 0, true);
     hs_builder_loss(b, HS_PROFILE_NO_PROCESS, "some", "something lost", 3, true);
     struct hs_profile *p = finish(b);
@@ -186,7 +186,10 @@ static void test_dumps(void **state)
     hs_profile_free(p);
 }
 
-/* Dumps beyond the memory meant for samples keep their totals, and can be given samples at the end. */
+/*
+ * Dumps beyond the limit on memory for samples keep their totals, and samples can be added to them
+ * at the end.
+ */
 static void test_sample_limit(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * cache_folder.c: which variable decides, what is made, and where nothing is made.
- */
+/* cache_folder.c: which variable decides, which folders are made, and when none is made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +40,7 @@ static int tear_down(void **state)
     return nftw(home, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The place is HOME and `below`, and it is there; NULL: there is none. */
+/* The folder is HOME followed by `below`, and it exists; NULL: there is none. */
 static void assert_place(const char *below)
 {
     char path[PATH_MAX] = "", wanted[PATH_MAX];
@@ -106,7 +104,7 @@ static void no_home(void **state)
                                          "/proc", "/dev/null", "/" };
     unsetenv("HOME");
     assert_place(NULL);
-    /* Root could make a folder in `/`, which is its own. */
+    /* Root may make a folder in `/`, which belongs to root. */
     for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]) - (geteuid() == 0); i++) {
         setenv("HOME", homes[i], 1);
         assert_place(NULL);
@@ -123,7 +121,7 @@ static void home_of_somebody_else(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* giving a folder away takes root */
+        skip(); /* only root can give a folder to another user */
     }
     assert_int_equal(chown(home, 1, 1), 0);
     assert_place(NULL);

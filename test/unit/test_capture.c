@@ -1,10 +1,10 @@
 /*
  * Tests of collect/capture, cut and record_scan on a region written by region_writer.c.
  *
- * The proof of consistency: each player holds exactly `window` blocks; block n is born, then block
- * n - window dies. Block n is n bytes long, so the sum of a window without gaps is that of an
- * arithmetic series, and one block too many, too few, or from another moment breaks it. The same
- * check on a scan that ignores epochs must fail: else the test proves nothing.
+ * How consistency is proved: each player holds exactly `window` blocks. Block n is inserted, then
+ * block n - window is removed. Block n has n bytes, so a window without gaps has the sum of an
+ * arithmetic series. One block too many, too few, or from another moment breaks it. A scan that
+ * ignores epochs must fail the same check; otherwise the test would prove nothing.
  */
 #include <math.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@
 #else
 #define SCALE 1U
 #endif
-#define SPARE_SLOTS (32000U / SCALE) /* a player's tombstones while a cut is open */
+#define SPARE_SLOTS (32000U / SCALE) /* how many tombstones a player may have while a cut is open */
 
 static struct hs_region open_region(const struct region_writer *w)
 {
@@ -100,7 +100,10 @@ static void test_known_heap_is_read_exactly(void **state)
         assert_int_equal(snap->peak_time_mono_ns, 5000);
         hs_snapshot_free(snap);
     }
-    /* The first of the two moved the parity: what is allocated now is in the other totals. */
+    /*
+     * The first of the two cuts changed the parity: from now on, allocations are added to the other
+     * totals.
+     */
     player_birth(&p, a, 5000, 0);
     struct hs_snapshot *snap = capture(&region, false);
     assert_true(snap->stacks[a].alloc.bytes == 35000 && snap->stacks[a].live.bytes == 15000);
@@ -123,7 +126,7 @@ static void test_peak_is_the_heap_of_that_moment(void **state)
     uint32_t x = player_birth(&p, first, 5000, 0);
     uint32_t y = player_birth(&p, first + 1, 7000, 0);
     region_writer_peak(&w, 12000);
-    player_birth(&p, first + 2, 100, 0); /* after it */
+    player_birth(&p, first + 2, 100, 0); /* allocated after the cut */
     player_death(&p, x);
     player_death(&p, y);
     struct hs_region region = open_region(&w);
@@ -134,7 +137,7 @@ static void test_peak_is_the_heap_of_that_moment(void **state)
     assert_true(snap->stacks[first + 2].peak.bytes == 0);
     assert_int_equal(snap->peak_time_mono_ns, 777);
     hs_snapshot_free(snap);
-    /* More lives now than at the peak that the client knows of. */
+    /* Now more is live than at the peak that the client knows. */
     player_birth(&p, first + 2, 50000, 0);
     snap = capture(&region, true);
     assert_true(snap->peak.bytes == 50100 && snap->stacks[first].peak.bytes == 0);
@@ -172,7 +175,7 @@ struct game {
     uint32_t first_stack;
     uint32_t window;
     uint32_t is_over;
-    uint64_t published; /* by the leader of the causal pair */
+    uint64_t published; /* by the first of the causal pair */
     bool is_causal;
     uint64_t moves[PLAYERS];
 };
@@ -194,11 +197,11 @@ static void *play(void *arg)
         if (game->is_causal && seat->no == 1 && hs_load_acquire(&game->published) <= n) {
             continue;
         }
-        /* Each move goes to another stack of this player's own 16. */
+        /* Each move goes to another one of this player's own 16 stacks. */
         uint32_t stack = game->first_stack + seat->no * 16 + (uint32_t)(n % 16);
         uint32_t slot = player_birth(&seat->player, stack, n + 1, 0);
         if (slot == UINT32_MAX) {
-            continue; /* tombstones everywhere until the snapshot closes */
+            continue; /* all slots are tombstones until the snapshot is done */
         }
         slots[n % (window + 1)] = slot;
         if (n >= window) {
@@ -214,7 +217,7 @@ static void *play(void *arg)
     return NULL;
 }
 
-/* Is it the blocks a+1 .. a+count, and if so, what is a + count? */
+/* Are these the blocks a+1 .. a+count? If so, returns a + count. */
 static bool find_window(double bytes, double count, uint32_t window, uint64_t *ret_newest)
 {
     if (count != window && count != window + 1 && count > window) {
@@ -228,7 +231,7 @@ static bool find_window(double bytes, double count, uint32_t window, uint64_t *r
     return true;
 }
 
-/* Of a thread that is not listed, nothing is live. */
+/* A thread that is not listed has no live blocks. */
 static struct hs_estimate live_of(const struct hs_snapshot *snap, uint32_t tid)
 {
     for (uint32_t i = 1; i < snap->thread_count; i++) {
@@ -253,8 +256,10 @@ static bool is_consistent(const struct game *game, const struct hs_snapshot *sna
             alloc += snap->stacks[game->first_stack + i * 16 + s].alloc.count;
             on_stacks += snap->stacks[game->first_stack + i * 16 + s].live.count;
         }
-        /* Two births may be in the records and not in the totals: the one in flight at the cut, and
-         * one that was in flight since before the cut before it, whose sum was copied first. */
+        /*
+         * Two births may be in the records but not in the totals: the one that was in progress at
+         * the cut, and one that was in progress at the cut before, whose sum was copied first.
+         */
         if (on_stacks != live.count || fabs(alloc - (double)newest[i]) > 2) {
             return false;
         }
@@ -262,7 +267,7 @@ static bool is_consistent(const struct game *game, const struct hs_snapshot *sna
     return !game->is_causal || newest[1] <= newest[0];
 }
 
-/* The control: what a scan without epochs sees. */
+/* The control: the result of a scan without epochs. */
 static bool is_naive_scan_consistent(const struct game *game, struct hs_region *region)
 {
     struct hs_estimate threads[PLAYERS + 1] = { { 0 } };
@@ -303,7 +308,7 @@ static void play_game(uint32_t window, bool is_causal, unsigned rounds)
     region_writer_init(&game.w, &(struct region_plan){ (uint64_t)slots * PLAYERS, 4096 });
     game.first_stack = region_writer_stacks(&game.w, 16 * PLAYERS);
     game.w.header->sections[HS_SECTION_RECORDS].count = (uint64_t)slots * PLAYERS;
-    /* Slots are all handed out: make their pages exist, as a client would. */
+    /* All slots are handed out: touch them, so that their pages exist as with a client. */
     memset(region_writer_at(&game.w, HS_SECTION_RECORDS, 0), 0,
            (size_t)slots * PLAYERS * sizeof(struct hs_record_v1));
     for (uint32_t i = 0; i < PLAYERS; i++) {
@@ -319,7 +324,7 @@ static void play_game(uint32_t window, bool is_causal, unsigned rounds)
         bad += !is_consistent(&game, snap);
         hs_snapshot_free(snap);
     }
-    /* On a busy machine a naive scan may meet nobody at work, but not every time. */
+    /* On a busy machine a naive scan may run while no player works, but not every time. */
     while (naive_rounds < 1000 && bad_naive < 3) {
         bad_naive += !is_naive_scan_consistent(&game, &region);
         naive_rounds++;

@@ -1,6 +1,4 @@
-/*
- * Every DW_CFA instruction on hand-written bytes, and bytes that make no sense.
- */
+/* Every DW_CFA instruction as hand-written bytes, and invalid bytes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +15,7 @@
 #define LENGTH UINT64_C(0x100000)
 #define ENC    (HS_EH_PE_PCREL | HS_EH_PE_SDATA4)
 
-/* One function at CODE, whose instructions a test appends. */
+/* One function at CODE, to which a test appends instructions. */
 static struct cfi_builder b;
 
 static void begin(void)
@@ -58,7 +56,7 @@ static int row_of(struct cfi_builder *builder, uint64_t va, struct hs_cfi_row *r
     return err ? err : hs_cfi_row_at(&fde, va, ret_row);
 }
 
-/* Ends the function and takes its row at `off`. */
+/* Ends the function and returns its row at `off`. */
 static struct hs_cfi_row row_at(uint64_t off)
 {
     struct cfi_builder done = b;
@@ -139,7 +137,7 @@ static void test_cfa(void **state)
     assert_cfa(row_at(0), 3, 16);
     op_u(CFA_DEF_OFFSET, 400);
     assert_cfa(row_at(0), 3, 400);
-    op_us(CFA_DEF_SF, 7, -3); /* factored by the data alignment of -8 */
+    op_us(CFA_DEF_SF, 7, -3); /* factored by the data alignment, -8 */
     assert_cfa(row_at(0), 7, 24);
     put_u8(&b, CFA_DEF_OFFSET_SF);
     put_sleb(&b, 2);
@@ -160,7 +158,7 @@ static void test_register_rules(void **state)
     op_u(CFA_SAME_VALUE, 1);
     op_uu(CFA_GNU_NEGATIVE, 2, 7);
     op_u(CFA_GNU_ARGS_SIZE, 64);
-    op_uu(CFA_OFFSET_EXTENDED, 33, 1); /* a vector register: read and forgotten */
+    op_uu(CFA_OFFSET_EXTENDED, 33, 1); /* a vector register: parsed and ignored */
     struct hs_cfi_row row = row_at(0);
     assert_reg(row, 3, HS_CFI_OFFSET, -16);
     assert_reg(row, 6, HS_CFI_OFFSET, -24);
@@ -184,7 +182,7 @@ static void test_restore(void **state)
     put_u8(&b, CFA_RESTORE | 16);
     op_u(CFA_RESTORE_EXTENDED, 3);
     assert_reg(row_at(0), 16, HS_CFI_OFFSET, -72);
-    assert_reg(row_at(1), 16, HS_CFI_OFFSET, -8); /* as the CIE had it */
+    assert_reg(row_at(1), 16, HS_CFI_OFFSET, -8); /* as set by the CIE */
     assert_reg(row_at(1), 3, HS_CFI_UNSET, 0);
 }
 
@@ -229,7 +227,7 @@ static void test_remember_limits(void **state)
     assert_bad(0);
 }
 
-/* Where an expression's bytes are is what a row keeps of it. */
+/* A row of an expression keeps only where the expression's bytes are. */
 static void test_expressions(void **state)
 {
     (void)state;
@@ -269,7 +267,7 @@ static void test_register_after_expression(void **state)
     assert_cfa(row_at(0), 7, 8);
     op_u(CFA_DEF_EXPRESSION, 1);
     put_u8(&b, 0x30);
-    op_u(CFA_DEF_OFFSET, 16); /* an offset from what? */
+    op_u(CFA_DEF_OFFSET, 16); /* invalid: no register is set */
     assert_bad(0);
 }
 
@@ -283,7 +281,7 @@ static void test_nonsense(void **state)
         assert_bad(0);
     }
     begin();
-    op_uu(CFA_DEF, 17, 8); /* a CFA register that is not one of ours */
+    op_uu(CFA_DEF, 17, 8); /* a CFA register that is not supported */
     assert_bad(0);
     begin();
     op_u(CFA_DEF_OFFSET, UINT64_C(0x80000000));
@@ -295,13 +293,15 @@ static void test_nonsense(void **state)
     op_u(CFA_DEF_EXPRESSION, 100000); /* longer than the entry */
     assert_bad(0);
     begin();
-    put_u8(&b, CFA_ADVANCE4); /* what is behind is never reached */
+    put_u8(&b, CFA_ADVANCE4); /* the bytes behind it are never reached */
     put_uint(&b, 0xffffffff, 4);
     put_u8(&b, 0x3f);
     row_at(LENGTH - 1);
 }
 
-/* Each prefix of good bytes gives an error or the right row, and nothing is read behind its end. */
+/*
+ * Every prefix of valid bytes gives an error or the right row, and no byte behind its end is read.
+ */
 static void test_truncated(void **state)
 {
     (void)state;

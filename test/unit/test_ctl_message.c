@@ -1,6 +1,6 @@
 /*
- * Tests of ctl/ctl_message and daemon/start_settings: datagrams as they are sent and as nobody should send them,
- * bodies in files, descriptors, and what a request may ask for.
+ * Tests of ctl/ctl_message and daemon/start_settings: valid and invalid datagrams, bodies in files,
+ * descriptors, and which requests are allowed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static void test_there_and_back(void **state)
     assert_int_equal(count_fds(), before);
 }
 
-/* Ten thousand clients do not fit a datagram. */
+/* A list of ten thousand clients does not fit in a datagram. */
 static void test_a_long_answer_comes_in_a_file(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void test_a_long_answer_comes_in_a_file(void **state)
     assert_int_equal(count_fds(), before);
 }
 
-/* Nobody reads: that is an error, and no wait. */
+/* The other end does not read: sending fails and does not wait. */
 static void test_a_full_socket(void **state)
 {
     (void)state;
@@ -173,7 +173,8 @@ static void test_a_body_in_what_is_no_file(void **state)
                                          HS_CTL_IN_FILE };
     make_pair(ends);
     assert_int_equal(send(ends[0], &head, sizeof(head), 0), sizeof(head));
-    assert_int_equal(hs_ctl_receive(ends[1], false, &message), -EPROTO); /* no descriptor */
+    assert_int_equal(hs_ctl_receive(ends[1], false, &message), -EPROTO); /* the descriptor is
+                                                                          * missing */
     assert_int_equal(pipe(fds), 0);
     union {
         struct cmsghdr align;
@@ -189,13 +190,13 @@ static void test_a_body_in_what_is_no_file(void **state)
                           .msg_controllen = sizeof(control.bytes) };
     assert_int_equal(sendmsg(ends[0], &out, 0), sizeof(head));
     assert_int_equal(hs_ctl_receive(ends[1], false, &message),
-                     -EPROTO); /* a pipe: no wait for it */
+                     -EPROTO); /* a pipe: receiving does not wait for it */
     close_pair(ends);
     close_pair(fds);
     assert_int_equal(count_fds(), before);
 }
 
-/* --- what a request may ask for ---------------------------------------------------------------- */
+/* --- what a request may ask for --------------------------------------------------------------- */
 
 static const char *why_not(const Hs__Ctl__Start *request)
 {
@@ -289,10 +290,10 @@ static void test_collectors_in_the_kernels_list(void **state)
         "0: 2 0 10000 0005 01 1\n",
         "0: 2 0 10000 0005 01 1 \n",
         "0: 2 0 10000 0005 01 1 @\n",
-        "0: 2 0 10000 0005 01 1 heapscope-" HEX32 "\n",   /* a path */
-        "0: 2 0 00000 0005 03 1 @heapscope-" HEX32 "\n",  /* a connection */
-        "0: 2 0 10000 0001 01 1 @heapscope-" HEX32 "\n",  /* a stream */
-        "0: 2 0 10000 0005 01 1 @heapscope-" HEX32 "x\n", /* no digit */
+        "0: 2 0 10000 0005 01 1 heapscope-" HEX32 "\n",   /* path socket */
+        "0: 2 0 00000 0005 03 1 @heapscope-" HEX32 "\n",  /* connected socket */
+        "0: 2 0 10000 0001 01 1 @heapscope-" HEX32 "\n",  /* stream socket */
+        "0: 2 0 10000 0005 01 1 @heapscope-" HEX32 "x\n", /* 'x' is no digit */
         "0: 2 0 10000 0005 01 1 @heapscope-" HEX32 HEX32 "\n",
         "0: 2 0 10000 0005 01 1 @other-" HEX32 "\n",
     };

@@ -1,20 +1,20 @@
 /*
- * Cuts under fire: the collector takes snapshots of the client's own tables while threads change them
- * as fast as they can, stand still in the middle of it, or are killed there.
+ * Cuts under load: the collector takes snapshots of the client's own tables while threads change
+ * them as fast as they can, stand still in the middle of a change, or are killed there.
  *
- *     test_cut [TIMES [TEST]]     so many times as many snapshots as usual; 40 makes more than 10,000
+ *     test_cut [TIMES [TEST]]     TIMES times as many snapshots; 40: more than 10,000
  *
- * What is live at a cut must be a state that existed. The blocks of a writer are numbered, each one's
- * size is its number, and it stands on a stack that the number says (cut_writers.h): with more stacks
- * than blocks every single block can be read off a snapshot. Then
+ * The live blocks of a cut must be a state that existed. The blocks of a writer are numbered; a
+ * block's size is its number, and the number decides its stack (cut_writers.h). With more stacks
+ * than blocks, every single block can be read from a snapshot. Then
  *
- *     window   each writer has `window` neighbours, or one less, and no other block
- *     move     each writer has all its blocks, or is without one or both of the two it is moving
+ *     window   each writer has `window` consecutive blocks, or one less, and no other block
+ *     move     each writer has all its blocks, or lacks one or both of the two that it is moving
  *     cause    a block that was inserted because of another one is not there without it
- *     hand     what one writer inserts and another removes are neighbours, at most `window`
+ *     hand     blocks that one writer inserts and another removes are consecutive, at most `window`
  *
- * The same holds at the cut of the peak, for what died before is not in it. A scan that ignores epochs
- * must fail the same checks: else they prove nothing.
+ * The same holds at the cut of the peak, because blocks that died before are not in it. A scan that
+ * ignores epochs must fail the same checks; otherwise they would prove nothing.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -56,7 +56,7 @@
 
 static unsigned times = 1;
 
-/* --- what a snapshot must look like ------------------------------------------------------------- */
+/* --- what a snapshot must look like ----------------------------------------------------------- */
 
 struct picture { /* of one writer at one instant */
     uint64_t oldest;
@@ -69,7 +69,7 @@ struct view {
     const struct hs_estimate *stacks; /* of all writers, WRITERS_STACKS_MAX each */
 };
 
-/* Are the blocks from `oldest` to `end` on the stacks where they belong, and nothing else? */
+/* Are the blocks from `oldest` to `end` on their stacks, and nothing else? */
 static bool are_neighbours(const struct view *view, uint32_t writer, const struct picture *picture)
 {
     uint64_t step = view->plan->stack_count;
@@ -112,8 +112,10 @@ static bool read_window(const struct view *view, uint32_t writer, struct picture
     return (is_full || is_filling || is_handed) && are_neighbours(view, writer, ret_picture);
 }
 
-/* They may be on any stack, so it is their sum that tells which are missing: n, m = n + window / 2, or
- * both. */
+/*
+ * Moved blocks may be on any stack, so their sum says which are missing: n, m = n + window / 2, or
+ * both.
+ */
 static bool read_moves(const struct view *view, uint32_t writer, struct picture *ret_picture)
 {
     struct hs_estimate sum = sum_of(view, writer);
@@ -124,7 +126,7 @@ static bool read_moves(const struct view *view, uint32_t writer, struct picture 
         return missing == 0;
     }
     if (sum.bytes == sum.count * (sum.count + 1) / 2) {
-        ret_picture->end = (uint64_t)sum.count; /* still filling */
+        ret_picture->end = (uint64_t)sum.count; /* still inserting its first blocks */
         return sum.count < window;
     }
     if (sum.count == window - 1) {
@@ -148,23 +150,26 @@ static bool is_consistent(const struct view *view, struct picture *ret_pictures)
     return plan->kind != WRITERS_CAUSAL || ret_pictures[1].end <= ret_pictures[0].end;
 }
 
-/* --- taking them -------------------------------------------------------------------------------- */
+/* --- taking them ------------------------------------------------------------------------------ */
 
-/* Where snapshots are taken, and what was seen so far. */
+/* Where snapshots are taken, and the results so far. */
 struct watch {
     struct writers_plan plan;
     struct writers_region source;
     struct hs_region region;
     struct hs_region_control_v1 *own_control;
-    struct hs_estimate *stacks; /* room for one view */
+    struct hs_estimate *stacks; /* room for the stacks of one view */
     uint64_t last_end[WRITERS_MAX];
     unsigned snapshot_count;
-    unsigned peak_count; /* of them, with a peak that is not now */
+    unsigned peak_count; /* how many snapshots had a peak in the past */
     unsigned bad_count;
-    unsigned faults; /* of all of them */
+    unsigned faults; /* faults of all snapshots together */
 };
 
-/* In one process reader and writers share one mapping too, so that ThreadSanitizer sees them meet. */
+/*
+ * In one process, reader and writers also share one mapping, so that ThreadSanitizer sees their
+ * accesses meet.
+ */
 static bool is_one_mapping;
 
 int __real_hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
@@ -207,16 +212,16 @@ static void watch_close(struct watch *watch)
     free(watch->stacks);
 }
 
-/* What is wrong with a snapshot. */
+/* What can be wrong with a snapshot. */
 enum fault {
-    FAULT_LIVE = 1 << 0,  /* no state that existed */
-    FAULT_PEAK = 1 << 1,  /* the same, at the peak */
-    FAULT_SUMS = 1 << 2,  /* stacks, threads and the whole differ */
-    FAULT_ALLOC = 1 << 3, /* totals that do not belong to what is live */
-    FAULT_TIME = 1 << 4,  /* older than the one before, or than its peak */
+    FAULT_LIVE = 1 << 0,  /* a state that never existed */
+    FAULT_PEAK = 1 << 1,  /* the same for the peak */
+    FAULT_SUMS = 1 << 2,  /* the sums of stacks and of threads differ from the total */
+    FAULT_ALLOC = 1 << 3, /* totals that do not match the live blocks */
+    FAULT_TIME = 1 << 4,  /* older than the snapshot before, or than its own peak */
 };
 
-/* Does the snapshot add up, stack by stack, in all, and over time? */
+/* Checks a snapshot stack by stack, in total, and against earlier ones. */
 static unsigned faults_of(struct watch *watch, const struct hs_snapshot *snap)
 {
     const struct writers_plan *plan = &watch->plan;
@@ -246,7 +251,7 @@ static unsigned faults_of(struct watch *watch, const struct hs_snapshot *snap)
         if (plan->kind == WRITERS_HAND && (i % 2 == 1 || now[i].count == 0)) {
             continue;
         }
-        /* Of the totals two may be missing: see test_capture.c. */
+        /* Up to two blocks may be missing from the totals: see test_capture.c. */
         faults |= fabs(alloc[i] - (double)now[i].end) > 2 ? FAULT_ALLOC : 0;
         faults |= now[i].end < watch->last_end[i] ? FAULT_TIME : 0;
         faults |= peak[i].end > now[i].end ? FAULT_TIME : 0;
@@ -303,9 +308,12 @@ static bool is_naive_scan_good(struct watch *watch)
     return is_consistent(&view, unused);
 }
 
-/* --- in one process ----------------------------------------------------------------------------- */
+/* --- in one process --------------------------------------------------------------------------- */
 
-/* In a child, as each game wants tables and a peak of its own. Its exit status is 0 when all is well. */
+/*
+ * Runs in a child, because each game needs its own tables and peak. The child's exit status is 0 on
+ * success.
+ */
 static int play_here(const char *name, const struct writers_plan *plan, unsigned rounds)
 {
     struct writers_region source;
@@ -317,7 +325,7 @@ static int play_here(const char *name, const struct writers_plan *plan, unsigned
     watch_open(&watch, &source, plan);
     writers_start(plan);
     look_often(&watch, rounds);
-    /* On a busy machine a naive scan may meet nobody at work, but not every time. */
+    /* On a busy machine a naive scan may run while no writer works, but not every time. */
     while ((times > 1 && naive_count < rounds) || (naive_count < 5000 && bad_naive < 3)) {
         bad_naive += !is_naive_scan_good(&watch);
         naive_count++;
@@ -391,7 +399,7 @@ static void test_what_is_handed_over(void **state)
     play_game("hand", &small_plans[3], rounds_of(40));
 }
 
-/* --- in a process of its own: stopped, stuck, killed -------------------------------------------- */
+/* --- in a process of its own: stopped, stuck, killed ------------------------------------------ */
 
 struct child {
     pid_t pid;
@@ -424,7 +432,7 @@ static void child_start(struct child *child, const struct writers_plan *plan)
     close(source.fd);
 }
 
-/* Killed and gone; what it left is looked at as well. */
+/* Kills the child; the region that it left is checked as well. */
 static void child_end(struct child *child, struct watch *sum)
 {
     kill(child->pid, SIGKILL);
@@ -457,7 +465,10 @@ static uint64_t random_below(uint64_t limit)
     return hs_mix64(++state) % limit;
 }
 
-/* From the empty tables on, which grow meanwhile; alone, without locked instructions, and together. */
+/*
+ * Starts with empty tables, which grow during the test: alone, without locked instructions, and
+ * together.
+ */
 static void test_tables_that_grow(void **state)
 {
     (void)state;
@@ -492,7 +503,9 @@ static void *kill_later(void *arg)
     return NULL;
 }
 
-/* The signal comes at any moment: mostly while a cut is open, as one follows the other. */
+/*
+ * The signal comes at any moment: usually while a cut is open, because one cut follows the other.
+ */
 static void test_killed(void **state)
 {
     (void)state;
@@ -525,7 +538,7 @@ static bool is_same(const struct hs_snapshot *a, const struct hs_snapshot *b)
     return is_equal;
 }
 
-/* Of a process that stands still all snapshots are the same. */
+/* All snapshots of a stopped process are the same. */
 static void test_stopped(void **state)
 {
     (void)state;
@@ -552,7 +565,9 @@ static void test_stopped(void **state)
     report("stopped", count, &sum);
 }
 
-/* One thread stands in the middle of our code, for many cuts, while the others go on. */
+/*
+ * One thread stands in the middle of the client's code, for many cuts, while the others continue.
+ */
 static void test_one_thread_stuck(void **state)
 {
     (void)state;
@@ -567,7 +582,7 @@ static void test_one_thread_stuck(void **state)
             sleep_us(random_below(1000));
             assert_int_equal(ptrace(PTRACE_INTERRUPT, child.pid, NULL, NULL), 0);
             assert_int_equal(waitpid(child.pid, &status, __WALL), child.pid);
-            /* It is at most one operation behind, whatever the others do meanwhile. */
+            /* Its blocks are at most one operation behind, whatever the others do. */
             look_often(&child.watch, 3);
             assert_int_equal(ptrace(PTRACE_CONT, child.pid, NULL, NULL), 0);
             count++;

@@ -1,6 +1,4 @@
-/*
- * cxx_name.h: what is left of long names, and that odd brackets do not confuse it.
- */
+/* cxx_name.h: how long names are shortened, and that unusual brackets do not confuse it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,4 @@
-/*
- * Tests of daemon/daemon_socket: stale sockets, living ones, and the startup hint file.
- */
+/* Tests of daemon/daemon_socket: stale sockets, live ones, and the startup hint file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -63,7 +61,7 @@ static void test_hint(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
     assert_int_equal(read_hint(), 4096);
-    /* Nothing to say: the file is left alone. */
+    /* There are no hints, so the file is left unchanged. */
     unlink(hint_path);
     assert_int_equal(hs_daemon_socket_write_hint(&opened, 4096), 0);
     assert_int_not_equal(access(hint_path, F_OK), 0);
@@ -97,8 +95,10 @@ static void test_who_was_there_before(void **state)
     assert_int_equal(hs_daemon_socket_open(long_path, false, &second), -ENAMETOOLONG);
 }
 
-/* A socket that listens: a dead daemon's, whose startup hint file stays until there is something to
- * say, or a supervisor's. */
+/*
+ * A listening socket from a dead daemon, whose startup hint file stays until there are new hints,
+ * or from a supervisor.
+ */
 static void test_taken_over(void **state)
 {
     (void)state;

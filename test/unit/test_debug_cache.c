@@ -1,5 +1,5 @@
 /*
- * debug_cache.c: what is kept comes back as it was, and nothing else comes back.
+ * debug_cache.c: an entry comes back as it was stored, and nothing else comes back.
  *
  * The debug file is this test program itself: any file with a build id will do.
  */
@@ -39,7 +39,7 @@ static int set_up(void **state)
     char path[PATH_MAX];
     ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[bytes > 0 ? bytes : 0] = '\0';
-    /* What was linked just now is not kept yet. */
+    /* A file that was linked just now is not stored yet. */
     sleep(2);
     strcpy(folder, "/tmp/hs-debug-cache-XXXXXX");
     return hs_elf_file_open(path, &own) == 0 && hs_debug_key_of(&own, &key) == 0 &&
@@ -48,7 +48,7 @@ static int set_up(void **state)
                : -1;
 }
 
-/* Removes all files; returns how many there were. */
+/* Deletes all files; returns how many there were. */
 static int empty_folder(void)
 {
     DIR *dir = opendir(folder);
@@ -111,7 +111,7 @@ static int load(const struct hs_debug_key *with)
     return err;
 }
 
-/* The only file there is. */
+/* Returns the path of the only file. */
 static void entry_path(char *ret_path)
 {
     DIR *dir = opendir(folder);
@@ -143,7 +143,7 @@ static void kept_and_found_again(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-/* Whatever differs, it is another file: even when a name happened to be the same. */
+/* A difference in any part of the key makes it another entry, even if the file names are equal. */
 static void each_part_of_the_key_counts(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void broken_entries(void **state)
     assert_int_equal(ftruncate(fd, (off_t)HS_DEBUG_CACHE_ENTRY_MAX_BYTES + 1), 0);
     assert_int_equal(load(&key), -EBADMSG);
     close(fd);
-    /* And what is broken is replaced. */
+    /* And a damaged entry is replaced. */
     assert_int_equal(store(), 0);
     assert_int_equal(load(&key), 0);
     empty_folder();
@@ -212,7 +212,7 @@ static void others_may_not_write(void **state)
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(hs_debug_cache_open(folder, &other), -EPERM);
     assert_int_equal(chmod(folder, 0700), 0);
-    /* No link, wherever it leads. */
+    /* A symlink is refused, wherever it points. */
     snprintf(link, sizeof(link), "/tmp/hs-debug-cache-%d", (int)getpid());
     assert_int_equal(rename(path, link), 0);
     assert_int_equal(symlink(link, path), 0);
@@ -230,7 +230,7 @@ static void somebody_elses(void **state)
     char path[PATH_MAX];
     struct hs_debug_cache other = HS_DEBUG_CACHE_NONE;
     if (geteuid() != 0) {
-        skip(); /* giving a file away takes root */
+        skip(); /* only root can give a file to another user */
     }
     assert_int_equal(store(), 0);
     entry_path(path);
@@ -242,7 +242,7 @@ static void somebody_elses(void **state)
     empty_folder();
 }
 
-/* Nothing is kept of a file that has changed meanwhile, or just before. */
+/* A file that changes while it is read, or changed just before, is not stored. */
 static void a_file_that_changes(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void a_file_that_changes(void **state)
                      -ESTALE);
     sleep(3);
     assert_int_equal(hs_debug_cache_store(&cache, &file, &its, &image, tail, sizeof(tail)), 0);
-    /* A time that is set back does not hide it. */
+    /* Setting its time back does not hide the change. */
     const struct timespec times[] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
     assert_int_equal(futimens(fd, times), 0);
     assert_int_equal(hs_debug_cache_store(&cache, &file, &its, &image, tail, sizeof(tail)),
@@ -326,7 +326,7 @@ static void the_oldest_go_first(void **state)
     assert_false(has_file("c.sections"));
     assert_true(has_file("of somebody"));
     empty_folder();
-    /* Storing makes room first. */
+    /* Storing deletes old entries first. */
     put_file("large.sections", HS_DEBUG_CACHE_MAX_BYTES - 100, 100);
     assert_int_equal(store(), 0);
     assert_false(has_file("large.sections"));
@@ -354,7 +354,7 @@ static void use_is_noted(void **state)
     empty_folder();
 }
 
-/* Storing and loading at the same time: each load gets a whole entry, or finds none. */
+/* Stores and loads at the same time: each load gets a whole entry, or finds none. */
 static void many_at_once(void **state)
 {
     (void)state;

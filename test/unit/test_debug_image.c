@@ -1,5 +1,6 @@
 /*
- * debug_image.c: which sections are unpacked, that they are what was packed, and files that are left to libdw.
+ * debug_image.c: which sections are unpacked, that they equal the original, and which files are
+ * left to libdw.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,7 @@ static int make(struct packed_elf *elf, struct hs_debug_image *ret_image)
     return err;
 }
 
-/* The bytes of a section; NULL: there is none. */
+/* The bytes of a section; NULL: the file has no such section. */
 static const void *section_of(const struct hs_debug_image *image, const char *name,
                               GElf_Shdr *ret_shdr)
 {
@@ -100,7 +101,7 @@ static void nothing_packed(void **state)
     assert_int_equal(make(&elf, &image), -ENOENT);
 }
 
-/* libdw reads these in its own way. */
+/* libdw handles these files itself. */
 static void unusual_files(void **state)
 {
     (void)state;
@@ -146,7 +147,9 @@ static void wrong_sizes(void **state)
     }
 }
 
-/* Other programs may be unable to read these: what comes with them is taken, too. */
+/*
+ * Other programs may be unable to read zstd, so such files are unpacked whatever else they contain.
+ */
 static void zstd(void **state)
 {
     (void)state;
@@ -181,7 +184,8 @@ static void zstd(void **state)
         head[sizeof(Elf64_Chdr) + at] ^= 0x5a;
         int err = make(&elf, &image);
         assert_true(err == 0 || err == -ENOTSUP);
-        if (err == 0) { /* no checksum: other bytes, as many */
+        if (err == 0) { /* zstd has no checksum here: the result is other bytes of the same
+                         * number */
             hs_debug_image_close(&image);
         }
     }
@@ -219,7 +223,7 @@ static void broken_bytes(void **state)
     packed_elf_pack(&elf, ".debug_info", info, sizeof(info), sizeof(info));
     elf.shdrs[1].sh_size = sizeof(Elf64_Chdr);
     assert_int_equal(make(&elf, &image), -ENOTSUP);
-    /* Beyond the end of the file. */
+    /* A section beyond the end of the file. */
     packed_elf_begin(&elf);
     packed_elf_pack(&elf, ".debug_info", info, sizeof(info), sizeof(info));
     elf.shdrs[1].sh_size = PACKED_ELF_MAX_BYTES;

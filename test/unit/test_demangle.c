@@ -1,4 +1,4 @@
-/* demangle.c: C++ and both kinds of Rust, and names made to explode. */
+/* demangle.c: C++ and both kinds of Rust names, and names that expand without limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void make_name(int doublings, char *name)
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     strcpy(name, "_Z1fSt4pairIiiE");
     for (int i = 0; i < doublings; i++) {
-        /* S_ is std::pair, S0_ the first argument, S1_ the next one... */
+        /* S_ is std::pair, S0_ is the first argument, S1_ the next one... */
         char next[32];
         snprintf(next, sizeof(next), "S_IS%c_S%c_E", digits[i], digits[i]);
         strcat(name, next);
@@ -83,7 +83,7 @@ static void a_name_that_explodes(void **state)
     make_name(6, name);
     assert_true(hs_demangle(name, text, HS_DEMANGLED_BYTES_MAX));
     assert_true(strlen(text) > five_bytes * 19 / 10);
-    /* Ten gigabytes of text from 500 bytes: given up at once. */
+    /* 500 bytes that stand for ten gigabytes of text: the demangler gives up at once. */
     make_name(30, name);
     assert_false(hs_demangle(name, text, HS_DEMANGLED_BYTES_MAX));
     free(text);

@@ -1,5 +1,6 @@
 /*
- * Detours of real functions: their code is made here, in memory of our own, led elsewhere, and called both ways.
+ * Detours of real functions. The test writes their code into its own memory, detours them, and
+ * calls them both ways.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 #define PAGE 4096U
 
-/* A page of functions at its start, slots at its end, data in the middle. */
+/* A page with functions at its start, slots at its end, and data in the middle. */
 struct world {
     uint8_t *code;
     uint8_t *slot;
@@ -62,7 +63,10 @@ struct example {
 };
 
 #define CODE(bytes) (bytes), sizeof(bytes) - 1
-/* Each but the last few returns 7 * a, if a is not 0, and whatever for 0; *data, 2048 bytes after the start, is 7. */
+/*
+ * Each except the last few returns 7 * a for a other than 0, and any value for 0. *data, 2048 bytes
+ * after the start, is 7.
+ */
 static const struct example examples[] = {
     /* imul $7,%rdi,%rax; nop; ret */
     { "plain", CODE("\x48\x6b\xc7\x07\x90\xc3"), HS_DETOUR_DONE },
@@ -74,7 +78,7 @@ static const struct example examples[] = {
     { "memory", CODE("\x48\x8b\x05\xf9\x07\0\0\x48\x0f\xaf\xc7\xc3"), HS_DETOUR_DONE },
     /* test %rdi,%rdi; je 1f; imul $7,%rdi,%rax; ret; 1: xor %eax,%eax; ret */
     { "branch", CODE("\x48\x85\xff\x74\x05\x48\x6b\xc7\x07\xc3\x31\xc0\xc3"), HS_DETOUR_DONE },
-    /* The same, by the longer kind of branch. */
+    /* The same with the longer form of the branch. */
     { "near branch", CODE("\x48\x85\xff\x0f\x84\x05\0\0\0\x48\x6b\xc7\x07\xc3\x31\xc0\xc3"),
       HS_DETOUR_DONE },
     /* jmp 1f; int3; 1: imul $7,%rdi,%rax; ret */
@@ -83,11 +87,11 @@ static const struct example examples[] = {
     { "call", CODE("\xe8\x01\0\0\0\xc3\x48\x6b\xc7\x07\xc3"), HS_DETOUR_DONE },
     /* push %rdi; call 1f; pop %rdi; ret; 1: imul...; ret */
     { "push, call", CODE("\x57\xe8\x02\0\0\0\x5f\xc3\x48\x6b\xc7\x07\xc3"), HS_DETOUR_DONE },
-    /* call *0x802(%rip); ret: the pointer behind *data leads to seven_times */
+    /* call *0x802(%rip); ret: the pointer behind *data points to seven_times */
     { "call by a pointer", CODE("\xff\x15\x02\x08\0\0\xc3"), HS_DETOUR_DONE },
     /* movabs $7,%rax; imul %rdi,%rax; ret */
     { "long", CODE("\x48\xb8\x07\0\0\0\0\0\0\0\x48\x0f\xaf\xc7\xc3"), HS_DETOUR_DONE },
-    /* What is refused. */
+    /* Functions that are refused. */
     { "empty", CODE("\xc3"), HS_DETOUR_SHORT },
     { "ends too early", CODE("\x31\xc0\xc3\x90\x90\x90"), HS_DETOUR_SHORT },
     { "short jump", CODE("\xeb\x03\x90\x90\x90\xc3"), HS_DETOUR_SHORT },
@@ -100,7 +104,7 @@ static const struct example examples[] = {
     { "loop", CODE("\x90\x48\xff\xcf\x75\xfb\x90\xc3"), HS_DETOUR_LOOPS },
     /* dec %rdi; nop; nop; jne start; ret */
     { "loop to its start", CODE("\x48\xff\xcf\x90\x90\x75\xf9\xc3"), HS_DETOUR_LOOPS },
-    /* A jump to the first byte behind the patch is fine, and this is never called. */
+    /* A jump to the first byte behind the patch is allowed; this code is never called. */
     { "loop behind", CODE("\x90\x90\x90\x90\x90\x48\xff\xcf\x75\xfb\x48\x6b\xc7\x07\xc3"),
       HS_DETOUR_DONE },
 };

@@ -1,6 +1,4 @@
-/*
- * diff.h: functions matched across builds, sums, and what counts as noise.
- */
+/* diff.h: functions matched across builds, sums, and which differences are noise. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +21,7 @@ static void sample(struct fixture *fx, uint32_t node, struct hs_amount live)
     fixture_sample(fx, node, live, live, live);
 }
 
-/* `hits` samples of small blocks at an interval of 4096. */
+/* An amount of `hits` samples of small blocks at an interval of 4096. */
 static struct hs_amount hits_of(double hits)
 {
     double bytes = hits * 4096;
@@ -80,7 +78,10 @@ static void check(const struct hs_diff *diff, const char *name, double before, d
     }
 }
 
-/* Two builds: other file, other addresses, other order, lines moved, a clone made by the optimiser. */
+/*
+ * Two builds: another file, other addresses, another order, moved lines, a clone made by the
+ * optimizer.
+ */
 static void test_two_builds(void **state)
 {
     (void)state;
@@ -141,7 +142,10 @@ static void test_libraries(void **state)
     }
 }
 
-/* A function that calls itself is counted once in its total, and the one frame of each stack in its self. */
+/*
+ * A recursive function counts once per stack in its total; its self counts only the frame that
+ * allocated.
+ */
 static void test_recursion(void **state)
 {
     (void)state;
@@ -159,7 +163,10 @@ static void test_recursion(void **state)
     fixture_deinit(&b);
 }
 
-/* Large blocks are exact; small ones beside them are not, so a difference that few samples explain is none. */
+/*
+ * Large blocks are exact, but small ones beside them are not: a difference that few samples explain
+ * is noise.
+ */
 static void test_exact_blocks_among_samples(void **state)
 {
     (void)state;
@@ -189,9 +196,10 @@ static void test_exact_blocks_among_samples(void **state)
 }
 
 /*
- * k samples beside none: with the same heap on both sides each falls on either with 1/2, so that all of five fall on one
- * happens to 6 % of such rows, all of six to 3 %. Five are noise. Of objects no number of samples of 64 bytes
- * is a change until it is more than the objects of a byte that the other side may have had unseen.
+ * k samples against none: with the same heap on both sides, each sample falls on either side with
+ * probability 1/2. All of five fall on one side in 6 % of such rows, all of six in 3 %. Five
+ * samples are therefore noise. For object counts, samples of 64 bytes are no change until they
+ * stand for more objects than the other side may have had as unseen one-byte blocks.
  */
 static void test_few_samples(void **state)
 {
@@ -234,7 +242,7 @@ static double poisson(uint64_t *seed, double mean)
     return count;
 }
 
-/* Of pairs that differ by nothing but chance, no more than 5 % may be called changes. */
+/* Of pairs that differ only by chance, at most 5 % may be reported as changes. */
 static void test_false_alarms(void **state)
 {
     static const double means[] = { 1, 3, 10, 40, 200, 2000 };
@@ -280,7 +288,10 @@ static void draw(uint64_t *seed, double size_bytes, double objects, struct hs_am
     hs_amount_add(amount, &samples);
 }
 
-/* The same heap twice, of small and large blocks: neither its bytes nor its objects have changed, in 95 %. */
+/*
+ * The same heap twice, of small and large blocks: in 95 % neither its bytes nor its objects are
+ * reported as changed.
+ */
 static void test_mixed_sizes(void **state)
 {
     static const struct {
@@ -317,7 +328,7 @@ static void test_mixed_sizes(void **state)
     }
 }
 
-/* A real change is found: 10 MiB that became 12, and half as many objects again. */
+/* Real changes are found: 10 MiB that became 12, and one and a half times as many objects. */
 static void test_real_changes(void **state)
 {
     (void)state;
@@ -336,7 +347,10 @@ static void test_real_changes(void **state)
     assert_true(found[0] >= 198 && found[1] >= 198);
 }
 
-/* Of one process, what was allocated later is an estimate by itself: the first half has no part in its margin. */
+/*
+ * For one process, allocations after the first snapshot are an estimate of their own: the first
+ * half adds nothing to the margin.
+ */
 static void test_cumulative(void **state)
 {
     (void)state;
@@ -362,7 +376,10 @@ static void test_cumulative(void **state)
     fixture_deinit(&fx);
 }
 
-/* Twice as many samples of the same shape are no difference once they are scaled; the whole has no margin. */
+/*
+ * Twice as many samples of the same shape are no difference after scaling; the whole then has no
+ * margin.
+ */
 static void test_normalized(void **state)
 {
     (void)state;
@@ -385,7 +402,7 @@ static void test_normalized(void **state)
     assert_int_equal(change_of(&diff, "draw", false).verdict, HS_DIFF_GREW);
     struct hs_diff_change whole = change_of(&diff, "main", true);
     assert_int_equal(whole.verdict, HS_DIFF_SAME);
-    /* What went unseen elsewhere, on either side. */
+    /* Blocks that went unseen, on either side. */
     assert_true(whole.high - whole.low < 2 * 3.85 * 4096 * (1 + diff.scale));
     whole = hs_diff_change_of(&diff, &diff.total);
     assert_true(whole.high - whole.low < 1);

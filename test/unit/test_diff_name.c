@@ -1,6 +1,4 @@
-/*
- * diff_name.c: what two builds call the same, and what must stay apart.
- */
+/* diff_name.c: which names of two builds mean the same function, and which must stay apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +13,7 @@
 static const struct {
     const char *name, *shared;
 } names[] = {
-    /* Copies that gcc and clang make. */
+    /* Clones that gcc and clang make. */
     { "parse.isra.0", "parse" },
     { "parse.constprop.12", "parse" },
     { "parse.part.0", "parse" },

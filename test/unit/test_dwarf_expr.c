@@ -1,6 +1,4 @@
-/*
- * Every operation of the expression machine, and expressions that make no sense.
- */
+/* Every operation of the DWARF expression machine, and invalid expressions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +35,7 @@ static int setup(void **state)
 static enum hs_frame_step eval(const uint8_t *bytes, size_t size_bytes, const uint64_t *initial,
                                uint64_t *ret_value)
 {
-    /* A copy of exact size: reading behind it is seen by the sanitizer. */
+    /* A copy of exact size, so that the sanitizer detects reads behind it. */
     uint8_t *copy = malloc(size_bytes ? size_bytes : 1);
     memcpy(copy, bytes, size_bytes);
     struct hs_span span = { copy, 0, size_bytes };
@@ -135,9 +133,9 @@ static void test_branches(void **state)
     ASSERT_VALUE(7, 0x36, 0x37, 0x30, 0x28, 1, 0, 0x96); /* not taken */
     /* 10, then minus one until it is zero: a backward branch that ends */
     ASSERT_VALUE(0, 0x3a, 0x31, 0x1c, 0x12, 0x28, 0xfa, 0xff);
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 0xfc, 0xff); /* forever */
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 0xfb, 0xff); /* to before the start */
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 1, 0);       /* to behind the end */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 0xfc, 0xff); /* never ends */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 0xfb, 0xff); /* jumps before the start */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x2f, 1, 0);       /* jumps behind the end */
 }
 
 static void test_registers(void **state)
@@ -148,7 +146,7 @@ static void test_registers(void **state)
     ASSERT_VALUE(0x40100b, 0x80, 0);
     ASSERT_VALUE(STACK_VA + 8, 0x92, 7, 8);
     ASSERT_FAILS(HS_FRAME_UNKNOWN, 0x73, 0); /* rbx is not known */
-    ASSERT_FAILS(HS_FRAME_UNKNOWN, 0x81, 0); /* beyond those that have a number */
+    ASSERT_FAILS(HS_FRAME_UNKNOWN, 0x81, 0); /* a register without a number here */
     ASSERT_FAILS(HS_FRAME_UNKNOWN, 0x92, 40, 0);
 }
 
@@ -163,7 +161,7 @@ static void test_memory(void **state)
     ASSERT_VALUE(stack[0], 0x77, 0, 0x94, 8);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x77, 0, 0x94, 9);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x77, 0, 0x94, 0);
-    ASSERT_FAILS(HS_FRAME_UNREADABLE, 0x77, 0x78, 0x06); /* below the window */
+    ASSERT_FAILS(HS_FRAME_UNREADABLE, 0x77, 0x78, 0x06); /* address below the window */
     ASSERT_FAILS(HS_FRAME_UNREADABLE, 0x77, 25, 0x06);   /* its last bytes are outside */
     ASSERT_FAILS(HS_FRAME_UNREADABLE, 0x30, 0x06);
     ASSERT_FAILS(HS_FRAME_UNREADABLE, 0x09, 0xff, 0x06);
@@ -182,18 +180,18 @@ static void test_initial(void **state)
 static void test_nonsense(void **state)
 {
     (void)state;
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x96); /* no result */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x96); /* leaves no result */
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x22); /* nothing to add */
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x22);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x16);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x32, 0x17);
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x15, 1);    /* picks below the bottom */
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x30, 0x1b); /* by zero */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x15, 1);    /* picks below the bottom of the stack */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x30, 0x1b); /* division by zero */
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x31, 0x30, 0x1d);
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x0c, 1, 2, 3); /* cut */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x0c, 1, 2, 3); /* the operand is cut off */
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x10, 0x80);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x50); /* a location, not a value */
-    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x9c); /* call_frame_cfa: would never end */
+    ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x9c); /* call_frame_cfa would need itself */
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0xff);
     ASSERT_FAILS(HS_FRAME_BAD_INFO, 0x00);
     uint8_t deep[HS_EXPR_DEPTH_MAX + 1];

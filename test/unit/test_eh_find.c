@@ -1,5 +1,6 @@
 /*
- * Finding the entry of an address: search table, scan, .debug_frame, and each way to write a pointer.
+ * Finds the entry of an address: by the search table, by a scan, in .debug_frame, and in each
+ * pointer encoding.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -52,7 +53,7 @@ static void build_functions(void)
     }
 }
 
-/* The CFA offset found for va; negative: the error. */
+/* The CFA offset for va; negative: the error. */
 static int cfa_off_at(const struct hs_unwind_module *module, uint64_t va)
 {
     struct hs_cfi_fde fde;
@@ -90,7 +91,7 @@ static void test_no_table(void **state)
     hdr.bytes[3] = HS_EH_PE_OMIT;
     struct hs_unwind_module module = { .eh_hdr = span_of(&hdr), .eh_frame = span_of(&frame) };
     assert_finds_all(&module);
-    /* The span may begin before the section: a whole segment is given. */
+    /* The span may begin before the section, because a whole segment is given. */
     struct cfi_builder segment = { .va = frame.va - 64, .size_bytes = 64 };
     memset(segment.bytes, 0xff, 64);
     put(&segment, frame.bytes, frame.size_bytes);
@@ -122,7 +123,7 @@ static void test_bad_table(void **state)
     memset(hdr.bytes + 8, 0xff, 4); /* count */
     assert_int_equal(cfa_off_at(&module, CODE), -EBADMSG);
     hdr = good;
-    memset(hdr.bytes + 16, 0x7f, 4); /* where the first entry is: far away */
+    memset(hdr.bytes + 16, 0x7f, 4); /* the first entry's offset, far outside */
     assert_int_equal(cfa_off_at(&module, CODE), -EBADMSG);
     hdr = good;
     memset(hdr.bytes + 8, 0, 4); /* an empty table */
@@ -170,7 +171,7 @@ static void test_encodings(void **state)
     assert_encoding(HS_EH_PE_PCREL | HS_EH_PE_SDATA2, 0x401000, 0x402000);
 }
 
-/* Absolute addresses of a file that was not relocated. */
+/* Absolute addresses in a file that was not relocated. */
 static void test_bias(void **state)
 {
     (void)state;
@@ -198,7 +199,7 @@ static void test_augmentations(void **state)
         close_entry(&b);
         open_fde(&b, cie_at, encoding, CODE, 100);
         if (!letters[i][0]) {
-            b.size_bytes--; /* without 'z' there is no augmentation data, nor its length */
+            b.size_bytes--; /* without 'z' there is no augmentation data and no length of it */
         }
         put_u8(&b, CFA_DEF_OFFSET);
         put_uleb(&b, 72);
@@ -211,7 +212,7 @@ static void test_augmentations(void **state)
     }
 }
 
-/* A personality routine comes with a pointer, in each format, which has to be stepped over. */
+/* A personality routine has a pointer in one of the formats, which the parser must skip. */
 static void test_personality(void **state)
 {
     (void)state;
@@ -250,7 +251,7 @@ static void test_personality(void **state)
 static void test_foreign_cies(void **state)
 {
     (void)state;
-    /* What is not for us is stepped over by the scan, and refused when it is asked for. */
+    /* The scan skips entries that are not supported, and a lookup of them fails. */
     static const struct {
         uint8_t version, ra_reg;
         const char *letters;
@@ -319,7 +320,10 @@ static void test_debug_frame(void **state)
         struct hs_unwind_module module = { .debug_frame = span_of(&b), .bias = 0x10000 };
         assert_int_equal(cfa_off_at(&module, CODE + 0x10000), 88);
         assert_int_equal(cfa_off_at(&module, CODE), -ENOENT);
-        /* .eh_frame comes first, and where it has nothing .debug_frame is asked. */
+        /*
+         * .eh_frame comes first; .debug_frame is searched for addresses that .eh_frame does not
+         * cover.
+         */
         build_functions();
         module.eh_frame = span_of(&frame);
         module.bias = 0;

@@ -1,5 +1,6 @@
 /*
- * Tests of collect/eligibility: every rule on made-up facts, facts from a made-up /proc, and real processes.
+ * Tests of collect/eligibility: every rule on made-up facts, facts from a made-up /proc, and real
+ * processes.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 
 #include "collect/eligibility.h"
 
-/* A quiet process of user 1000, whose processes we are too. */
+/* A sleeping process of user 1000, who also runs the collector. */
 static struct hs_eligibility make_facts(void)
 {
     return (struct hs_eligibility){
@@ -69,7 +70,7 @@ static void test_no_such_program(void **state)
     assert_verdict(&it, HS_INELIGIBLE_KERNEL, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.stat.is_exiting = true;
-    it.may_trace = HS_ANSWER_NO; /* there is nothing to trace */
+    it.may_trace = HS_ANSWER_NO; /* there is no process to trace */
     assert_verdict(&it, HS_INELIGIBLE_ZOMBIE, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.status.tgid = 60;
@@ -89,7 +90,7 @@ static void test_users(void **state)
     assert_verdict(&it, HS_INELIGIBLE_OTHER_USER, HS_ELIGIBLE_BY_ROOT);
     it.actor.has_sys_ptrace = true;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
-    /* One foreign id is enough: it may take it up again. */
+    /* One foreign id is enough to refuse: the process may switch back to it. */
     struct hs_proc_ids odd[] = { { 0, 1000, 1000 }, { 1000, 0, 1000 }, { 1000, 1000, 0 } };
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
         it = make_facts();
@@ -99,7 +100,7 @@ static void test_users(void **state)
         it.status.gid = odd[i];
         assert_verdict(&it, HS_INELIGIBLE_OTHER_USER, HS_ELIGIBLE_BY_OWNER);
     }
-    /* The kernel has the last word. */
+    /* The kernel decides in the end. */
     it.may_trace = HS_ANSWER_YES;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
 }
@@ -185,7 +186,7 @@ static void test_filters(void **state)
     struct hs_eligibility it = make_facts();
     it.status.seccomp_mode = 2;
     assert_verdict(&it, HS_INELIGIBLE_FILTER, HS_ELIGIBLE_BY_ROOT);
-    it.recorder.state = HS_RECORDER_WAITING; /* nothing has to be brought in */
+    it.recorder.state = HS_RECORDER_WAITING; /* the client is already in the process */
     assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
     it.recorder.state = HS_RECORDER_ACTIVE;
     assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
@@ -221,7 +222,7 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
 }
 
-/* --- a made-up /proc --------------------------------------------------------------------------- */
+/* --- a made-up /proc -------------------------------------------------------------------------- */
 
 struct folder {
     char path[64];
@@ -337,9 +338,9 @@ static void test_what_is_missing_is_unknown(void **state)
     remove_proc(&proc);
 }
 
-/* --- real processes ---------------------------------------------------------------------------- */
+/* --- real processes --------------------------------------------------------------------------- */
 
-/* A child that waits to be killed. It says when it is ready. */
+/* Starts a child that waits to be killed. Returns when the child is ready. */
 static pid_t start_child(void (*prepare)(void))
 {
     int ready[2];

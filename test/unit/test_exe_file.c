@@ -1,5 +1,5 @@
 /*
- * Tests of collect/exe_file: programs of this machine, scripts, and ELF files made to lie.
+ * Tests of collect/exe_file: programs of this machine, scripts, and ELF files with false contents.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void test_ourselves(void **state)
     assert_int_equal(file.kind, HS_EXE_ELF);
     assert_true(file.is_64bit && file.is_native && !file.is_loader && !file.defines_malloc);
     assert_true(strstr(file.interpreter, "/ld-") != NULL);
-    /* The loader that runs us has no loader of its own. */
+    /* The interpreter of this program has no interpreter of its own. */
     file = inspect_path(file.interpreter);
     assert_true(file.is_loader);
     assert_string_equal(file.interpreter, "");
@@ -87,7 +87,7 @@ static void test_scripts(void **state)
     char big[400];
     memset(big, 'x', sizeof(big));
     memcpy(big, "#!/", 3);
-    /* Longer than the kernel looks: what it would see. */
+    /* Longer than the kernel reads: the result is what the kernel would see. */
     assert_int_equal(strlen(inspect(big, sizeof(big)).interpreter), 254);
 }
 
@@ -147,12 +147,12 @@ static void test_elf_files_that_lie(void **state)
     assert_string_equal(file.interpreter, "/lib/ld.so");
     assert_true(file.defines_malloc);
 
-    elf.syms[1].st_shndx = SHN_UNDEF; /* used, not defined */
+    elf.syms[1].st_shndx = SHN_UNDEF; /* used by the file, not defined */
     assert_false(inspect(&elf, sizeof(elf)).defines_malloc);
     assert_null(inspect(&elf, sizeof(elf)).sanitizer);
     memcpy(elf.names, "\0__tsan_init", 13);
     assert_string_equal(inspect(&elf, sizeof(elf)).sanitizer, "ThreadSanitizer");
-    elf.syms[1].st_shndx = 1; /* its runtime is in the program */
+    elf.syms[1].st_shndx = 1; /* the sanitizer's runtime is part of the program */
     assert_null(inspect(&elf, sizeof(elf)).sanitizer);
     elf.syms[1].st_shndx = SHN_UNDEF;
     elf.syms[1].st_name = UINT32_MAX;

@@ -1,6 +1,4 @@
-/*
- * How processes ended, and whose cgroup counts it.
- */
+/* How processes ended, and which cgroup's counters show it. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * folded.h, speedscope.h, svg.h and svg_boxes.h: exact output of small profiles, names that would break
- * the format, and limits of size.
+ * folded.h, speedscope.h, svg.h and svg_boxes.h: exact output of small profiles, names that would
+ * break the format, and limits on size.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
 
-/* main -> a -> b 30, main -> a 10, main -> c 60; and something that was freed. */
+/* main -> a -> b 30, main -> a 10, main -> c 60; and a stack whose blocks were all freed. */
 static struct fixture sample_profile(void)
 {
     struct fixture fx = fixture_new();
@@ -95,7 +95,7 @@ static void svg_is_well_formed(void **state)
     assert_non_null(strstr(text, "<title>a;x\xEF\xBF\xBDy  [prog]\n40 B, 20.0 %\n10 B of it itself"
                                  "</title>"));
     assert_non_null(strstr(text, "]]&gt;&lt;script&gt;\xEF\xBF\xBD\xEF\xBF\xBD"));
-    /* The style's and the script's are the only sections that end so. */
+    /* Only the style and the script are sections that end this way. */
     int ends = 0;
     for (const char *at = text; (at = strstr(at, "]]>")); at++) {
         ends++;
@@ -155,7 +155,7 @@ static void small_boxes_are_merged(void **state)
                        fixture_exact(1, 1));
     }
     struct hs_boxes boxes = build_boxes(&fx, 20000, 7997);
-    assert_int_equal(boxes.count, 6); /* all, main, three of them, and the rest as one */
+    assert_int_equal(boxes.count, 6); /* the root, main, three functions, and the rest as one */
     const struct hs_box *rest = &boxes.boxes[5];
     assert_int_equal(rest->node, HS_BOX_MERGED);
     assert_int_equal(rest->merged_count, 4997);

@@ -1,6 +1,4 @@
-/*
- * Tests of util/fd_message: what goes in comes out, once, and nothing stays open.
- */
+/* Tests of util/fd_message: what is sent arrives once, and no descriptor stays open. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>

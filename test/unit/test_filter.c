@@ -40,7 +40,7 @@ static bool is_in_summary(uintptr_t addr)
     return (*hs_filter_summary(chunk, addr) & hs_filter_summary_bit(addr)) != 0;
 }
 
-/* A bit of the summary stands as long as one of its 64 bits does. */
+/* A bit of the summary stays set as long as one of its 64 bits is set. */
 static void test_summary(void **state)
 {
     (void)state;
@@ -67,8 +67,10 @@ static void test_outside(void **state)
     assert_false(hs_filter_add(UINTPTR_MAX, &was_set));
 }
 
-/* Neighbouring bits of one word, set and cleared by three threads: the bit of the summary that stands for
- * all of them comes and goes, and must never be gone while one of them is set. */
+/*
+ * Three threads set and clear neighbouring bits of one word. The summary bit for all of them
+ * changes too, and must never be clear while one of them is set.
+ */
 static void *flip(void *arg)
 {
     uintptr_t addr = 0x123456000 + 16 * (uintptr_t)arg;

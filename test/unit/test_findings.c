@@ -1,6 +1,4 @@
-/*
- * Tests of cli/findings: columns that line up, words that wrap, JSON.
- */
+/* Tests of cli/findings: aligned columns, wrapped text, JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

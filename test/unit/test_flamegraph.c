@@ -1,4 +1,4 @@
-/* The flame graph: views, filters, and trees that are none. */
+/* The flame graph: views, filters, and invalid trees. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct wanted {
 
 struct asked {
     enum hs_flamegraph_view view;
-    const char *show[3]; /* names of each pattern */
+    const char *show[3]; /* names that each pattern matches */
     const char *hide_stack, *hide_frame, *pivot;
 };
 

@@ -1,6 +1,4 @@
-/*
- * Forked children that begin a region of their own, and what a collector reads in it.
- */
+/* Forked children that begin a region of their own, and what a collector reads in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +87,7 @@ static void clear(void)
     }
 }
 
-/* Where parent and child wait for each other. */
+/* A token by which parent and child wait for each other. */
 static int baton[2];
 
 static void pass(void)
@@ -103,7 +101,7 @@ static void await(void)
     assert_int_equal(read(baton[0], &byte, 1), 1);
 }
 
-/* Runs `work` in a child, once it is passed the baton. */
+/* Starts a child that runs `work` when it gets the token. */
 static pid_t start_child(int (*work)(void))
 {
     assert_int_equal(pipe(baton), 0);
@@ -126,7 +124,7 @@ static int end_child(pid_t pid)
     return WEXITSTATUS(status);
 }
 
-/* It is passed the baton, and does its work well. */
+/* Passes the token to the child, whose work must succeed. */
 static void finish_child(pid_t pid)
 {
     pass();
@@ -147,14 +145,17 @@ static int begin(void)
     return is_child_told && hs_fork_begin(collector_name) ? 0 : 1;
 }
 
-/* --- ------------------------------------------------------------------------------------------- */
+/* --- ------------------------------------------------------------------------------------------ */
 
 static void test_as_it_was(void **state)
 {
     (void)state;
     fill();
     pid_t pid = start_child(begin);
-    /* Each record is another block's before the child begins; many have the same address. */
+    /*
+     * Before the child begins, each record is reused for another block; many of these have the same
+     * address.
+     */
     clear();
     for (uintptr_t i = 0; i < BLOCKS; i++) {
         insert(i, 7);
@@ -195,7 +196,7 @@ static void test_goes_on(void **state)
     assert_true(snap->live.bytes == sum_of_sizes(0, 1) - sum_of_sizes(0, 20) + 100 - 101 + 500000);
     assert_true(snap->peak.bytes == snap->live.bytes);
     hs_snapshot_free(snap);
-    clear(); /* nothing of this was in the parent */
+    clear(); /* the parent had none of this */
 }
 
 static int note_too_many(void)
@@ -254,7 +255,7 @@ static void test_torn(void **state)
 {
     (void)state;
     fill();
-    /* As in a handler that interrupted us. */
+    /* As in a handler that interrupted the client's code. */
     struct hs_frame_marker mark;
     hs_reentry_guard_set(&mark);
     pid_t pid = fork();
@@ -276,8 +277,10 @@ static int end_at_once(void)
     return 0;
 }
 
-/* A thread that has seen that deaths are written down, and comes to it when the session is over: it neither crashes, nor
- * disturbs the next one. */
+/*
+ * A thread has seen that deaths are written down, but does so only when the session is over. It
+ * neither crashes nor disturbs the next session.
+ */
 static void test_late_death(void **state)
 {
     (void)state;
@@ -295,7 +298,7 @@ static void test_late_death(void **state)
     hs_snapshot_free(snap);
 }
 
-/* More die than are written down: what is missing is counted, and what is there is right. */
+/* More blocks die than can be written down: missing ones are counted, and the others are right. */
 static void test_too_many_deaths(void **state)
 {
     (void)state;

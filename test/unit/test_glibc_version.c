@@ -1,5 +1,6 @@
 /*
- * Tests of collect/glibc_version: sentences of several builds, and this process's own C library.
+ * Tests of collect/glibc_version: version strings of several builds, and this process's own C
+ * library.
  */
 #include <gnu/libc-version.h>
 #include <link.h>

@@ -1,4 +1,4 @@
-/* GROUP BY: the terms that go, those that stay, and what is left alone. */
+/* GROUP BY: which terms are removed, which stay, and which statements are not changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static sqlite3 *open_database(void)
     return db;
 }
 
-/* What stands in the text afterwards, each run of blanks as one. */
+/* Compares the resulting text, in which each run of blanks counts as one. */
 static void check(sqlite3 *db, const char *before, const char *wanted)
 {
     size_t bytes = strlen(before), out = 0;
@@ -58,7 +58,7 @@ static void test_reduced(void **state)
           " group by 1, 2, 3 order by space_size desc" },
         { "SELECT f.id, f.name, m.name x FROM " MODULES " GROUP BY f.id, f.name, m.name;",
           "SELECT f.id, f.name, m.name x FROM " MODULES " GROUP BY f.id ;" },
-        /* Only what stands before decides: a sort gives the same order. */
+        /* Only terms before this one decide: a sort gives the same order. */
         { "SELECT f.name, f.id, m.name FROM " MODULES " GROUP BY 1, 2, 3",
           "SELECT f.name, f.id, m.name FROM " MODULES " GROUP BY 1, 2 " },
         { "SELECT m.name, a.callsite_id, f.name FROM " MODULES
@@ -81,7 +81,7 @@ static void test_reduced(void **state)
     sqlite3_close(db);
 }
 
-/* Each of these differs in one thing from one that is reduced. */
+/* Each differs in one detail from a statement that is reduced. */
 static void test_left_alone(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void test_left_alone(void **state)
     sqlite3_close(db);
 }
 
-/* A name that means something else now, and a database of another program. */
+/* A name with another meaning, and a database of another program. */
 static void test_other_tables(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Tests of daemon/store and daemon/handover: names and messages, there and back, and what is none.
+ * Tests of daemon/fdstore and daemon/handover: names and messages survive the way there and back,
+ * and invalid ones are refused.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -110,7 +111,7 @@ static void test_messages(void **state)
     assert_int_equal(hs_fdstore_parse(text, name), HS_FDSTORE_BYE);
     assert_int_equal(store.sock, -1);
     close(socks[1]);
-    hs_fdstore_put(&store, "nobody", fds, 0); /* there is nobody: fine */
+    hs_fdstore_put(&store, "nobody", fds, 0); /* no fd holder is running: allowed */
 
     static const char *const wrong[] = { "",        "FDSTORE=1",           "FDSTORE=1\nFDNAME=",
                                          "BYE=1\n", "FDNAME=a\nFDSTORE=1", "FDSTORE=1\nFDNAME=\n" };

@@ -1,6 +1,6 @@
 /*
- * Tests of session/hub: who gets which process, and what ends when. Processes are regions of a plain second
- * writer, adopted under pids of sleeping children.
+ * Tests of session/hub: which session gets which process, and when sessions end. Processes are
+ * regions of a plain second writer, adopted under the pids of sleeping children.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
 
-/* --- a process --------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 struct process {
     struct region_writer w;
@@ -63,7 +63,7 @@ static void process_init(struct process *p, const char *name, uint64_t interval_
     region_writer_init(&p->w, &(struct region_plan){ 64, 4096 });
     p->w.control->interval_bytes = interval_bytes;
     p->w.header->interval_count =
-        interval_bytes ? 2 : 1; /* the first one is taken when it is used */
+        interval_bytes ? 2 : 1; /* dormant: it takes its first interval when needed */
     p->w.header->pid = (uint32_t)p->pid;
     p->w.header->is_from_startup = 1;
     p->w.header->start_boot_ns = UINT64_MAX / 2;
@@ -101,7 +101,7 @@ static void announce(struct hs_hub *hub, struct process *p)
     announce_as(hub, p, 0);
 }
 
-/* --- a hub, and what its sessions leave --------------------------------------------------------- */
+/* --- a hub, and the output of its sessions ---------------------------------------------------- */
 
 struct world {
     struct hs_hub *hub;
@@ -114,7 +114,7 @@ struct world {
 
 struct trace {
     struct hs_buf bytes;
-    struct hs_profile *profile; /* once it is over */
+    struct hs_profile *profile; /* loaded when the session is over */
 };
 
 static int keep(void *ctx, const void *data, size_t bytes)
@@ -189,7 +189,7 @@ static const struct hs_session_settings everything = { .is_taking_startup = true
                                                        .is_taking_running = true,
                                                        .is_any_uid = true };
 
-/* --- tests ------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void test_a_dormant_process_is_recorded_from_a_session_on(void **state)
 {
@@ -235,7 +235,7 @@ static void test_startup(void **state)
     process_init(&others, "hs-others", 4096);
     announce(world.hub, &ours);
     announce(world.hub, &others);
-    assert_int_equal(ours.w.control->generation, 0); /* it goes on as it began */
+    assert_int_equal(ours.w.control->generation, 0); /* it continues as it began */
     assert_int_equal(others.w.control->interval_bytes, HS_INTERVAL_OFF);
     hs_hub_stop(world.hub, session, now_ns());
     assert_int_equal(hs_hub_startup_interval(world.hub), 0);
@@ -264,7 +264,7 @@ static void test_the_first_session_keeps_it(void **state)
     assert_int_equal(p.w.control->interval_bytes, 4096);
     assert_int_equal(second->rejected_count, 1);
     assert_int_equal(hs_hub_startup_interval(world.hub), 1);
-    /* By pid: there is nothing for it to do, and it is over at once. */
+    /* By pid: there is nothing to do, and the session is over at once. */
     struct hs_session *third = start(&world, &third_trace, &everything, NULL, p.pid);
     assert_int_equal(third->rejected_count, 1);
     hs_hub_turn(world.hub, now_ns());
@@ -311,7 +311,7 @@ static void test_users(void **state)
     process_deinit(&p);
 }
 
-/* Nobody may have processes of user 12345; the words are the judge's. */
+/* Refuses processes of user 12345 with its own text. */
 static enum hs_refusal judge(void *ctx, const struct hs_session *session,
                              const struct hs_process_facts *process, struct hs_target *target,
                              struct hs_refusal_words *ret_words)
@@ -346,7 +346,7 @@ static void test_what_the_judge_says(void **state)
     announce_as(world.hub, &late, 5);
     assert_int_equal(late.w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
-    /* And then it says something else. */
+    /* And then it answers something else. */
     hs_hub_review(world.hub, now_ns());
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
     world.forbidden_uid = 4;
@@ -356,7 +356,7 @@ static void test_what_the_judge_says(void **state)
     assert_int_equal(session->rejected_count, 3);
     assert_int_equal(session->process_count, 1);
     hs_hub_stop(world.hub, session, now_ns());
-    assert_int_equal(trace.profile->process_count, 4); /* one of them twice */
+    assert_int_equal(trace.profile->process_count, 4); /* one process is listed twice */
     for (uint32_t i = 0; i < 4; i++) {
         const struct hs_profile_process *it = &trace.profile->processes[i];
         if (it->pid == (uint32_t)may_not.pid) {
@@ -433,7 +433,7 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     world_init(&world);
     process_init(&parent, "hs-parent", 0);
     announce(world.hub, &parent);
-    struct process before; /* dormant as its parent */
+    struct process before; /* dormant like its parent */
     process_init(&before, "hs-before", 0);
     before.w.header->forked_from_pid = (uint32_t)parent.pid;
     announce(world.hub, &before);
@@ -443,12 +443,13 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     child.w.header->forked_from_pid = (uint32_t)parent.pid;
     process_init(&stranger, "hs-stranger", 4096);
     stranger.w.header->forked_from_pid = (uint32_t)parent.pid;
-    process_end(&parent); /* a daemon's way: it may be gone already */
+    process_end(&parent); /* a daemon may see this before the children announce themselves */
     hs_hub_turn(world.hub, now_ns());
     announce(world.hub, &child);
     assert_int_equal(child.w.control->interval_bytes, 4096);
     struct process
-        heir; /* dormant, with what its parent had recorded for somebody: is to begin anew */
+        heir; /* dormant, with what its parent had recorded for another session: it must begin
+               * anew */
     process_init(&heir, "hs-heir", 0);
     heir.w.header->interval_count = 2;
     heir.w.header->forked_from_pid = (uint32_t)parent.pid;
@@ -467,7 +468,7 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
         const struct hs_profile_process *it = &trace.profile->processes[i];
         bool is_stranger = it->pid == (uint32_t)stranger.pid;
         assert_int_equal(it->refusal, is_stranger ? HS_REFUSAL_OTHER_USER : HS_REFUSAL_NONE);
-        assert_false(trace.profile->processes[i].is_from_startup); /* as the parent was not */
+        assert_false(trace.profile->processes[i].is_from_startup); /* as for its parent */
     }
     process_deinit(&before);
     trace_deinit(&trace);
@@ -477,7 +478,10 @@ static void test_a_forked_child_goes_with_its_parent(void **state)
     process_deinit(&stranger);
 }
 
-/* The same pid again, with another region: the first image is final, and the second in the session as well. */
+/*
+ * The same pid again with another region: the first image is final, and the session includes the
+ * second one too.
+ */
 static void test_a_process_that_executes_another_program(void **state)
 {
     (void)state;
@@ -490,7 +494,7 @@ static void test_a_process_that_executes_another_program(void **state)
     struct hs_session *session = start(&world, &trace, &everything, NULL, p.pid);
     struct process next = p;
     region_writer_init(&next.w, &(struct region_plan){ 64, 4096 });
-    next.w.control->interval_bytes = 1; /* as a startup hint said */
+    next.w.control->interval_bytes = 1; /* as a startup hint requested */
     next.w.header->is_from_startup = 1;
     next.w.header->start_boot_ns = UINT64_MAX / 2;
     next.w.header->start_mono_ns = now_ns() + 1;
@@ -531,15 +535,16 @@ static void test_ends(void **state)
     assert_int_equal(world.over_count, 0);
     process_end(&p);
     hs_hub_turn(world.hub, now_ns());
-    assert_int_equal(world.over_count, 0); /* a child of it may announce itself */
+    assert_int_equal(world.over_count, 0); /* one of its children may still announce itself */
     hs_hub_turn(world.hub, now_ns() + SECOND);
     assert_int_equal(world.over_count, 1);
-    /* It was waited for before we looked: only newer kernels tell. */
+    /* Another process waited for it before: only newer kernels tell the exit status then. */
     assert_true(by_pid.profile->processes[0].exit_kind == HS_EXIT_UNKNOWN ||
                 by_pid.profile->processes[0].exit_value == SIGKILL);
     hs_hub_turn(world.hub, begin + SECOND + SECOND / 2); /* dump at 1 s */
     hs_hub_turn(world.hub, begin + 2 * SECOND);
-    hs_hub_turn(world.hub, begin + 7 * SECOND + SECOND / 2); /* 3, 5, 7: one for all */
+    hs_hub_turn(world.hub, begin + 7 * SECOND + SECOND / 2); /* dumps at 3, 5, 7 s were due: one
+                                                              * for all */
     hs_hub_turn(world.hub, begin + 8 * SECOND);
     assert_int_equal(world.over_count, 1);
     hs_hub_turn(world.hub, begin + 11 * SECOND);
@@ -571,7 +576,7 @@ static void test_time_runs_from_the_first_recording(void **state)
     assert_int_equal(world.answers[HS_HUB_ATTACHING], 1);
     uint64_t asked_ns = session->start_ns;
     hs_hub_turn(world.hub, asked_ns + 5 * SECOND);
-    assert_int_equal(world.over_count, 0); /* it is still being attached to */
+    assert_int_equal(world.over_count, 0); /* the attach is still in progress */
     p.w.header->is_from_startup = 0;
     uint64_t begin_ns = now_ns();
     announce(world.hub, &p);
@@ -608,7 +613,7 @@ static void test_processes_without_a_client(void **state)
     assert_int_equal(world.answers[HS_HUB_ATTACHING], 1);
     assert_int_equal(world.attach_pid, p.pid);
     hs_hub_turn(world.hub, now_ns());
-    assert_int_equal(world.over_count, 1); /* it is expected */
+    assert_int_equal(world.over_count, 1); /* it is expected to arrive */
     p.w.header->is_from_startup = 0;
     announce(world.hub, &p);
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
@@ -616,7 +621,7 @@ static void test_processes_without_a_client(void **state)
     assert_int_equal(trace.profile->process_count, 1);
     trace_deinit(&trace);
     session = start(&world, &trace, &settings, "hs-bare", 0);
-    assert_int_equal(world.answers[HS_HUB_ATTACHING], 1); /* it is asked for another region */
+    assert_int_equal(world.answers[HS_HUB_ATTACHING], 1); /* another region is requested from it */
     assert_int_equal(p.w.control->session, 1);
     hs_hub_turn(world.hub, now_ns());
     assert_int_equal(world.over_count, 2);
@@ -654,14 +659,14 @@ static void test_dumps_at_limits(void **state)
     p.w.control->peak_bytes = 5 << 20;
     hs_hub_turn(world.hub, t += SECOND);
     assert_int_equal(session->dump_count, 3);
-    p.w.control->peak_bytes += 1 << 10; /* hardly higher */
+    p.w.control->peak_bytes += 1 << 10; /* only slightly higher */
     hs_hub_turn(world.hub, t += 2 * SECOND);
     assert_int_equal(session->dump_count, 3);
     p.w.control->peak_bytes = 6 << 20;
     hs_hub_turn(world.hub, t += 2 * SECOND);
     assert_int_equal(session->dump_count, 4);
     p.w.control->live_bytes =
-        9 << 20; /* it grows, and has not fallen yet: the client tells of no peak */
+        9 << 20; /* it grows and has not fallen yet: the client reports no peak */
     hs_hub_turn(world.hub, t += 2 * SECOND);
     assert_int_equal(session->dump_count, 5);
     hs_hub_stop(world.hub, session, now_ns());
@@ -670,7 +675,7 @@ static void test_dumps_at_limits(void **state)
     process_deinit(&p);
 }
 
-/* Of a session that had nobody to look at when it began. */
+/* A session that had no process to watch when it began. */
 static void test_a_process_that_comes_later_is_looked_at(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * human.h: three significant digits, and no "1024 KiB" or "1000 M" at the borders of units.
- */
+/* human.h: three significant digits, and never "1024 KiB" or "1000 M" where the unit changes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

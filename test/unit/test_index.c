@@ -1,6 +1,4 @@
-/*
- * The lock-free index: entries are found while it grows, also by other threads.
- */
+/* The lock-free index: entries are found while it grows, by other threads too. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +72,7 @@ static void test_slots_of_a_line(void **state)
     }
 }
 
-/* An empty slot has hash 0, as entries may. */
+/* An empty slot has hash 0; an entry may have it too. */
 static void test_hash_0(void **state)
 {
     (void)state;
@@ -99,14 +97,17 @@ static void test_grows(void **state)
     assert_true(hs_index_init(&index, 8));
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
-        /* Everything stays found, in particular while lines are carried over. */
+        /*
+         * Everything can be found at any time, in particular while lines are moved to the next
+         * level.
+         */
         assert_true(has(&index, id));
         assert_true(has(&index, id / 2));
     }
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(has(&index, id));
     }
-    /* Not more than eight slots an entry, or it would be a waste of memory. */
+    /* More than eight slots per entry would waste memory. */
     assert_true(hs_index_bytes(&index) < 200000 * 8 * 8);
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(take(&index, id));
@@ -174,7 +175,7 @@ static void test_threads(void **state)
     }
 }
 
-/* However it grew, all entries end in one level, and a search looks at that one alone. */
+/* However the index grew, all entries end in one level, and a search looks at that level only. */
 static void test_one_level_in_the_end(void **state)
 {
     (void)state;
@@ -184,7 +185,7 @@ static void test_one_level_in_the_end(void **state)
     for (uint32_t id = 0; id < 300000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
     }
-    /* What comes and goes carries the rest over. */
+    /* New and removed entries move the rest to the next level. */
     for (uint32_t id = 300000; id < 900000; id++) {
         assert_true(hs_index_insert(&index, hash_of(id), id));
         assert_true(take(&index, id));
@@ -192,7 +193,7 @@ static void test_one_level_in_the_end(void **state)
     assert_int_equal(index.oldest, index.current);
 }
 
-/* A writer that found room in a level, and slept until it had been emptied and given back. */
+/* A writer that found room in a level, and slept until the level was emptied and freed. */
 static void test_late_writer(void **state)
 {
     (void)state;
@@ -207,13 +208,16 @@ static void test_late_writer(void **state)
     uint64_t value = (uint64_t)hash_of(late) << 32 | (late + 1);
     assert_true(hs_index_settle(&index, 0, value));
     assert_true(has(&index, late));
-    /* One that was carried over is not there twice. */
+    /* An entry that was moved does not exist twice. */
     assert_true(hs_index_settle(&index, 0, value));
     assert_true(take(&index, late));
     assert_false(has(&index, late));
 }
 
-/* Entries that come and go for long do not make it larger than as many that stay. */
+/*
+ * Entries that are inserted and removed for a long time need no larger index than as many permanent
+ * ones.
+ */
 static void test_churn(void **state)
 {
     (void)state;
@@ -247,7 +251,7 @@ static bool has_as(const struct hs_index *index, uint32_t hash, uint32_t id)
     return hs_index_find(index, hash, is_id, &want, &value) != NULL;
 }
 
-/* Also of one that is growing: an entry is asked for, wherever it stands. */
+/* Also while the index grows: an entry is found wherever it stands. */
 static void test_renumber(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * Every way to fail has a sentence, and a request that makes no sense is not tried.
- */
+/* Every failure has a sentence, and an invalid request is not tried. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

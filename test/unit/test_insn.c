@@ -1,7 +1,8 @@
 /*
- * Instructions: lengths, targets, what names memory; and that no bytes lead behind the last one.
+ * Instructions: their lengths, their targets, which ones name memory; and that no byte behind the
+ * last one is read.
  *
- * What objdump says of whole libraries is test/e2e/test_insn_objdump.py's affair.
+ * test/e2e/test_insn_objdump.py compares whole libraries with objdump.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,7 @@ static void test_examples(void **state)
     }
 }
 
-/* Cut anywhere, each is unknown: nothing behind the end is taken into account. */
+/* Cut at any place, each instruction is unknown: bytes behind the end do not count. */
 static void test_cut(void **state)
 {
     (void)state;

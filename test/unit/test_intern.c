@@ -1,6 +1,4 @@
-/*
- * Interning: ids are dense, stable over growth, and differ for what differs.
- */
+/* Interning: ids are dense, stay the same when the table grows, and differ for different keys. */
 #include "util/intern.h"
 
 #include <setjmp.h>
@@ -19,7 +17,7 @@ static void test_ids_are_dense_and_stable(void **state)
     uint32_t id;
     bool is_new;
     for (uint32_t i = 0; i < KEYS; i++) {
-        /* Keys that differ in few bits, high or low. */
+        /* Keys that differ in few bits only, high or low ones. */
         struct hs_intern_key key = { .hi = (uint64_t)i << 40, .lo = i & 3 };
         assert_int_equal(hs_intern_put(&table, key, &id, &is_new), 0);
         assert_true(is_new);
@@ -38,7 +36,10 @@ static void test_ids_are_dense_and_stable(void **state)
     assert_false(hs_intern_find(&table, (struct hs_intern_key){ 0 }, &id));
 }
 
-/* All strings of length 0..2 over a small alphabet with zeros, and their extensions by zeros. */
+/*
+ * All strings of length 0..2 over a small alphabet that includes zero, and the same strings
+ * extended by zeros.
+ */
 static void test_hash_tells_apart(void **state)
 {
     (void)state;

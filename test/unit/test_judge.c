@@ -1,5 +1,6 @@
 /*
- * check/judge: verdicts on profiles made by hand, and what is written of them whatever the names are.
+ * check/judge: verdicts on profiles made by hand, and that its output is valid whatever the names
+ * are.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +17,10 @@
 
 #define INTERVAL 4096.0
 
-/* `samples` of small blocks: each stands for an interval, and for 41 blocks of 100 bytes. */
+/*
+ * An amount of `samples` samples of small blocks: each stands for an interval, and for 41 blocks of
+ * 100 bytes.
+ */
 static struct hs_amount of_samples(double samples)
 {
     return fixture_sampled(samples * INTERVAL, samples * 41, samples * INTERVAL * INTERVAL,
@@ -77,7 +81,7 @@ static void judged_deinit(struct judged *j)
     fixture_deinit(&j->fx);
 }
 
-/* What is left when a pattern takes its stacks out: value and interval are those of the rest alone. */
+/* When a pattern suppresses stacks, value and interval are those of the others alone. */
 static void test_suppressed(void **state)
 {
     (void)state;
@@ -88,7 +92,7 @@ static void test_suppressed(void **state)
         { "leak:nothing", 129, 1000 },
         { "leak:^fill$", 4, 1000 },
         { "leak:^open", 129, 0 },
-        /* Of operator new only the name is asked: fill's blocks are its own. */
+        /* Only the name of operator new is compared: the blocks of fill itself remain. */
         { "leak:libstdc++", 125, 1000 },
         { "leak:^operator new", 104, 1000 },
         { "leak:prog.c", 0, 0 },
@@ -118,7 +122,7 @@ static void test_first_that_fits(void **state)
     (void)state;
     struct judged j;
     judge(&j, "max-leak 0", "leak:main\nleak:fill\nleak:operator");
-    /* The innermost frame that any fits decides. */
+    /* The innermost frame that matches any pattern decides. */
     assert_true(j.suppressions.items[2].bytes == 25 * INTERVAL);
     assert_true(j.suppressions.items[1].bytes == 100 * INTERVAL);
     assert_true(j.suppressions.items[0].bytes == 4 * INTERVAL + 1000);
@@ -156,7 +160,7 @@ static void test_leak_of_one_stack(void **state)
     }
 }
 
-/* Nothing was allocated, as far as samples tell. */
+/* According to the samples, nothing was allocated. */
 static void test_what_no_sample_shows(void **state)
 {
     (void)state;

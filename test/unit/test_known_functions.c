@@ -1,6 +1,4 @@
-/*
- * Our own libc's functions: which kind each is, and what lies between them.
- */
+/* The functions of our own libc: which kind each is, and what is between them. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -33,7 +31,7 @@ static int teardown(void **state)
 
 static enum hs_function_kind kind_of(const char *name)
 {
-    /* Not RTLD_DEFAULT: a sanitizer has a malloc of its own. */
+    /* Not RTLD_DEFAULT, because a sanitizer has a malloc of its own. */
     void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     void *va = dlsym(libc, name);
     assert_non_null(va);

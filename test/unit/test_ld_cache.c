@@ -1,6 +1,4 @@
-/*
- * Tests of util/ld_cache: a made-up cache, one that lies, and this machine's.
- */
+/* Tests of util/ld_cache: a made-up cache, one with false contents, and that of this machine. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +25,7 @@ static void put_u32(char *at, uint32_t value)
     memcpy(at, &value, sizeof(value));
 }
 
-/* A cache of these entries; the strings stand behind them, as in a real one. */
+/* Makes a cache of these entries; the strings are behind them, as in a real one. */
 static struct image make_image(const char *const (*entries)[2], size_t count, uint64_t last_hwcap)
 {
     struct image image = { .count = HEADER_BYTES + count * ENTRY_BYTES };
@@ -95,7 +93,7 @@ static void test_lies(void **state)
     uint32_t at = 0;
     assert_int_equal(hs_ld_cache_open("", 0, &cache), -EINVAL);
     assert_int_equal(hs_ld_cache_open(image.bytes, HEADER_BYTES - 1, &cache), -EINVAL);
-    /* Cut inside the last string: it has no end. */
+    /* Cut inside the last string, which is then not terminated. */
     assert_int_equal(hs_ld_cache_open(image.bytes, image.count - 1, &cache), 0);
     assert_string_equal(hs_ld_cache_next(&cache, &at, "liba.so.1"), "/lib/a");
     assert_null(hs_ld_cache_next(&cache, &at, "liba.so.1"));

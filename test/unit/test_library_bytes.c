@@ -1,6 +1,4 @@
-/*
- * Of a library's file, what its segments show.
- */
+/* The bytes of a library's file that its segments map. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +24,7 @@ static void test_own_program(void **state)
     (void)state;
     assert_int_equal(stat("/proc/self/exe", &st), 0);
     assert_int_equal(hs_library_bytes_load("/proc/self/exe", &library), 0);
-    assert_true(library.size_bytes < (size_t)st.st_size); /* it has debug information */
+    assert_true(library.size_bytes < (size_t)st.st_size); /* the file also has debug information */
     memcpy(&head, library.bytes, sizeof(head));
     assert_int_equal(head.e_shoff, 0);
     assert_int_equal(head.e_shnum, 0);
@@ -57,7 +55,7 @@ static void test_none(void **state)
     assert_null(library.bytes);
 }
 
-/* Cut anywhere: refused, or whole as far as its headers say. */
+/* Cut at any place: refused, or complete as far as its headers say. */
 static void test_cut(void **state)
 {
     char path[] = "/tmp/hs_library_XXXXXX";

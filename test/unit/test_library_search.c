@@ -1,6 +1,6 @@
 /*
- * Tests of symbol/library_search against the loader that has just done the same for this process. Search paths of
- * all kinds are tried end to end, in test/e2e/test_doctor.py.
+ * Tests of symbol/library_search: the result must equal what the loader has just done for this
+ * process. test/e2e/test_doctor.py tries search paths of all kinds end to end.
  */
 #include <link.h>
 #include <setjmp.h>

@@ -1,6 +1,4 @@
-/*
- * check/limits: values, files, what overrides what, and the words for what is wrong.
- */
+/* check/limits: values, files, precedence, and error messages. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +49,7 @@ static void test_file(void **state)
     assert_true(limits.is_strict);
     assert_int_equal(hs_limits_are_whole(&limits, &error), 0);
 
-    /* What is typed comes later. */
+    /* The command line overrides the file. */
     assert_int_equal(hs_limits_set(&limits, "max-growth", "10M", &error), 0);
     assert_true(!limits.by[HS_LIMIT_GROWTH].is_share);
     assert_true(limits.by[HS_LIMIT_GROWTH].value == 10 << 20);

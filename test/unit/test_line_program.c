@@ -1,6 +1,6 @@
 /*
- * line_program.c: heads of all versions, each instruction, overlapping sequences, and broken bytes. That the lines of
- * real programs are right is shown by test/e2e/test_symbols_addr2line.py.
+ * line_program.c: headers of all versions, each instruction, overlapping sequences, and damaged
+ * bytes. test/e2e/test_symbols_addr2line.py checks the lines of real programs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,13 +18,13 @@
 #define CODE       UINT64_C(0x1000)
 #define LINE_BASE  (-5)
 #define LINE_RANGE 14
-#define OPCODES    13 /* the first special one */
+#define OPCODES    13 /* the first special opcode */
 
-/* A .debug_line under construction, with one program. */
+/* A .debug_line section under construction, with one program. */
 struct writer {
     uint8_t bytes[1024];
     size_t count;
-    size_t length_at, head_at; /* the two lengths, which are known at the end */
+    size_t length_at, head_at; /* where the two lengths are, which are known only at the end */
     unsigned offset_bytes;
 };
 
@@ -171,7 +171,7 @@ static void test_rows(void **state)
     set_address(&w, CODE);
     special(&w, 0, 6); /* 0x1000 line 7 */
     special(&w, 4, 1); /* 0x1004 line 8 */
-    special(&w, 0, 2); /* 0x1004 line 10: of two, the later */
+    special(&w, 0, 2); /* 0x1004 line 10: of two rows the later counts */
     put(&w, DW_LNS_advance_line, 1);
     put_uleb(&w, 300);
     put(&w, DW_LNS_set_file, 1);
@@ -209,7 +209,7 @@ static void test_all_at_once(void **state)
     struct writer w;
     (void)state;
     begin_v4(&w);
-    /* Sequences may come in any order. */
+    /* Sequences may be in any order. */
     set_address(&w, CODE + 0x100);
     special(&w, 0, 5);
     end_sequence(&w, 4);
@@ -226,7 +226,7 @@ static void test_all_at_once(void **state)
     hs_line_program_close(&program);
 }
 
-/* What the linker dropped is left at address 0, or over other code. */
+/* Code that the linker dropped stays at address 0, or overlaps other code. */
 static void test_leftovers(void **state)
 {
     struct writer w;
@@ -252,7 +252,7 @@ static void test_addresses_that_go_back(void **state)
     (void)state;
     begin_v4(&w);
     set_address(&w, CODE + 0x20);
-    special(&w, 0, 1); /* nothing: no row after it */
+    special(&w, 0, 1); /* no row follows it: it covers nothing */
     set_address(&w, CODE);
     special(&w, 0, 1);
     special(&w, 8, 1);
@@ -286,7 +286,7 @@ static void test_old_files(void **state)
     hs_line_program_close(&program);
 }
 
-/* Versions 2 and 3 lack a byte of version 4's head. */
+/* Versions 2 and 3 lack a byte of version 4's header. */
 static void test_version_2(void **state)
 {
     struct writer w;
@@ -322,11 +322,11 @@ static void check_version_5(unsigned offset_bytes)
     put_uleb(&w, DW_FORM_udata);
     put_uleb(&w, DW_LNCT_MD5);
     put_uleb(&w, DW_FORM_data16);
-    put_uleb(&w, 0x2001); /* a compiler's own */
+    put_uleb(&w, 0x2001); /* a compiler's own code */
     put_uleb(&w, DW_FORM_block);
     put(&w, 3, 1);
     for (unsigned i = 0; i < 3; i++) {
-        put(&w, i == 2 ? 99 : 0, offset_bytes); /* the last one's text is not there */
+        put(&w, i == 2 ? 99 : 0, offset_bytes); /* the last one's string does not exist */
         put(&w, i, 1);
         put(&w, 7, 8);
         put(&w, 7, 8);
@@ -374,7 +374,7 @@ static void test_refused(void **state)
     begin(&w, 6, 4);
     assert_int_equal(open_written(&w, &program), -ENOTSUP);
     begin_v4(&w);
-    w.bytes[w.head_at + 4 + 1] = 4; /* operations in an instruction */
+    w.bytes[w.head_at + 4 + 1] = 4; /* operations per instruction */
     assert_int_equal(open_written(&w, &program), -ENOTSUP);
     begin_v4(&w);
     w.bytes[w.head_at + 4 + 4] = 0; /* line_range: a divisor */
@@ -396,7 +396,7 @@ static void test_refused(void **state)
     assert_int_equal(open_written(&w, &program), -ENOTSUP);
 }
 
-/* Cut anywhere, it is refused or says what it said before the cut. */
+/* Cut at any place, it is refused or gives the same rows as before the cut. */
 static void test_cut(void **state)
 {
     struct writer w;

@@ -1,6 +1,4 @@
-/*
- * Symbols found by our own lookup are those that the loader finds.
- */
+/* Our own symbol lookup finds the same symbols as the loader. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +38,10 @@ static void test_absent(void **state)
     assert_null(hs_linkmap_search(last, NULL, "malloc", NULL));
 }
 
-/* "After" and "except" leave out what they say. A name that no sanitizer puts before libc's. */
+/*
+ * "After" and "except" skip the objects that they name. The symbol is one that no sanitizer defines
+ * before libc.
+ */
 static void test_where(void **state)
 {
     (void)state;

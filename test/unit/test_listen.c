@@ -1,6 +1,4 @@
-/*
- * Tests of collect/listen and collect/target: hellos as a client sends them, and as nobody should.
- */
+/* Tests of collect/listen and collect/target: hellos as a client sends them, and invalid ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -83,7 +81,7 @@ static unsigned count_fds(void)
     return count;
 }
 
-/* Sends one message, hangs up, and receives it. */
+/* Sends one message, closes the connection, and receives the message. */
 static int exchange(const void *data, size_t bytes, const int *fds, size_t fd_count,
                     struct hs_pending_client *ret_pending)
 {
@@ -117,7 +115,7 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     assert_int_equal(pending.pid, getpid());
     assert_true(pending.pidfd >= 0 && !pending.is_gone);
     assert_true(fcntl(pending.region_fd, F_GETFD) & FD_CLOEXEC);
-    w.header->start_boot_ns = UINT64_MAX / 2; /* this process is older than its region */
+    w.header->start_boot_ns = UINT64_MAX / 2; /* the process would be older than its region */
     assert_int_equal(hs_target_open(&pending, 1000, &target, &why), 0);
     assert_false(target->has_ended);
     assert_int_equal(hs_target_capture(target, 2000, false, &snap), 0);
@@ -125,7 +123,7 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     assert_int_equal(snap->exit_kind, HS_EXIT_RUNNING);
     hs_snapshot_free(snap);
     hs_target_end(target, 3000, HS_EXIT_CODE, 7);
-    hs_target_end(target, 4000, HS_EXIT_UNKNOWN, 0); /* it ended once */
+    hs_target_end(target, 4000, HS_EXIT_UNKNOWN, 0); /* a process ends only once */
     assert_int_equal(hs_target_capture(target, 5000, true, &snap), 0);
     assert_true(snap->is_final && snap->rss_bytes == 0 && snap->rss_peak_bytes > 0);
     assert_int_equal(snap->exit_kind, HS_EXIT_CODE);
@@ -176,7 +174,7 @@ static void test_the_dead_are_heard(void **state)
     close(connection);
     assert_int_equal(pending.pid, pid);
     assert_int_equal(hs_target_open(&pending, 1000, &target, NULL), 0);
-    /* Its end is known at once, or is there to be read. */
+    /* Its end is known at once, or can be read from a descriptor. */
     if (!target->has_ended) {
         struct pollfd end = { .fd = target->pidfd, .events = POLLIN };
         assert_int_equal(poll(&end, 1, 0), 1);
@@ -198,13 +196,14 @@ static void test_what_is_no_hello(void **state)
         fds[i] = STDIN_FILENO;
     }
     unsigned before = count_fds();
-    assert_int_equal(exchange(&hello, sizeof(hello), NULL, 0, &pending), -EPROTO); /* no region */
+    assert_int_equal(exchange(&hello, sizeof(hello), NULL, 0, &pending), -EPROTO); /* the region
+                                                                                    * is missing */
     assert_int_equal(exchange(&hello, 63, fds, 1, &pending), -EPROTO);
     assert_int_equal(exchange(long_text, sizeof(long_text), fds, 8, &pending), -EPROTO);
     hello.magic++;
     assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &pending), -EPROTO);
     assert_int_equal(count_fds(), before);
-    /* More descriptors than are asked for: the first is the region, the others are closed. */
+    /* More descriptors than expected: the first is the region, the others are closed. */
     hello.magic--;
     assert_int_equal(exchange(&hello, sizeof(hello), fds, 8, &pending), 0);
     close(pending.region_fd);
@@ -227,7 +226,7 @@ static void test_silence_and_hanging_up(void **state)
     hs_listener_close(&listener);
 }
 
-/* A zombie, and one that was waited for. */
+/* A zombie, and a process that was waited for. */
 static void test_killed_before_its_hello(void **state)
 {
     (void)state;
@@ -258,7 +257,7 @@ static void close_at_end(void *ctx, struct hs_target *target)
     hs_target_close(target);
 }
 
-/* The 65th connection takes the place of the first, whose hello has come meanwhile. */
+/* The 65th connection takes the place of the first one, whose hello has arrived in the meantime. */
 static void test_late_hello_of_one_that_gives_way(void **state)
 {
     (void)state;
@@ -280,7 +279,7 @@ static void test_late_hello_of_one_that_gives_way(void **state)
         socks[i] = connect_to(&registry.listener);
     }
     hs_registry_turn(&registry, 2);
-    assert_true(registry.image_count == 1); /* the first was heard */
+    assert_true(registry.image_count == 1); /* the first hello was received */
     assert_true(registry.bad_count == 1);   /* the second was not */
     for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX + 2; i++) {
         close(socks[i]);
@@ -292,7 +291,10 @@ static void test_late_hello_of_one_that_gives_way(void **state)
     region_writer_deinit(&w);
 }
 
-/* Two images of this process, as a shell's child and the program that it executes, in both orders. */
+/*
+ * Two images of this process in both orders, such as a shell's child and the program that it
+ * executes.
+ */
 static unsigned ends_of_first_image(uint64_t gap_ns, uint32_t forked_from_pid, bool is_late)
 {
     struct region_writer writers[2];

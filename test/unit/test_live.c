@@ -41,7 +41,7 @@ static bool take(uintptr_t addr)
     return hs_live_remove(hs_thread_self(), addr, &removed) && removed.addr == addr;
 }
 
-/* What a collector would see: weight of all records in a cut. */
+/* What a collector would see: the weight of all records in a cut. */
 static uint64_t bytes_in_cut(uint64_t cut, unsigned tombstone)
 {
     uint64_t count = hs_region.header->sections[HS_SECTION_RECORDS].count;
@@ -68,7 +68,7 @@ static void test_insert_remove(void **state)
     assert_false(take(0x10000));
 }
 
-/* A program that aligns by hand gives out an address inside the block. */
+/* A program that aligns blocks itself hands out an address inside the block. */
 static void test_covers(void **state)
 {
     (void)state;
@@ -78,8 +78,8 @@ static void test_covers(void **state)
     assert_true(hs_live_covers(0x2340010));
     assert_true(hs_live_covers(0x2341000));
     assert_true(hs_live_covers(0x2342000));
-    assert_true(hs_live_covers(0x2340048));         /* behind a header */
-    assert_false(hs_live_covers(0x2340800 + 0x10)); /* too far, for what 16 bytes ask */
+    assert_true(hs_live_covers(0x2340048));         /* behind a header of the program */
+    assert_false(hs_live_covers(0x2340800 + 0x10)); /* too far for a block of 16 bytes */
     assert_false(hs_live_covers(0x2340000));
     assert_false(hs_live_covers(0x2344000)); /* behind its end */
     assert_true(hs_live_covers(0x2350008));
@@ -91,7 +91,7 @@ static void test_covers(void **state)
     assert_true(take(0x2350008) && take(0x2360020));
 }
 
-/* What could not be recorded leaves no trace: its free must not search for it. */
+/* A block that could not be recorded leaves no trace, so that its free does not search for it. */
 static void test_table_full(void **state)
 {
     (void)state;
@@ -124,13 +124,13 @@ static void test_half_grains(void **state)
     assert_true(hs_filter_test(0x20008));
     assert_true(take(0x20008));
     assert_false(take(0x20008));
-    /* Their bit stays, for whom it may concern, until one block has all 16 bytes. */
+    /* The bit stays, because it may belong to the other block, until one block has all 16 bytes. */
     assert_int_equal(insert(0x20000, 16), HS_LOSS_N);
     assert_true(take(0x20000));
     assert_false(hs_filter_test(0x20008));
 }
 
-/* An address that comes again without a free: the old block is gone. */
+/* An address that is allocated again without a free: the old block is removed. */
 static void test_implicit_free(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void test_peak(void **state)
         assert_true(take(0x100000 + 64 * i));
     }
     assert_int_equal(bytes_in_cut(control()->peak_epoch, HS_RECORD_IN_PEAK), 100000);
-    /* A higher one replaces it, and the tombstones are used again. */
+    /* A higher peak replaces it, and the tombstones are reused. */
     uint64_t records = hs_region.header->sections[HS_SECTION_RECORDS].count;
     for (uintptr_t i = 0; i < 101; i++) {
         assert_int_equal(insert(0x100000 + 64 * i, 1000), HS_LOSS_N);
@@ -205,7 +205,7 @@ static void test_snapshot(void **state)
     }
 }
 
-/* One thread allocates, another frees: records must travel back. */
+/* One thread allocates, another frees: records must return to the first thread. */
 #define HANDED 200000U
 static uintptr_t ring[256];
 static uint32_t produced, consumed, errors;
@@ -238,7 +238,7 @@ static void test_hand_over(void **state)
     }
     pthread_join(thread, NULL);
     assert_int_equal(errors, 0);
-    /* Not one record for each block that was handed over. */
+    /* Far fewer records than blocks handed over. */
     assert_true(hs_region.header->sections[HS_SECTION_RECORDS].count - records < 20000);
 }
 

@@ -1,6 +1,6 @@
 /*
- * From snapshots through a file to a profile: everything arrives, also what others see of it, also from
- * files that are damaged.
+ * From snapshots through a file to a profile: everything arrives; so does what other tools see in
+ * the file; damaged files are handled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void check_amount(struct hs_amount got, struct hs_estimate expected)
 {
     assert_true(fabs(got.bytes - expected.bytes) <= 0.5);
     assert_true(fabs(got.count - expected.count) <= 1.0 / 2048);
-    /* Twelve bits are kept. */
+    /* The file keeps twelve bits of the variance. */
     assert_true(fabs(got.bytes_var - expected.bytes_var) <= expected.bytes_var / 4000);
     assert_true(fabs(got.count_var - expected.count_var) <= expected.count_var / 4000);
 }
@@ -80,7 +80,7 @@ static const struct hs_profile_loss *find_loss(const struct hs_profile *p, const
     return NULL;
 }
 
-/* Everything a snapshot can hold. Stacks: main;f   main;jit   [cut in the middle] */
+/* A snapshot with everything that it can hold. Stacks: main;f main;jit [cut in the middle] */
 static struct hs_snapshot *full(uint64_t time_ns)
 {
     struct hs_snapshot *snap = fixture_snapshot(42, 2000000, time_ns);
@@ -138,7 +138,7 @@ static void check_full_head(const struct hs_profile *p, const struct hs_snapshot
     assert_true(dump->sample_count == 1012 && dump->free_count == 900);
     assert_true(dump->replay_count == 800 && dump->walk_count == 212);
     assert_true(dump->region_bytes == 1 << 20);
-    /* Totals travel as doubles. */
+    /* Totals are stored as doubles. */
     assert_true(dump->live.bytes == snap->live.bytes && dump->live.count == snap->live.count);
     assert_true(dump->alloc.bytes_var == snap->alloc.bytes_var);
     assert_true(dump->peak.count_var == snap->peak.count_var);
@@ -163,7 +163,7 @@ static void test_everything_arrives(void **state)
     last->is_final = last->has_own_malloc = true;
     last->exit_kind = HS_EXIT_SIGNAL;
     last->exit_value = 9;
-    strcpy(last->malloc_path, "/usr/lib/libjemalloc.so.2"); /* found out later */
+    strcpy(last->malloc_path, "/usr/lib/libjemalloc.so.2"); /* found only later */
     dump_and_free(writer, last);
     finish_writer(writer);
 
@@ -178,7 +178,9 @@ static void test_everything_arrives(void **state)
     assert_true(p->dumps[1].is_final && !p->dumps[0].is_final && p->dumps[1].index == 1);
     hs_profile_free(p);
 
-    /* The second dump changed nothing, so both hold the same. The head of the first: */
+    /*
+     * The second dump changed nothing, so both have the same contents. The header of the first one:
+     */
     buf.bytes = 0;
     writer = writer_to(&buf, 9);
     assert_int_equal(hs_trace_writer_dump(writer, snap), 0);
@@ -224,7 +226,7 @@ static void test_everything_arrives(void **state)
     assert_true(p->threads[1].live.bytes == 100 && p->threads[1].live.count_var == 4);
     assert_int_equal(p->loss_count, 4);
     assert_true(find_loss(p, "stack_cut_middle")->count ==
-                1); /* its marker is in one stack of the fixture */
+                1); /* the marker of one stack of the fixture */
     assert_int_equal(find_loss(p, "stack_cut_unreadable")->count, 12);
     assert_false(find_loss(p, "stack_cut_unreadable")->is_serious);
     assert_int_equal(find_loss(p, "no_memory")->count, 3);
@@ -235,7 +237,7 @@ static void test_everything_arrives(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Later dumps hold what did not change, too, and stacks may go back to nothing. */
+/* Later dumps also contain unchanged stacks, and stacks may return to zero. */
 static void test_dumps_are_absolute(void **state)
 {
     (void)state;
@@ -271,7 +273,7 @@ static void test_dumps_are_absolute(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* The same trace as others see it: without our packets. */
+/* Removes our own packets from a trace, which leaves what other tools see. */
 static void without_ours(const struct hs_buf *from, struct hs_buf *to)
 {
     Hs__Pb__Trace *trace = hs__pb__trace__unpack(NULL, from->bytes, (const uint8_t *)from->data);
@@ -312,7 +314,7 @@ static void test_as_others_see_it(void **state)
     assert_true(!report.has_our_packets && report.missing_packet_count == 0);
     assert_true(report.falling_sample_count == 0 && report.unresolved_stack_count == 0);
     assert_int_equal(p->process_count, 1);
-    assert_int_equal(p->dump_count, 4); /* with the one that frees what was left */
+    assert_int_equal(p->dump_count, 4); /* including the dump that frees what was left */
     assert_string_equal(hs_profile_string(p, p->processes[0].name), "prog");
     assert_true(p->dumps[0].start_ns == 2000000 && p->dumps[0].time_ns == 5000002);
     assert_true(!p->dumps[0].has_scaled_counts && p->dumps[0].interval_bytes == 8192);
@@ -334,7 +336,7 @@ static void test_as_others_see_it(void **state)
     hs_buf_deinit(&bare);
 }
 
-/* Symbols behind the profile, from a writer of their own, as `cat` puts them. */
+/* Symbols behind the profile, from a writer of their own, as in files joined by `cat`. */
 static void test_symbols(void **state)
 {
     (void)state;
@@ -377,7 +379,7 @@ static void test_symbols(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Two files one after another, once with the same sequence id, which is what `cat a a` is. */
+/* Two files joined, also with the same sequence id in both, as in `cat a a`. */
 static void test_concatenated(void **state)
 {
     (void)state;
@@ -401,7 +403,10 @@ static void test_concatenated(void **state)
     }
 }
 
-/* A writer that was killed, and one that goes on: processes of both are one, for us and for others. */
+/*
+ * A writer that was killed, and another that continues: each process is one, in our reader and in
+ * others.
+ */
 static void test_continued(void **state)
 {
     const bool *is_compressing = *state;
@@ -462,7 +467,9 @@ static void test_continued(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Cut off anywhere: what was complete before is there, what was not says so. */
+/*
+ * Cut at any place: packets that were complete before the cut are there, and the loss is reported.
+ */
 static void test_truncated(void **state)
 {
     (void)state;
@@ -501,7 +508,10 @@ static void test_truncated(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Each byte flipped: no crash, no promise broken (the address sanitizer looks on). */
+/*
+ * Each byte flipped in turn: no crash, and no invariant broken (the address sanitizer checks
+ * accesses).
+ */
 static void test_damaged(void **state)
 {
     (void)state;
@@ -538,7 +548,7 @@ static void put_trace(struct hs_buf *buf, Hs__Pb__TracePacket **packets, size_t 
     free(packed);
 }
 
-/* Figures that are no figures, columns of different lengths, references to nothing. */
+/* Figures that are not numbers, columns of different lengths, references to missing entries. */
 static void test_hostile_values(void **state)
 {
     (void)state;
@@ -608,8 +618,10 @@ static void test_hostile_values(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* A dump of many stacks, then thousands of heads of further dumps: a few bytes each in the file, all the
- * stacks each in a profile. */
+/*
+ * A dump of many stacks, followed by thousands of headers of further dumps: each takes a few bytes
+ * in the file, but all the stacks in a profile.
+ */
 static void test_many_dumps(void **state)
 {
     (void)state;
@@ -636,7 +648,7 @@ static void test_many_dumps(void **state)
     }
     assert_true(buf.bytes < 1 << 20);
     struct hs_profile *p = load(&buf, NULL);
-    /* And not 15 million, which would be 1.6 GB. */
+    /* And not 15 million samples, which would take 1.6 GB. */
     assert_true(p->sample_count <= HS_BUILDER_SAMPLES_MAX + STACKS);
     assert_int_equal(p->dump_count, DUMPS);
     assert_true(p->dumps[0].has_samples && !p->dumps[DUMPS - 2].has_samples);
@@ -648,7 +660,7 @@ static void test_many_dumps(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* A kilobyte that would like to be gigabytes: paths made of one long part again and again. */
+/* A kilobyte that could expand to gigabytes: paths that repeat one long part. */
 static void test_amplification(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Tests of profile/load_counters: whose counters they are, when, and how many are kept.
+ * Tests of profile/load_counters: to which process counters belong, their times, and how many are
+ * kept.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static const struct hs_profile_track *find(const struct hs_profile *p, uint32_t 
     return NULL;
 }
 
-/* A pid with two programs, one after the other; and one whose heap is not in the file. */
+/* A pid of two programs, one after the other; and a process whose heap is not in the file. */
 static void test_whose_they_are(void **state)
 {
     (void)state;
@@ -114,7 +115,7 @@ static void test_every_counter_comes_back(void **state)
     hs_profile_free(p);
 }
 
-/* All counters of it. */
+/* Writes all counters of a process. */
 static void put_all(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_ns, int64_t value)
 {
     struct hs_counters counters = { 0 };
@@ -124,7 +125,7 @@ static void put_all(struct hs_trace_writer *writer, uint32_t pid, uint64_t time_
     assert_int_equal(hs_trace_writer_counters(writer, pid, time_ns, &counters), 0);
 }
 
-/* Of too many, some; from the first to nearly the last. */
+/* Of too many points, some are kept, from the first to nearly the last. */
 static void test_too_many(void **state)
 {
     (void)state;
@@ -150,7 +151,9 @@ static void test_too_many(void **state)
     hs_profile_free(p);
 }
 
-/* Each of a process of its own: nothing to thin out, and no time lost in trying. */
+/*
+ * Each track has a process of its own: there is nothing to thin out, and trying must not take long.
+ */
 static void test_too_many_tracks(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Files of other tools: which kind each is, what it says, and what is left of a damaged one.
+ * Files of other tools: how their kind is detected, what is read from them, and what remains of a
+ * damaged one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static struct hs_profile *load_text(const char *text, struct hs_load_report *ret
     return load(text, strlen(text), ret_report);
 }
 
-/* "main;f", outermost first, inlined calls too. */
+/* "main;f" with inlined calls, outermost first. */
 static const char *path_of(const struct hs_profile *p, uint32_t node)
 {
     static char out[1024];
@@ -85,13 +86,13 @@ static void kinds(void **state)
         { "a;b;c\n", 6, HS_LOAD_TRACE },
         { "12\n", 3, HS_LOAD_TRACE },
         { "a;b 1\0c 2\n", 10, HS_LOAD_TRACE },
-        /* sample_type { 1 2 }, as Go begins */
+        /* sample_type { 1 2 }: the beginning of Go's files */
         { "\x0a\x04\x08\x01\x10\x02", 6, HS_LOAD_PPROF },
         /* string_table "", then period */
         { "\x32\x00\x60\x05", 4, HS_LOAD_PPROF },
         /* a trace: a packet with a timestamp */
         { "\x0a\x04\x40\x01\x50\x02", 6, HS_LOAD_TRACE },
-        /* packets without anything in them */
+        /* packets without contents */
         { "\x0a\x00\x0a\x00", 4, HS_LOAD_TRACE },
         /* field 2 as a number */
         { "\x10\x01\x32\x00", 4, HS_LOAD_TRACE },
@@ -118,7 +119,7 @@ static void samples_stand_for_more(void **state)
     assert_true(a.bytes == 100000 && a.count == 1 && a.bytes_var == 0);
     a = hs_unbias(HS_UNBIAS_ALL, 4096, 5, 50);
     assert_true(a.bytes == 50 && a.count == 5 && a.bytes_var == 0);
-    /* Blocks of no size, bytes of no block, and the largest numbers there are. */
+    /* Blocks of size zero, bytes without blocks, and the largest numbers. */
     a = hs_unbias(HS_UNBIAS_V2, 4096, 5, 0);
     assert_true(a.bytes == 0 && a.count == 5);
     a = hs_unbias(HS_UNBIAS_V2, UINT64_MAX, UINT64_MAX, 1);
@@ -232,7 +233,7 @@ static void jemalloc_text(void **state)
     assert_int_equal(report.bad_line_count, 1);
     assert_true(report.has_no_alloc);
     assert_false(report.damage.is_truncated);
-    /* The innermost as it is, callers one byte before. */
+    /* The innermost address stays, the callers' are one byte less. */
     const struct hs_profile_sample *s = find(p, "+1020;+1010");
     assert_true(fabs(s->live.bytes - 3000 * scale) < 1);
     assert_true(s->alloc.bytes == s->live.bytes);
@@ -293,7 +294,10 @@ static void text_with_symbols(void **state)
     hs_profile_free(p);
 }
 
-/* Go says twice its rate; its stacks are in remarks, with inlined functions, and end without a map. */
+/*
+ * Go writes twice its rate. Its stacks are in comments and contain inlined functions; the file ends
+ * without mappings.
+ */
 static void text_of_go(void **state)
 {
     (void)state;
@@ -401,7 +405,7 @@ static void pprof_comes_back(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Cut anywhere: what is in front of the cut is read, the rest is told. */
+/* Cut at any place: the part before the cut is read, and the loss is reported. */
 static void pprof_cut_off(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * Tests of collect/runtimes: who is known by the files that are mapped.
- */
+/* Tests of collect/loaded_runtimes: which runtimes are recognised by the files that are mapped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,16 +32,16 @@ static void test_c_libraries(void **state)
     it = find(CODE("/lib/libc-2.31.so (deleted)"));
     assert_int_equal(it.libc, HS_LIBC_GLIBC);
     assert_true(it.is_libc_deleted);
-    /* Before the loader has brought in anything. */
+    /* Before the loader has loaded anything. */
     assert_int_equal(find(CODE("/lib64/ld-linux-x86-64.so.2")).libc, HS_LIBC_GLIBC);
     assert_int_equal(find(CODE("/lib/ld-musl-x86_64.so.1")).libc, HS_LIBC_MUSL);
-    /* Debian's loader is a link to the library, and the kernel tells where that leads. */
+    /* Debian's musl loader is a link to the library, and the kernel names the link's target. */
     assert_int_equal(find(CODE("/usr/lib/x86_64-linux-musl/libc.so")).libc, HS_LIBC_MUSL);
     assert_int_equal(find(CODE("/usr/local/musl/lib/libc.so")).libc, HS_LIBC_MUSL);
     assert_int_equal(find(CODE("/system/lib64/libc.so")).libc, HS_LIBC_NONE);
     assert_int_equal(find(CODE("/usr/bin/x")).libc, HS_LIBC_NONE);
     assert_int_equal(find("").libc, HS_LIBC_NONE);
-    /* A linker reads it as a file. */
+    /* A linker maps it only to read it. */
     assert_int_equal(find(DATA("/lib/x86_64-linux-gnu/libc.so.6")).libc, HS_LIBC_NONE);
 }
 
@@ -91,12 +89,12 @@ static void test_our_own_client(void **state)
     assert_true(it.has_client && it.control_va == 0);
     it = find(LIBC CODE("/memfd:heapscope-client (deleted)") SHARED("/memfd:heapscope (deleted)"));
     assert_true(it.has_client && it.control_va == 0x5000);
-    /* Other memory of that start is not the region's. */
+    /* Another memfd whose name has the same beginning is not the region. */
     assert_true(find(SHARED("/memfd:heapscope-trace (deleted)")).control_va == 0);
-    /* Nor are its other parts the control page. */
+    /* Nor are other parts of the region the control page. */
     assert_true(find("5000-6000 rw-s 00001000 00:01 9 /memfd:heapscope (deleted)\n").control_va ==
                 0);
-    /* Nor is a file of no memory: an anonymous mapping can be given any name. */
+    /* Nor is an anonymous mapping the client: it can be given any name. */
     assert_false(find("1000-2000 r-xp 0 00:00 0 [anon:/libheapscope_preload.so]\n").has_client);
 }
 

@@ -1,5 +1,6 @@
 /*
- * From addresses to records: a thread's own places, the index behind them, and strangers at both.
+ * From addresses to records: a thread's record cache, the index behind it, and other threads that
+ * use both.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static int forget_strangers(void **state)
     return 0;
 }
 
-/* The size says which address it is. */
+/* The size encodes the address. */
 static uint64_t size_of(uintptr_t addr)
 {
     return addr >> 4;
@@ -78,14 +79,14 @@ static void *take_there(void *arg)
     return take(*addr) ? arg : NULL;
 }
 
-/* --- one thread ---------------------------------------------------------------------------------- */
+/* --- one thread ------------------------------------------------------------------------------- */
 
 static void test_young(void **state)
 {
     (void)state;
     struct hs_thread *self = hs_thread_self();
     assert_true(insert(0x10000));
-    assert_false(hs_live_remove_young(self, 0x10000)); /* a peak ends */
+    assert_false(hs_live_remove_young(self, 0x10000)); /* the end of a peak */
     assert_true(take(0x10000));
     assert_true(insert(0x10000));
     const struct hs_record_v1 *record = hs_locate_cached(self, 0x10000)->record;
@@ -118,7 +119,7 @@ static void test_more_than_places(void **state)
     assert_int_equal(alive_count(), 0);
 }
 
-/* --- strangers ----------------------------------------------------------------------------------- */
+/* --- strangers -------------------------------------------------------------------------------- */
 
 static void test_freed_by_another(void **state)
 {
@@ -134,7 +135,7 @@ static void test_freed_by_another(void **state)
     assert_int_equal(cached->addr, 0);
     assert_int_equal(record->word, 0);
     assert_false(take(addr));
-    /* The record has stayed with its owner. */
+    /* The record stayed with its owner. */
     assert_true(insert(addr));
     assert_ptr_equal(cached->record, record);
     assert_true(take(addr));
@@ -150,7 +151,10 @@ static void test_freed_by_a_handler(void **state)
     assert_int_equal(alive_count(), 0);
 }
 
-/* A cut needs the record that another thread has freed: the next block there takes another. */
+/*
+ * A cut needs the record that another thread has freed: the next block at this address uses another
+ * one.
+ */
 static void test_tombstone_in_a_place(void **state)
 {
     (void)state;
@@ -171,7 +175,7 @@ static void test_tombstone_in_a_place(void **state)
     control->snapshot_epoch = 0;
 }
 
-/* A longjmp came after the record was filled, and before it was published. */
+/* A longjmp left the client after the record was filled and before it was published. */
 static void test_abandoned_insert(void **state)
 {
     (void)state;
@@ -185,7 +189,9 @@ static void test_abandoned_insert(void **state)
     assert_int_equal(alive_count(), 0);
 }
 
-/* Whose blocks are freed by others leaves its places alone, and comes back to them later. */
+/*
+ * A thread whose blocks are freed by others stops using its record cache, and tries it again later.
+ */
 static void test_blocks_for_others(void **state)
 {
     (void)state;
@@ -208,7 +214,7 @@ static void test_blocks_for_others(void **state)
     assert_int_equal(alive_count(), 0);
 }
 
-/* Whose blocks all live too long leaves its places alone as well. */
+/* A thread whose blocks all live too long stops using its record cache too. */
 static void test_long_lives(void **state)
 {
     (void)state;
@@ -231,10 +237,12 @@ static void test_long_lives(void **state)
     assert_int_equal(self->rest_count, 0);
 }
 
-/* --- all at once --------------------------------------------------------------------------------- */
+/* --- all at once ------------------------------------------------------------------------------ */
 
-/* Threads put new blocks on a board that they share, and free whatever was there: of themselves, of
- * others, young, or gone to the index, or just going there. */
+/*
+ * Threads put new blocks on a shared board and free the blocks that were there: their own or those
+ * of others, in the record cache, in the index, or just on the way there.
+ */
 #define THREADS     4U
 #define BOARD       512U
 #define TURNS       400000U
@@ -252,7 +260,8 @@ static void *play(void *arg)
     uint64_t rng = (uintptr_t)arg * 77 + 1;
     uintptr_t addr = THREAD_ADDR * ((uintptr_t)arg + 1);
     for (uint32_t i = 0; i < TURNS; i++) {
-        hs_store_relaxed(&hs_thread_self()->rest_count, 0); /* never leaves its places for long */
+        hs_store_relaxed(&hs_thread_self()->rest_count, 0); /* it never stops using its record
+                                                             * cache for long */
         addr += 16;
         bool is_good = insert(addr);
         uintptr_t old = swap((uint32_t)hs_rand_next(&rng) % BOARD, addr);

@@ -1,6 +1,7 @@
 /*
- * profile/margin: intervals against the closed form, against the Poisson distribution itself and against mixtures of
- * sizes that are recorded many times over; and which part of an amount rests on samples.
+ * profile/margin: intervals compared with the closed form, with the Poisson distribution itself,
+ * and with mixtures of sizes that are recorded many times; and which part of an amount rests on
+ * samples.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +22,7 @@ static bool is_near(double got, double expected)
     return fabs(got - expected) <= 1e-6 * (1 + fabs(expected));
 }
 
-/* `samples` of bytes: each stands for an interval. */
+/* An amount of bytes with `samples` samples, each of which stands for an interval. */
 static struct hs_figure of_samples(double samples, double exact)
 {
     return (struct hs_figure){ .value = exact + samples * INTERVAL,
@@ -43,14 +44,17 @@ static void the_formula(void **state)
                             root > 0 ? INTERVAL * k * root * root * root : 0));
         assert_true(margin.below <= figure.sampled);
     }
-    /* Many samples: the normal one. */
+    /* With many samples, the interval is that of the normal distribution. */
     struct hs_figure figure = of_samples(1e8, 0);
     struct hs_margin margin = hs_margin_of(&figure);
     assert_true(fabs(margin.above / (Z_95 * sqrt(figure.var)) - 1) < 1e-3);
     assert_true(fabs(margin.below / (Z_95 * sqrt(figure.var)) - 1) < 1e-3);
 }
 
-/* Neither end is inside the exact (Garwood) 95 % interval of a Poisson count by more than 0.02 of a sample. */
+/*
+ * Neither end of the interval is inside the exact (Garwood) 95 % interval of a Poisson count by
+ * more than 0.02 of a sample.
+ */
 static void no_narrower_than_the_exact_interval(void **state)
 {
     static const double garwood[][3] = {
@@ -146,8 +150,8 @@ static void record(uint64_t *seed, double interval, double size_bytes, double ob
 
 struct mixture {
     const char *name;
-    double size_bytes[6]; /* negative: in intervals */
-    double objects[6];    /* negative: for so many samples in the mean */
+    double size_bytes[6]; /* negative: in multiples of the interval */
+    double objects[6];    /* negative: the mean number of samples */
 };
 
 static const struct mixture mixtures[] = {
@@ -169,7 +173,7 @@ static const struct mixture mixtures[] = {
 };
 
 struct misses {
-    unsigned of_bytes[2], of_count[2]; /* the truth was below, above */
+    unsigned of_bytes[2], of_count[2]; /* how often the truth was below, above */
 };
 
 static void put(unsigned misses[2], const struct hs_figure *figure, double truth)
@@ -200,7 +204,7 @@ static void run_mixture(const struct mixture *m, double interval, unsigned runs)
         figure = hs_figure_of(&amount, true);
         put(misses.of_count, &figure, count);
     }
-    /* Of each side 2.5 %, and what chance adds in so many runs. */
+    /* On each side 2.5 %, plus the deviation by chance in that many runs. */
     unsigned most = (unsigned)(0.025 * runs + 4 * sqrt(0.025 * runs));
     if (misses.of_bytes[0] > most || misses.of_bytes[1] > most || misses.of_count[0] > most ||
         misses.of_count[1] > most) {
@@ -221,7 +225,7 @@ static void mixed_sizes_hold(void **state)
     }
 }
 
-/* Up to four sizes, and as many of each as give 0.02 to 40 samples; every third size is a byte. */
+/* Up to four sizes with as many blocks as give 0.02 to 40 samples; every third size is one byte. */
 static void random_mixtures_hold(void **state)
 {
     static const double intervals[] = { 8, 64, 512, 4096, 65536 };
@@ -240,7 +244,7 @@ static void random_mixtures_hold(void **state)
     }
 }
 
-/* Exact blocks and 0: what is missed in a sampled profile is the same beside both. */
+/* Beside exact blocks and beside 0, a sampled profile may have missed the same amount. */
 static void beside_what_is_exact(void **state)
 {
     (void)state;
@@ -295,7 +299,7 @@ static void exact_and_odd_figures(void **state)
     }
 }
 
-/* Samples of one size, as a recorder makes them. */
+/* Adds samples of one size, as a recorder makes them. */
 static void add_samples(struct hs_amount *amount, double size_bytes, unsigned count)
 {
     double p = -expm1(-size_bytes / INTERVAL);
@@ -315,11 +319,11 @@ static void which_part_is_sampled(void **state)
     struct hs_amount sampled = { 0 };
     add_samples(&sampled, 24, 3);
     add_samples(&sampled, 1000, 5);
-    sampled.bytes_var *= 1 + 1.0 / 4096; /* as it comes out of a file */
+    sampled.bytes_var *= 1 + 1.0 / 4096; /* with the rounding error of a file */
     hs_margin_split(&sampled, 4096);
     assert_true(sampled.sampled_bytes == sampled.bytes && sampled.sampled_count == sampled.count);
 
-    /* Three small samples in front of ten thousand large blocks. */
+    /* Three small samples beside ten thousand large blocks. */
     struct hs_amount mixed = { .bytes = 1e9, .count = 10000 };
     add_samples(&mixed, 24, 3);
     double count = mixed.count - 10000;
@@ -329,7 +333,7 @@ static void which_part_is_sampled(void **state)
     struct hs_figure figure = hs_figure_of(&mixed, true);
     assert_true(figure.value - hs_margin_of(&figure).below > 10000);
 
-    /* Nothing is known of it: the whole count may be samples, but not more. */
+    /* An impossible input: the whole count may rest on samples, but not more. */
     struct hs_amount wrong = { .bytes = 5000, .count = 1, .bytes_var = 4096, .count_var = 1e12 };
     hs_margin_split(&wrong, 4096);
     assert_true(wrong.sampled_count == 1);
@@ -337,7 +341,10 @@ static void which_part_is_sampled(void **state)
     assert_true(wrong.sampled_count == 0);
 }
 
-/* A budget raised the interval and lowered it again: the widest one is in none of the dump's own fields. */
+/*
+ * A budget raised the interval and lowered it again: the widest interval is in none of the dump's
+ * own fields.
+ */
 static void intervals_of_a_dump(void **state)
 {
     (void)state;

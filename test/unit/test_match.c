@@ -1,6 +1,4 @@
-/*
- * Tests of session/match: globs, names as heapprofd has them, scripts, pids, sizes.
- */
+/* Tests of session/match: globs, names as in heapprofd, scripts, pids, sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +43,7 @@ static void test_globs(void **state)
         { "[!]]", "]", false },
         { "[a-]", "-", true },
         { "[a-c]x", "bx", true },
-        { "[abc", "[abc", true }, /* no set without its end */
+        { "[abc", "[abc", true }, /* a set without its closing bracket is no set */
         { "[abc", "a", false },
         { "[", "[", true },
         { "a[", "a[", true },
@@ -139,7 +137,7 @@ static void test_names_of_processes(void **state)
         { "run.sh", { CMDLINE("/bin/sh\0/opt/run.sh"), .comm = "run.sh" }, true },
         { "app.js", { CMDLINE("node\0--max-old-space-size=100\0app.js"), .comm = "node" }, true },
         { "x", { CMDLINE("python3\0-u\0"), .comm = "python3" }, false },
-        /* Titles. */
+        /* Process titles. */
         { "redis-rdb-bgsave",
           { CMDLINE("redis-rdb-bgsave *:6379"), .comm = "redis-server" },
           true },
@@ -149,7 +147,7 @@ static void test_names_of_processes(void **state)
         { "my", { CMDLINE("/opt/my app/server"), .comm = "server" }, false },
         { "my", { CMDLINE("my app/server"), .comm = "server" }, false },
         { "", { CMDLINE(" x"), .comm = "y" }, false },
-        /* comm: the last resort. */
+        /* comm is used last. */
         { "worker", { CMDLINE("postgres: writer"), .comm = "worker" }, true },
         { "work*", { .comm = "worker" }, true },
         { "/worker", { .comm = "worker" }, false },
@@ -166,7 +164,10 @@ static void test_names_of_processes(void **state)
     }
 }
 
-/* The kernel hands out what the process wrote: no NUL at the end, nothing but NULs, one long argument. */
+/*
+ * The kernel returns what the process wrote: no NUL at the end, nothing but NULs, one long
+ * argument.
+ */
 static void test_strange_command_lines(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void test_titles(void **state)
         { "/usr/bin/redis-server *:6379", "redis-server", "redis-server" },
         { "nginx: master process /usr/sbin/nginx -g x", "nginx", "nginx" },
         { "a-name-of-twenty-char: worker/1", "a-name-of-twent", "a-name-of-twenty-char" },
-        /* A folder with a blank in it, and a title that says nothing of the program. */
+        /* A folder with a blank in its name, and a title without the program's name. */
         { "/opt/my app/bin/server", "server", "server" },
         { "worker 7/idle", "server", "worker" },
         { "my app/server", "server", "server" },
@@ -252,7 +253,7 @@ static void test_what_a_session_means(void **state)
     assert_true(hs_match_waits(&match));
     const struct hs_match by_pid = { .pids = pids, .pid_count = 2 };
     assert_false(hs_match_waits(&by_pid));
-    facts.pid = 0; /* not to be seen: no pid of 0 is meant */
+    facts.pid = 0; /* pid 0 means unknown, so no pattern matches it */
     assert_false(hs_match_starting(&by_pid, &facts));
     const struct hs_match all = { .is_all = true };
     assert_true(hs_match_waits(&all) && hs_match_starting(&all, &facts));

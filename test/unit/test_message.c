@@ -1,6 +1,6 @@
 /*
- * Messages on standard error: the prefix of every line, quiet, and that errno stays as it is; and how
- * a command answers --help and wrong usage.
+ * Messages on standard error: the prefix of every line, --quiet, and that errno does not change;
+ * and how a command answers --help and wrong usage.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 
-/* What reaches descriptor `fd` between start and stop. */
+/* Collects what is written to descriptor `fd` between start and stop. */
 struct tap {
     int fd, kept, read_end;
     char text[16384];
@@ -60,7 +60,7 @@ static void test_every_line_has_the_prefix(void **state)
                                   "heapscope: three\n");
 }
 
-/* What a file says must not move the cursor. */
+/* Text from a file must not move the cursor. */
 static void test_quoted_text_is_made_harmless(void **state)
 {
     (void)state;

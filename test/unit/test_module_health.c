@@ -1,6 +1,6 @@
 /*
- * Tests of symbol/module_health: this program, which was built with everything. What lacks something is built
- * by test/e2e/test_doctor.py.
+ * Tests of symbol/module_health on this program, which was built with all information.
+ * test/e2e/test_doctor.py builds programs that lack some.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static void test_ourselves(void **state)
     assert_int_equal(hs_module_health_look("/proc/self/exe", NULL, &health), 0);
     assert_true(health.has_code && health.has_build_id);
     assert_int_equal(health.tables, HS_UNWIND_TABLES_SORTED);
-    /* All but the start-up code has rules, and nothing is counted twice. */
+    /* All code except the start-up code has rules, and nothing counts twice. */
     assert_true(health.covered_bytes <= health.code_bytes);
     assert_true(health.covered_bytes >= health.code_bytes / 10 * 9);
     assert_int_equal(health.names, HS_MODULE_NAMES_DEBUG);

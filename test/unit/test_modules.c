@@ -1,6 +1,7 @@
 /*
- * The module table when a thread is held up in the midst of adding a module: by the scheduler, in life; here by a child of
- * ours, which traces it as far as the system call in which it asks for the executable's path.
+ * The module table when a thread stops in the middle of adding a module. Usually the scheduler does
+ * this; here a child of the test traces the thread up to the system call that asks for the
+ * executable's path.
  */
 #include "client_fixture.h"
 
@@ -14,8 +15,8 @@
 
 #include "client/modules.h"
 
-#define BRIEFLY_MS 60  /* longer than a thousand looks */
-#define LONG_MS    600 /* longer than anybody waits */
+#define BRIEFLY_MS 60  /* longer than a thousand checks take */
+#define LONG_MS    600 /* longer than any thread waits */
 
 static int to_adder[2], to_main[2], to_tracer[2];
 
@@ -46,7 +47,7 @@ static bool find(const void *code)
            id > HS_MODULE_ID_ANON;
 }
 
-/* Adds the executable, when it is told to. */
+/* Adds the executable on command. */
 static void *add(void *arg)
 {
     put(to_main[1], (int32_t)syscall(SYS_gettid));
@@ -61,7 +62,7 @@ static bool is_asking_for_path(pid_t tid)
            info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_readlinkat;
 }
 
-/* In the child. 0: it was held. */
+/* Runs in the child. Returns 0 if the thread was held. */
 static int hold(pid_t tid, int for_ms)
 {
     const struct timespec pause = { .tv_sec = for_ms / 1000, .tv_nsec = for_ms % 1000 * 1000000L };
@@ -158,6 +159,6 @@ int main(void)
         cmocka_unit_test_setup(test_a_thread_waits_for_the_adder, set_up),
         cmocka_unit_test_setup(test_but_not_for_ever, set_up),
     };
-    alarm(60); /* a tracer that fails tells nobody */
+    alarm(60); /* a tracer that fails would not report it */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
-/*
- * Command lines: every way to write an option, and every mistake with its words.
- */
+/* Command lines: every way to write an option, and the message of every mistake. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +142,7 @@ static void test_operand_may_end_options(void **state)
     assert_int_equal(f.result.operand_count, 3);
     assert_string_equal(f.result.operands[1], "-l");
     assert_null(f.out);
-    /* A -- that is the program's own stays its own. */
+    /* A "--" that belongs to the program stays with it. */
     assert_int_equal(parse_spec(&f, &spec, (const char *const[]){ "--", "ls", "--", "x", NULL }),
                      0);
     assert_int_equal(f.result.operand_count, 3);
@@ -223,7 +221,7 @@ static void test_abbreviations(void **state)
     const char *const two[] = { "--outp=x", NULL }; /* --output, --output-file */
     assert_int_equal(parse_spec(&f, &spec, two), -EINVAL);
     assert_string_equal(f.result.error, "unknown option '--outp'; did you mean '--output'?");
-    /* Values are no operands, nor is what stands behind "--". */
+    /* Values are not operands, nor are the arguments behind "--". */
     char *const words[] = { (char[]){ "try" },  (char[]){ "-q" },       (char[]){ "-i" },
                             (char[]){ "9" },    (char[]){ "-o7" },      (char[]){ "--view=peak" },
                             (char[]){ "--en" }, (char[]){ "variable" }, (char[]){ "operand" } };

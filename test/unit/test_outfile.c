@@ -1,6 +1,4 @@
-/*
- * outfile.h: whole or not at all, and nothing left behind.
- */
+/* outfile.h: a file is complete or does not appear, and nothing is left behind. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +63,7 @@ static void appears_only_when_committed(void **state)
     check_content("a", "one");
     assert_int_equal(entry_count(), 1);
 
-    /* The old one stays until the new one is whole. */
+    /* The old file stays until the new one is complete. */
     assert_int_equal(hs_outfile_open(&file, path_of("a")), 0);
     assert_int_equal(hs_outfile_write(&file, "two", 3), 0);
     check_content("a", "one");
@@ -76,7 +74,7 @@ static void appears_only_when_committed(void **state)
     unlink(path_of("a"));
 }
 
-/* Who passes the file on needs a name from the start. */
+/* A caller that passes the file on needs a name from the start. */
 static void named_from_the_start(void **state)
 {
     (void)state;
@@ -91,7 +89,7 @@ static void named_from_the_start(void **state)
     unlink(path_of("a"));
 }
 
-/* Nothing is left of a writer that was killed, where files need no name. */
+/* A writer that is killed leaves nothing behind, where files need no name. */
 static void killed_while_writing(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Sizes, durations and numbers: what is understood, what is refused, and where 64 bits end.
+ * Sizes, durations and numbers: which forms are accepted, which are refused, and the limit of 64
+ * bits.
  */
 #include <errno.h>
 #include <setjmp.h>

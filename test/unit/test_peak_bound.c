@@ -1,6 +1,4 @@
-/*
- * peak_bound.h: how far the peak that is shown may be below the highest total.
- */
+/* peak_bound.h: how far the reported peak may be below the highest total. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

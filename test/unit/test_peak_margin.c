@@ -1,8 +1,10 @@
 /*
- * peak_margin.h: how often the truth lies outside the interval of a sampled peak, over many shapes of heaps.
+ * peak_margin.h: how often the truth lies outside the interval of a sampled peak, for many shapes
+ * of heaps.
  *
- * A run is simulated by its samples: they are born at random, each lives for a random time, and the peak is the moment
- * with most of them. The truth is known, since it decides how many are born.
+ * A run is simulated by its samples: they are born at random, each lives for a random time, and the
+ * peak is the moment with most of them. The truth is known, because it determines how many are
+ * born.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +30,7 @@ static double uniform(void)
     return ((double)(seed >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
 }
 
-/* Of what is live at most; `at` goes from 0 to 1. */
+/* The level as a share of the highest one; `at` goes from 0 to 1. */
 static double steady(double at)
 {
     return fmin(at * 50, 1);
@@ -57,11 +59,11 @@ static double nearly_two(double at)
 struct shape {
     const char *name;
     double (*level)(double at);
-    double samples;   /* of the highest level */
-    double turnovers; /* in the whole run: a sample lives for 1 / turnovers of it */
+    double samples;   /* at the highest level */
+    double turnovers; /* in the whole run: a sample lives for 1 / turnovers of the run */
     double exact;     /* bytes beside them that are not sampled */
     unsigned runs;
-    double mean_max; /* the peak of the runs on average, of the truth */
+    double mean_max; /* limit for the average peak of the runs, in units of the truth */
 };
 
 struct run {
@@ -69,7 +71,7 @@ struct run {
     double peak[2];
 };
 
-/* Three tenths of what is allocated is the first stack's. */
+/* The first stack makes three tenths of the allocations. */
 static struct run simulate(const struct shape *shape)
 {
     struct run run = { 0 };
@@ -84,7 +86,7 @@ static struct run simulate(const struct shape *shape)
             births = 0;
         }
         double step = -log(uniform()) / (births + deaths + 1e-9);
-        at += fmin(step, 0.0005); /* rates change meanwhile */
+        at += fmin(step, 0.0005); /* the rates change meanwhile */
         if (step > 0.0005 || at >= 1) {
             continue;
         }
@@ -153,7 +155,7 @@ static void test_coverage(void **state)
             hs_peak_luck_set(&stack, &luck);
             total_misses += does_miss(&peak, false, truth + shape->exact);
             count_misses += does_miss(&peak, true, shape->samples * 4);
-            /* One without a sample is not shown. */
+            /* A stack without a sample is not shown. */
             stack_misses += run.peak[0] > 0 && does_miss(&stack, false, truth * 0.3);
             sum += peak.bytes / (truth + shape->exact) / shape->runs;
         }

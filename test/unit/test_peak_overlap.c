@@ -18,7 +18,7 @@
 
 struct life {
     uint32_t pid;
-    uint64_t start_s, end_s; /* end 0: nobody saw it end */
+    uint64_t start_s, end_s; /* end 0: its end was not seen */
     double peak_bytes;
 };
 
@@ -65,7 +65,7 @@ static void one_after_the_other(void **state)
 static void some_together(void **state)
 {
     (void)state;
-    /* The second and the third met, and the first met neither. */
+    /* The second and the third overlapped; the first overlapped neither. */
     const struct life lives[] = { { 1, 10, 20, 900 }, { 2, 21, 30, 500 }, { 3, 29, 40, 600 } };
     struct hs_peak_overlap overlap = overlap_of(lives, 3, 0);
     assert_true(overlap.low_bytes == 900 && overlap.high_bytes == 1100);
@@ -169,7 +169,7 @@ static void the_largest_of_many_estimates(void **state)
     fixture_deinit(&fx);
 }
 
-/* Three processes at the same time that no sample hit: what may have gone unseen in each. */
+/* Three concurrent processes without any sample: what may have gone unseen in each. */
 static void nothing_was_hit(void **state)
 {
     (void)state;

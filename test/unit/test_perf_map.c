@@ -1,4 +1,4 @@
-/* perf_map.c: lines as JITs write them, and lines that nobody should. */
+/* perf_map.c: lines as JITs write them, and invalid lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +101,10 @@ static void the_last_line_needs_no_end(void **state)
     name_from(text, strlen(text), (const char *[3]){ "first", "first", NULL });
 }
 
-/* Longer than the window that is read at a time: left out, and the next line is found again. */
+/*
+ * Longer than the window in which the file is read: the line is skipped, and the next line is
+ * found.
+ */
 static void a_line_without_end(void **state)
 {
     (void)state;
@@ -116,7 +119,7 @@ static void a_line_without_end(void **state)
     free(text);
 }
 
-/* Lines fall on all places relative to the end of the window. */
+/* Lines fall on all positions relative to the end of the window. */
 static void many_lines(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Tests of session/policy and policy_file: what is written, whom it fits, which files are believed.
+ * Tests of session/policy and policy_file: the syntax, which processes rules match, and which files
+ * are trusted.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -48,7 +49,7 @@ static struct hs_policy *parse(const char *text)
     return policy;
 }
 
-/* --- what is written --------------------------------------------------------------------------- */
+/* --- syntax ----------------------------------------------------------------------------------- */
 
 static void test_rules(void **state)
 {
@@ -152,7 +153,7 @@ static void test_limits(void **state)
     free(text);
 }
 
-/* --- whom it fits ------------------------------------------------------------------------------ */
+/* --- matching --------------------------------------------------------------------------------- */
 
 static unsigned line_of(const char *text, const struct hs_policy_facts *facts, bool *ret_is_sure)
 {
@@ -187,7 +188,7 @@ static void test_what_fits(void **state)
         { "never exe=/usr/bin/web", false },
         { "never exe=*server", true },
         { "never cgroup=/system.slice/web.service/worker", true },
-        { "never cgroup=/system.slice/web.service", true }, /* those below it, too */
+        { "never cgroup=/system.slice/web.service", true }, /* groups below it match too */
         { "never cgroup=/system.slice/*.service", true },
         { "never cgroup=/system.slice/web", false },
         { "never cgroup=/", true },
@@ -232,9 +233,9 @@ static void test_the_unknown_forbids(void **state)
         assert_false(is_sure);
         snprintf(text, sizeof(text), "debuggable %s by=*\nnever user=bob,db\n", conditions[i]);
         assert_int_equal(line_of(text, &user, &is_sure), 2);
-        assert_true(is_sure == (i == 0)); /* that it is not ann's was known */
+        assert_true(is_sure == (i == 0)); /* it was known that it does not belong to ann */
     }
-    /* Another user's is no matter, whatever its program. */
+    /* The rule does not concern a process of another user, whatever its program. */
     assert_int_equal(line_of("never user=ann exe=/bin/x", &user, &is_sure), 0);
     assert_true(is_sure);
     const struct hs_policy_facts relative = { .exe = "x", .cgroups = "" };
@@ -261,7 +262,7 @@ static void test_who_is_given(void **state)
     hs_policy_free(policy);
 }
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void put(const char *path, const char *text, mode_t mode)
 {

@@ -1,6 +1,4 @@
-/*
- * pprof.h: what comes out, unzipped and decoded, is what went in.
- */
+/* pprof.h: the output, unzipped and decoded, equals the input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +101,7 @@ static void says_everything(void **state)
     assert_int_equal(p->duration_nanos, 3000000000);
     assert_int_equal(p->time_nanos, 1700000001000000000);
 
-    assert_int_equal(p->n_sample, 2); /* the third one is nothing when rounded */
+    assert_int_equal(p->n_sample, 2); /* the third one rounds to zero */
     const int64_t want[] = { 10, 1000, 2, 100, 5, 500 };
     assert_int_equal(p->sample[0]->n_value, 6);
     for (size_t i = 0; i < 6; i++) {
@@ -120,11 +118,12 @@ static void says_everything(void **state)
     at = location(p, p->sample[0]->location_id[1]);
     assert_string_equal(function_name(p, at->line[0]->function_id), "main");
     at = location(p, p->sample[1]->location_id[0]);
-    assert_int_equal(at->n_line, 0); /* pprof may find a name with the build id */
+    assert_int_equal(at->n_line, 0); /* pprof may find a name by the build id */
     assert_int_equal(at->address, 0x401020);
 
     assert_int_equal(p->n_mapping, 2);
-    assert_string_equal(text(p, p->mapping[0]->filename), "/usr/bin/prog"); /* comes first */
+    assert_string_equal(text(p, p->mapping[0]->filename), "/usr/bin/prog"); /* the program comes
+                                                                             * first */
     assert_int_equal(p->mapping[0]->id, at->mapping_id);
     assert_false(p->mapping[0]->has_functions);
     assert_string_equal(text(p, p->mapping[1]->build_id), "0123456789abcdef");

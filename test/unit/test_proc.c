@@ -1,5 +1,6 @@
 /*
- * Tests of util/proc: the forms the kernel writes, hostile names, cut text, and our own process.
+ * Tests of util/proc: the forms that the kernel writes, hostile names, cut text, and our own
+ * process.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -44,10 +45,11 @@ static void test_stat_tells_who_is_on_the_way_out(void **state)
         bool is_exiting;
     } cases[] = {
         { "1 (a) R 1 1 1 0 -1 4194304 0", false },
-        { "1 (a) R 1 1 1 0 -1 4194308 0", true }, /* no zombie yet, but its flags say so */
+        { "1 (a) R 1 1 1 0 -1 4194308 0", true }, /* not a zombie yet, but its flags say that it
+                                                   * exits */
         { "1 (a) Z 1 1 1 0 -1 4194304 0", true },
         { "1 (a) X 1 1 1 0 -1 4194304 0", true },
-        { "2 (k) S 1 0 0 0 -1 2129984 0", false }, /* the kernel's */
+        { "2 (k) S 1 0 0 0 -1 2129984 0", false }, /* a kernel thread */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hs_proc_stat stat;
@@ -157,7 +159,7 @@ static void test_status_reads_rights(void **state)
     assert_int_equal(status.cap_permitted_mask, 0x1ffffffffff);
     assert_int_equal(status.cap_effective_mask, 0x80000);
     assert_int_equal(status.seccomp_mode, 2);
-    /* Cut in the middle of the ids: none are better than half. */
+    /* Cut in the middle of the ids: no ids are better than half of them. */
     assert_int_equal(hs_proc_parse_status(text, 14, &status), 0);
     assert_int_equal(status.uid.real, 0);
 }

@@ -1,5 +1,6 @@
 /*
- * Tests of util/proc_counters: which counters a process's files tell, and which they do not.
+ * Tests of util/proc_counters: which counters the files of a process contain, and which they do
+ * not.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -51,7 +52,7 @@ static void test_status(void **state)
     assert_int_equal(identity.nspids[1], 1);
 }
 
-/* A zombie, a kernel thread: no memory. And what is no such file. */
+/* A zombie and a kernel thread have no memory. And a text that is no such file. */
 static void test_status_without_memory(void **state)
 {
     (void)state;
@@ -81,7 +82,7 @@ static void test_stat(void **state)
     assert_int_equal(identity.ppid, 12);
 }
 
-/* Numbers that no kernel writes stay numbers. */
+/* Numbers that no kernel writes are still numbers. */
 static void test_absurd_numbers(void **state)
 {
     (void)state;

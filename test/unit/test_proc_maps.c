@@ -1,6 +1,4 @@
-/*
- * Tests of util/proc_maps: lines as the kernel writes them, odd names, lines that are none.
- */
+/* Tests of util/proc_maps: lines as the kernel writes them, unusual names, invalid lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /*
- * Tests of util/proc_smaps: sums by name, in pieces of any size, and bounded however many names there are.
+ * Tests of util/proc_smaps: sums by name, from pieces of any size, and with a limit on the number
+ * of names.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -69,7 +70,7 @@ static void test_pieces_of_any_size(void **state)
     }
 }
 
-/* Sums are whole all the same. */
+/* The sums are complete all the same. */
 static void test_too_many_names(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void test_odd_text(void **state)
     (void)state;
     static char line[100000];
     struct hs_proc_smaps_sums sums = { 0 };
-    const char *lost = "Rss: 4 kB\nSize: 4 kB\n\n\n:\n"; /* of no mapping */
+    const char *lost = "Rss: 4 kB\nSize: 4 kB\n\n\n:\n"; /* lines before any mapping */
     assert_int_equal(hs_proc_smaps_add(&sums, lost, strlen(lost)), 0);
     assert_int_equal(sums.rows[0].kb[HS_SMAPS_RSS], 0);
     memset(line, 'x', sizeof(line));
@@ -119,7 +120,7 @@ static void test_ourselves(void **state)
     while ((r = hs_proc_smaps_step(&reader, 0)) == HS_PROC_SMAPS_E_MORE) {
     }
     assert_int_equal(r, 0);
-    /* What every process has; "[heap]" is not, below a sanitizer. */
+    /* Every process has a stack; under a sanitizer it may have no "[heap]". */
     assert_true(find(&reader.sums, "[stack]")->kb[HS_SMAPS_RSS] > 0);
     assert_true(find(&reader.sums, "[stack]")->kb[HS_SMAPS_SIZE] > 0);
     assert_true(find(&reader.sums, "[vdso]")->kb[HS_SMAPS_SIZE] > 0);

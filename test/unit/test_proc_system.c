@@ -1,6 +1,4 @@
-/*
- * Tests of util/proc_system: meminfo and pressure, of this kernel and of others.
- */
+/* Tests of util/proc_system: meminfo and pressure, of this kernel and of others. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +55,7 @@ static void test_pressure(void **state)
     assert_int_equal(hs_pressure_parse("", 0, HS_PRESSURE_CPU_SOME, &pressures), -EINVAL);
 }
 
-/* CONFIG_PSI is not everywhere. */
+/* Not every kernel has CONFIG_PSI. */
 static void test_kernel_without_pressure(void **state)
 {
     (void)state;

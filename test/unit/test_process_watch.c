@@ -1,6 +1,4 @@
-/*
- * Tests of session/process_watch: which processes it reports, and each of them once.
- */
+/* Tests of session/process_watch: which processes it reports, and that it reports each once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +18,7 @@
 
 struct wait {
     pid_t pid;
-    unsigned count; /* times that it was reported */
+    unsigned count; /* how often it was reported */
 };
 
 static void on_new_process(void *ctx, pid_t pid)
@@ -29,7 +27,7 @@ static void on_new_process(void *ctx, pid_t pid)
     wait->count += pid == wait->pid;
 }
 
-/* A child that renames itself, and then waits, or executes something when it gets a byte. */
+/* Makes a child that renames itself, and then waits; it executes something when it gets a byte. */
 static pid_t make_child(int *ret_fd)
 {
     int ends[2];
@@ -60,7 +58,7 @@ static void end_child(pid_t pid, int fd)
     close(fd);
 }
 
-/* So many looks, each as late as the one before asked for. */
+/* Looks `times` times, each time as late as the previous look asked for. */
 static void look(struct hs_process_watch *watch, uint64_t *now_ns, unsigned times,
                  struct wait *wait)
 {
@@ -88,19 +86,19 @@ static void test_who_is_new(void **state)
     struct hs_process_watch *watch = hs_process_watch_new(now_ns);
     assert_non_null(watch);
     struct wait young = { .pid = make_child(&fds[1]) };
-    /* At the second look, and not again. */
+    /* It is reported at the second look, and not again. */
     look(watch, &now_ns, 2, &young);
     assert_int_equal(young.count, 0);
     look(watch, &now_ns, 1, &young);
     assert_int_equal(young.count, 1);
     look(watch, &now_ns, 100, &young);
     assert_int_equal(young.count, 1);
-    /* A name is no program; */
+    /* A changed name does not make it another program; */
     assert_int_equal(write(fds[0], "t", 1), 1);
     nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
     look(watch, &now_ns, 100, &old);
     assert_int_equal(old.count, 0);
-    /* another program is. */
+    /* executing another program does. */
     assert_int_equal(write(fds[0], "x", 1), 1);
     assert_true(is_told(watch, &now_ns, &old));
     end_child(old.pid, fds[0]);
@@ -110,7 +108,7 @@ static void test_who_is_new(void **state)
     hs_process_watch_free(watch);
 }
 
-/* Who is gone before the second look has not been there. */
+/* A process that has gone before the second look is not reported. */
 static void test_who_is_gone(void **state)
 {
     (void)state;

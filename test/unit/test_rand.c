@@ -1,6 +1,4 @@
-/*
- * The logarithm, the gap and the count estimate against the C library's mathematics.
- */
+/* The logarithm, the gap and the count estimate, compared with the C library's mathematics. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,12 +31,12 @@ static void test_gap_mean(void **state)
     }
     double mean = sum / draws;
     double deviation = sqrt(squares / draws - mean * mean);
-    /* Deviation as large as the mean; four standard errors. */
+    /* The standard deviation equals the mean; the limit is four standard errors. */
     assert_true(fabs(mean - 4096) < 4 * 4096 / sqrt(draws));
     assert_true(fabs(deviation - 4096) < 30);
 }
 
-/* Rounding makes samples neither rarer nor more frequent, however short the gaps. */
+/* Rounding makes samples neither rarer nor more frequent, however short the gaps are. */
 static void test_short_gaps(void **state)
 {
     (void)state;

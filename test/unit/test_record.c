@@ -1,6 +1,4 @@
-/*
- * From an allocation to its record: what is written, and when it says that was.
- */
+/* From an allocation to its record: what is written, and its time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +31,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Records a block at `addr`; what the table says of it. */
+/* Records a block at `addr`; returns what the table says about it. */
 static struct hs_live_block record(uintptr_t addr, size_t size_bytes)
 {
     struct hs_regs regs;
@@ -65,7 +63,7 @@ static void test_what_is_recorded(void **state)
 static void test_births(void **state)
 {
     (void)state;
-    /* The clock ticks every 4 ms or so, and 16 samples may share one look at it. */
+    /* The clock ticks every 4 ms or so, and 16 samples may share one reading of it. */
     uint32_t before_ms = age_ms();
     usleep(60000);
     unsigned count = 0;
@@ -73,7 +71,7 @@ static void test_births(void **state)
         count++;
     }
     assert_true(count < 16);
-    /* In between the collector may know better. */
+    /* In between, the collector may set the age. */
     uint32_t told_ms = age_ms() + 5000;
     hs_control_page.control.collector_ms = told_ms;
     assert_int_equal(record(0x10000, 1).birth_ms, told_ms);
@@ -94,7 +92,7 @@ static uint64_t sum_of(size_t field_off)
 
 #define SUM_OF(field) sum_of(offsetof(struct hs_thread_block_v1, field))
 
-/* One sample of 16, and only when somebody wants to know. */
+/* One sample of 16 is timed, and only when the collector asks for it. */
 static void test_a_share_is_timed(void **state)
 {
     (void)state;
@@ -115,7 +113,7 @@ static void test_a_share_is_timed(void **state)
     assert_true(took_ns > count * 5 && took_ns <= count * HS_TIMED_MAX_NS);
 }
 
-/* Where tables may not grow a sample is lost for that reason, and its block has no record. */
+/* Where tables must not grow, a sample is lost for that reason, and its block has no record. */
 static void test_a_limit_is_counted(void **state)
 {
     (void)state;
@@ -141,7 +139,7 @@ static void test_a_limit_is_counted(void **state)
         kept += hs_record_free((void *)(uintptr_t)(0x40000000 + i * 16), &block);
     }
     assert_int_equal(kept, samples);
-    /* Their records are free for others. */
+    /* Their records are free for other blocks. */
     lost = SUM_OF(lost_count[HS_LOSS_LIMIT]);
     record(0x10000, 5);
     assert_int_equal(SUM_OF(lost_count[HS_LOSS_LIMIT]), lost);

@@ -1,6 +1,4 @@
-/*
- * Tests of collect/recorder: what a control page says, in a folder that stands for /proc.
- */
+/* Tests of collect/recorder: what a control page says, in a folder that replaces /proc. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +84,7 @@ static void test_states(void **state)
     } cases[] = {
         { 4096, COLLECTOR_PID, true, HS_RECORDER_ACTIVE },
         { 4096, COLLECTOR_PID, false, HS_RECORDER_ORPHANED },
-        { 4096, 0, true, HS_RECORDER_ACTIVE }, /* none has come yet */
+        { 4096, 0, true, HS_RECORDER_ACTIVE }, /* no collector has come yet */
         { HS_INTERVAL_OFF, COLLECTOR_PID, true, HS_RECORDER_WAITING },
         { HS_INTERVAL_OFF, COLLECTOR_PID, false, HS_RECORDER_ASLEEP },
         { HS_INTERVAL_OFF, 0, true, HS_RECORDER_ASLEEP },
@@ -98,8 +96,9 @@ static void test_states(void **state)
             .collector_pid = cases[i].collector_pid,
             .collector_start_ticks = STARTED,
         };
-        /* Another process has got its number since; or it has ended, and its parent has not waited
-         * for it. */
+        /*
+         * Another process has the pid since; or it has ended, and its parent has not waited for it.
+         */
         const struct {
             char state;
             unsigned long start_ticks;
@@ -138,7 +137,8 @@ static void test_what_cannot_be_read_counts_as_recording(void **state)
 static void test_no_client_and_no_region(void **state)
 {
     (void)state;
-    struct hs_loaded_runtimes runtimes = { .control_va = CONTROL_VA }; /* of a collector */
+    struct hs_loaded_runtimes runtimes = { .control_va = CONTROL_VA }; /* the control page of a
+                                                                        * collector */
     struct hs_recorder recorder;
     hs_recorder_look(folder, "7", &runtimes, true, &recorder);
     assert_int_equal(recorder.state, HS_RECORDER_NONE);

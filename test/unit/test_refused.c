@@ -1,5 +1,6 @@
 /*
- * Processes that were refused, from the writer to the report: empty dumps with a reason, and counts of the others.
+ * Processes that were refused, from the writer to the report: empty dumps with a reason, and counts
+ * of the others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ static struct hs_profile *finish(struct world *world)
     return profile;
 }
 
-/* The text is the callee's until the next call. */
+/* The text is valid until the next call. */
 static const char *report(const struct hs_profile *profile, enum hs_report_form form, uint32_t pid)
 {
     static struct hs_buf buf;
@@ -105,7 +106,7 @@ static void test_reasons_arrive(void **state)
     assert_non_null(strstr(text, "PID 2 (prog2): not profiled: it belongs to user 5; ask root"));
     assert_non_null(strstr(text, "PID 3 (prog3): not profiled: profiles refused: another session"));
     assert_non_null(strstr(text, "PID 4 (prog4): not profiled: it is of the future\n"));
-    assert_null(strstr(text, "more process")); /* of one process */
+    assert_null(strstr(text, "more process")); /* there is only one process */
     assert_null(strstr(text, "belong to other users: 1"));
     text = report(p, HS_REPORT_JSON, HS_SELECT_ANY_PID);
     assert_non_null(strstr(text, "\"reason\": \"refused_other_user\""));

@@ -1,6 +1,6 @@
 /*
- * The client's region: a file that nobody can cut off under a reader, and views that grow under
- * threads that use them.
+ * The client's region: a file that cannot be truncated under a reader, and mappings that grow under
+ * the threads that use them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static int set_up(void **state)
     return hs_region_create(&region_fd);
 }
 
-/* A mapping of the collector never faults, whatever the target does with the descriptor. */
+/* A collector's mapping never faults, whatever the target does with the descriptor. */
 static void test_it_cannot_shrink(void **state)
 {
     (void)state;
@@ -43,10 +43,10 @@ static void test_it_cannot_shrink(void **state)
     int again = open(path, O_RDWR | O_TRUNC);
     assert_int_equal(again, -1);
     assert_int_equal(errno, EPERM);
-    /* No seal can be added either: one against writing would keep the collector out. */
+    /* No seal can be added either: a seal against writing would exclude the collector. */
     assert_int_equal(fcntl(region_fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
     assert_int_equal(errno, EPERM);
-    /* Pages can be taken out. They read as zeros. */
+    /* Pages can be removed from the file. They then read as zeros. */
     struct hs_thread_v1 *thread = hs_region_at(HS_SECTION_THREADS, 100);
     uint64_t off = hs_region.header->sections[HS_SECTION_THREADS].file_off;
     thread->tid = 7;
@@ -55,7 +55,7 @@ static void test_it_cannot_shrink(void **state)
     assert_int_equal(thread->tid, 0);
 }
 
-/* A longer view shows the same memory, and the shorter one stays. */
+/* A longer mapping shows the same memory, and the shorter one stays. */
 static void test_old_pointers_stay_good(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void test_old_pointers_stay_good(void **state)
 }
 
 #define THREADS 4
-#define RECORDS 700000U /* of all threads: the third view */
+#define RECORDS 700000U /* of all threads: reaches the third mapping */
 #define BATCH   64U
 
 static uint32_t errors;
@@ -91,7 +91,7 @@ static void *take_records(void *arg)
         firsts[mine][i] = first;
         for (uint64_t id = first; id < first + BATCH; id++) {
             struct hs_record_v1 *record = hs_region_record((uint32_t)id);
-            bad += !record || record->addr != 0; /* no other thread has it */
+            bad += !record || record->addr != 0; /* no other thread has this record */
             record->addr = mine + 1;
         }
         bad += hs_region_record((uint32_t)firsts[mine][i / 2])->addr != mine + 1;
@@ -112,13 +112,16 @@ static void test_threads_make_it_grow(void **state)
                      RECORDS / BATCH / THREADS * THREADS * BATCH);
 }
 
-/* Of a limited region: takes until it is refused. What was handed out is not taken back. */
+/*
+ * In a region with a limit: takes entries until it is refused. Entries that were handed out are
+ * kept.
+ */
 static uint64_t fill(enum hs_section_id section, uint64_t count)
 {
     uint64_t all = 0;
     uint64_t first;
     while ((first = hs_region_take(section, count)) != UINT64_MAX) {
-        /* As its user does: pages come where they are not there yet. */
+        /* Touches the entry as its user does, so that its page exists. */
         *(volatile char *)hs_region_at(section, first + count - 1) = 1;
         all += count;
         assert_true(all < UINT64_C(1) << 26);
@@ -133,7 +136,7 @@ static uint64_t file_pages_bytes(void)
     return (uint64_t)st.st_blocks * 512;
 }
 
-/* The other tests have views to the end of their sections: what was touched there has pages. */
+/* The other tests have mapped the sections to their ends: the pages they touched exist. */
 static void test_a_limit_holds(void **state)
 {
     (void)state;
@@ -148,7 +151,7 @@ static void test_a_limit_holds(void **state)
         uint64_t before_bytes = file_pages_bytes();
         assert_true(before_bytes < limits[0]);
         hs_control_page.control.region_limit_bytes = limits[i];
-        /* Each table has had its turn when another one takes the rest. */
+        /* Each table takes some first, and then another one takes the rest. */
         for (unsigned k = 0; k < 2000; k++) {
             hs_region_take(HS_SECTION_FRAMES, 3);
             hs_region_take(HS_SECTION_STACKS, 1);
@@ -163,10 +166,10 @@ static void test_a_limit_holds(void **state)
         fill(HS_SECTION_FRAMES, 1);
         fill(HS_SECTION_FRAME_IDS, 9);
         assert_true(file_pages_bytes() <= limits[i]);
-        /* Threads and modules are no samples. */
+        /* Threads and modules are no samples, so the limit does not apply to them. */
         assert_int_not_equal(hs_region_take(HS_SECTION_MODULES, 1), UINT64_MAX);
         assert_int_not_equal(hs_region_take(HS_SECTION_BLOCKS, 1), UINT64_MAX);
-        /* Without the limit it goes on. */
+        /* Without the limit it continues. */
         hs_control_page.control.region_limit_bytes = 0;
         assert_int_not_equal(hs_region_take(HS_SECTION_RECORDS, 64), UINT64_MAX);
     }
@@ -174,7 +177,10 @@ static void test_a_limit_holds(void **state)
 
 #define GREEDY_MAX 70000U
 
-/* Every other one wants so much that it is refused soon. The others take one by one until that is refused as well. */
+/*
+ * Every second thread takes so much that it is soon refused. The others take one by one until that
+ * is refused too.
+ */
 static void *take_greedily(void *arg)
 {
     uint32_t mine = (uint32_t)(uintptr_t)arg + 1, refused = 0, bad = 0;
@@ -199,7 +205,7 @@ static void *take_greedily(void *arg)
     return NULL;
 }
 
-/* Who is refused takes nothing away from who is not. */
+/* A thread that is refused takes nothing away from one that is not. */
 static void test_threads_at_the_limit(void **state)
 {
     (void)state;

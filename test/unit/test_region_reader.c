@@ -1,6 +1,6 @@
 /*
- * Tests of collect/region_reader: what is no region is refused with a reason, and nothing that a
- * region claims makes us read outside it, allocate much, or touch pages that do not exist.
+ * Tests of collect/region_reader: an invalid region is refused with a reason. No claim of a region
+ * makes us read outside it, allocate much, or touch pages that do not exist.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +101,7 @@ static void test_reads_stay_inside(void **state)
     char *text;
     struct hs_module_v1 module;
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
-    w.header->sections[HS_SECTION_RECORDS].count = 1000; /* a writer that counted too far */
+    w.header->sections[HS_SECTION_RECORDS].count = 1000; /* a writer whose count exceeds its file */
     assert_int_equal(hs_region_open(region_writer_dup(&w), w.file_bytes, &region, NULL), 0);
     assert_int_equal(hs_region_count(&region, HS_SECTION_RECORDS), 64);
     assert_int_equal(hs_region_read(&region, HS_SECTION_MODULES, 0, 1, &module), 0);
@@ -123,7 +123,7 @@ static void test_reads_stay_inside(void **state)
     region_writer_deinit(&w);
 }
 
-/* Random bytes in all the places that are data: an answer, never a crash. */
+/* Random bytes in all places that hold data: the reader answers and never crashes. */
 static void test_random_data_gives_an_answer(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void test_random_data_gives_an_answer(void **state)
             uint64_t *words = (void *)(w.base + section->file_off);
             section->count = section->max_count;
             for (uint64_t i = 0; i < section->max_count * section->elem_bytes / 8; i++) {
-                /* Sparse in some rounds, so that some ids are small enough to be taken. */
+                /* Small numbers in some rounds, so that some ids are valid. */
                 uint64_t word = hs_mix64(i + (round << 40) + ((uint64_t)id << 50));
                 words[i] = round % 3 == 0   ? word
                            : round % 3 == 1 ? word & 0x0f0000000f

@@ -1,5 +1,6 @@
 /*
- * What was called, by the code before a return address: ours, and such as linkers make.
+ * Which function was called, by the code before a return address: our own code, and stubs as
+ * linkers make them.
  */
 #include <string.h>
 
@@ -43,8 +44,8 @@ static void test_call(void **state)
 }
 
 struct code {
-    uint8_t site[16]; /* ends with a call */
-    uint8_t stub[32]; /* of a linkage table */
+    uint8_t site[16]; /* ends with a call instruction */
+    uint8_t stub[32]; /* entry of a procedure linkage table */
     uint64_t slot;
 };
 
@@ -77,7 +78,8 @@ static void test_linkage_tables(void **state)
         memcpy(code.stub, stubs[i].bytes, stubs[i].count);
         put_distance(code.stub + stubs[i].count, va_of(&code.slot));
         assert_int_equal(called(&code), code.slot);
-        code.stub[stubs[i].count - 1] = 0x24; /* any other jump: the call's own target */
+        code.stub[stubs[i].count - 1] = 0x24; /* any other jump: the result is the call's own
+                                               * target */
         assert_int_equal(called(&code), va_of(code.stub));
     }
 }
@@ -90,7 +92,7 @@ static void test_without_a_table(void **state)
     code.site[11] = 0x15;
     put_distance(code.site + 12, va_of(&code.slot));
     assert_int_equal(called(&code), 4711);
-    put_distance(code.site + 12, va_of(&code.slot) + 0x40000000); /* nothing is there */
+    put_distance(code.site + 12, va_of(&code.slot) + 0x40000000); /* nothing is mapped there */
     assert_int_equal(called(&code), 0);
 }
 

@@ -1,6 +1,4 @@
-/*
- * Lines of /proc/PID/maps, and our own.
- */
+/* Lines of /proc/PID/maps, and those of this process. */
 #include <string.h>
 
 #include "remote_self.h"

@@ -1,5 +1,6 @@
 /*
- * The loader's list and symbols from outside, against what the loader itself says; and lists that make no sense.
+ * The loader's list and symbols read from outside, compared with what the loader itself says; and
+ * invalid lists.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -70,7 +71,7 @@ static void test_symbols(void **state)
         "_r_debug", "environ"
     };
     (void)state;
-    /* Not RTLD_DEFAULT: a sanitizer has some of them too. */
+    /* Not RTLD_DEFAULT, because a sanitizer defines some of them too. */
     void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(libc);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -82,7 +83,7 @@ static void test_symbols(void **state)
     dlclose(libc);
     struct hs_remote_symbol unused;
     assert_null(hs_remote_objects_search(&self.memory, &self.objects, "no_such_name", &unused));
-    /* Used by the program, and yet not its own. */
+    /* The program uses it but does not define it. */
     assert_false(hs_remote_objects_symbol(&self.memory, &self.objects.items[0], "dlopen", &unused));
 }
 
@@ -120,7 +121,7 @@ static void test_read_budget(void **state)
     assert_int_equal(hs_remote_memory_read(&memory, (uint64_t)(uintptr_t) "a", &byte, 1), -ESRCH);
 }
 
-/* A list that bites its tail: memory of our making, address by offset. */
+/* A list that is a cycle, in memory that the test makes; addresses are offsets. */
 static void test_endless_list(void **state)
 {
     struct {

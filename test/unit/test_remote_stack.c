@@ -1,6 +1,4 @@
-/*
- * The stack of a waiting child, stopped and walked from outside.
- */
+/* The stack of a waiting child, which is stopped and walked from outside. */
 #include <setjmp.h>
 
 #include "inject/remote_stack.h"
@@ -89,7 +87,8 @@ static void look_at(struct world *world, void (*wait_there)(void))
     assert_int_equal(hs_remote_pc(&world->tracee.start), world->wait.pc);
     assert_int_equal(hs_remote_sp(&world->tracee.start), world->wait.sp);
     struct hs_regs regs = hs_remote_unwind_regs(&world->tracee.start);
-    for (int i = 0; i < 3; i++) { /* cold, hot, and forgotten */
+    for (int i = 0; i < 3; i++) { /* with an empty cache, a full cache, and after the cache was
+                                   * cleared */
         hs_remote_stack_walk(&world->stack, &regs);
         assert_int_equal(world->stack.walk.end, HS_UNWIND_END);
         if (i == 1) {
@@ -112,7 +111,7 @@ static void test_shallow(void **state)
     (void)state;
     look_at(&world, wait_shallow);
     uint32_t inner = find(&world.stack, wait_here, 0);
-    assert_true(inner >= 1 && inner < 4); /* pause() and what it may be made of */
+    assert_true(inner >= 1 && inner < 4); /* pause() and the functions inside it */
     uint32_t outer = find(&world.stack, wait_shallow, inner);
     assert_int_equal(outer, inner + 3);
     const struct hs_remote_frame *frame = hs_remote_stack_frame(&world.stack, inner);

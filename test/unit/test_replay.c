@@ -1,6 +1,4 @@
-/*
- * Path replay: a stack is recognised when, and only when, nothing it depended on has changed.
- */
+/* Path replay: a stack is recognised if, and only if, nothing that it depends on has changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +96,7 @@ static void test_each_word_counts(void **state)
             stack[count + 3 * i] ^= UINT64_C(1) << (i % 64);
             assert_misses(&regs);
             stack[count + 3 * i] ^= UINT64_C(1) << (i % 64);
-            stack[count + 3 * i + 1] ^= 1; /* not read by the walk: any value will do */
+            stack[count + 3 * i + 1] ^= 1; /* the walk did not read it, so any value will do */
         }
         assert_finds(&regs, count);
     }
@@ -150,7 +148,7 @@ static bool extend_one_page(struct hs_stack_window *window, uint64_t va)
     return window->hi_va <= STACK_VA + sizeof(stack);
 }
 
-/* Nothing above the window is looked at, unless it can be extended. */
+/* Words above the window are not read, unless it can be extended. */
 static void test_window(void **state)
 {
     (void)state;
@@ -174,8 +172,10 @@ static void test_window(void **state)
     assert_false(hs_replay_find(&replay, &regs, &window, 1, &user));
 }
 
-/* The same start again and again, with other stacks each time, needs no more room than its longest
- * walks. */
+/*
+ * The same start again and again, with other stacks each time, needs no more room than the longest
+ * walks of it.
+ */
 static void test_in_place(void **state)
 {
     (void)state;
@@ -191,10 +191,14 @@ static void test_in_place(void **state)
         }
     }
     assert_int_equal(replay.arena_used, used);
-    assert_int_equal(replay.lost_count, 1001 - HS_REPLAY_WAYS); /* each by the next, never all */
+    assert_int_equal(replay.lost_count, 1001 - HS_REPLAY_WAYS); /* each one displaced by the
+                                                                 * next, never all at once */
 }
 
-/* As many stacks of one start as there are ways are kept; then the one longest unused goes. */
+/*
+ * For one start, as many stacks are kept as there are ways; then the one that was unused for
+ * longest is dropped.
+ */
 static void test_ways(void **state)
 {
     (void)state;
@@ -208,7 +212,7 @@ static void test_ways(void **state)
         stack[48] = (round * 5) % HS_REPLAY_WAYS;
         assert_finds(&regs, (uint32_t)stack[48]);
     }
-    /* Use all but 3 once more, and store another. */
+    /* Use all but 3 of them once more, and store another. */
     for (uint32_t i = 0; i < HS_REPLAY_WAYS; i++) {
         stack[48] = i;
         if (i != 3) {
@@ -229,7 +233,7 @@ static void test_ways(void **state)
     }
 }
 
-/* However many starts there are, what is found is right, and memory has an end. */
+/* However many starts there are, results are right, and memory is limited. */
 static void test_full(void **state)
 {
     (void)state;

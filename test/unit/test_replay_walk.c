@@ -1,5 +1,6 @@
 /*
- * What replay relies on, what a walk says it depends on is true; and both together, as the profiler uses them.
+ * What a walk says about its dependencies, on which replay relies, is true; and both together, as
+ * the profiler uses them.
  */
 #include "unwind/replay.h"
 #include "unwind_world.h"
@@ -22,7 +23,9 @@ static uint64_t random_word(uint32_t at)
                     : va((uint32_t)(at + (pick >> 16) % 16));
 }
 
-/* Return addresses and pointers into the stack, at random; now and then one makes a long walk. */
+/*
+ * Return addresses and pointers into the stack, at random; some of these stacks make a long walk.
+ */
 static void make_random_stack(void)
 {
     for (uint32_t i = 0; i < WORDS; i++) {
@@ -39,9 +42,9 @@ static void make_random_start(void)
                               .bx = draw() };
 }
 
-/* --- stacks that share their outer part ----------------------------------------------------------- */
+/* --- stacks that share their outer part ------------------------------------------------------- */
 
-/* A place between two frames, and what the outer one needs there. */
+/* A place between two frames, and what the outer frame needs there. */
 struct boundary {
     uint32_t word; /* its sp */
     uint64_t pc;
@@ -49,7 +52,7 @@ struct boundary {
     bool needs_bp;
 };
 
-/* Puts a frame of function f inside of `outer`. */
+/* Puts a frame of function f inside `outer`. */
 static struct boundary prepend(struct boundary outer, enum function f)
 {
     uint32_t words = f == SP16 ? 2 : f == BP16 ? 2 + (uint32_t)draw() % 5 : 6;
@@ -65,7 +68,7 @@ static struct boundary prepend(struct boundary outer, enum function f)
     return inner;
 }
 
-/* 6 to 30 frames that end well. */
+/* Makes 6 to 30 frames that end properly. */
 static uint32_t make_outer_part(struct boundary *boundaries)
 {
     uint32_t count = 6 + (uint32_t)draw() % 24;
@@ -78,7 +81,7 @@ static uint32_t make_outer_part(struct boundary *boundaries)
     return count;
 }
 
-/* Fresh frames inside of `at`, and the start. */
+/* Makes new frames inside `at`, and the start. */
 static void make_inner_part(struct boundary at)
 {
     for (uint32_t i = 0; i < at.word; i++) {
@@ -91,11 +94,11 @@ static void make_inner_part(struct boundary at)
     start = (struct hs_regs){ .pc = at.pc, .sp = va(at.word) };
     start.bp = at.needs_bp ? at.bp : draw();
     if (draw() % 8 == 0) {
-        stack[draw() % WORDS] ^= 8 * (draw() % 8); /* something is not as it was */
+        stack[draw() % WORDS] ^= 8 * (draw() % 8); /* changes a word */
     }
 }
 
-/* Of either sort. */
+/* Makes a stack of either kind. */
 static void make_stack(void)
 {
     struct boundary boundaries[64];
@@ -107,7 +110,7 @@ static void make_stack(void)
     }
 }
 
-/* --- tests ------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static struct hs_stack_window window_of_words(void)
 {
@@ -116,7 +119,7 @@ static struct hs_stack_window window_of_words(void)
     return window;
 }
 
-/* All words but those of `from` become something else. */
+/* Changes all words except those that `from` depends on. */
 static void scramble(const struct hs_walk *from)
 {
     bool is_used[WORDS] = { false };
@@ -142,7 +145,7 @@ static void assert_same_frames(const struct hs_walk *wanted)
     assert_memory_equal(walk.frames, wanted->frames, walk.frame_count * 4);
 }
 
-/* A walk depends on the words it names, and on no others; nor on bp, unless it says so. */
+/* A walk depends on the words that it names, and on no others; on bp only if it says so. */
 static void test_dependencies(void **state)
 {
     (void)state;
@@ -167,7 +170,7 @@ static void test_dependencies(void **state)
 static struct hs_walk by_user[65536];
 static uint32_t find_count, changed_count;
 
-/* Through the table as the profiler does it, and plainly. True: it was found. */
+/* Walks through the table, as the profiler does, and plainly. True: the table had the stack. */
 static bool walk_both_ways(struct hs_replay *replay, uint32_t new_user)
 {
     static struct hs_walk plain;
@@ -188,7 +191,7 @@ static bool walk_both_ways(struct hs_replay *replay, uint32_t new_user)
     return true;
 }
 
-/* Each stack once as it is, once with a word changed, and once more as it was. */
+/* Each stack once unchanged, once with a changed word, and once more unchanged. */
 static void test_by_table(void **state)
 {
     (void)state;

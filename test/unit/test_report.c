@@ -1,5 +1,6 @@
 /*
- * report.h: whole reports of small profiles, character by character, and odd profiles without a crash.
+ * report.h: whole reports of small profiles, character by character, and unusual profiles without a
+ * crash.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +104,10 @@ static void add_change(struct fixture *fx, double after_s, struct hs_profile_cha
     p->changes[p->change_count++] = change;
 }
 
-/* Budgets: each reason in its own words; of many changes the first ones and the last; none from after the snapshot. */
+/*
+ * Budgets: each reason has its own text; of many changes, the first ones and the last are shown,
+ * and none after the snapshot.
+ */
 static void changes_of_the_interval(void **state)
 {
     (void)state;
@@ -212,7 +216,10 @@ static bool has_text(struct fixture *fx, const struct hs_report_options *options
     return is_there;
 }
 
-/* "exact: all" is said only of a run that was seen from its start, and of which nothing is missing. */
+/*
+ * "exact: all" is written only for a run that was recorded from its start and of which nothing is
+ * missing.
+ */
 static void exact_only_if_nothing_is_missing(void **state)
 {
     (void)state;
@@ -258,7 +265,7 @@ static void health(void **state)
     struct hs_report_options options = plain;
     options.form = HS_REPORT_HEALTH;
     options.columns = 160;
-    /* What happened comes first, then all the counters that are zero. */
+    /* Counters with a value come first, then all that are zero. */
     assert_true(has_text(&fx, &options,
                          "Health   what was lost, by reason; ! means that data is missing\n"
                          "  count   counter "));
@@ -278,7 +285,7 @@ static void health(void **state)
     fixture_deinit(&fx);
 }
 
-/* What is not recorded is missing from the figures, and everything else is not. */
+/* Allocations that were not recorded are missing from the figures; other losses are not. */
 static void losses_of_data_and_of_frames(void **state)
 {
     (void)state;
@@ -384,7 +391,7 @@ static size_t count_of(const struct hs_buf *buf, const char *text)
     return count;
 }
 
-/* A file may hold any depth; what readers cannot follow is summed up. */
+/* A file may hold any depth; levels that JSON readers cannot parse are summed up. */
 static void deep_tree_in_json(void **state)
 {
     (void)state;
@@ -438,7 +445,7 @@ static void empty_and_several(void **state)
                          "    7        0 B           0 B         0 B   idle\n"));
     struct hs_report_options one = plain;
     one.select.pid = 8;
-    /* What happened to another process is not said of this one; what happened to the file is. */
+    /* Losses of another process are not reported for this one; those of the file are. */
     fixture_loss(&fx, "file", "the file is cut", 1);
     fx.p.losses[0].process = HS_PROFILE_NO_PROCESS;
     fixture_loss(&fx, "idle's", "not here", 1);
@@ -453,7 +460,10 @@ static void empty_and_several(void **state)
     fixture_deinit(&fx);
 }
 
-/* Like a build: one program many times, the one that started it first although it comes last. */
+/*
+ * As in a build: one program many times. The program that started it comes first, although it is
+ * last in the file.
+ */
 static void processes_of_one_program_are_summed_up(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * The pieces of the way back, in our own libc; the way itself is walked by test_inject_killed.py.
- */
+/* The pieces of the return chain, in our own libc; test_inject_killed.py runs the chain itself. */
 #include <link.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -37,7 +35,7 @@ struct code {
     uint64_t start_va, end_va;
 };
 
-/* The segment that setcontext is in. */
+/* Finds the segment that contains setcontext. */
 static int find_code(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     struct code *code = ctx;
@@ -68,7 +66,7 @@ static void test_find(void **state)
     assert_memory_equal((void *)(uintptr_t)way.gadget_va, HS_RETURN_GADGET, HS_RETURN_GADGET_BYTES);
     assert_int_equal(hs_return_starter_calls((uint8_t *)(uintptr_t)way.starter_va, way.starter_va),
                      setcontext_va);
-    /* Anything else is not taken for it. */
+    /* Other code is not mistaken for it. */
     assert_false(hs_return_chain_find(&way, &memory, code.start_va, code.end_va, setcontext_va,
                                       setcontext_va));
     assert_false(

@@ -1,5 +1,5 @@
 /*
- * The rule cache: what is found is what was stored for that pc, also while threads write and flush.
+ * The rule cache: a lookup returns what was stored for that pc, also while threads write and flush.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static void test_find(void **state)
     assert_int_equal(cache.miss_count, 3);
 }
 
-/* Two that share a place live side by side; of three the oldest goes. */
+/* Two entries of the same slot are kept side by side; a third one replaces the oldest. */
 static void test_neighbours(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void test_flush(void **state)
         hs_rule_cache_flush(&cache);
         assert_misses(0x401000, false);
         assert_int_not_equal(hs_rule_cache_generation(&cache), old);
-        /* A walk that began before goes on with what it knows. */
+        /* A walk that began before continues with the rules that it knows. */
         uint64_t word = 0;
         assert_true(hs_rule_cache_find(cache.entries, cache.mask, 0x401000,
                                        hs_rule_cache_key(0x401000, false, old), &word));
@@ -111,7 +111,7 @@ static void test_flush(void **state)
     }
 }
 
-/* Halves of two entries are no entry. */
+/* Halves of two entries are not an entry. */
 static void test_torn(void **state)
 {
     (void)state;
@@ -131,7 +131,8 @@ static void test_growth(void **state)
     for (unsigned i = 0; i < 100; i++) {
         insert(pc + 64 * i, false, i);
     }
-    assert_int_equal(cache.mask, HS_RULE_CACHE_MIN - 1); /* a small program stays small */
+    assert_int_equal(cache.mask, HS_RULE_CACHE_MIN - 1); /* the cache of a small program stays
+                                                          * small */
     for (unsigned i = 0; i < MAX_COUNT * 4; i++) {
         insert(pc + hs_mix64(i) % (1 << 24), false, i);
         assert_in_range(cache.mask, HS_RULE_CACHE_MIN - 1, MAX_COUNT - 1);

@@ -1,6 +1,4 @@
-/*
- * What packs into 32 bits and what does not.
- */
+/* Which rules fit into 32 bits and which do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +100,10 @@ static void test_what_does_not_fit(void **state)
     assert_kind(plain(6, 16, 8, false), HS_RULE_GENERAL); /* in the return address's slot */
 }
 
-/* A slot below the stack has been popped; only an interrupted frame may still find it there. */
+/*
+ * A slot below the stack pointer has been popped; only an interrupted frame may still find its
+ * value there.
+ */
 static void test_popped(void **state)
 {
     (void)state;
@@ -123,10 +124,10 @@ static void test_other_rules(void **state)
     put_op(CFA_UNDEFINED, 16);
     assert_kind(rule_at(CODE + 1, false), HS_RULE_END);
     begin("zR");
-    put_op(CFA_OFFSET | 16, 2); /* the return address elsewhere */
+    put_op(CFA_OFFSET | 16, 2); /* the return address is elsewhere */
     assert_kind(rule_at(CODE + 1, false), HS_RULE_GENERAL);
     begin("zR");
-    put_op(CFA_OFFSET | 7, 2); /* rsp not the CFA */
+    put_op(CFA_OFFSET | 7, 2); /* rsp is not the CFA */
     assert_kind(rule_at(CODE + 1, false), HS_RULE_GENERAL);
     begin("zR");
     put_op(CFA_UNDEFINED, 6);
@@ -180,8 +181,8 @@ static void test_drap(void **state)
     assert_rule(drap(0x48, 0x06, 0), HS_RULE_DRAP, 56, 8);
     assert_kind(drap(0x08, 0x06, 0), HS_RULE_GENERAL); /* above rbp */
     assert_kind(drap(0x79, 0x06, 0), HS_RULE_GENERAL); /* not aligned */
-    assert_kind(drap(0x78, 0x96, 0), HS_RULE_GENERAL); /* not read */
-    assert_kind(drap(0x78, 0x06, 8), HS_RULE_GENERAL); /* rbp elsewhere */
+    assert_kind(drap(0x78, 0x96, 0), HS_RULE_GENERAL); /* not dereferenced */
+    assert_kind(drap(0x78, 0x06, 8), HS_RULE_GENERAL); /* rbp is elsewhere */
 }
 
 static void test_no_information(void **state)
@@ -190,10 +191,10 @@ static void test_no_information(void **state)
     begin("zR");
     assert_rule(hs_rule_make(NULL, CODE, false), HS_RULE_FP, 16, 16);
     assert_rule(rule_at(CODE + 0x101, false), HS_RULE_FP, 16, 16);
-    /* A return address may be just behind its function, when the call does not return. */
+    /* A return address may be directly behind its function, if the call does not return. */
     assert_kind(rule_at(CODE + 0x100, false), HS_RULE_SP);
     assert_kind(rule_at(CODE + 0x100, true), HS_RULE_FP);
-    /* Made by hand: nothing calls from there. */
+    /* Made by hand: no call leads there. */
     assert_rule(rule_at(CODE, false), HS_RULE_END, 8, 0);
     assert_true(hs_rule_is_made_by_hand(rule_at(CODE, false)));
     assert_kind(rule_at(CODE, true), HS_RULE_SP);
@@ -219,7 +220,7 @@ static void test_start_of_a_function(void **state)
 {
     (void)state;
     static const uint8_t calls[][8] = {
-        { 0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4 },             /* call there */
+        { 0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4 },             /* direct call */
         { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, /* call *%rax */
         { 0x90, 0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd3 }, /* call *%r11 */
         { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 0x08 }, /* call *8(%rax) */
@@ -230,11 +231,11 @@ static void test_start_of_a_function(void **state)
     static const uint8_t other[] = { 0x90, 0x90, 0x0f, 0x1f, 0x40, 0x00, 0x5b, 0xc3 };
     static const uint8_t jump[] = { 0x90, 0x90, 0xff, 0x25, 1, 2, 3, 4 };
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        assert_kind(rule_between("zR", calls[i], 8), HS_RULE_SP); /* it did not return */
+        assert_kind(rule_between("zR", calls[i], 8), HS_RULE_SP); /* the call did not return */
     }
     assert_true(hs_rule_is_made_by_hand(rule_between("zR", other, 8)));
     assert_true(hs_rule_is_made_by_hand(rule_between("zR", jump, 8)));
-    assert_kind(rule_between("zR", other, 7), HS_RULE_SP);  /* not to be read */
+    assert_kind(rule_between("zR", other, 7), HS_RULE_SP);  /* the bytes before it cannot be read */
     assert_kind(rule_between("zRS", other, 8), HS_RULE_SP); /* the kernel returns there */
     static const uint8_t trampoline[] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x5b, 0xc3, 0x48,
                                           0xc7, 0xc0, 0x0f, 0,    0,    0,    0x0f, 0x05 };

@@ -1,5 +1,6 @@
 /*
- * Where a thread may be borrowed: stacks made of frames, judged; roles of our own libraries; and room on a stack.
+ * Where a thread may be borrowed: decisions on stacks of frames; roles of our own libraries; and
+ * room on a stack.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -12,25 +13,25 @@ static struct hs_safe_point point;
 static struct hs_remote_stack stack;
 static char why[HS_SAFE_POINT_WHY_BYTES];
 
-/* Addresses that stand for a kind of code. */
+/* Addresses, each of which stands for a kind of code. */
 enum place {
     NOWHERE,
     PROGRAM,
     POLL,       /* exported by libc */
-    COND_WAIT,  /* exported, waits for something to happen */
+    COND_WAIT,  /* exported, waits for an event */
     MUTEX_LOCK, /* exported, waits for a lock */
     MALLOC,     /* exported, forbidden */
     INTERNAL,   /* of libc, and not exported */
-    LIBC_START, /* as a start of the program or of a thread */
+    LIBC_START, /* the start code of the program or of a thread */
     LOADER,
     JIT,
-    JOINER,  /* the program, after a call of pthread_join */
-    SLEEPER, /* the same, of nanosleep */
+    JOINER,  /* code of the program behind a call of pthread_join */
+    SLEEPER, /* the same for nanosleep */
 };
 
 static uint64_t libc_internal_va;
 
-/* Code that calls a function by way of a slot, and ends there. */
+/* Code that calls a function through a slot, and ends there. */
 static struct {
     uint8_t bytes[8];
     uint64_t slot;
@@ -111,7 +112,7 @@ static uint64_t va_of(enum place place)
     }
 }
 
-/* The frames, innermost first, as a walk that ended so would have left them. */
+/* Judges a walk that found these frames, innermost first, and ended like this. */
 static bool judge(enum hs_wait_kind kind, enum hs_unwind_end end, const enum place *places)
 {
     static struct hs_remote_frame frames[16];
@@ -137,7 +138,7 @@ static bool judge(enum hs_wait_kind kind, enum hs_unwind_end end, const enum pla
     {                                                                                              \
         __VA_ARGS__, NOWHERE                                                                       \
     }
-/* main's callers, and a thread's. */
+/* The callers of main, and those of a thread. */
 #define FROM_MAIN   PROGRAM, LIBC_START, LIBC_START, PROGRAM
 #define FROM_THREAD PROGRAM, LIBC_START, LIBC_START
 
@@ -146,10 +147,10 @@ static void test_sure_waits(void **state)
     (void)state;
     assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, FROM_MAIN)));
     assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(INTERNAL, POLL, FROM_THREAD)));
-    /* A stack that ends early will do. */
+    /* A stack whose walk ends early is accepted. */
     assert_true(judge(HS_WAIT_SURE, HS_UNWIND_NO_INFO, PLACES(POLL, JIT)));
     assert_true(judge(HS_WAIT_TIMED, HS_UNWIND_UNREADABLE, PLACES(POLL)));
-    /* But not with these. */
+    /* But not with these frames. */
     assert_false(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, LOADER, FROM_MAIN)));
     assert_false(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, MALLOC, FROM_MAIN)));
     assert_non_null(strstr(why, "libc.so.6"));
@@ -165,7 +166,7 @@ static void test_running(void **state)
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(INTERNAL, FROM_MAIN)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(INTERNAL, MALLOC, FROM_MAIN)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(LOADER, FROM_MAIN)));
-    /* Not followed to its end, or by guess. */
+    /* Not walked to its end, or found by guessing. */
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_NO_INFO, PLACES(PROGRAM, PROGRAM)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, JIT, FROM_MAIN)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM)));
@@ -181,12 +182,12 @@ static void test_futex(void **state)
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, FROM_THREAD)));
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, POLL, FROM_THREAD)));
     assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MUTEX_LOCK, FROM_THREAD)));
-    /* pthread_join ends with a jump, and is not there. */
+    /* pthread_join ends with a jump, so it has no frame. */
     assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, INTERNAL, JOINER, FROM_MAIN)));
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, SLEEPER, FROM_MAIN)));
 }
 
-/* Threads that are beginning or ending, and threads of libc's own, are libc all the way. */
+/* In threads that begin or end, and in libc's own threads, all frames belong to libc. */
 static void test_starts(void **state)
 {
     (void)state;
@@ -204,7 +205,7 @@ static void test_own_malloc(void **state)
     point.has_own_malloc = true;
     assert_true(judge(HS_WAIT_SURE, HS_UNWIND_END, PLACES(POLL, FROM_MAIN)));
     assert_false(judge(HS_WAIT_RUNNING, HS_UNWIND_END, PLACES(PROGRAM, FROM_MAIN)));
-    /* No allocator waits for something to happen, but for a lock it does. */
+    /* No allocator waits for an event, but an allocator may wait for a lock. */
     assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, COND_WAIT, FROM_MAIN)));
     assert_true(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, JOINER, FROM_MAIN)));
     assert_false(judge(HS_WAIT_FUTEX, HS_UNWIND_END, PLACES(INTERNAL, MUTEX_LOCK, FROM_MAIN)));
@@ -219,18 +220,18 @@ static void test_room(void **state)
         { 0x100000, 0x200000, true, true, false, false },   /* a heap */
         { 0x300000, 0x301000, false, false, false, false }, /* a guard */
         { 0x301000, 0x311000, true, true, false, false },   /* a thread's stack */
-        { 0x7f00000, 0x7f21000, true, true, false, true },  /* the first thread's */
+        { 0x7f00000, 0x7f21000, true, true, false, true },  /* the main thread's */
     };
     const struct hs_remote_maps maps = { items, 4, 4 };
     const uint64_t thread_va = 0x310f00;
     (void)state;
     assert_true(hs_safe_point_has_room(&maps, 0x310000, thread_va, 0xf000));
     assert_false(hs_safe_point_has_room(&maps, 0x310000, thread_va, 0xf001));
-    /* On the heap: a coroutine's, and who knows what is below it. */
+    /* On the heap: the stack of a coroutine, below which anything may be. */
     assert_false(hs_safe_point_has_room(&maps, 0x180000, thread_va, 0x1000));
     assert_false(hs_safe_point_has_room(&maps, 0x300800, thread_va, 16));
     assert_false(hs_safe_point_has_room(&maps, 0x250000, thread_va, 16));
-    /* The kernel makes room below, as far as it leaves a gap to the next mapping. */
+    /* The kernel extends the stack downwards, as long as a gap to the next mapping remains. */
     assert_true(hs_safe_point_has_room(&maps, 0x7f00100, 0x1234, 0x10000));
     items[2].end_va = 0x7e00000;
     assert_false(hs_safe_point_has_room(&maps, 0x7f00100, 0x1234, 0x10000));

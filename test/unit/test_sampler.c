@@ -1,5 +1,6 @@
 /*
- * The sampler on a real control page: weights add up, settings reach a running thread.
+ * The sampler on a real control page: weights have the right sums, and settings reach a running
+ * thread.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static void set_interval(uint64_t interval_bytes)
     struct hs_region_control_v1 *control = &hs_control_page.control;
     control->interval_bytes = interval_bytes;
     control->generation++;
-    /* As a collector does it: beyond the reach of any countdown. */
+    /* As a collector does it: higher than any countdown can be. */
     control->floor_bytes += HS_FLOOR_STEP;
 }
 
@@ -39,7 +40,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* What a hook does. */
+/* Does what a hook does. */
 static uint64_t weigh(size_t size_bytes)
 {
     struct hs_sample sample;
@@ -89,7 +90,7 @@ static void test_unbiased(void **state)
         /* Four standard errors. */
         assert_true(fabs(total - truth) < 4 * sqrt(4096 * truth));
     }
-    /* Where an interval is only a few bytes, rounding must not show. */
+    /* With an interval of only a few bytes, rounding must have no visible effect. */
     set_interval(16);
     double total = 0, count = 0, truth = 0;
     while (truth < 4e7) {
@@ -109,17 +110,18 @@ static void test_off_and_on(void **state)
     for (int i = 0; i < 100000; i++) {
         assert_int_equal(weigh(10000), 0);
     }
-    assert_true(hs_sampler_drop(10000)); /* the hot half alone, once it has been picked up */
+    assert_true(hs_sampler_drop(10000)); /* only the fast half, once the thread has taken up the
+                                          * settings */
     set_interval(1);
     assert_int_equal(weigh(3), 3);
 }
 
-/* --- settings that change ------------------------------------------------------------------------ */
+/* --- settings that change --------------------------------------------------------------------- */
 
 #define ROUNDS      20000
 #define ROUND_BYTES 2000
 
-/* One round: so many bytes in small blocks. */
+/* One round: a fixed number of bytes in small blocks. */
 static double weigh_round(void)
 {
     double total = 0;
@@ -129,7 +131,10 @@ static double weigh_round(void)
     return total;
 }
 
-/* Four standard errors, of an estimate whose samples stand for up to so many bytes each. */
+/*
+ * Within four standard errors of an estimate whose samples stand for up to `interval_bytes` bytes
+ * each.
+ */
 static void assert_near(double total, double truth, double interval_bytes)
 {
     if (fabs(total - truth) >= 4 * sqrt(interval_bytes * truth)) {
@@ -139,7 +144,7 @@ static void assert_near(double total, double truth, double interval_bytes)
     }
 }
 
-/* Changes the settings before each round; the rounds together must come out right. */
+/* Changes the settings before each round; the sum of all rounds must be right. */
 static void assert_unbiased_with(void (*change)(int round))
 {
     double total = 0;
@@ -154,7 +159,7 @@ static void assert_unbiased_with(void (*change)(int round))
 static void change_generation(int round)
 {
     (void)round;
-    hs_control_page.control.generation++; /* as of a forked child's region */
+    hs_control_page.control.generation++; /* as in a forked child's region */
 }
 
 static void change_interval_only(int round)
@@ -167,7 +172,7 @@ static void change_interval_only(int round)
 static void change_floor(int round)
 {
     (void)round;
-    /* The rest of what such a collector has to do, after all threads have seen the generation. */
+    /* What remains to do for such a collector, after all threads have seen the generation. */
     hs_control_page.control.floor_bytes += HS_FLOOR_STEP;
 }
 
@@ -201,11 +206,11 @@ static void test_settings_that_change(void **state)
     assert_unbiased_with(be_new_thread);
 }
 
-/* --- children ------------------------------------------------------------------------------------ */
+/* --- children --------------------------------------------------------------------------------- */
 
 #define CHILDREN 2000
 
-/* What a child finds for its round, into memory it shares with us. */
+/* Writes what a child finds in its round into memory shared with the parent. */
 static void run_child(double *ret_total)
 {
     hs_sampler_follow_fork();
@@ -219,14 +224,17 @@ static void run_child(double *ret_total)
     *ret_total = 0;
     for (int bytes = 0; bytes < 2 * ROUND_BYTES; bytes += 50) {
         uint64_t weight = weigh(50);
-        /* With its first sample it begins a region of its own. */
+        /* The first sample makes the child begin a region of its own. */
         control->generation += weight && control->generation == of_parent.generation;
         *ret_total += (double)weight;
     }
     _exit(0);
 }
 
-/* Their sum, and the sum of squares about the mean: as large as of children that know nothing of each other. */
+/*
+ * The children's sum, and the sum of squares about the mean, must be as large as for independent
+ * children.
+ */
 static void assert_children_unbiased(void)
 {
     size_t bytes = CHILDREN * sizeof(double);
@@ -248,7 +256,10 @@ static void assert_children_unbiased(void)
     }
     munmap(totals, bytes);
     assert_near(sum, CHILDREN * mean, 4096);
-    /* Of a Poisson count with a mean near 1 the squares vary by some sqrt(3). */
+    /*
+     * For a Poisson count with a mean near 1, the standard deviation of the squares is about
+     * sqrt(3).
+     */
     double expected = CHILDREN * 4096.0 * mean;
     assert_true(fabs(squares - expected) < 4 * expected * sqrt(3.0 / CHILDREN));
 }
@@ -257,13 +268,13 @@ static void test_children(void **state)
 {
     (void)state;
     be_new_thread(0);
-    assert_children_unbiased(); /* of a thread that has not drawn anything yet */
+    assert_children_unbiased(); /* a thread that has not drawn a gap yet */
     set_interval(4096);
     weigh(50);
     assert_children_unbiased();
 }
 
-/* Processes with one seed begin alike; threads and children of each do not. */
+/* Processes with one seed begin with the same gaps; their threads and children do not. */
 static void test_seeds(void **state)
 {
     (void)state;

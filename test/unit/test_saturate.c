@@ -1,6 +1,4 @@
-/*
- * Arithmetic on numbers of files: what fits is exact, what does not becomes the nearest number that does.
- */
+/* Saturating arithmetic: results that fit are exact, others become the nearest number that fits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,4 @@
-/*
- * A thread that hurries, and is afterwards as it was.
- */
+/* The scheduling boost of a thread, and that the thread's settings are restored afterwards. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +28,7 @@ static void set(const struct hs_sched_attr *attr)
     assert_int_equal(syscall(SYS_sched_setattr, 0, attr, 0), 0);
 }
 
-/* There and back, from what the caller is like. */
+/* Boosts and restores, starting from the caller's settings. */
 static void hurry_and_rest(uint32_t policy_then)
 {
     struct hs_sched_boost boost;
@@ -50,7 +48,7 @@ static void hurry_and_rest(uint32_t policy_then)
     assert_memory_equal(&after, &before, sizeof(after));
 }
 
-/* Runs it in a process of its own: what a thread is like is inherited. */
+/* Runs it in a process of its own, because children inherit scheduling settings. */
 static void in_child(void (*run)(void))
 {
     int status = 0;
@@ -127,7 +125,8 @@ static void leave_real_time_alone(void)
 static void need_rights(void)
 {
     if (!may_be_real_time()) {
-        skip(); /* this user may not give real-time priorities, or the control group has no such time */
+        skip(); /* this user may not set real-time priorities, or the control group has no
+                 * real-time budget */
     }
 }
 
@@ -135,7 +134,7 @@ static void test_without_rights(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* takes a change of the user */
+        skip(); /* only root can change the user */
     }
     in_child(hurry_as_nobody);
 }

@@ -1,5 +1,6 @@
 /*
- * What a seccomp filter says: against the kernel, which is given the same filters and calls.
+ * The decision of a seccomp filter, compared with the kernel, which gets the same filters and
+ * calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #include "rt/base.h"
 #include "rt/sys.h"
 
-/* No such system call: the kernel says ENOSYS when it gets so far. */
+/* No such system call exists: the kernel returns ENOSYS if the filter lets it pass. */
 #define NUMBER                 4000
 #define ROUNDS                 1500U
 #define CALLS                  16U
@@ -53,7 +54,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(seed >> 33) % below;
 }
 
-/* Small numbers meet more often. */
+/* Small numbers, which are equal more often. */
 static uint32_t draw_bits(void)
 {
     static const uint32_t some[] = { 0, 1, 2, 7, 16, 31, 32, 0x7fffffff, 0x80000000, UINT32_MAX };
@@ -82,7 +83,7 @@ static void draw_alu(struct filter *filter)
     put(filter, (uint16_t)(BPF_ALU | operation | from), 0, 0, from == BPF_X ? 0 : k);
 }
 
-/* Not behind the end, which is a result. */
+/* Not behind the end: the last instruction is a result. */
 static void draw_jump(struct filter *filter, uint32_t left)
 {
     static const uint16_t operations[] = { BPF_JEQ, BPF_JGT, BPF_JGE, BPF_JSET };
@@ -128,7 +129,10 @@ static void draw_instruction(struct filter *filter, uint32_t left)
     }
 }
 
-/* Other calls, which the child needs, are let through. Memory is written before it is read, as the kernel demands. */
+/*
+ * Calls that the child needs are allowed. Memory is written before it is read, as the kernel
+ * requires.
+ */
 static void draw_filter(struct filter *filter)
 {
     filter->count = 0;
@@ -145,7 +149,7 @@ static void draw_filter(struct filter *filter)
             left -= left > 1;
         }
     }
-    if (draw(2)) { /* a result that is computed */
+    if (draw(2)) { /* a computed result */
         put(filter, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xff);
         put(filter, BPF_ALU | BPF_OR | BPF_K, 0, 0, SECCOMP_RET_ERRNO);
         put(filter, BPF_RET | BPF_A, 0, 0, 0);
@@ -162,7 +166,10 @@ static bool install(const struct filter *filter)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* What the kernel says of each call, and whether it killed; false: it does not take these filters. */
+/*
+ * Asks the kernel about each call, and whether it killed the child; false: the kernel does not
+ * accept these filters.
+ */
 static bool ask_kernel(const struct round *round, volatile int32_t *results)
 {
     int status = 0;
@@ -188,7 +195,7 @@ static bool ask_kernel(const struct round *round, volatile int32_t *results)
     return !WIFEXITED(status) || WEXITSTATUS(status) == 0;
 }
 
-/* All filters, the oldest first. */
+/* Evaluates all filters, the oldest first. */
 static bool ask_us(const struct round *round, const struct hs_seccomp_input *input, uint32_t *ret)
 {
     uint32_t strictest = SECCOMP_RET_ALLOW, result = 0;
@@ -202,7 +209,7 @@ static bool ask_us(const struct round *round, const struct hs_seccomp_input *inp
     return true;
 }
 
-/* With less known, the answer is as strict or stricter. */
+/* With less known, the answer must be as strict or stricter. */
 static void check_unknown(const struct round *round, const uint64_t *args, uint32_t exact)
 {
     uint32_t result = 0;
@@ -271,7 +278,7 @@ static void test_like_the_kernel(void **state)
     assert_true(allowed > 1000 && refused > 1000 && killed > 10);
 }
 
-/* --- what is not known -------------------------------------------------------------------------- */
+/* --- what is not known ------------------------------------------------------------------------ */
 
 static const uint64_t no_args[HS_SECCOMP_ARGS];
 
@@ -326,7 +333,7 @@ static void test_unknown_and_nothing_is_known(void **state)
 static void test_not_understood(void **state)
 {
     const struct sock_filter bad[][2] = {
-        { LOAD(4), BPF_STMT(BPF_RET | BPF_A, 0) }, /* a result that nobody knows */
+        { LOAD(4), BPF_STMT(BPF_RET | BPF_A, 0) }, /* a result that is unknown */
         { LOAD(16), RET(SECCOMP_RET_ALLOW) },
         { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 2), RET(SECCOMP_RET_ALLOW) },
         { BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0), RET(SECCOMP_RET_ALLOW) },
@@ -337,7 +344,7 @@ static void test_not_understood(void **state)
         { BPF_STMT(BPF_JMP | BPF_JA, UINT32_MAX), RET(SECCOMP_RET_ALLOW) },
         { BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 9, 9), RET(SECCOMP_RET_ALLOW) },
         { BPF_STMT(0xffff, 0), RET(SECCOMP_RET_ALLOW) },
-        { LOAD(0), LOAD(0) }, /* without an end */
+        { LOAD(0), LOAD(0) }, /* the end is missing */
     };
     uint32_t result = 0;
     struct hs_seccomp_input input = hs_seccomp_input_of(1, 2, no_args, 0);
@@ -348,7 +355,7 @@ static void test_not_understood(void **state)
     assert_false(hs_seccomp_eval(bad[0], 0, &input, &result));
 }
 
-/* Two ways at each of 4000 instructions. */
+/* Two branches at each of 4000 instructions. */
 static void test_is_bounded(void **state)
 {
     static struct sock_filter code[HS_SECCOMP_FILTER_MAX];

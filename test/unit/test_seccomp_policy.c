@@ -1,6 +1,4 @@
-/*
- * Which lists of calls a thread's filters allow, and how that is said.
- */
+/* Which lists of calls a thread's filters allow, and how the message describes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +67,7 @@ static void test_answers(void **state)
     assert_says(SECCOMP_RET_ERRNO | EPERM, &must_list,
                 "it does not allow one: Operation not permitted");
     assert_says(SECCOMP_RET_ERRNO | EPERM, &may_list, "");
-    /* That would be a success which nothing was done for. */
+    /* The call would report success although nothing was done. */
     assert_says(SECCOMP_RET_ERRNO, &may_list, "it does not allow one: Success");
     assert_says(SECCOMP_RET_TRAP, &may_list, "it does not allow one: SIGSYS");
     assert_says(SECCOMP_RET_USER_NOTIF, &may_list, "it asks another process about one");
@@ -92,7 +90,7 @@ static void test_the_strictest_of_all(void **state)
     free(stack);
 }
 
-/* As MemoryDenyWriteExecute= makes them. */
+/* Filters that MemoryDenyWriteExecute= makes. */
 static void test_arguments(void **state)
 {
     const struct sock_filter code[] = {
@@ -133,7 +131,7 @@ static void test_not_understood(void **state)
     free(stack);
 }
 
-/* Every byte counts, and where one filter ends. */
+/* Every byte counts, and so does where one filter ends. */
 static void test_known_again(void **state)
 {
     static struct hs_seccomp_policies policies;

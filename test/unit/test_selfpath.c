@@ -1,6 +1,4 @@
-/*
- * Finding our own libraries: the environment, the place next to the program, and not at all.
- */
+/* Finding our own libraries: through the environment, next to the program, and not at all. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -53,7 +51,7 @@ static void test_absent_is_said(void **state)
     assert_string_equal(path, "untouched");
 }
 
-/* The lib/ beside the folder of this very program, as in an installed tree. */
+/* The lib/ next to the folder of this program, as in an installed tree. */
 static void test_found_beside_the_program(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * Tests of util/shell_word: what a shell makes of the words, and what is left of names.
- */
+/* Tests of util/shell_word: a shell reads the words back as they were, and names are sanitized. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +30,7 @@ static void test_words(void **state)
     }
 }
 
-/* A shell agrees. */
+/* Checks with a real shell. */
 static void test_a_shell_reads_them_back(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /*
- * Tests of src/sources on a /proc of our own: what is written when, and what when something cannot be read.
+ * Tests of src/sources on a made-up /proc: what is written when, and what is written when a file
+ * cannot be read.
  */
 #include <ftw.h>
 #include <setjmp.h>
@@ -127,7 +128,7 @@ struct seen {
     char names[64]; /* of threads, one after the other */
     char cmdline[64], unread[64], why[64];
     bool is_comm;
-    bool has_memory_alone; /* a last packet with the resident memory and no other memory */
+    bool has_memory_alone; /* the last packet had the resident memory and no other memory */
 };
 
 static void take_process(const Hs__Pb__ProcessStats__Process *from, struct seen *seen)
@@ -206,7 +207,7 @@ static struct hs_sources_settings each_second(void)
     return settings;
 }
 
-/* --- a process --------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 static void test_who_it_is_comes_first(void **state)
 {
@@ -222,7 +223,7 @@ static void test_who_it_is_comes_first(void **state)
     assert_string_equal(seen.names, "first|");
     assert_int_equal(seen.rss_kb, 100);
     assert_int_equal(seen.oom_score_adj, -17);
-    assert_int_equal(seen.pss_count, 0); /* at dumps only */
+    assert_int_equal(seen.pss_count, 0); /* only at dumps */
     assert_int_equal(seen.last_ns, START_NS + TEST_BOOT_AHEAD_NS);
     end(w);
 }
@@ -289,7 +290,7 @@ static void test_shares_of_pages_each_time(void **state)
     end(w);
 }
 
-/* A file that ends because the process does is not the whole of it. */
+/* A file that ends because the process ends is incomplete. */
 static void test_mappings_of_one_that_ends(void **state)
 {
     (void)state;
@@ -305,7 +306,10 @@ static void test_mappings_of_one_that_ends(void **state)
     end(w);
 }
 
-/* The only dump comes after the end: what was read before is written then, once, and not beside a dump that has it. */
+/*
+ * The only dump comes after the end: the mappings that were read before are written then, once, and
+ * not if a dump has them.
+ */
 static void test_mappings_between_dumps(void **state)
 {
     (void)state;
@@ -332,7 +336,10 @@ static void test_mappings_between_dumps(void **state)
     }
 }
 
-/* However often dumps come, counters do so ten times a second, and other names are looked for once. */
+/*
+ * However often dumps come, counters are written at most ten times a second, and changed names are
+ * looked for once.
+ */
 static void test_dumps_that_come_often(void **state)
 {
     (void)state;
@@ -350,14 +357,16 @@ static void test_dumps_that_come_often(void **state)
     end(w);
 }
 
-/* The last words of a process are those before it died, what a zombie tells, and the peak: the highest that anybody
- * knows, and all of them afterwards. */
+/*
+ * The last values of a process: those before it died, those of the zombie, and the peak. The peak
+ * is the highest that either side knows, and afterwards both know it.
+ */
 static void end_with_peak(bool is_known)
 {
     struct hs_sources_settings settings = hs_sources_default();
     struct world *w = begin(&settings);
     look(w, 0);
-    put_status(w, 140, 1); /* not worth a packet of its own, so soon */
+    put_status(w, 140, 1); /* too small a change for a packet so soon */
     w->process->write_next_ns = UINT64_MAX;
     w->process->read_next_ns = 0;
     look(w, SECOND_NS);
@@ -389,7 +398,7 @@ static void test_gone_and_another(void **state)
     struct hs_sources_settings settings = each_second();
     struct world *w = begin(&settings);
     look(w, 0);
-    put_stat(w, 'S', 99, 6); /* started later: another one of its number */
+    put_stat(w, 'S', 99, 6); /* started later: another process with this pid */
     look(w, 5 * SECOND_NS);
     assert_int_equal(read_all(w).user_ns, 0);
     assert_int_equal(hs_sources_look(w->sources, &w->process, PID, START_NS + 9 * SECOND_NS),
@@ -463,7 +472,7 @@ static void test_threads_that_come_and_are_renamed(void **state)
     end(w);
 }
 
-/* --- pace -------------------------------------------------------------------------------------- */
+/* --- pace ------------------------------------------------------------------------------------- */
 
 static void test_paces(void **state)
 {
@@ -478,7 +487,7 @@ static void test_paces(void **state)
     assert_int_equal(hs_source_write_period_ns(&thin, 10 * hour_ns), 10 * SECOND_NS);
 }
 
-/* A process that is busy all the time, for weeks: the file grows with the logarithm. */
+/* A process that is busy all the time, for weeks: the file grows with the logarithm of time. */
 static void test_weeks(void **state)
 {
     (void)state;
@@ -501,7 +510,7 @@ static void test_weeks(void **state)
     end(w);
 }
 
-/* Late in a long life, what changes much is written soon all the same. */
+/* Late in a long life, a large change is still written soon. */
 static void test_jumps(void **state)
 {
     (void)state;
@@ -521,7 +530,7 @@ static void test_jumps(void **state)
     end(w);
 }
 
-/* --- the machine ------------------------------------------------------------------------------- */
+/* --- the machine ------------------------------------------------------------------------------ */
 
 static void test_machine(void **state)
 {
@@ -533,7 +542,7 @@ static void test_machine(void **state)
     assert_int_equal(next_ns, START_NS + SECOND_NS);
     struct seen seen = read_all(w);
     assert_int_equal(seen.system_count, 1);
-    assert_int_equal(seen.unread_count, 1); /* a kernel that measures no pressure */
+    assert_int_equal(seen.unread_count, 1); /* the kernel does not measure pressure */
     assert_string_equal(seen.unread, "pressure");
     hs_sources_turn(w->sources, START_NS + SECOND_NS);
     assert_int_equal(read_all(w).system_count, 1);

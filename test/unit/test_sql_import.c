@@ -1,6 +1,4 @@
-/*
- * A trace as tables, and a profile that did not come from a trace.
- */
+/* A trace as tables, and a profile that was not read from a trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +29,7 @@ static int64_t cell(const struct hs_sql_store *store, enum hs_sql_table table, u
     return hs_rows_get(&store->tables[table], row, column);
 }
 
-/* What a dump adds to the one before is in the rows; so is what was freed. */
+/* Rows contain what a dump adds to the one before, and what was freed. */
 static void test_from_profile(void **state)
 {
     (void)state;

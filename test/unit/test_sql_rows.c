@@ -1,6 +1,4 @@
-/*
- * Rows, their indexes, and what SQLite sees of them.
- */
+/* Rows, their indexes, and how SQLite sees them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Statements: split, expanded, run; and messages that name the place. */
+/* Statements: split, expanded, executed; and error messages with the place. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void close_world(struct world *world)
     hs_buf_deinit(&world->out);
 }
 
-/* Runs one text in a world of its own; what came out as CSV, or the message. */
+/* Runs one text in a new database; compares the output as CSV, or the message. */
 static void check_run(const char *text, int wanted_result, const char *wanted)
 {
     struct world world;

@@ -1,6 +1,6 @@
 /*
- * Stack windows: a thread's own stack is verified once, any other one page by page, and no word is
- * offered that cannot be read.
+ * Stack windows: a thread's own stack is verified once, any other stack page by page, and no window
+ * includes a word that cannot be read.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void test_is_readable(void **state)
     assert_false(hs_sys_is_readable(0));
 }
 
-/* Reads across its own frame and those above: what AddressSanitizer is there to report. */
+/* Reads across its own frame and those above, which AddressSanitizer would report. */
 __attribute__((no_sanitize("address"))) static void *look_at_own_stack(void *arg)
 {
     (void)arg;
@@ -54,7 +54,7 @@ __attribute__((no_sanitize("address"))) static void *look_at_own_stack(void *arg
     for (uint64_t va = (uint64_t)(uintptr_t)&here; va + 8 <= window.hi_va; va += 8) {
         sum += *(volatile uint64_t *)(uintptr_t)va;
     }
-    /* The second time nothing has to be asked. */
+    /* The second time, no system call is needed. */
     struct hs_stack_window again;
     hs_stackmem_window(thread, (uint64_t)(uintptr_t)&here, &again);
     assert_int_equal(again.hi_va, window.hi_va);
@@ -72,7 +72,7 @@ static void test_own_stacks(void **state)
     assert_non_null(result);
 }
 
-/* A coroutine's stack: four pages between two that are not there. */
+/* A coroutine's stack: four pages between two that are not mapped. */
 static void test_foreign_stack(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void test_foreign_stack(void **state)
     assert_true(window.extend(&window, lo + 4 * page - 8));
     assert_in_range(window.hi_va, lo + 4 * page, lo + 4 * page);
     assert_false(window.extend(&window, lo + 4 * page));
-    assert_false(window.extend(&window, lo + 4 * page - 4)); /* its second half is not there */
+    assert_false(window.extend(&window, lo + 4 * page - 4)); /* its second half is not mapped */
     assert_false(window.extend(&window, 8));
     assert_false(window.extend(&window, UINT64_MAX - 8));
     munmap(va, 6 * page);

@@ -92,7 +92,7 @@ static void test_many_stacks(void **state)
 
 static uint32_t ids_found[THREADS][SHARED];
 
-/* All threads meet the same new stacks, each from another one on. */
+/* All threads intern the same new stacks, each starting at another one. */
 static void *intern_all(void *arg)
 {
     uint32_t mine = (uint32_t)(uintptr_t)arg;
@@ -111,7 +111,7 @@ static void *intern_all(void *arg)
     return NULL;
 }
 
-/* A stack may be there twice when two met it at once, but each of them is whole. */
+/* A stack may exist twice when two threads added it at once, but each copy is complete. */
 static void test_threads(void **state)
 {
     (void)state;
@@ -161,7 +161,10 @@ static void test_totals(void **state)
     assert_true(fabs(hs_double_of_bits(totals[1].sampled_count_var) - 15.9169) < 1e-4);
 }
 
-/* With a fixed point of 10 bits, 1024 samples of the first kind, or 4 of the second, were too many. */
+/*
+ * With 10 bits behind the binary point, 1024 samples of the first kind, or 4 of the second, would
+ * overflow.
+ */
 static void test_variances_at_large_intervals(void **state)
 {
     (void)state;

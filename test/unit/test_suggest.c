@@ -1,6 +1,4 @@
-/*
- * The nearest known word: distances by hand, and where we would rather say nothing.
- */
+/* The nearest known word: distances computed by hand, and cases without a suggestion. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * check/suppressions: the syntax, and what patterns fit. The rows were taken from LeakSanitizer's own
- * matcher (compiler-rt 14), which was also compared on random patterns.
+ * check/suppressions: the syntax, and which stacks patterns match. The rows were taken from
+ * LeakSanitizer's own matcher (compiler-rt 14), which was also compared on random patterns.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -37,10 +37,10 @@ static void test_patterns(void **state)
         { "^", "x", true },
         { "$", "x", false },
         { "a^b", "xa^b", true },
-        /* Each part is looked for at its first place, and never again. */
+        /* Each part is searched at its first place only. */
         { "ab$", "abab", false },
         { "*ab$", "abab", false },
-        /* What follows a $ is not looked at. */
+        /* Text behind a $ is ignored. */
         { "ab$c", "xab", true },
         { "ab$c", "xabc", false },
     };

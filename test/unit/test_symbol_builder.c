@@ -1,4 +1,4 @@
-/* symbol_builder.c and symbol_table.c: strings, names, spans, and what a valid table is. */
+/* symbol_builder.c and symbol_table.c: strings, names, spans, and which tables are valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +145,7 @@ static void spans_follow_the_order_that_was_asked_for(void **state)
     assert_string_equal(hs_symbol_string(&table, lines[0].function_off), "inner");
     assert_string_equal(hs_symbol_string(&table, lines[1].function_off), "outer");
     assert_int_equal(lines[1].line, 9);
-    /* A line number without a file says nothing. */
+    /* A line number without a file is dropped. */
     assert_int_equal(table.lines[table.spans[1].line_first].line, 0);
     assert_int_equal(table.named_count, 3);
     assert_int_equal(table.lined_count, 2);

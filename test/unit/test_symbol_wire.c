@@ -1,4 +1,4 @@
-/* symbol_wire.c: a table comes out as it went in, and every changed byte is survived. */
+/* symbol_wire.c: a received table equals the one that was sent, and any changed byte is handled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

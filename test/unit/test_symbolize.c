@@ -1,6 +1,6 @@
 /*
- * symbolize.c and symbol_packets.c: a trace of this very program is written without names and with
- * them; loaded back, and named in memory, both say the same.
+ * symbolize.c and symbol_packets.c: a trace of this program is written without names and with them.
+ * Loaded back, and named in memory, both say the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static int find_bias(struct dl_phdr_info *info, size_t bytes, void *ctx)
     (void)bytes;
     (void)ctx;
     own_bias = info->dlpi_addr;
-    return 1; /* the first one is the program */
+    return 1; /* the first object is the program */
 }
 
 static void write_map(unsigned pid, const char *text)
@@ -69,12 +69,12 @@ static int tear_down(void **state)
     return rmdir(map_folder);
 }
 
-/* jit <- function_to_be_named <- code of a file that is not there <- end of the stack */
+/* jit <- function_to_be_named <- code of a missing file <- end of the stack */
 static struct hs_snapshot *make_snapshot(uint32_t pid, uint64_t jit_pc)
 {
     struct hs_snapshot *snap = fixture_snapshot(pid, 1000, 2000);
     uint32_t own = fixture_module(snap, own_path, 0, own_bias);
-    /* As if none had been recorded: the file at the path counts. */
+    /* As if no build id had been recorded: the file at the path is used. */
     snap->modules[own].build_id_bytes = 0;
     uint32_t missing = fixture_module(snap, "/no/such/library.so", 9, 0x7f0000000000);
     uint32_t jit = fixture_module(snap, "[anon]", 0, 0);
@@ -125,7 +125,7 @@ static struct hs_profile *profile_of_two(struct hs_symbol_wanted *wanted)
     return profile;
 }
 
-/* The frame at an address of a module whose path ends so. */
+/* The frame at an address of a module whose path ends with this text. */
 static const struct hs_profile_frame *find_frame(const struct hs_profile *p, const char *path_end,
                                                  uint64_t rel_pc)
 {
@@ -194,7 +194,7 @@ static void names_in_memory(void **state)
     assert_int_equal(missing_count, 1);
     hs_symbolized_deinit(&symbolized);
 
-    /* Once more: only what has no name is looked for again. */
+    /* Once more: only frames without a name are looked up again. */
     uint32_t line_count = profile->line_count;
     uint32_t string_count = profile->string_count;
     assert_int_equal(hs_profile_symbolize(profile, &options, &symbolized), 0);
@@ -205,7 +205,7 @@ static void names_in_memory(void **state)
     hs_profile_free(profile);
 }
 
-/* A text that the profile has already is not entered a second time. */
+/* A text that the profile already has is not added again. */
 static void strings_stay_distinct(void **state)
 {
     (void)state;

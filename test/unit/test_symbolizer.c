@@ -1,7 +1,7 @@
 /*
  * symbolizer.c: several modules at once through worker processes, and workers that fail.
  *
- * The module looked at is this test program itself.
+ * The module that is read is this test program itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static int find_bias(struct dl_phdr_info *info, size_t bytes, void *ctx)
     (void)bytes;
     (void)ctx;
     own_bias = info->dlpi_addr;
-    return 1; /* the first one is the program */
+    return 1; /* the first object is the program */
 }
 
 static int set_up(void **state)
@@ -94,7 +94,7 @@ static void names_of_several_modules(void **state)
         assert_int_equal(tables[1].span_count, 0);
         hs_symbol_tables_free(tables, 20);
     }
-    /* No worker is left behind. */
+    /* No worker process is left. */
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
 }
@@ -108,7 +108,7 @@ static void nothing_to_do(void **state)
     hs_symbol_tables_free(NULL, 0);
 }
 
-/* A folder with a perf map of half a gigabyte, which takes a while to read, of process 77. */
+/* Makes a folder with a perf map of process 77 of half a gigabyte, which takes a while to read. */
 static void make_slow_map(char *ret_folder)
 {
     char path[PATH_MAX];
@@ -129,14 +129,14 @@ static void remove_slow_map(const char *folder)
     rmdir(folder);
 }
 
-/* The slow one is given up, and the others are done by a new worker. */
+/* The slow one is abandoned, and a new worker does the others. */
 static void a_module_that_takes_too_long(void **state)
 {
     (void)state;
     char folder[64];
     make_slow_map(folder);
     const uint64_t pcs[] = { address_of_function() };
-    /* The one with most addresses is done first. */
+    /* The module with most addresses is done first. */
     const uint64_t many[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     struct hs_symbol_request requests[] = {
         { .path = own_path, .rel_pcs = pcs, .rel_pc_count = 1 },
@@ -153,7 +153,7 @@ static void a_module_that_takes_too_long(void **state)
     assert_string_equal(first_name(&tables[2], 0), "function_to_be_named");
     hs_symbol_tables_free(tables, 3);
 
-    /* When all the time is over, the rest is not begun. */
+    /* When the total time is used up, the rest is not started. */
     options.module_timeout_ms = 0;
     options.total_timeout_ms = 1;
     assert_int_equal(hs_symbolizer_run(&options, &requests[1], 2, &tables), 0);
@@ -193,7 +193,10 @@ static bool is_hurried(void)
     return ++hurry_asked_count > 1;
 }
 
-/* A signal to the process group leaves the workers alone; only a caller that is hurried ends the search. */
+/*
+ * A signal to the process group does not affect the workers; the search ends only if the caller is
+ * in a hurry.
+ */
 static void an_interrupt(void **state)
 {
     (void)state;

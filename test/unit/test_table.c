@@ -1,6 +1,4 @@
-/*
- * table.h: alignment in columns (not bytes), shortened names, and no style where none is wanted.
- */
+/* table.h: alignment in columns (not bytes), shortened names, and no styles without colour. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

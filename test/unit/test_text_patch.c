@@ -1,6 +1,6 @@
 /*
- * Code of another process is changed: all of it or none, and not while somebody is in there, be it that a thread runs
- * there, or that a signal has interrupted it there.
+ * Changes code of another process: all of it or none, and not while a thread is inside it, whether
+ * the thread runs there or a signal has interrupted it there.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -31,7 +31,8 @@ struct shared {
 };
 
 static struct shared *shared;
-static uint8_t *code; /* in both at the same address; each has its own copy once it is changed */
+static uint8_t *code; /* at the same address in both processes; each has its own copy once it is
+                       * changed */
 
 /* nop; ud2; nop; nop; mov $1,%eax; ret */
 static const uint8_t trapping[] = { 0x90, 0x0f, 0x0b, 0x90, 0x90, 0xb8, 1, 0, 0, 0, 0xc3 };
@@ -117,7 +118,7 @@ static int patch(pid_t pid, const struct hs_text_change *changes, size_t count,
     if (r == HS_INJECT_NOT_PERMITTED || r == HS_INJECT_YAMA || r == HS_INJECT_NO_CAPABILITY ||
         r == HS_INJECT_OUR_SANDBOX) {
         finish(pid);
-        skip(); /* no ptrace here */
+        skip(); /* ptrace is not available here */
     }
     return r;
 }
@@ -148,7 +149,7 @@ static void test_all_or_none(void **state)
     static const uint8_t waiting[] = { 0xb8, 7, 0, 0, 0, 0xc3 };
     changes[0] = change_of(waiting);
     changes[1] = change_of(waiting);
-    changes[1].va += 64; /* where there is something else */
+    changes[1].va += 64; /* where other bytes are */
     pid_t pid = start(waiting, sizeof(waiting), 0);
     assert_int_equal(patch(pid, changes, 2, &result), HS_INJECT_BAD_MEMORY);
     assert_non_null(strstr(result.detail, "not what it was"));

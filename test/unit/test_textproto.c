@@ -1,5 +1,6 @@
 /*
- * Protobuf's text form: what is understood, what is refused and where, and that what is written is read as the same.
+ * Protobuf's text form: what is accepted, what is refused and where, and that written text parses
+ * to the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +112,7 @@ static void test_refused(void **state)
 static void test_depth_is_bounded(void **state)
 {
     (void)state;
-    /* No message of ours nests without end: only what is skipped does. */
+    /* No message of ours nests without limit: only skipped fields do. */
     char text[20000] = "statsd_metadata ";
     memset(text + strlen(text), '{', 15000);
     struct hs_textproto_error error = { 0 };

@@ -1,6 +1,4 @@
-/*
- * Configs: what each field becomes, what is refused, and both forms.
- */
+/* Configs: the meaning of each field, what is refused, and both forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +33,7 @@ static Hs__Pb__TraceConfig *read_config(const char *text)
     return config;
 }
 
-/* Fields of the heap profiler, in a config. */
+/* Fields of the heap profiler, inside a config. */
 static Hs__Pb__TraceConfig *heap_config(const char *fields)
 {
     char text[2048];

@@ -1,6 +1,4 @@
-/*
- * How the writer fails: once, and then no more.
- */
+/* How the writer fails: it reports the first error, and then writes nothing more. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +31,7 @@ static int write_to_full_disk(void *ctx, const void *data, size_t bytes)
 static void test_errors_stick(void **state)
 {
     (void)state;
-    /* Full at once, in the middle, and only when the last window is handed out. */
+    /* The disk is full at once, in the middle, and only when the last window is written. */
     const size_t sizes[] = { 0, 100 * 1024, 1000 * 1024 };
     for (size_t i = 0; i < 3; i++) {
         struct full_disk disk = { .left_bytes = sizes[i] };

@@ -1,5 +1,6 @@
 /*
- * The reader on files as they come: compressed, put together, cut off, damaged, and not traces at all.
+ * The reader on all kinds of files: compressed, concatenated, cut off, damaged, and files that are
+ * not traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,8 +55,8 @@ static void compress_zstd(struct hs_buf *out, const void *data, size_t bytes)
 struct outcome {
     struct hs_trace_damage damage;
     int verdict;
-    uint64_t given; /* packets handed out */
-    uint64_t hash;  /* of their content, in order */
+    uint64_t given; /* number of packets returned */
+    uint64_t hash;  /* hash of their contents, in order */
 };
 
 static struct outcome drain(struct hs_trace_reader *reader)
@@ -83,7 +84,7 @@ static struct outcome drain(struct hs_trace_reader *reader)
 static struct outcome read_bytes(const void *data, size_t bytes)
 {
     struct hs_trace_reader *reader;
-    /* A copy of exactly that size, so that reading over its end shows. */
+    /* A copy of exact size, so that reads behind its end are detected. */
     uint8_t *copy = calloc(1, bytes ? bytes : 1);
     memcpy(copy, data, bytes);
     assert_int_equal(hs_trace_reader_new(copy, bytes, &reader), 0);
@@ -107,7 +108,7 @@ static void test_codings(void **state)
     make_trace(&plain, 3000);
     compress_gzip(&gzip, plain.data, plain.bytes);
     compress_zstd(&zstd, plain.data, plain.bytes);
-    /* Cut into members in the middle of packets, as tools that compress in blocks do. */
+    /* Split into gzip members in the middle of packets, as by tools that compress in blocks. */
     for (size_t at = 0; at < plain.bytes; at += 10000) {
         size_t bytes = plain.bytes - at < 10000 ? plain.bytes - at : 10000;
         compress_gzip(&blocks, plain.data + at, bytes);
@@ -184,7 +185,7 @@ static void put_compressed(struct hs_buf *out, bool is_zstd, const struct hs_buf
     hs_buf_deinit(&packed);
 }
 
-/* Packets in packets, in both forms, in each other, and deeper than anyone writes. */
+/* Packets inside packets, in both forms, nested in each other, and deeper than any writer does. */
 static void test_compressed_packets(void **state)
 {
     (void)state;
@@ -201,7 +202,7 @@ static void test_compressed_packets(void **state)
     put_compressed(&thrice, true, &twice);
     outcome = read_bytes(thrice.data, thrice.bytes);
     assert_true(outcome.given == 0 && outcome.damage.bad_packet_count == 1);
-    /* Half of the compressed bytes: what they give is used. */
+    /* Half of the compressed bytes: the part that they give is used. */
     struct hs_buf damaged = HS_BUF_INIT;
     Hs__Pb__TracePacket packet = HS__PB__TRACE_PACKET__INIT;
     struct hs_buf packed = HS_BUF_INIT;
@@ -221,7 +222,7 @@ static void test_compressed_packets(void **state)
     hs_buf_deinit(&thrice);
 }
 
-/* Cut off after each byte: everything before the cut is read, and the cut is told. */
+/* Cut off after each byte: everything before the cut is read, and the loss is reported. */
 static void test_truncated(void **state)
 {
     (void)state;
@@ -265,7 +266,7 @@ static void test_truncated_compressed(void **state)
     hs_buf_deinit(&plain);
 }
 
-/* Where packet number `idx` starts, and its length with its head. */
+/* Where packet number `idx` starts, and its length with its header. */
 static size_t packet_at(const struct hs_buf *buf, size_t idx, size_t *ret_bytes)
 {
     size_t at = 0;
@@ -310,7 +311,7 @@ static void test_damaged(void **state)
     hs_buf_deinit(&plain);
 }
 
-/* Holes of zeros, garbage between packets and in front, a packet in the middle lost. */
+/* Holes of zeros, garbage between packets and at the start, a packet lost in the middle. */
 static void test_garbage_between(void **state)
 {
     (void)state;
@@ -321,7 +322,7 @@ static void test_garbage_between(void **state)
     hs_buf_repeat(&both, '\0', 5000);
     hs_buf_str(&both, "garbage \x0a\x03 \x1f\x8b\x08\x00 \x28\xb5\x2f\xfd more");
     hs_buf_add(&both, plain.data, plain.bytes);
-    hs_buf_repeat(&both, '\0', 4096); /* a file system's leftover */
+    hs_buf_repeat(&both, '\0', 4096); /* zeros that a file system leaves after a crash */
     struct outcome outcome = read_bytes(both.data, both.bytes);
     assert_int_equal(outcome.given, 2 * one.given);
     assert_true(outcome.damage.skipped_bytes >= 5000 + 4096);
@@ -349,7 +350,7 @@ static void test_foreign(void **state)
     compress_gzip(&gzip, text, sizeof(text));
     assert_int_equal(read_bytes(gzip.data, gzip.bytes).verdict, HS_TRACE_E_FOREIGN);
     hs_buf_deinit(&gzip);
-    /* A program. */
+    /* An executable file. */
     struct hs_trace_reader *reader;
     assert_int_equal(hs_trace_reader_open("/proc/self/exe", &reader), 0);
     assert_int_equal(drain(reader).verdict, HS_TRACE_E_FOREIGN);
@@ -357,7 +358,7 @@ static void test_foreign(void **state)
     assert_int_equal(hs_trace_reader_open("/", &reader), -EISDIR);
 }
 
-/* Packets of other tools are stepped over; even those that are not well-formed inside. */
+/* Packets of other tools are skipped, even those with invalid contents. */
 static void test_other_packets(void **state)
 {
     (void)state;
@@ -374,7 +375,7 @@ static void test_other_packets(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* A pipe is no regular file: it cannot be mapped. */
+/* A pipe is not a regular file, so it cannot be mapped. */
 static void test_pipe(void **state)
 {
     (void)state;
@@ -396,7 +397,7 @@ static void test_pipe(void **state)
     hs_buf_deinit(&plain);
 }
 
-/* A few kilobytes that expand to gigabytes of nothing, or that announce them. */
+/* A few kilobytes that expand to gigabytes of nothing, or announce them. */
 static void test_bombs(void **state)
 {
     (void)state;
@@ -411,7 +412,7 @@ static void test_bombs(void **state)
     struct outcome outcome = read_bytes(bomb.data, bomb.bytes);
     assert_true(outcome.damage.is_too_big);
     assert_int_equal(outcome.verdict, HS_TRACE_E_FOREIGN);
-    /* A length of 100 MB, 4 GB, 2^63 where there are a few bytes. */
+    /* A length of 100 MB, 4 GB, 2^63 in front of a few bytes. */
     static const char *const heads[] = { "\x0a\x80\x80\x80\x30", "\x0a\xff\xff\xff\xff\x0f",
                                          "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f" };
     make_trace(&plain, 5);

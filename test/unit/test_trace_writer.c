@@ -1,6 +1,4 @@
-/*
- * What the writer puts out, packet by packet: the rules a trace must keep.
- */
+/* The writer's output, packet by packet: the rules that a trace must follow. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +12,7 @@
 
 #define PACKETS_MAX 4096
 
-/* Every packet of a trace, decoded on its own, and the tables all of them make together. */
+/* Every packet of a trace, decoded separately, and the tables that all of them make together. */
 struct trace {
     Hs__Pb__TracePacket *packets[PACKETS_MAX];
     size_t count;
@@ -99,7 +97,7 @@ static void test_start(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* A sequence id of its own choice is never 0, and differs. */
+/* A sequence id that the writer chooses is never 0, and differs each time. */
 static void test_sequence_ids(void **state)
 {
     (void)state;
@@ -154,9 +152,10 @@ static void test_dumps(void **state)
     struct hs_trace_writer *writer = writer_to(&buf, 7);
     dump_and_free(writer, small(42, 2000, 5000, 0x10000));
     struct hs_snapshot *snap = small(42, 2000, 9000, 0x10000);
-    snap->stacks[0].live = fixture_amount(150.4, 1.4); /* some freed; the second as it was */
+    snap->stacks[0].live = fixture_amount(150.4, 1.4); /* some blocks freed; the second stack
+                                                        * unchanged */
     dump_and_free(writer, snap);
-    snap = small(42, 2000, 9000, 0x10000); /* the same instant, and figures that fell */
+    snap = small(42, 2000, 9000, 0x10000); /* the same instant, and figures that are lower */
     snap->stacks[0].alloc = fixture_amount(999, 9);
     snap->stacks[0].live = fixture_amount(400, 4);
     snap->stacks[1].alloc = fixture_amount(60, 2);
@@ -167,7 +166,7 @@ static void test_dumps(void **state)
 
     struct trace trace;
     decode_trace(&buf, &trace);
-    assert_int_equal(trace.mappings, 3); /* with the one of the marker */
+    assert_int_equal(trace.mappings, 3); /* including that of the marker */
     assert_int_equal(trace.frames, 3);
     assert_int_equal(trace.callstacks, 2);
     size_t at = 0;
@@ -188,19 +187,19 @@ static void test_dumps(void **state)
     heap = profile->process_dumps[0];
     assert_int_equal(profile->index, 1);
     assert_true(heap->timestamp == 9000 && heap->start_timestamp > 5000);
-    assert_int_equal(heap->n_samples, 1); /* only what changed */
+    assert_int_equal(heap->n_samples, 1); /* only the stack that changed */
     check_sample(heap->samples[0], 1000, 850, 10, 9);
 
     profile = profile_after(&trace, at + 1, &at);
     heap = profile->process_dumps[0];
     assert_true(heap->timestamp > 9000 && heap->disconnected);
-    assert_int_equal(heap->n_samples, 1); /* what fell is as it was */
+    assert_int_equal(heap->n_samples, 1); /* the stack with lower figures stays as it was */
     check_sample(heap->samples[0], 60, 60, 2, 2);
     free_trace(&trace);
     hs_buf_deinit(&buf);
 }
 
-/* Two processes that run the same program elsewhere in memory: the second adds nothing but figures. */
+/* Two processes that run the same program at other addresses: the second adds only figures. */
 static void test_sharing(void **state)
 {
     (void)state;
@@ -242,8 +241,10 @@ static void test_sharing(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* More stacks than a packet takes: packets continue each other, none is far larger than meant, and all
- * stacks are there once. */
+/*
+ * More stacks than fit in a packet: packets continue each other, none is much larger than intended,
+ * and each stack occurs once.
+ */
 static void test_splitting(void **state)
 {
     (void)state;
@@ -264,7 +265,7 @@ static void test_splitting(void **state)
             assert_int_equal(profile->index, profiles++);
             assert_int_equal(profile->n_process_dumps, 1);
             samples += profile->process_dumps[0]->n_samples;
-            /* Counters of the process once: readers add them up. */
+            /* Counters of the process occur once, because readers add them up. */
             assert_int_equal(profile->process_dumps[0]->stats != NULL, profiles == 1);
             was_last = !profile->continued;
         }
@@ -278,7 +279,7 @@ static void test_splitting(void **state)
     assert_true(was_last && profiles >= 3);
     assert_int_equal(samples, trace.callstacks);
     assert_int_equal(rows, trace.callstacks);
-    assert_true(samples > STACKS * 9 / 10); /* the fixture has few stacks twice */
+    assert_true(samples > STACKS * 9 / 10); /* the fixture has a few stacks twice */
     free_trace(&trace);
     hs_buf_deinit(&buf);
 }
@@ -313,7 +314,7 @@ static const char *outermost(const struct trace *trace, uint64_t callstack_iid, 
     return ret_name;
 }
 
-/* The same stack in two heaps: two callstacks, told apart by their outermost frame. */
+/* The same stack in two heaps: two callstacks that differ in their outermost frame. */
 static void test_heaps(void **state)
 {
     (void)state;
@@ -324,7 +325,7 @@ static void test_heaps(void **state)
     strcpy(snap->heaps[1].name, "mmap");
     struct hs_snap_stack *stack = fixture_stack(snap, 1, (uint32_t[]){ 1, 0 }, 2);
     stack->alloc = stack->live = fixture_amount(8192, 2);
-    /* One of no frames at all, and one of a heap that is not there. */
+    /* A stack without frames, and one of a heap that does not exist. */
     stack = fixture_stack(snap, 1, NULL, 0);
     stack->alloc = fixture_amount(10, 1);
     fixture_stack(snap, 2, (uint32_t[]){ 1, 0 }, 2)->alloc = fixture_amount(1, 1);
@@ -353,7 +354,7 @@ static void test_heaps(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* exec: the pid stays, its memory does not. */
+/* exec: the pid stays, but its memory is new. */
 static void test_exec(void **state)
 {
     (void)state;
@@ -372,7 +373,9 @@ static void test_exec(void **state)
     heap = profile_after(&trace, 0, &at)->process_dumps[0];
     uint64_t first_iid = heap->samples[0]->callstack_id;
     heap = profile_after(&trace, at + 1, &at)->process_dumps[0];
-    /* What the first image left is freed when the second starts; the rest already was. */
+    /*
+     * Blocks that the first image left are freed when the second starts; the others already were.
+     */
     assert_true(heap->timestamp == 6000 && heap->start_timestamp > 5000);
     assert_int_equal(heap->n_samples, 1);
     assert_int_equal(heap->samples[0]->callstack_id, first_iid);
@@ -380,7 +383,7 @@ static void test_exec(void **state)
     heap = profile_after(&trace, at + 1, &at)->process_dumps[0];
     assert_true(heap->timestamp == 8000 && heap->start_timestamp == 6000);
     assert_int_equal(heap->n_samples, 2);
-    /* A new id for the stack: its figures count from zero. */
+    /* The stack has a new id, because its figures count from zero. */
     uint64_t second_iid = heap->samples[0]->callstack_id;
     assert_int_not_equal(second_iid, first_iid);
     check_sample(heap->samples[0], 1000, 600, 10, 6);
@@ -400,7 +403,7 @@ static void test_exec(void **state)
 struct naming {
     unsigned calls;
     size_t frames;
-    const char *name; /* of frames of libx.so; others have none */
+    const char *name; /* name of frames of libx.so; others have none */
 };
 
 static void name_frames(void *ctx, const struct hs_snapshot *snap, const uint32_t *frame_ids,
@@ -417,8 +420,10 @@ static void name_frames(void *ctx, const struct hs_snapshot *snap, const uint32_
     }
 }
 
-/* A frame keeps the name it was written with, and the callstacks through it their numbers, whatever it would be called
- * in a later dump. */
+/*
+ * A frame keeps the name with which it was written, and the callstacks through it keep their
+ * numbers, whatever name a later dump has.
+ */
 static void test_names_of_frames(void **state)
 {
     (void)state;
@@ -437,7 +442,7 @@ static void test_names_of_frames(void **state)
     assert_int_equal(naming.frames, 2);
     naming.name = NULL;
     dump_and_free(writer, small(42, 2000, 6000, 0));
-    dump_and_free(writer, small(43, 2000, 7000, 0x10000)); /* elsewhere, and the same code */
+    dump_and_free(writer, small(43, 2000, 7000, 0x10000)); /* other addresses, the same code */
     assert_int_equal(naming.calls, 1);
     finish_writer(writer);
     struct trace trace;
@@ -462,7 +467,7 @@ static void test_names_of_frames(void **state)
         callstack_count += data ? (unsigned)data->n_callstacks : 0;
     }
     assert_true(name_iid != 0);
-    assert_int_equal(frame_count, 3); /* two of code, and a marker */
+    assert_int_equal(frame_count, 3); /* two frames of code, and a marker */
     assert_int_equal(named_count, 1);
     assert_int_equal(callstack_count, 2);
     free_trace(&trace);
@@ -520,7 +525,7 @@ static void test_symbols(void **state)
     hs_buf_deinit(&buf);
 }
 
-/* Perfetto would make two processes of one whose parent has ended meanwhile. */
+/* If the parent's pid changed when the parent ends, Perfetto would make two processes of one. */
 static void test_parent_stays_the_same(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * trend.h: slopes known in advance, and how often chance alone makes one.
- */
+/* trend.h: slopes that are known in advance, and how often chance alone makes one. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -78,7 +76,7 @@ static void test_known_lines(void **state)
 
     assert_int_equal(line_of(&trend, "cache")->verdict, HS_TREND_SAME);
     assert_int_equal(line_of(&trend, "queue")->verdict, HS_TREND_NOISE);
-    /* What comes later was 0 before: one step, and not nine. */
+    /* A stack that appears later was 0 before: that is one step, not nine. */
     assert_int_equal(line_of(&trend, "late")->steps_up, 1);
     assert_true(line_of(&trend, "late")->first == 0 && line_of(&trend, "late")->last == 50);
     hs_trend_deinit(&trend);
@@ -103,7 +101,10 @@ static void test_too_few(void **state)
     assert_int_equal(hs_trend_axis_init(same, 3, &axis), -ENODATA);
 }
 
-/* Knuth's: a Poisson number with a small mean. The generator's seed is fixed, so the test repeats. */
+/*
+ * A Poisson number with a small mean, by Knuth's method. The generator's seed is fixed, so the test
+ * is repeatable.
+ */
 static double poisson(uint64_t *state, double mean)
 {
     double product = 1;
@@ -116,7 +117,10 @@ static double poisson(uint64_t *state, double mean)
     return count;
 }
 
-/* Samples that stay, or are new each time: neither may seem to grow more often than 5 % where nothing does. */
+/*
+ * Samples that stay, or are new each time: in neither case may more than 5 % seem to grow where
+ * nothing does.
+ */
 static double share_that_grows(double mean, double drift, bool is_staying)
 {
     enum { TRIES = 2000 };
@@ -140,7 +144,7 @@ static double share_that_grows(double mean, double drift, bool is_staying)
             hs_trend_series_put(&series, &axis, k, &figure);
         }
         struct hs_trend_line line = hs_trend_series_line(&series, &axis);
-        /* Off the truth, not off zero: what stays does grow. */
+        /* Distance from the truth, not from zero: samples that stay do grow. */
         calls += fabs(line.slope - drift * 4096) > line.margin;
     }
     free(axis.weights);
@@ -161,7 +165,10 @@ static void test_false_alarms(void **state)
     assert_true(share_that_grows(0.05, 0.05, true) < 0.06);
 }
 
-/* Blocks of the interval or more, the same in each snapshot: small ones may come and go unseen. */
+/*
+ * Blocks as large as the interval or larger, the same in each snapshot: small blocks may come and
+ * go unseen.
+ */
 static void test_unseen(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
 /*
- * Walks over stacks made by hand: each kind of rule, each way to end, and what replay relies on.
+ * Walks over stacks made by hand: each kind of rule, each way to end, and the dependencies on which
+ * replay relies.
  */
 #include "unwind_world.h"
 
-/* Walks once with a cold cache and once with a hot one, which must not differ. */
+/* Walks once with an empty cache and once with a full one; the results must be equal. */
 static void assert_walk_in(struct hs_stack_window window, enum hs_unwind_end wanted_end,
                            const uint32_t *wanted, uint32_t count)
 {
@@ -61,7 +62,7 @@ static void test_frame_pointers(void **state)
     ASSERT_WALK(HS_UNWIND_END, BP16, SP16, BP16, TOP);
     assert_true(walk.has_used_bp);
     assert_int_equal(walk.word_count,
-                     4); /* three return addresses, and the one rbp that mattered */
+                     4); /* three return addresses, and the only rbp that mattered */
 }
 
 /* A saved rbp that a rule further out needs. */
@@ -105,12 +106,12 @@ static void test_expression(void **state)
     stack[6] = ra(TOP);
     ASSERT_WALK(HS_UNWIND_END, LOAD, TOP);
     assert_true(walk.is_replayable);
-    stack[1] = 1; /* an address that is not on the stack */
+    stack[1] = 1; /* an address outside the stack */
     ASSERT_WALK(HS_UNWIND_UNREADABLE, LOAD);
     assert_false(walk.is_replayable);
 }
 
-/* rbx is not followed, until a frame needs it: then it is found, from the start. */
+/* rbx is not tracked until a frame needs it; then the walk restarts and finds it. */
 static void test_other_register(void **state)
 {
     (void)state;
@@ -120,7 +121,7 @@ static void test_other_register(void **state)
     stack[8 + 4] = va(20); /* rbx of the next */
     stack[8 + 5] = ra(SP16);
     stack[15] = ra(BX32);
-    stack[23] = ra(BX32); /* whose rbx is the same */
+    stack[23] = ra(BX32); /* its rbx is the same */
     ASSERT_WALK(HS_UNWIND_NO_ADVANCE, BX32, SP48_BX, SP16, BX32, BX32);
     stack[23] = ra(TOP);
     ASSERT_WALK(HS_UNWIND_END, BX32, SP48_BX, SP16, BX32, TOP);
@@ -152,7 +153,7 @@ static void test_signal_frames(void **state)
         uint32_t wanted[] = { SP16, trampoline, BP16 | EXACT, TOP };
         assert_walk_in(whole_stack(), HS_UNWIND_END, wanted, 4);
         assert_false(walk.is_replayable);
-        /* The first instruction of a function: pc - 1 is another's. */
+        /* The first instruction of a function: pc - 1 belongs to another one. */
         put_ucontext(2, CODE + 256 * SP48_BX, va(1000), 0, 0);
         stack[1005] = ra(TOP);
         wanted[2] = SP48_BX | EXACT;
@@ -165,7 +166,7 @@ static void test_signal_frames(void **state)
     }
 }
 
-/* Signal frames may point anywhere, also back: they cannot make a walk loop without end. */
+/* Signal frames may point anywhere, also back: they must not make a walk loop without end. */
 static void test_signal_loop(void **state)
 {
     (void)state;
@@ -194,7 +195,7 @@ static void test_exact_start(void **state)
 static void test_no_information(void **state)
 {
     (void)state;
-    /* Compiled at run time, with frame pointers. */
+    /* Code compiled at run time, with frame pointers. */
     start.pc = JIT + 16;
     start.bp = va(2);
     stack[2] = va(6);
@@ -205,7 +206,7 @@ static void test_no_information(void **state)
     stack[10] = ra(BP16);
     stack[12] = ra(TOP);
     ASSERT_WALK(HS_UNWIND_END, JIT_FRAME, JIT_FRAME, NO_CFI, BP16, TOP);
-    /* rbp is not a frame pointer: data, not aligned, below the stack, or to where no code is. */
+    /* rbp is not a frame pointer: data, not aligned, below the stack, or pointing to no code. */
     static const uint64_t data[] = {
         0, 42, STACK_VA - 8, STACK_VA + 3, UINT64_MAX - 7, STACK_VA + 8 * STACK_WORDS - 8
     };
@@ -218,7 +219,7 @@ static void test_no_information(void **state)
     ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
 }
 
-/* A frame of a JIT's that has a value in the place of its return address. */
+/* A JIT's frame that has a value in the place of its return address. */
 static void test_value_for_return(void **state)
 {
     (void)state;
@@ -233,13 +234,13 @@ static void test_value_for_return(void **state)
     ASSERT_WALK(HS_UNWIND_END, JIT_FRAME, BP16, TOP);
     assert_false(walk.is_replayable);
 
-    stack[21] = 0x1234; /* two in a row are no frames */
+    stack[21] = 0x1234; /* two in a row are not frames */
     ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
     assert_true(walk.is_replayable);
     stack[21] = ra(BP16);
-    stack[10] = va(9); /* the saved frame pointer must lead further out */
+    stack[10] = va(9); /* the saved frame pointer must point further out */
     ASSERT_WALK(HS_UNWIND_NO_INFO, JIT_FRAME);
-    start.pc = ra(SP16); /* of code with information it is no guess */
+    start.pc = ra(SP16); /* for code with unwind information this is no guess */
     stack[1] = UINT64_C(0x29900000000);
     start.bp = va(20);
     ASSERT_WALK(HS_UNWIND_NO_MODULE, SP16);
@@ -289,7 +290,7 @@ static bool extend_falsely(struct hs_stack_window *window, uint64_t wanted_va)
 {
     (void)window;
     (void)wanted_va;
-    return true; /* but the window is as it was */
+    return true; /* but the window is unchanged */
 }
 
 static void test_window(void **state)
@@ -315,7 +316,7 @@ static void test_window(void **state)
     }
 }
 
-/* ids 0 1 2 ... along a stack of `depth` frames; what is kept are the first 191 and the last 64. */
+/* ids 0 1 2 ... along a stack of `depth` frames; the first 191 and the last 64 are kept. */
 static bool resolve_counting(void *ctx, uint64_t pc, bool is_exact,
                              struct hs_resolved *ret_resolved)
 {
@@ -332,7 +333,7 @@ static void check_depth(uint32_t depth)
 {
     struct hs_unwinder unwinder = { &cache, resolve_counting, &depth };
     struct hs_stack_window window = whole_stack();
-    /* A chain of frame pointers, two words a frame, without information. */
+    /* A chain of frame pointers, two words per frame, without unwind information. */
     for (uint32_t i = 0; i < depth; i++) {
         stack[2 * i] = va(2 * i + 2);
         stack[2 * i + 1] = 0x10000000 + i + 1;
@@ -368,7 +369,7 @@ static void test_deep(void **state)
     }
 }
 
-/* The same with plain rules, that is, through the hot loop: SP16 all the way. */
+/* The same with plain rules, which take the fast loop: SP16 all the way. */
 static void test_deep_hot(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * Walks over the stack of this very program, through libc, signal frames, other stacks and hand-written
- * code, compared with libunwind's frame by frame.
+ * Walks over the stack of this program, through libc, signal frames, other stacks and hand-written
+ * code, compared frame by frame with libunwind.
  *
- * Without libunwind there is nothing to compare with: the tests are reported as skipped.
+ * Without libunwind the tests are reported as skipped.
  */
 #include <alloca.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 static unsigned check_count;
 
-/* The stack from here, by us (cold and hot) and by libunwind. */
+/* The stack from here, by us (with an empty and a full cache) and by libunwind. */
 static NOINLINE void check_here(void)
 {
     static struct hs_walk walk;
@@ -32,7 +32,7 @@ static NOINLINE void check_here(void)
     unw_context_t context;
     unw_cursor_t cursor;
     unw_word_t pc;
-    uint32_t frame = 1; /* in frame 0, this function, the two stand at different places */
+    uint32_t frame = 1; /* in frame 0, this function, both are at different instructions */
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
     while (unw_step(&cursor) > 0) {
@@ -140,7 +140,7 @@ static __attribute__((noreturn)) NOINLINE void never_returns(void)
     longjmp(after_the_end, 1);
 }
 
-/* Its last instruction is the call: the return address belongs to whatever comes next. */
+/* Its last instruction is the call: the return address belongs to the code behind it. */
 static NOINLINE void ends_with_a_call(void)
 {
     sink++;

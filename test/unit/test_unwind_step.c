@@ -2,9 +2,9 @@
  * A walk after each single instruction of a running function.
  *
  * The function runs with the CPU's trap flag set. After each instruction a signal handler walks the
- * stack, through the signal frame and from the interrupted registers alike, and must come out at the
- * same callers as before: that is the truth, and needs no other unwinder. It goes through every prologue
- * and epilogue on the way, through PLT entries, lazy binding, realigned stacks, and longjmp.
+ * stack, through the signal frame and from the interrupted registers, and must find the same
+ * callers as before. These are the truth, so no other unwinder is needed. The walks pass through
+ * every prologue and epilogue, PLT entries, lazy binding, realigned stacks, and longjmp.
  */
 #include <alloca.h>
 #include <math.h>
@@ -18,12 +18,12 @@
 #define STEPS_TO_SHOW 5
 
 static struct {
-    uint64_t callers[64]; /* of the function that is stepped through */
+    uint64_t callers[64]; /* callers of the function that is executed step by step */
     uint32_t caller_count;
     volatile bool is_on;
     uint64_t step_count;
     uint64_t wrong_count;
-    uint64_t short_count; /* a register was asked for that is not known at the start */
+    uint64_t short_count; /* how often a register was needed that is unknown at the start */
     uint64_t wrong_pc[STEPS_TO_SHOW];
     enum hs_unwind_end wrong_end[STEPS_TO_SHOW];
     uint32_t deepest;
@@ -56,7 +56,7 @@ static bool has_the_callers(const struct hs_walk *walk)
     return true;
 }
 
-/* Through the signal frame and by the registers of the signal alike. */
+/* Walks through the signal frame and from the signal's registers. */
 static void on_trap(int signal_number, siginfo_t *info, void *context)
 {
     static struct hs_walk walk, through;
@@ -74,7 +74,8 @@ static void on_trap(int signal_number, siginfo_t *info, void *context)
     /* r10 is in the signal frame, but not in struct hs_regs. */
     bool is_short = walk.end == HS_UNWIND_BAD_INFO && walk.frame_count == 1;
     bool is_right = has_the_callers(&through) && (is_short || has_the_callers(&walk));
-    is_right &= is_short || through.frame_count == walk.frame_count + 2; /* this, the trampoline */
+    is_right &= is_short || through.frame_count == walk.frame_count + 2; /* this function and the
+                                                                          * trampoline */
     stepping.short_count += is_short;
     if (!is_right) {
         if (stepping.wrong_count < STEPS_TO_SHOW) {
@@ -110,8 +111,11 @@ static NOINLINE void step_through(void (*function)(void))
     sink++; /* the trap after this store ends it */
 }
 
-/* `stale_max`: behind the `pop %rbp` of a function that realigned its stack, gcc goes on saying that
- * rbp is at *rbp, until the function has returned; so a caller that needs rbp is lost there. */
+/*
+ * `stale_max`: behind the `pop %rbp` of a function that realigned its stack, gcc's information
+ * still says that rbp is at *rbp, until the function has returned. A caller that needs rbp is
+ * therefore lost there.
+ */
 static void assert_steps(const char *name, void (*function)(void), uint64_t stale_max)
 {
     step_through(function);
@@ -139,7 +143,7 @@ static NOINLINE void do_sort(void)
     sink += values[0];
 }
 
-/* Called for the first time: the PLT, the dynamic linker's lookup, then the function. */
+/* Calls for the first time: the PLT, the dynamic linker's lookup, then the function. */
 static NOINLINE void do_first_calls(void)
 {
     char text[200];

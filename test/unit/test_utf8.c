@@ -1,6 +1,4 @@
-/*
- * utf8.h: cutting between characters, counting columns, and disarming hostile names.
- */
+/* utf8.h: cutting between characters, counting columns, and sanitizing hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

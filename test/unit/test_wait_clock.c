@@ -1,6 +1,4 @@
-/*
- * How long a child has been waiting, as the scheduler tells.
- */
+/* How long a child has been waiting, according to the scheduler. */
 #include "inject/wait_clock.h"
 
 #include "waiting_child.h"
@@ -12,7 +10,7 @@ static void wait_for_ever(void)
     }
 }
 
-/* Has the same time passed in both clocks, but for what the machine's owner took of it? */
+/* Has the same time passed in both clocks, except for time that the hypervisor took? */
 static bool do_agree(const struct hs_wait_clock *first, const struct hs_wait_clock *second)
 {
     int64_t by_sched = (int64_t)(second->waited_ns - first->waited_ns);
@@ -34,7 +32,7 @@ static void test_waiting(void **state)
         skip();
     }
     bool is_right = false;
-    for (int i = 0; !is_right && i < 10; i++) { /* it may take much, at times */
+    for (int i = 0; !is_right && i < 10; i++) { /* it may take much at times */
         hs_wait_clock_read(pid, pid, &first);
         nanosleep(&pause, NULL);
         hs_wait_clock_read(pid, pid, &second);
@@ -43,7 +41,7 @@ static void test_waiting(void **state)
         is_right = do_agree(&first, &second);
     }
     assert_true(is_right);
-    /* It has not been stopped for us in between, so nothing is confirmed. */
+    /* It has not been stopped by us in between, so nothing is confirmed. */
     hs_wait_clock_confirm(&second, pid, pid);
     assert_false(second.is_known);
     waiting_child_end(pid);

@@ -1,6 +1,4 @@
-/*
- * What a line of /proc/PID/task/TID/syscall says of a thread.
- */
+/* What a line of /proc/PID/task/TID/syscall says about a thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +60,7 @@ static enum hs_wait_kind kind_of_read(int fd)
     return kind_of(SYS_read, arguments);
 }
 
-/* A read is a wait when it is of something that one waits for. */
+/* A read is a wait when it reads something that has to arrive. */
 static void test_reads(void **state)
 {
     int fds[2];
@@ -91,7 +89,7 @@ static void test_other_lines(void **state)
         assert_int_equal(wait.kind, HS_WAIT_RUNNING);
         assert_int_equal(wait.number, -1);
     }
-    hs_wait_parse(getpid(), "7", &wait); /* cut: arguments are 0 */
+    hs_wait_parse(getpid(), "7", &wait); /* cut off: arguments are 0 */
     assert_int_equal(wait.number, 7);
     assert_int_equal(wait.sp, 0);
 }

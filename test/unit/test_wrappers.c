@@ -1,5 +1,6 @@
 /*
- * wrappers.h: stacks with and without allocation wrappers, and the function that is named for them.
+ * wrappers.h: stacks with and without allocation wrappers, and the function that the report names
+ * for them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,7 @@ static void build(struct fixture *fx, const struct stack *stacks, size_t count,
         for (size_t c = 0; c < CALLS_MAX && stacks[i].calls[c]; c++) {
             at = fixture_call(fx, at, stacks[i].calls[c]);
             if (stacks[i].calls[c][0] == '\0') {
-                fx->p.frames[fx->p.frame_count - 1].rel_pc = 0x900; /* one place */
+                fx->p.frames[fx->p.frame_count - 1].rel_pc = 0x900; /* a single call site */
             }
         }
         leaves[i] = at;
@@ -94,14 +95,14 @@ static void names_that_say_it(void **state)
     }
 }
 
-/* What does more than allocate wanted the memory that others allocate for it. */
+/* A function that does more than allocate wanted the memory that its callees allocate for it. */
 static void names_that_do_more(void **state)
 {
     (void)state;
     const struct stack stacks[] = { { { "load", "my_malloc_test", "malloc" }, 100, 1 },
                                     { { "load", "my_malloc_test", "parse", "malloc" }, 100, 1 } };
     check(stacks, 2, "my_malloc_test", false);
-    /* Without a caller in the program there is nobody to blame instead. */
+    /* Without a caller in the program, no other function can be named instead. */
     struct fixture fx = fixture_new();
     uint32_t only = fixture_call(&fx, HS_NODE_NONE, "my_malloc");
     uint32_t leaf = fixture_call(&fx, only, "malloc");
@@ -161,23 +162,26 @@ static void shapes_without_a_name(void **state)
     for (size_t i = 0; i < 6; i++) {
         stacks[i].count = 100;
     }
-    check(stacks, 6, "give", false); /* all blocks of one size: it decides what is made */
+    check(stacks, 6, "give", false); /* all blocks have one size: it decides itself what it makes */
     for (size_t i = 0; i < 6; i++) {
         stacks[i].count = 16384.0 / (16 << (2 * i));
     }
     stacks[0].bytes *= 6;
     stacks[0].count *= 6;
-    check(stacks, 6, "give", false); /* most of it is of one caller */
+    check(stacks, 6, "give", false); /* most of it belongs to one caller */
     stacks[0].bytes /= 6;
     stacks[0].count /= 6;
     stacks[6] = (struct stack){ { "a", "give", "calloc" }, 16384, 1 };
     check(stacks, 7, "give",
-          false); /* through two allocating functions: it makes things of its own */
+          false); /* through two allocating functions: it makes objects of its own */
     stacks[6] = (struct stack){ { "a", "give", "helper", "malloc" }, 16384, 1 };
     check(stacks, 7, "give", false); /* a function that it calls allocates, too */
 }
 
-/* Code of a stripped program: one call of malloc, whose size the callers decide, though one of them has nearly all. */
+/*
+ * Code of a stripped program: one call of malloc, whose size the callers decide, though one of them
+ * has nearly all.
+ */
 static void nameless_code(void **state)
 {
     (void)state;
@@ -194,7 +198,7 @@ static void nameless_code(void **state)
         stacks[i].calls[1] = "";
         stacks[i].count = stacks[i].bytes / 100;
     }
-    check(stacks, 3, "", false); /* it decides what is made */
+    check(stacks, 3, "", false); /* it decides itself what it makes */
 }
 
 static void callers_are_blamed(void **state)

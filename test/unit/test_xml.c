@@ -1,6 +1,4 @@
-/*
- * util/xml: nothing gets out of a text.
- */
+/* util/xml: no text can break out of its element. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

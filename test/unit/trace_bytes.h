@@ -1,6 +1,6 @@
 /*
- * A trace in memory, for tests: a sink that keeps everything, clocks that stand still, a reader that
- * collects packets of one kind.
+ * A trace in memory, for tests: a sink that keeps everything, clocks that stand still, a reader
+ * that collects packets of one kind.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ static inline void still_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
     ret_clocks->realtime_ns = 1000 + TEST_REAL_NS;
 }
 
-/* A writer that has begun. */
+/* Returns a writer that has begun. */
 static inline struct hs_trace_writer *writer_to(struct hs_buf *buf, uint32_t sequence_id)
 {
     struct hs_trace_writer_config config = {
@@ -43,7 +43,7 @@ static inline struct hs_trace_writer *writer_to(struct hs_buf *buf, uint32_t seq
     return writer;
 }
 
-/* Writes a dump and gives the snapshot back. */
+/* Writes a dump and frees the snapshot. */
 static inline void dump_and_free(struct hs_trace_writer *writer, struct hs_snapshot *snap)
 {
     fixture_totals(snap);

@@ -1,8 +1,8 @@
 /*
  * A small world to walk in: functions with one rule each, and a stack that a test fills by hand.
  *
- * The code is a row of functions 256 bytes apart; the frame of function f is named f (plus EXACT when
- * it was interrupted). A test sets `start` and `stack`, and gets `walk`.
+ * The functions are 256 bytes apart. The frame of function f has the id f (plus EXACT when it was
+ * interrupted). A test sets `start` and `stack`, and gets `walk`.
  */
 #pragma once
 
@@ -35,12 +35,12 @@ enum function {
     BX32,     /* CFA = rbx + 32 */
     R10_0,    /* CFA = r10: not known in a frame that made a call */
     LOAD,     /* CFA = *(rsp + 8) + 8, by an expression */
-    TOP,      /* the outermost */
-    BROKEN,   /* information that makes no sense */
-    NO_RA,    /* the return address is "the same" */
-    NO_CFI,   /* none */
-    RESTORER, /* a signal trampoline, without information */
-    SIGNAL,   /* one with: the same layout, in expressions */
+    TOP,      /* the outermost function */
+    BROKEN,   /* invalid information */
+    NO_RA,    /* the return address is "the same value" */
+    NO_CFI,   /* no information */
+    RESTORER, /* a signal trampoline without information */
+    SIGNAL,   /* one with information: the same layout, in expressions */
     FUNCTION_N,
 };
 

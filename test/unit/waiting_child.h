@@ -1,5 +1,5 @@
 /*
- * A child that waits in a known place, for tests that look at it from outside.
+ * A child that waits in a known place, for tests that inspect it from outside.
  *
  * Threads   one.
  */
@@ -16,7 +16,9 @@
 #include "inject/wait_kind.h"
 #include "remote_self.h"
 
-/* Forks, and has the child call `wait_there`, which must not return. Returns when it waits. */
+/*
+ * Forks, and lets the child call `wait_there`, which must not return. Returns when the child waits.
+ */
 static inline pid_t waiting_child_start(void (*wait_there)(void), struct hs_wait *ret_wait)
 {
     pid_t pid = fork();
