@@ -23,7 +23,7 @@ class Browser:
         self._in, from_browser = os.pipe()
 
         def place_pipes():
-            # By way of high numbers: 3 and 4 may be taken by the very pipes.
+            # Move them to high numbers first: the pipes themselves may be 3 and 4.
             os.dup2(to_browser, 63)
             os.dup2(from_browser, 64)
             os.dup2(63, 3)

@@ -1,11 +1,12 @@
 /*
- * Our reading of a file's call frame information, as text: for test_cfi_readelf.py.
+ * Prints our reading of a file's call frame information as text: for test_cfi_readelf.py.
  *
  *     cfi_tool FILE hdr|scan|debug < ADDRESSES
  *
- * ADDRESSES are link-time, hexadecimal, one a line. For each one a line comes out: the CFA, the
- * rules of registers 0 to 16 in the notation of readelf, and behind bars the packed rules for a frame
- * interrupted there, and for one that made a call whose last byte is there. `hdr` uses the search table, `scan` reads .eh_frame from its start, `debug` reads .debug_frame.
+ * ADDRESSES are link-time addresses in hexadecimal, one per line. For each one it prints a line:
+ * the CFA, the rules of registers 0 to 16 in readelf's notation, and behind bars the packed rules
+ * for a frame that was interrupted there, and for one that made a call whose last byte is there.
+ * `hdr` uses the search table, `scan` reads .eh_frame from its start, `debug` reads .debug_frame.
  */
 #include <elf.h>
 #include <errno.h>
@@ -42,7 +43,10 @@ static const uint8_t *map_file(const char *path, size_t *ret_size_bytes)
     return va;
 }
 
-/* The section `name`, at its link-time address. The file is trusted: it is our own machine's. */
+/*
+ * The section `name`, at its link-time address. The file is trusted, because it is one of this
+ * machine.
+ */
 static struct hs_span find_section(const uint8_t *file, const char *name)
 {
     Elf64_Ehdr head;

@@ -1,4 +1,4 @@
-"""What tests share that hold a profiled program against a plain run of it (the fixture `same`)."""
+"""Shared by tests that compare a profiled program with a plain run of it (the fixture `same`)."""
 
 import shutil
 import socket
@@ -18,14 +18,15 @@ def need(*names):
 
 
 def allocations(profiled, least=1):
-    """At least so many were made: the program was not just left alone."""
+    """Requires at least this many recorded allocations, which shows that the program was really
+    profiled."""
     report = profiled.report("--top", "1")
     assert report["totals"]["alloc"]["count"] >= least
     return report
 
 
 def wait_for_socket(path):
-    """Until somebody listens."""
+    """Waits until a process listens."""
     for _ in range(400):
         with socket.socket(socket.AF_UNIX) as sock:
             try:

@@ -1,7 +1,9 @@
-"""What every end-to-end test needs: the built tree, programs to profile, and their reports as data.
+"""Fixtures of every end-to-end test: the built tree, programs to profile, and their reports as
+data.
 
-The tests use build/dist as a user would (./dev build leaves it); HEAPSCOPE_DIST names another tree.
-Programs come from test/target/: compiled once, kept in build/target until source or flags change.
+The tests use build/dist as a user would (./dev build makes it); HEAPSCOPE_DIST names another
+tree. Programs come from test/target/: they are compiled once and kept in build/target until
+their source or flags change.
 """
 
 import hashlib
@@ -22,13 +24,15 @@ TARGETS = ROOT / "test" / "target"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
-    # A shell that starts us in the background has us ignore these, and all that we start.
+    # A shell that starts the tests in the background makes them, and all that they start, ignore
+    # these signals.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def clean_env(**extra):
-    """The environment without what could steer heapscope or a program's allocator, and what it keeps."""
+    """The environment without variables that influence heapscope or a program's allocator, plus
+    `keep`."""
     dropped = ("HEAPSCOPE_", "LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "COLUMNS")
     env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
     env["HEAPSCOPE_CACHE"] = "off"
@@ -37,7 +41,7 @@ def clean_env(**extra):
 
 
 class Run:
-    """One `heapscope run`: how it ended, what it printed, and the file it left."""
+    """One `heapscope run`: how it ended, its output, and the file that it wrote."""
 
     def __init__(self, done, file, report):
         self.status = done.returncode
@@ -64,10 +68,10 @@ def dist():
 
 @pytest.fixture(scope="session")
 def heapscope(dist):
-    """heapscope("report", FILE, ...): runs it; status, stdout and stderr in what it returns.
+    """heapscope("report", FILE, ...): runs it and returns status, stdout and stderr.
 
-    Output is text (bytes that are none come out escaped); `env` adds to a clean environment; other
-    keywords are those of subprocess.run.
+    Output is text (bytes that are not text are escaped). `env` is added to a clean environment;
+    other keywords are those of subprocess.run.
     """
 
     def call(*args, env=None, binary=dist / "bin" / "heapscope", **options):
@@ -103,7 +107,7 @@ def report(heapscope):
 
 @pytest.fixture
 def run(heapscope, report, tmp_path):
-    """run([PROG, ARGS...], "-i", 1, env={...}): profiles a program into a folder of this test."""
+    """run([PROG, ARGS...], "-i", 1, env={...}): profiles a program in a folder of this test."""
     count = 0
 
     def call(program, *options, env=None, **more):
@@ -167,7 +171,8 @@ def same(run, tmp_path):
 
 @pytest.fixture
 def exact(run, target, tmp_path):
-    """exact(["threads", "churn"], losses=...): profiles every allocation of it, and holds that against its truth.
+    """exact(["threads", "churn"], losses=...): profiles every allocation of a program and compares
+    with its truth.
 
     Options are those of heapscope run, besides -i 1.
     """
@@ -185,15 +190,15 @@ def exact(run, target, tmp_path):
 
 @pytest.fixture
 def daemon_class():
-    """What `daemon` is; a file of tests may have one of its own."""
-    from daemon import Daemon  # which needs what is above
+    """The class of the fixture `daemon`; a test file may override it."""
+    from daemon import Daemon  # imported here because it needs the definitions above
 
     return Daemon
 
 
 @pytest.fixture
 def daemon(daemon_class, dist, heapscope, report, tmp_path):
-    """`heapscoped` on a socket of its own, with commands and programs: see daemon.py."""
+    """`heapscoped` on a socket of its own, with methods for commands and programs: see daemon.py."""
     folder = tmp_path / "daemon"
     folder.mkdir()
     daemon = daemon_class(dist, heapscope, report, folder)
@@ -203,7 +208,8 @@ def daemon(daemon_class, dist, heapscope, report, tmp_path):
 
 @pytest.fixture
 def attach(dist, tmp_path):
-    """attach(PID, ...): `heapscope attach`, see resident.py; killed at the end if it still runs."""
+    """attach(PID, ...): `heapscope attach`, see resident.py; killed at the end of the test if it
+    still runs."""
     from resident import Attached
 
     started = []

@@ -1,4 +1,4 @@
-"""A daemon of a test: its socket, its commands, and programs that announce themselves to it."""
+"""The daemon of a test: its socket, its commands, and programs that announce themselves to it."""
 
 import json
 import os
@@ -22,12 +22,12 @@ def wait_until(what, why="nothing happened"):
 
 
 def stop_process(pid):
-    """SIGSTOP; until none of its threads runs any more."""
+    """Sends SIGSTOP and waits until none of the process's threads runs."""
     def is_stopped():
         try:
             stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
         except FileNotFoundError:
-            return False  # one just ended
+            return False  # a thread just ended
         return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
     os.kill(pid, signal.SIGSTOP)
@@ -35,14 +35,14 @@ def stop_process(pid):
 
 
 class Program:
-    """A running program with the recorder preloaded."""
+    """A running program with the client preloaded."""
 
     def __init__(self, process):
         self.process = process
         self.pid = process.pid
 
     def step(self):
-        """The next phase of test/target/phases.c, to its end."""
+        """Runs the next phase of test/target/phases.c to its end."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return self.process.stdout.readline()
@@ -54,7 +54,7 @@ class Program:
 
 
 class Done:
-    """What a session left, in the form of a run: see truth.Measured."""
+    """The result of a session, in the form of a run: see truth.Measured."""
 
     def __init__(self, stopped, report):
         self.status = stopped.returncode
@@ -67,7 +67,7 @@ class Done:
 
 
 class Daemon:
-    """`heapscoped` on a socket in a folder. Its programs and itself are ended by stop_all()."""
+    """`heapscoped` on a socket in a folder. stop_all() ends the daemon and its programs."""
 
     def __init__(self, dist, heapscope, report, folder, options=(), user=None, shell=None):
         self.dist, self.folder = dist, folder
@@ -96,11 +96,11 @@ class Daemon:
         return (self.folder / "log").read_text()
 
     def ask(self, *args, env=None, **more):
-        """`heapscope ARGS` of this daemon."""
+        """Runs `heapscope ARGS` against this daemon."""
         return self._heapscope(*args, env={**self.env, **(env or {})}, **more)
 
     def begin(self, *args, **more):
-        """`heapscope start ARGS`; returns the session's name."""
+        """Runs `heapscope start ARGS`; returns the session's name."""
         args = [*args] if "-o" in args else [*args, "-o", self.folder / f"session{time.monotonic_ns()}.pftrace"]
         done = self.ask("start", *args, **more)
         assert done.returncode == 0, done.stderr
@@ -126,7 +126,8 @@ class Daemon:
         return clean_env(LD_PRELOAD=preloadable(self.dist / "lib" / "libheapscope_preload.so"), **self.env, **env)
 
     def launch(self, command, env=None, **more):
-        """A program with the recorder preloaded, which has announced itself."""
+        """Starts a program with the client preloaded; returns when the program has announced
+        itself."""
         process = subprocess.Popen(command, env=self.preloaded(**(env or {})), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True, **more)
         program = Program(process)
@@ -140,12 +141,12 @@ class Daemon:
         return program
 
     def run(self, command, env=None, **more):
-        """To its end."""
+        """Runs a program to its end."""
         return subprocess.run(command, env=self.preloaded(**(env or {})), stdin=subprocess.DEVNULL, check=False,
                               stdout=subprocess.DEVNULL, timeout=120, **more).returncode
 
     def measured(self, done, truth):
-        """What was recorded, against what a program says."""
+        """Compares what was recorded with a program's truth."""
         report = done.report("--top", "all", "--view", "alloc_objects")
         return Measured(done, report, read_truth(truth, *truths_of_children(truth).values()), truth)
 

@@ -1,4 +1,4 @@
-"""What commands say to a daemon (fmt/ctl_layout.h, ctl/ctl.proto), said by a test."""
+"""The messages of commands to a daemon (fmt/ctl_layout.h, ctl/ctl.proto), sent by a test."""
 
 import array
 import os
@@ -26,7 +26,7 @@ def send(sock, data, fds=()):
 
 
 def answer(sock):
-    """The kind and body of what comes back; None: it hung up."""
+    """Returns kind and body of the answer; None: the daemon closed the connection."""
     try:
         data = sock.recv(65536)
     except ConnectionResetError:
@@ -49,7 +49,7 @@ def field(number, value):
 
 
 def take_snapshot(sock, pid):
-    """The trace of a process as it is now, as bytes; or why there is none, as text."""
+    """Returns the trace of a process as it is now, as bytes; or an error as text."""
     send(sock, head(SNAPSHOT, field(1, pid)))
     data, ancillary, _, _ = sock.recvmsg(65536, socket.CMSG_SPACE(4 * 16))
     fds = array.array("i")

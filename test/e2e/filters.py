@@ -1,4 +1,4 @@
-"""Seccomp filters as production has them, for test/target/filtered.c."""
+"""Seccomp filters as in production, for test/target/filtered.c."""
 
 import functools
 import re
@@ -6,7 +6,8 @@ import subprocess
 
 from conftest import ROOT
 
-# Docker's default profile in essence: what it allows without a capability. Everything else is EPERM.
+# The essence of Docker's default profile: what it allows without a capability. Every other call
+# fails with EPERM.
 DOCKER = """
 accept accept4 access adjtimex alarm bind brk cachestat capget capset chdir chmod chown clock_adjtime clock_getres
 clock_gettime clock_nanosleep close close_range connect copy_file_range creat dup dup2 dup3 epoll_create epoll_create1
@@ -37,7 +38,8 @@ umask uname unlink unlinkat utime utimensat utimes vfork vmsplice wait4 waitid w
 arch_prctl clone process_vm_readv process_vm_writev ptrace personality
 """
 
-# systemd's SystemCallFilter=@system-service in essence; what is not in it kills, without a SystemCallErrorNumber=.
+# The essence of systemd's SystemCallFilter=@system-service. Without a SystemCallErrorNumber=, every
+# other call kills.
 SYSTEMD = """
 brk cachestat close close_range dup dup2 dup3 lseek pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readv write
 writev access chdir chmod close creat faccessat faccessat2 fallocate fchdir fchmod fchmodat fchmodat2 fcntl fgetxattr
@@ -68,7 +70,7 @@ sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_yiel
 splice sysinfo tee umask uname userfaultfd vmsplice
 """
 
-# What test/target/resident.c and its start call by themselves, glibc 2.31 to 2.41.
+# The calls that test/target/resident.c and its start make themselves, with glibc 2.31 to 2.41.
 RESIDENT = """
 read write execve brk access openat newfstatat fstat pread64 mmap munmap mprotect close arch_prctl set_tid_address
 set_robust_list rseq prlimit64 getrandom clone clone3 exit exit_group wait4 clock_nanosleep rt_sigprocmask
@@ -86,7 +88,7 @@ def numbers():
 
 
 def numbers_of(names):
-    """As filtered.c wants them; what this machine does not have is left out."""
+    """In the form that filtered.c reads; calls that this machine does not have are left out."""
     known = numbers()
     return ",".join(str(n) for n in sorted({known[name] for name in names if name in known}))
 
@@ -100,7 +102,8 @@ def deny(action, *names):
 
 
 def docker():
-    """A newer clone is as if it did not exist, so that glibc takes the older one; the newest filter decides."""
+    """Makes a newer clone fail as if it did not exist, so that glibc uses the older one; the newest
+    filter decides."""
     return only("errno", DOCKER) + deny("enosys", "clone3")
 
 
@@ -109,7 +112,7 @@ def systemd():
 
 
 def listed(file, *arrays):
-    """Names of the calls in tables of the sources."""
+    """Returns the names of the calls in tables of the sources."""
     text = (ROOT / "src" / file).read_text()
     found = set()
     for array in arrays:

@@ -1,6 +1,8 @@
-"""Servers that fork their workers, run by a user who is not root, and what another library counted in them.
+"""Servers that fork their workers, run by a user who is not root, and what another library counted
+in them.
 
-Each has a master whose forked children serve; load(SECONDS) fails when a request does; renew() makes it fork new ones.
+Each has a master whose forked children serve. load(SECONDS) fails when a request fails; renew()
+makes the master fork new children.
 """
 
 import os
@@ -31,7 +33,7 @@ class Sums(NamedTuple):
 
 
 class Witness:
-    """test/target/heap_witness.c, preloaded: its files."""
+    """The files of test/target/heap_witness.c, which is preloaded."""
 
     def __init__(self, library, place):
         self.library, self.place = str(preloadable(library)), place
@@ -41,7 +43,8 @@ class Witness:
         return pathlib.Path(f"{self.place}.{pid}")
 
     def begin(self, pids):
-        """Of these processes, and what they fork, only what is allocated from now on."""
+        """From now on, returns only what is allocated later in these processes and in those that
+        they fork."""
         self.since = 1
         for pid in pids:
             with self.path(pid).open("r+b") as file:
@@ -165,7 +168,7 @@ class Postgres(Server):
         assert "number of failed transactions: 0" in text, text
 
     def renew(self):
-        """Connections that stay, and have done something."""
+        """Opens connections that stay, and that have done some work."""
         self.hang_up()
         for _ in range(2):
             client = subprocess.Popen([str(self.bin / "psql"), "-XAtq", *map(str, self.options)], stdin=subprocess.PIPE,
@@ -249,7 +252,7 @@ while time.monotonic() < end:
 
 class Prefork(Server):
     name = "prefork.py"
-    has_idle_master = False  # its loop and its workers' are the same functions of the interpreter
+    has_idle_master = False  # the loops of master and workers are the same functions of the interpreter
 
     def command(self):
         (self.folder / "prefork.py").write_text(PREFORK)

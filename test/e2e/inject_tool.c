@@ -1,10 +1,10 @@
 /*
- * Injects from the command line, and says how it went, as lines "key value": for test_inject.py.
+ * Injects from the command line, and prints the results as lines "key value": for test_inject.py.
  *
  * inject_tool PID LIBRARY|- SYMBOL [-w WORD] [-f] [-n COUNT] [-p PATIENCE_MS] [-u USER_ID]
  *
- * The argument is what injected.c takes. -w: its word. -f: take over a descriptor. -n: that often, and only
- * a summary of stops and tries. -u: become that user before.
+ * The argument is that of injected.c. -w: its word. -f: take over a descriptor. -n: inject COUNT
+ * times, and print only a summary of stops and tries. -u: become that user first.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* `values` gets sorted. */
+/* Sorts `values`. */
 static void show_spread(const char *name, double *values, unsigned count)
 {
     qsort(values, count, sizeof(values[0]), compare);

@@ -1,5 +1,5 @@
 /*
- * The library that test_inject.py has injected: it allocates, spoils registers and errno, and counts.
+ * The library that test_inject.py injects: it allocates, changes registers and errno, and counts.
  */
 #define _GNU_SOURCE
 #include "injected.h"
@@ -16,7 +16,7 @@
 static int call_count;
 static __thread char some_thread_local[64];
 
-/* All vector registers, as wide as they are. */
+/* Changes all vector registers in their full width. */
 static void spoil_registers(void)
 {
     __asm__ volatile(
@@ -69,7 +69,7 @@ int injected_crash(void *arg)
 
 int injected_signal(void *arg)
 {
-    /* Arrives in the midst of the call. */
+    /* Arrives in the middle of the call. */
     kill(getpid(), SIGUSR1);
     kill(getpid(), SIGSEGV);
     return work(arg);

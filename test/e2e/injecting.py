@@ -1,4 +1,5 @@
-"""What the tests of injection share: the tool and its library, built once, and programs to inject into."""
+"""Shared by the tests of injection: the tool and its library, built once, and programs to inject
+into."""
 
 import contextlib
 import ctypes
@@ -12,7 +13,7 @@ VALUE = "-4711"
 
 
 def build(folder):
-    """The tool and the library that it brings, in `folder`."""
+    """Builds the tool and the library that it injects, in `folder`."""
     tool, library = folder / "inject_tool", folder / "injected.so"
     sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
                *(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")]
@@ -32,7 +33,8 @@ def words(text):
 
 @contextlib.contextmanager
 def running(command, ready="ready", **options):
-    """A program that has said it is ready; killed at the end, if it has not ended by then."""
+    """Starts a program and waits until it says that it is ready; kills it at the end if it still
+    runs."""
     program = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
                                stdin=subprocess.PIPE, text=True, **options)
     try:
@@ -47,7 +49,7 @@ def running(command, ready="ready", **options):
 
 
 def wait_for_call(pid, seconds=10):
-    """Until its first thread waits in a system call."""
+    """Waits until the first thread waits in a system call."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
@@ -57,7 +59,7 @@ def wait_for_call(pid, seconds=10):
 
 
 def wait_for_signals(pid, seconds=60):
-    """Until no signal waits for it: of those that are not queued, a second one would be lost."""
+    """Waits until no signal is pending: of signals that are not queued, a second one would be lost."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -68,7 +70,7 @@ def wait_for_signals(pid, seconds=60):
 
 
 def maps(pid):
-    """Files that are mapped, in the order of their addresses, and how often."""
+    """The mapped files in the order of their addresses, and how often each is mapped."""
     found = {}
     for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
         name = line.split(None, 5)[5] if len(line.split(None, 5)) > 5 else ""
@@ -82,7 +84,7 @@ def descriptors(pid):
 
 
 def scheduling(pid):
-    """What sched_getattr(2) says of each thread: policy, flags, nice, priority, slice."""
+    """What sched_getattr(2) says about each thread: policy, flags, nice, priority, slice."""
     libc, sched_getattr, found = ctypes.CDLL(None), 315, {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         attr = ctypes.create_string_buffer(48)
@@ -92,7 +94,8 @@ def scheduling(pid):
 
 
 def assert_scheduled(pid, before, seconds=10):
-    """As before, once a thread that was left in the midst of something has found its way back."""
+    """Waits until this is as before: a thread that was left in the middle of a call may still be
+    returning from it."""
     end = time.monotonic() + seconds
     while scheduling(pid) != before and time.monotonic() < end:
         time.sleep(0.001)

@@ -1,6 +1,7 @@
 /*
- * Lengths of instructions as src/arch/x86_64/insn.c sees them, for test_insn_objdump.py: insn_tool FILE, and on standard input
- * an offset in it on each line. Answers one length a line; 0: not known.
+ * Prints the lengths of instructions according to src/arch/x86_64/insn.c, for test_insn_objdump.py:
+ * insn_tool FILE. Standard input has one offset in the file per line. Prints one length per line;
+ * 0: unknown.
  */
 #include <fcntl.h>
 #include <stdio.h>

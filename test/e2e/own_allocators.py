@@ -1,4 +1,4 @@
-"""Programs that have an allocator of their own in them."""
+"""Programs with an embedded allocator."""
 
 import pathlib
 
@@ -13,7 +13,7 @@ POSITIONS = pytest.mark.parametrize("position", [(), ("-no-pie",)], ids=["pie", 
 
 
 def flags_of(allocator, position=()):
-    """How a program is linked with it: "toy" is one of our own."""
+    """Returns the linker flags of an allocator; "toy" is that of the tests."""
     if allocator == "toy":
         return ("-xc", str(TARGETS / "toy_linked.c"), "-xnone", *LINKED, *position)
     archive = LIBRARIES / ARCHIVES[allocator]

@@ -1,6 +1,7 @@
-"""A name for a library that can stand in LD_PRELOAD: the loader splits that at blanks and colons, and knows no quoting.
+"""Names for libraries that LD_PRELOAD can contain: the loader splits it at blanks and colons, and
+has no quoting.
 
-So the tests also pass in a folder whose path has such a character.
+With these names, the tests also pass in a folder whose path contains such a character.
 """
 
 import atexit
@@ -14,9 +15,9 @@ import tempfile
 
 @functools.cache
 def _linked(folder):
-    """A link to this folder, removed when the tests end."""
+    """A link to this folder, which is removed when the tests end."""
     place = tempfile.mkdtemp(prefix="heapscope-tests-", dir="/tmp")
-    os.chmod(place, 0o755)  # programs of other users load it, too
+    os.chmod(place, 0o755)  # programs of other users load it too
     link = pathlib.Path(place) / "folder"
     link.symlink_to(folder)
     atexit.register(shutil.rmtree, place, ignore_errors=True)

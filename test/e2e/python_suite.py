@@ -3,11 +3,12 @@
 
     python_suite.py [-i BYTES]... [--jobs N] [--timeout S] [MODULE...]    all modules, if none is named
 
-Each module of the tests is a process of its own, in a folder of its own. Every single test has an outcome;
-where outcomes differ the module is tried again, alone and under heapscope, to tell tests that fail by
-chance from tests that we make fail. Of each profile is seen that it can be read, and is not empty.
+Each test module runs in a process and a folder of its own. Every single test has an outcome.
+Where outcomes differ, the module is tried again, alone and under heapscope, to distinguish tests
+that fail by chance from tests that fail because of heapscope. Each profile must be readable and
+not empty.
 
-The whole takes more than an hour; test_python_suite.py takes some modules.
+A full run takes more than an hour; test_python_suite.py runs some modules.
 """
 
 import argparse
@@ -27,22 +28,22 @@ import xml.etree.ElementTree as ElementTree
 from conftest import DIST, clean_env
 
 PYTHON = "/usr/bin/python3"
-AGAIN = 4  # more tries, of a module that differs
+AGAIN = 4  # how many more times a module with differences is tried
 KILLED = "ran out of time"
 
 
 def all_modules():
-    """Every module that the tests have; none when they are not installed."""
+    """All modules that the tests have; none when they are not installed."""
     listed = subprocess.run([PYTHON, "-m", "test", "--list-tests"], capture_output=True, text=True, check=False)
     return [line for line in listed.stdout.split() if line.startswith("test_")]
 
 
 def outcomes_of(xml):
-    """{test: outcome} of a module's results; a test whose subtests fail counts once."""
+    """{test: outcome} of a module; a test with failing subtests counts once."""
     worst = {}
     try:
         cases = ElementTree.parse(xml).iter("testcase")
-    except (FileNotFoundError, ElementTree.ParseError):  # it may print what XML cannot hold
+    except (FileNotFoundError, ElementTree.ParseError):  # the output may contain what XML cannot express
         return worst
     for case in cases:
         kinds = {child.tag for child in case} & {"error", "failure", "skipped"}
@@ -86,12 +87,12 @@ class Outcome:
         shutil.rmtree(folder, ignore_errors=True)
 
     def facts(self):
-        """What must be the same alone and under heapscope."""
+        """The results that must be equal alone and under heapscope."""
         return {**self.tests, "(exit status)": self.status}
 
 
 def trouble_with(trace):
-    """What is wrong with a profile; nothing, if it can be read and someone has allocated."""
+    """What is wrong with a profile; nothing if it is readable and has allocations."""
     command = [str(DIST / "bin" / "heapscope"), "report", "--json", "--top", "1", str(trace)]
     done = subprocess.run(command, capture_output=True, env=clean_env(), check=False)
     if done.returncode != 0:
@@ -101,7 +102,7 @@ def trouble_with(trace):
 
 
 class Verdict:
-    """What a module did alone, and under heapscope with one interval."""
+    """The results of a module alone, and under heapscope with one interval."""
 
     def __init__(self, module, interval, alone, timeout):
         profiled = [Outcome(module, interval, timeout)]
@@ -113,7 +114,7 @@ class Verdict:
         self.module, self.interval = module, interval
         self.test_count = len(alone[0].tests)
         self.trouble = next((o.trouble for o in profiled if o.trouble), "")
-        # {test: how often it did what alone, and under heapscope}, where that is not the same.
+        # {test: how often it had which outcome alone, and under heapscope}, where these differ.
         self.different = {}
         self.harmed = []
         for name in sorted(set().union(*(o.facts() for o in alone + profiled))):
@@ -139,7 +140,7 @@ class Verdict:
 
 
 def compare(module, intervals, timeout):
-    """Verdicts on one module, one for each interval."""
+    """Verdicts on one module, one per interval."""
     alone = Outcome(module, None, timeout)
     return [Verdict(module, interval, alone, timeout) for interval in intervals]
 

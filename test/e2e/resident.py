@@ -1,4 +1,4 @@
-"""A process that is told what to do while a profiler comes and goes, and that profiler."""
+"""A process that executes commands while a profiler attaches and detaches, and that profiler."""
 
 import functools
 import os
@@ -22,7 +22,7 @@ sys.exit(0 if libc.ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0 else ctypes.get_e
 
 @functools.cache
 def why_not_traceable():
-    """None, or why one process may not attach to another of its user here."""
+    """Returns None, or the reason why a process may not attach to another process of its user here."""
     with subprocess.Popen(["sleep", "60"]) as process:
         done = subprocess.run([sys.executable, "-c", SEIZE, str(process.pid)], check=False)
         process.kill()
@@ -35,7 +35,7 @@ def need_ptrace():
 
 
 class Resident:
-    """test/target/resident.c, running."""
+    """A running test/target/resident.c."""
 
     def __init__(self, program, folder, **env):
         self.truth_path = new_truth(folder)
@@ -62,7 +62,7 @@ class Resident:
         return pathlib.Path(f"/proc/{self.pid}/maps").read_text().splitlines()
 
     def our_mappings(self):
-        """Names of those that heapscope made: the file's or the mapping's own, whatever its folders are called."""
+        """The mappings that heapscope made, by name: only the last component of the path counts."""
         names = [line.split(maxsplit=5)[5:] for line in self.mappings()]
         return [name[0] for name in names if name and "heapscope" in name[0].rpartition("/")[2]]
 
@@ -72,7 +72,8 @@ class Resident:
 
 
 def leave_to_itself(program, attach):
-    """A session on it is killed; it works on, its functions changed. The bytes of its code from before."""
+    """Kills a recording session: the program continues with its functions changed. Returns the
+    bytes of its code from before."""
     code = code_of(program)
     session = attach(program.pid)
     assert session.is_recording, session.said
@@ -84,7 +85,7 @@ def leave_to_itself(program, attach):
 
 
 def code_of(program):
-    """The bytes of the program's own code, as they are in its memory."""
+    """The bytes of the program's own code in its memory."""
     path = f"/proc/{program.pid}/exe"
     own = str(pathlib.Path(path).readlink())
     ranges = [
@@ -102,7 +103,7 @@ def code_of(program):
 
 
 class Attached:
-    """`heapscope attach`, from when it records until it is stopped."""
+    """`heapscope attach`, from the moment when it records until it is stopped."""
 
     def __init__(self, dist, file, *args, options=("-i", 1)):
         self.file = file
@@ -134,7 +135,7 @@ class Attached:
 
 
 def differences(report, truth):
-    """{site: profile - truth} but for what was there before."""
+    """{site: profile - truth}, except for blocks from before the attach."""
     sites = read_sites(report)
     names = (truth.keys() | sites.keys()) - {"site_before"}
     found = {n: sites.get(n, Amounts()) - truth.get(n, Amounts()) for n in names}

@@ -1,10 +1,11 @@
-"""Why a stack of stack_witness.c differs from libunwind's: each reason is a rule that is checked on the record.
+"""Why a stack of stack_witness.c differs from libunwind's. Each reason is a rule that is checked on
+the record:
 
-`reach`   libunwind gave up in the middle: from the last frame with unwind information on it moves its sp by 16 for each
-          frame without, and goes no further than 16 KiB from there. Taken up again by the frame pointer it had, it
-          has the same frames as we.
-`no_code` libunwind has a frame whose pc is in no executable memory: a value that a frame has in the place of a return
-          address. Without it, it has the same frames as we.
+    reach    libunwind gave up in the middle. Behind the last frame with unwind information, it
+             adds 16 to sp for each frame without, and follows no frame pointer that is more than
+             16 KiB away. Resumed at the frame pointer that it had, it finds the same frames as we.
+    no_code  libunwind has a frame whose pc is not in executable memory: the frame has a value in
+             the place of its return address. Without that frame, it has the same frames as we.
 """
 
 import bisect
@@ -27,7 +28,7 @@ def is_in(ranges, pc):
 
 
 def is_same(difference, theirs):
-    """Ours may be cut: then as many frames as it says are missing from `cut_idx` on."""
+    """Our stack may be cut: then the stated number of frames is missing from `cut_idx` on."""
     ours, cut, skipped = (difference[key] for key in ("ours", "cut_idx", "skipped"))
     if len(theirs) != len(ours) + skipped:
         return False
@@ -35,7 +36,7 @@ def is_same(difference, theirs):
 
 
 def explain(difference):
-    """'reach', 'no_code', 'reach no_code', or None."""
+    """Returns 'reach', 'no_code', 'reach no_code', or None."""
     code = executable(difference["maps"])
     if not all(is_in(code, pc) for pc in difference["ours"]):
         return None
@@ -58,7 +59,7 @@ def name(difference, pc):
 
 
 def describe(difference):
-    """Both stacks from a little before the place where they part."""
+    """Both stacks, beginning a little before the first difference."""
     ours, theirs = difference["ours"], difference["theirs"]
     if difference["cut_idx"]:
         ours = ours[:difference["cut_idx"]] + [None] * difference["skipped"] + ours[difference["cut_idx"]:]
@@ -72,7 +73,7 @@ def describe(difference):
 
 
 def read(path):
-    """({reason: count}, the unexplained ones in words)."""
+    """Returns ({reason: count}, descriptions of the unexplained differences)."""
     counts, unexplained = {}, []
     with open(path, encoding="utf-8") as lines:
         for line in lines:

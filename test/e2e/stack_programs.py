@@ -1,4 +1,4 @@
-"""What the programs do whose stacks test_stacks.py compares."""
+"""The programs whose stacks test_stacks.py compares."""
 
 NODE = {
     # parsing and printing
@@ -102,7 +102,7 @@ global.gc && global.gc();
 const s = new SharedArrayBuffer(1 << 20); console.log(s.byteLength, new WeakRef({}).deref() !== undefined);
 setTimeout(() => console.log(keep.length), 100);
 ''',
-    # loops that go over from the interpreter to compiled code
+    # loops that switch from the interpreter to compiled code while they run
     "osr": r'''
 const keep = [];
 let n = 0;

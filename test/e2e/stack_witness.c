@@ -1,18 +1,19 @@
 /*
- * Compares our stacks with libunwind's inside a real program: preloaded, at every Nth allocation of all
- * its threads. For test_stacks.py, which compiles it as a shared library with the unwinder in it.
+ * Compares our stacks with libunwind's inside a real program: preloaded, at every Nth allocation of
+ * all its threads. For test_stacks.py, which compiles it as a shared library that contains the
+ * unwinder.
  *
- * Code is found as the client finds it (src/client/record.c): what the loader knows is a module, other
- * memory that can be read may be a JIT compiler's.
+ * Code is found as the client finds it (src/client/record.c): objects that the loader knows are
+ * modules, other readable memory may be that of a JIT compiler.
  *
- * Environment: WITNESS_EVERY, the N; WITNESS_OUT, a file that gets one line of JSON from each process
- * as it exits: how many stacks were compared, how many were the same frame by frame, how many of both
- * led through code of no module, how many were the same when found by replay, why ours ended.
- * WITNESS_OUT.differences gets a line for each stack that was not the same, with all there is to know
- * about it: stack_differences.py says why it differs.
+ * Environment: WITNESS_EVERY, the N; WITNESS_OUT, a file to which each process appends a line of
+ * JSON when it exits: how many stacks were compared, how many were equal frame by frame, how many
+ * of both contained code of no module, how many were equal when found by replay, why ours ended.
+ * WITNESS_OUT.differences gets a line with all details for each stack that was not equal;
+ * stack_differences.py finds the reason.
  *
- * Threads   one compares at a time. The others do not wait: the one that compares may need a lock of
- *           the loader's that they hold.
+ * Threads   one compares at a time. The others do not wait, because they may hold a lock of the
+ *           loader that the comparing thread needs.
  */
 #include <inttypes.h>
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ static struct self_modules self;
 static struct hs_rule_cache cache;
 static struct hs_replay replay;
 static struct hs_walk walk;
-static unsigned long long loaded_count, unloaded_count; /* when the modules were looked at */
+static unsigned long long loaded_count, unloaded_count; /* when the modules were last read */
 static uint64_t theirs[THEIRS_MAX], their_sps[THEIRS_MAX], their_bps[THEIRS_MAX];
 static uint32_t their_count;
 static uint64_t main_stack_end_va, every = 100;
@@ -53,15 +54,15 @@ static struct {
     uint64_t alien; /* the stack was not the thread's own */
     uint64_t compared;
     uint64_t same;
-    uint64_t threads; /* of those compared: not the main thread's */
-    uint64_t jit;     /* of those compared: with a frame outside all modules */
+    uint64_t threads; /* of the compared stacks: not of the main thread */
+    uint64_t jit;     /* of the compared stacks: with a frame outside all modules */
     uint64_t jit_same;
     uint64_t found;
     uint64_t found_same;
     uint64_t recorded;
     uint64_t ends[HS_UNWIND_END_N];
 } counts;
-static uint64_t *found_hashes; /* of the walks in the replay table, by their number */
+static uint64_t *found_hashes; /* hashes of the walks in the replay table, by their number */
 static FILE *differences;
 static pthread_t main_thread;
 static pthread_mutex_t comparing = PTHREAD_MUTEX_INITIALIZER;
@@ -103,7 +104,7 @@ static bool is_in_module(uint64_t pc)
     return false;
 }
 
-/* As resolve() of src/client/record.c. */
+/* Like resolve() of src/client/record.c. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
 {
     if (self_modules_resolve(ctx, pc, is_exact, ret_resolved)) {
@@ -153,11 +154,16 @@ static void walk_theirs(const struct hs_regs *regs)
     walk_theirs_from(regs);
 }
 
-/* Below the last frame that had information, libunwind moves its sp by 16 for each frame that has none, and
- * gives up when a frame pointer is further off than this. */
+/*
+ * Below the last frame with information, libunwind adds 16 to its sp for each frame without, and
+ * gives up when a frame pointer is further away than this.
+ */
 #define THEIR_REACH_BYTES 0x4000U
 
-/* Takes up libunwind again at the frames where it gave up so, by the frame pointer it had there. */
+/*
+ * Resumes libunwind at the frames where it gave up like this, by the frame pointer that it had
+ * there.
+ */
 static uint32_t walk_theirs_on(const struct hs_regs *regs)
 {
     uint32_t resumed_count = 0;
@@ -281,8 +287,10 @@ static bool is_through_jit(void)
     return false;
 }
 
-/* The C library puts what it keeps of a thread right above the thread's stack. (It has a function to
- * ask, which allocates under a lock of its own.) */
+/*
+ * The C library puts its data about a thread directly above the thread's stack. (It has a function
+ * that returns the stack, but that allocates under a lock.)
+ */
 static void learn_stack(void)
 {
     char line[600];

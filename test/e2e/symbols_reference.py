@@ -1,7 +1,8 @@
-"""What other symbolizers say about addresses, in one form: {address: [(function, file, line), ...]}.
+"""The results of other symbolizers for addresses, in one form: {address: [(function, file, line),
+...]}.
 
-The innermost inlined function first. Names are compared as they are in the file, not demangled, since
-everybody writes demangled names a little differently; "" and 0 stand for unknown.
+The innermost inlined function comes first. Names are compared as they are in the file, because
+each tool demangles a little differently; "" and 0 mean unknown.
 """
 
 import os.path
@@ -13,7 +14,7 @@ ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 
 
 def call_sites(module, count=None):
-    """Addresses inside the call instructions of a file (return address - 1), evenly picked."""
+    """Addresses inside call instructions of a file (return address - 1), evenly distributed."""
     out = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", module], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
@@ -31,7 +32,7 @@ def call_sites(module, count=None):
 
 
 def code_addresses(module, count):
-    """Addresses all over the section .text; quicker than looking for calls in 100 MB."""
+    """Addresses all over the section .text; faster than searching calls in 100 MB."""
     command = ["readelf", "-SW", str(module)]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     start, size = re.search(r" \.text +PROGBITS +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ", out).groups()
@@ -39,7 +40,7 @@ def code_addresses(module, count):
 
 
 def clean_path(path):
-    """Paths that mean the same are the same; builds that hide their folder leave "./x/./x/y.c"."""
+    """Normalizes equivalent paths; builds that hide their folder leave "./x/./x/y.c"."""
     if path in ("??", ""):
         return ""
     if not path.startswith("/") and "/./" in path:
@@ -48,7 +49,7 @@ def clean_path(path):
 
 
 def bare(name):
-    """Without what compilers and versions append: one function may be in several pieces."""
+    """Removes what compilers and versions append: one function may be in several pieces."""
     return re.sub(r"(\.(cold|part|isra|constprop|lto_priv|llvm|\d+)\b|@.*)+$", "", name)
 
 
@@ -56,13 +57,13 @@ def clean_line(function, place):
     place = re.sub(r" \(discriminator \d+\)$", "", place)
     file, line = re.match(r"^(.*?):(\d+|\?)(?::\d+)?$", place).groups()
     number = int(line) if line.isdigit() else 0
-    # addr2line and llvm-addr2line take a file without a line from STT_FILE symbols; we don't.
+    # addr2line and llvm-addr2line take a file without a line from STT_FILE symbols; we do not.
     file = clean_path(file) if number else ""
     return ("" if function == "??" else bare(function), file, number)
 
 
 def parse_addr2line(text):
-    """Output of `-a -i -f` of any of the three; eu-addr2line adds " inlined at ..."."""
+    """Parses the output of `-a -i -f` of any of the three; eu-addr2line adds " inlined at ..."."""
     found, lines = {}, text.splitlines()
     at = 0
     while at < len(lines):
@@ -95,13 +96,13 @@ def ask(program, module, addresses):
 
 
 class Symbols:
-    """What hs-symbols printed: chains with both names, and the line about the module."""
+    """Parses the output of hs-symbols: chains with both names, and the line about the module."""
 
     def __init__(self, text):
         self.chains = {}
         self.reason, self.source, self.file, self.counts = "", "", "", ""
         chain = []
-        # Not splitlines(): names may hold separators that only Unicode knows.
+        # Not splitlines(): names may contain separators that only Unicode knows.
         for line in text.split("\n")[:-1]:
             if line.startswith("# "):
                 self.reason, self.source, self.file, self.counts, _ = line[2:].split("; ")
@@ -116,7 +117,7 @@ class Symbols:
         return [function for function, *_ in self.chains[address]]
 
     def comparable(self, address):
-        """As parse_addr2line() has it; one unknown function when there is none."""
+        """In the form of parse_addr2line(); one unknown function when there is none."""
         chain = [(bare(s), clean_path(f) if n else "", n) for _, s, f, n in self.chains[address]]
         return chain or [("", "", 0)]
 
@@ -147,7 +148,7 @@ def build_tool(root, folder, cc="cc"):
 
 
 def build_id(path):
-    """The build id of a file as hex; "" without one."""
+    """The file's build id as hex; "" if it has none."""
     out = subprocess.run(["readelf", "-n", str(path)], stdout=subprocess.PIPE, text=True, check=False).stdout
     found = re.search(r"Build ID: ([0-9a-f]+)", out)
     return found.group(1) if found else ""

@@ -1,12 +1,13 @@
 /*
- * The symbolizer as a program, for tests: a module and addresses in, names out, as addr2line does.
+ * The symbolizer as a program, for tests: a module and addresses in, names out, like addr2line.
  *
- *     hs-symbols [-d FOLDER]... [-b BUILD_ID] [-p PID] [-m MAP_FOLDER] [-c CACHE_FOLDER] [-t MS] [-w] MODULE < addresses
+ *     hs-symbols [-d FOLDER]... [-b BUILD_ID] [-p PID] [-m MAP_FOLDER]
+ *                [-c CACHE_FOLDER] [-t MS] [-w] MODULE < addresses
  *
- * Prints for each address a line with it, and for each inlined call and the function itself a line
- * `function TAB name in the file TAB path:line`; then one line that begins with `#`: reason, source,
- * where the names came from, and the time it took. With -w through a worker process, as the
- * profiler does; else in this process.
+ * For each address it prints a line with the address, and for each inlined call and the function
+ * itself a line `function TAB name in the file TAB path:line`. Then follows a line that begins with
+ * `#`: reason, source, where the names came from, and the time it took. -w uses a worker process,
+ * as the profiler does; otherwise this process does the work.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-"""Libraries are at other addresses in each process: an export shows those of the process that it is of."""
+"""Libraries are at other addresses in each process: an export shows the addresses of the selected
+process."""
 
 import subprocess
 
@@ -7,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def pair(heapscope, tmp_path_factory):
-    """A trace of two runs of cat, and what each one printed of its own mappings."""
+    """A trace of two runs of cat, and the mappings that each one printed."""
     file = tmp_path_factory.mktemp("addresses") / "x"
     code = "cat /proc/self/maps; echo; cat /proc/self/maps; exit 0"
     done = heapscope("run", "-q", "-i", 1, "-o", file, "--", "/bin/sh", "-c", code)
@@ -54,7 +55,8 @@ def test_massif(heapscope, report, pair):
 
 
 def test_two_programs_at_one_address(heapscope, report, root, tmp_path):
-    """Programs that are not moved by the loader have the same addresses: each process has its own program there."""
+    """Programs that the loader does not move have the same addresses: each process has its own
+    program there."""
     for name in ("first", "second"):
         (tmp_path / f"{name}.c").write_text(f"""
             #include <stdlib.h>
@@ -73,5 +75,5 @@ def test_two_programs_at_one_address(heapscope, report, root, tmp_path):
         assert f"/{process['name']}\"" in written and f"in_{process['name']}\"" in written
         assert f"/{other}\"" not in written and f"in_{other}\"" not in written
         places[process["name"]] = {int(line.split()[1]) for line in written.splitlines() if line.startswith("  address: 4")}
-    # Not moved, and of one shape: otherwise nothing was tested.
+    # Not moved and of the same shape: otherwise the test would show nothing.
     assert places["first"] & places["second"]

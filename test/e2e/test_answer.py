@@ -1,4 +1,5 @@
-"""The paragraph "Where did the memory go?": who is named in it, and what it says first."""
+"""The paragraph "Where did the memory go?": which functions it names, and what its first sentence
+says."""
 
 import re
 import subprocess
@@ -52,7 +53,7 @@ def compiled(tmp_path):
 def test_a_wrapper_by_name(dist, tmp_path):
     said, text = answer(dist, tmp_path, compiled(tmp_path), "level")
     assert re.search(r"9\d\.\d % of it was allocated by level \(through game_malloc\)", said), said
-    assert re.search(r"^ +game_malloc.*\n +> level", text, re.M), text  # it is still shown
+    assert re.search(r"^ +game_malloc.*\n +> level", text, re.M), text  # it is still listed
 
 
 def test_a_wrapper_by_its_shape(dist, tmp_path):
@@ -62,7 +63,7 @@ def test_a_wrapper_by_its_shape(dist, tmp_path):
 
 
 def test_little_of_it_is_in_blocks(dist, tmp_path):
-    """The first sentence says that the question is not answered by blocks."""
+    """The first sentence says that allocated blocks do not answer the question."""
     said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",
                      "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]")
     assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident", said), said
@@ -71,7 +72,8 @@ def test_little_of_it_is_in_blocks(dist, tmp_path):
 
 
 def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
-    """A script around the program is no reason to leave that out. Small processes, which are mostly code, do not count."""
+    """A script around the program does not suppress this sentence. Small processes, which are
+    mostly code, do not count."""
     code = "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]"
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"/usr/bin/python3 -c \"{code}\"; true")
     assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident in the one large process", said), text

@@ -1,4 +1,5 @@
-"""--dump-at-max: what lived at the peak, where Perfetto and traceconv look for it; and which dump a time of `profile` means."""
+"""--dump-at-max: what lived at the peak, where Perfetto and traceconv look for it; and which dump a
+time given to `profile` selects."""
 
 import gzip
 import json
@@ -38,7 +39,7 @@ def program(tmp_path_factory):
 
 
 def unreleased(heapscope, file):
-    """What lives by a pprof file, in all."""
+    """The total of live bytes in a pprof file."""
     lines = heapscope("export", "-f", "json", file, "-o", "-").stdout.splitlines()
     (dump,) = [line for line in map(json.loads, lines) if line["type"] == "dump"]
     return dump["live_bytes"], dump["live_count"]
@@ -50,7 +51,7 @@ def test_run(heapscope, run, program, tmp_path, options):
     query = "SELECT sum(size), sum(count), min(size) > 0, count(DISTINCT ts) FROM heap_profile_allocation"
     assert sql(heapscope, done.file, query) == [[str(PEAK[0]), str(PEAK[1]), "1", "1"]]
     assert sql(heapscope, done.file, "SELECT name FROM stats WHERE severity <> 'info' AND value > 0") == []
-    # Ours has both, as ever.
+    # Our own fields have both values, as always.
     totals = done.report()["totals"]
     assert totals["live"]["bytes"] == 7000 and totals["alloc"]["bytes"] == PEAK[0] + 7000
     assert (totals["peak"]["bytes"], totals["peak"]["count"]) == PEAK
@@ -68,7 +69,7 @@ def test_not_asked_for(heapscope, run, program):
 
 
 def test_another_program_with_the_pid(heapscope, run, program):
-    """What the first image had at its peak is gone when the second begins."""
+    """What the first image had at its peak is gone when the second one begins."""
     done = run([program, "and", "again"], "-i", "1", "--dump-at-max")
     assert sql(heapscope, done.file, "SELECT sum(size) FROM heap_profile_allocation") == [[str(PEAK[0])]]
     assert sql(heapscope, done.file, "SELECT name FROM stats WHERE severity <> 'info' AND value > 0") == []
@@ -85,7 +86,8 @@ def test_record(heapscope, program, tmp_path):
 
 
 def test_one_time_is_one_dump(heapscope, run, program, tmp_path):
-    """The end of a window is the start of the next one: a time means the dump that it is the time of."""
+    """The end of a window is the start of the next one: a time selects the dump that was taken at
+    that time."""
     done = run([program, "slowly"], "-i", "1", "--dump-every", "50ms")
     ends = [int(row[0]) for row in sql(heapscope, done.file, "SELECT ts_end FROM heap_profile ORDER BY ts_end")]
     starts = [int(row[0]) for row in sql(heapscope, done.file, "SELECT ts FROM heap_profile ORDER BY ts_end")]

@@ -1,4 +1,4 @@
-"""Attaching to processes that run: exact figures, nothing harmed, nothing left behind."""
+"""Attaching to running processes: figures are exact, no program is harmed, nothing is left behind."""
 
 import os
 import pathlib
@@ -52,7 +52,7 @@ def assert_exact(report, attached, *truths):
 
 @pytest.mark.parametrize("words", [["work"], ["threads"], ["work", "threads", "work"]])
 def test_exact_from_now_on(resident, attach, report, words):
-    """What was there before is no part of it, whether it is freed, reallocated or stays."""
+    """Blocks from before do not count, whether they are freed, reallocated or stay."""
     program = resident()
     program.tell("before")
     session = attach(program.pid)
@@ -63,7 +63,7 @@ def test_exact_from_now_on(resident, attach, report, words):
     assert found["processes"][0]["rss_start_bytes"] > 1 << 20
     assert found["processes"][0]["name"].startswith("resident-")
     assert found["processes"][0]["cmdline"].endswith(program.process.args[0])
-    program.tell("work")  # it goes on as before
+    program.tell("work")  # it continues as before
 
 
 def test_again_counts_anew(resident, attach, report):
@@ -90,7 +90,7 @@ def test_library_that_is_loaded_later(resident, attach, report, target, tmp_path
 
 
 def test_forked_child(resident, attach, report):
-    """It begins with the blocks that its parent had since the session began."""
+    """A child begins with the blocks that its parent allocated since the session began."""
     program = resident()
     program.tell("before")
     session = attach(program.pid)
@@ -108,7 +108,7 @@ def test_forked_child(resident, attach, report):
 
 @pytest.mark.parametrize("how", ["kill", "exit"])
 def test_target_that_dies(resident, attach, report, how):
-    """However it dies, what was recorded until then is there."""
+    """However the process dies, everything that was recorded until then is in the file."""
     program = resident()
     session = attach(program.pid)
     program.tell("before", "work")
@@ -122,7 +122,7 @@ def test_target_that_dies(resident, attach, report, how):
     different, _ = differences(found, read_truth(program.truth_path))
     assert not {n: d for n, d in different.items() if n != "site_before"}, different
     (process,) = found["processes"]
-    # Before Linux 6.15 only a zombie tells, and its parent may be quick.
+    # Before Linux 6.15 only a zombie tells its status, and its parent may wait for it first.
     assert process.get("exit_signal" if how == "kill" else "exit_status", process["end"]) in (
         signal.SIGKILL if how == "kill" else 0, "ended, nobody saw how")
 
@@ -143,7 +143,7 @@ def test_sampled(resident, attach, report):
 
 
 def test_by_name_and_for_a_time(resident, heapscope, report, target, tmp_path):
-    """All that are called so; and for so long."""
+    """Attaches to all processes of that name, for that time."""
     name = f"hs-resident-{os.getpid()}"
     program = tmp_path / name
     shutil.copy(target("resident", "-pthread", "-ldl"), program)
@@ -185,7 +185,7 @@ def test_one_session_at_a_time(resident, attach, heapscope, report):
 
 
 def test_collector_that_was_killed(resident, attach, heapscope, report):
-    """Nobody is harmed; the next one takes over, or `detach` undoes it."""
+    """No process is harmed; the next session takes over, or `detach` undoes everything."""
     program = resident()
     program.tell("before")
     attach(program.pid).stop(signal.SIGKILL)
@@ -206,7 +206,8 @@ def test_collector_that_was_killed(resident, attach, heapscope, report):
 
 
 def test_library_that_libc_loads_for_itself(target, attach, report, tmp_path):
-    """Not by the program's dlopen, which we would see, and after we came."""
+    """The library is not loaded by the program's own dlopen(), which the client would see, and only
+    after the attach."""
     (tmp_path / "greedy.so").symlink_to(target("greedy_module", "-shared", "-fPIC"))
     (tmp_path / "gconv-modules").write_text("module GREEDY// INTERNAL greedy 1\n")
     with subprocess.Popen([target("converts")], env=clean_env(GCONV_PATH=tmp_path), text=True, stdin=subprocess.PIPE,
@@ -221,7 +222,7 @@ def test_library_that_libc_loads_for_itself(target, attach, report, tmp_path):
         session = attach(program.pid)
         assert session.is_recording, session.said
         assert tell("open") == "ok\n"
-        time.sleep(2.5)  # it is looked for every second
+        time.sleep(2.5)  # heapscope looks for it every second
         assert tell("convert") == "ok\n"
         assert session.stop() == 0, session.said
         program.stdin.close()
@@ -255,7 +256,7 @@ def go_on(program):
 
 
 def test_executes_another_program(attach, report, tmp_path):
-    """Its image ends there, and the next one is attached to."""
+    """The image ends there, and heapscope attaches to the next one."""
     with executing(tmp_path) as program:
         session = attach(program.pid)
         assert session.is_recording, session.said
@@ -277,7 +278,7 @@ def test_executes_and_is_not_followed(attach, report, tmp_path):
         session = attach(program.pid, "--no-follow")
         assert session.is_recording, session.said
         go_on(program)
-        assert session.process.wait(timeout=20) == 0  # though it runs
+        assert session.process.wait(timeout=20) == 0  # although the process still runs
         assert program.poll() is None
         assert f"process {program.pid} executed another program, which is left alone" in session.process.stderr.read()
         go_on(program)
@@ -289,7 +290,7 @@ def test_executes_and_is_not_followed(attach, report, tmp_path):
 
 
 def test_nothing_is_left(resident, heapscope, tmp_path):
-    """After the first time, no mapping more; descriptors and signals as ever."""
+    """After the first attach, no further mapping is added; descriptors and signals are as always."""
     program = resident()
     program.tell("before", "busy")
     state = None
@@ -308,7 +309,7 @@ def test_nothing_is_left(resident, heapscope, tmp_path):
 
 
 def test_just_started(attach, tmp_path):
-    """Attached to before its loader is done: that is waited for, not refused."""
+    """heapscope attaches before the loader is done: it waits for the loader instead of refusing."""
     for _ in range(10):
         with subprocess.Popen(["sleep", "60"]) as program:
             try:
@@ -329,7 +330,8 @@ def test_refused_in_words(heapscope, tmp_path):
 
 
 def test_interrupted_while_it_attaches(target, dist, tmp_path):
-    """The first one is at no safe point as long as it lives, which is for five seconds; the others are left alone then."""
+    """The first process is never at a safe point in its life of five seconds; the others are left
+    alone then."""
     sleeper = [target("sleepers", "-pthread"), "nanosleep", "60000"]
     programs = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 for command in ([target("own_malloc_sleeper"), "run"], sleeper, sleeper)]

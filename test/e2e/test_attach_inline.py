@@ -1,4 +1,4 @@
-"""Attaching to programs whose allocator is part of the executable: their functions are changed, and changed back."""
+"""Attaching to programs with an embedded allocator: their functions are changed, and changed back."""
 
 import re
 import shutil
@@ -23,7 +23,7 @@ def resident(target, tmp_path):
     def call(allocator, *position, name="resident"):
         program = target(name, *flags_of(allocator, position))
         started.append(Resident(program, tmp_path))
-        started[-1].tell("nothing")  # by when it is up
+        started[-1].tell("nothing")  # it answers when it is running
         return started[-1]
 
     yield call
@@ -51,7 +51,7 @@ def test_exact_from_now_on(resident, attach, report, allocator, position):
     different, sites = differences(found, first)
     assert not different, different
     assert "site_before" not in sites
-    # What is allocated between the two sessions is in neither.
+    # Allocations between the two sessions are in neither of them.
     program.tell("work")
     second = read_truth(program.truth_path)
     session = attach(program.pid)
@@ -70,7 +70,8 @@ def test_exact_from_now_on(resident, attach, report, allocator, position):
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("allocator", ALL)
 def test_many_times_under_load(resident, attach, allocator, count):
-    """Four threads are always inside the allocator; each time all is as after the first."""
+    """Four threads are always inside the allocator; after each attach everything is as after the
+    first."""
     program = resident(allocator)
     program.tell("busy")
     code = code_of(program)
@@ -82,7 +83,7 @@ def test_many_times_under_load(resident, attach, allocator, count):
         assert program.process.poll() is None
         stops += [float(n) for n in re.findall(r"threads \(\d+\) stood still for ([\d.]+) ms", session.said)]
         assert code_of(program) == code
-        # But for what the allocator maps for the program.
+        # Except for the mappings that the allocator makes for the program.
         shape = [line for line in program.mappings() if " rw-p 00000000 00:00 0" not in line]
         first = first or shape
         assert shape == first
@@ -92,7 +93,8 @@ def test_many_times_under_load(resident, attach, allocator, count):
 
 
 def test_operators_that_bypass_malloc(target, tmp_path, attach, report):
-    """tcmalloc's new and delete have nothing of its malloc inside; in this program, they are its own."""
+    """tcmalloc's new and delete do not call its malloc; in this program they are part of the
+    executable."""
     program = Resident(target("news", *flags_of("tcmalloc")), tmp_path)
     try:
         session = attach(program.pid)
@@ -120,7 +122,8 @@ def test_second_one_changes_nothing(resident, attach, heapscope):
 
 @pytest.mark.parametrize("how", ["detach", "attach"])
 def test_after_a_killed_one(resident, attach, heapscope, how):
-    """Its functions lead through the client for as long as nobody changes that; the program works."""
+    """Its functions stay redirected to the client until some session changes that; the program
+    works."""
     program = resident("jemalloc")
     code = leave_to_itself(program, attach)
     if how == "detach":
@@ -146,7 +149,8 @@ def test_children_go_on_and_can_be_let_go(resident, attach):
 
 
 def test_under_a_storm_of_signals(target, tmp_path, attach):
-    """Handlers that run in the midst of the allocator's first instructions, in four threads, on two kinds of stacks."""
+    """Signal handlers run in the middle of the allocator's first instructions, in four threads, on
+    two kinds of stacks."""
     program = Resident(target("stormy", *flags_of("jemalloc")), tmp_path)
     try:
         for _ in range(20):
@@ -161,8 +165,8 @@ def test_under_a_storm_of_signals(target, tmp_path, attach):
 
 @pytest.mark.parametrize("allocator", ALL)
 def test_the_first_thread_waits_for_the_others(heapscope, target, report, tmp_path, allocator):
-    """Of four threads that are always inside the allocator none can be borrowed; the one in pthread_join can, of which
-    nothing is on its stack."""
+    """None of the four threads that are always inside the allocator can be borrowed. The one in
+    pthread_join can: pthread_join has no frame on its stack."""
     with running([target("joined", *flags_of(allocator), "-O2"), "4"]) as program:
         for turn in range(3):
             file = tmp_path / f"{turn}.pftrace"

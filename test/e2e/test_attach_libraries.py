@@ -1,5 +1,5 @@
-"""A program whose threads open and close libraries all the time is attached to, again and again: it goes on, what it
-computes stays right, and so do its children."""
+"""Attaches again and again to a program whose threads open and close libraries all the time: it
+keeps running, its results stay right, and so do its children."""
 
 import itertools
 import pathlib
@@ -21,7 +21,7 @@ KINDS = {
     "handlers": (("-DWITH_ATFORK", 7, 3),),
     "nested": (("-DWITH_TLS", 5, 1), ("-DOPENED", 6, 5)),
 }
-# How many attaches each gets in the quick suite: libraries, words of the program.
+# How many attaches each variant gets in the quick suite: libraries, words of the program.
 VARIANTS = [
     ("plain", "now deep forks signals", 12),
     ("nested", "now lazy global comings", 12),
@@ -32,7 +32,8 @@ VARIANTS = [
 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory):
-    """Sixty libraries of a kind, built once: some bound at once with full RELRO, some without any, the rest in between."""
+    """Sixty libraries of a kind, built once: some bound at once with full RELRO, some without
+    RELRO, the rest in between."""
     folder = tmp_path_factory.mktemp("libraries")
 
     def make(kind):
@@ -52,8 +53,8 @@ def libraries(tmp_path_factory):
 
 
 def attach_often(heapscope, program, words, files, count, folder, **extra):
-    """Attaches `count` times to a program that was started for it, then has it end. What it said, and how long each
-    attach took until the first recording began."""
+    """Attaches `count` times to a program that was started for this, then ends it. Returns the
+    program's output, and how long each attach took until the first recording began."""
     with open(folder / "errors", "w+") as errors:
         running = subprocess.Popen([str(word) for word in (program, *words, "--", *files)], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=errors, text=True, env=clean_env(**extra))
@@ -84,7 +85,8 @@ def test_libraries_come_and_go_while_attaching(heapscope, target, libraries, tmp
 
 
 def test_libraries_come_and_go_where_the_recorder_is_preloaded(heapscope, target, libraries, dist, tmp_path):
-    """Nothing is asked of libraries that may be on their way out: the loader's lock is not held there."""
+    """The client must not use libraries that may just be unloaded: it does not hold the loader's
+    lock there."""
     program = target("libraries", "-pthread", "-ldl")
     said, _ = attach_often(heapscope, program, ["forks", "signals"], libraries("plain"), 12, tmp_path,
                            LD_PRELOAD=dist / "lib" / "libheapscope_preload.so")
@@ -104,7 +106,8 @@ def test_libraries_come_and_go_for_long(heapscope, target, libraries, tmp_path, 
 
 
 def test_children_of_the_attached_open_libraries(heapscope, target, libraries, tmp_path):
-    """A lock of the loader's that is held while a child is forked stays taken in the child: its dlopen() would hang."""
+    """A lock of the loader that is held while a child is forked stays locked in the child: its
+    dlopen() would hang."""
     program = target("libraries", "-pthread", "-ldl")
     said, _ = attach_often(heapscope, program, ["threads=0", "forks", "children"], libraries("plain"), 15, tmp_path)
     assert int(said.partition("children=")[2].split()[0]) > 50

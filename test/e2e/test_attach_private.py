@@ -1,4 +1,5 @@
-"""Attaching to programs with an allocator beside malloc, under names of its own: je_malloc, _rjem_mallocx, mi_free."""
+"""Attaching to programs with an allocator besides malloc, under other names: je_malloc,
+_rjem_mallocx, mi_free."""
 
 import os
 import pathlib
@@ -23,7 +24,7 @@ def permitted():
 
 
 def jemalloc_with(prefix):
-    """The system's jemalloc, as it is when it was configured with a prefix."""
+    """The system's jemalloc, under the names that it has when it is configured with a prefix."""
     if not JEMALLOC.exists():
         pytest.skip(f"{JEMALLOC} is not there")
     archive = ROOT / "build" / "target" / f"lib{prefix or 'hidden_'}jemalloc.a"
@@ -53,9 +54,10 @@ KINDS = {
     "_rjem_": lambda: jemalloc_with("_rjem_"),
     "no-pie": lambda: (*jemalloc_with("je_"), "-no-pie"),
     "exported": lambda: (*jemalloc_with("je_"), "-rdynamic"),
-    # malloc itself, but for the program alone: libraries use the C library's.
+    # malloc itself, but only for the program: libraries use the C library's.
     "hidden": lambda: (*jemalloc_with(""), "-Wl,--exclude-libs,ALL"),
-    # malloc itself, for all; what other mallocs do not have is called by the program.
+    # malloc itself, for everything; the program also calls functions that other mallocs do not
+    # have.
     "whole": lambda: jemalloc_with(""),
     "toy": lambda: toy_with("mi_"),
     "two": lambda: (*jemalloc_with("je_"), *toy_with("mi_")[1:], "-DSECOND"),
@@ -75,7 +77,7 @@ def private(target, tmp_path):
             subprocess.run(["strip", *strip, program, "-o", bare], check=True)
             program = bare
         started.append(Resident(program, tmp_path))
-        started[-1].tell("nothing")  # by when it is up
+        started[-1].tell("nothing")  # it answers when it is running
         return started[-1]
 
     yield call
@@ -84,7 +86,7 @@ def private(target, tmp_path):
 
 
 def compare(report, session, program, before):
-    """Nothing lost, and all that was allocated since `before` is told to the byte."""
+    """Nothing was lost, and everything allocated since `before` is reported to the byte."""
     found = report(session.file, "--top", "all", "--view", "alloc_objects")
     assert not found["losses"], found["losses"]
     different, sites = differences(found, read_truth(program.truth_path))
@@ -127,7 +129,8 @@ def test_all_ways_to_take_arguments(private, attach, report):
 
 @pytest.mark.parametrize("kind", ["je_", "hidden"])
 def test_operators(private, attach, report, kind):
-    """C++'s are the allocator's, too. If they are exported, libraries come to them by pointers; the program does not."""
+    """C++'s operators also use this allocator. If they are exported, libraries call them through
+    pointers; the program does not."""
     program = private(kind, "news")
     session = attach(program.pid)
     assert session.is_recording, session.said
@@ -139,7 +142,7 @@ def test_operators(private, attach, report, kind):
 
 
 def test_sampled(private, attach, report):
-    """Functions that call each other are not asked twice: what is estimated is what there is."""
+    """Functions that call each other are not sampled twice: the estimate equals what was allocated."""
     program = private("toy")
     session = attach(program.pid, options=("-i", "512"))
     assert session.is_recording, session.said
@@ -152,7 +155,7 @@ def test_sampled(private, attach, report):
 
 
 def test_only_by_the_word_of_the_user(private, attach, report):
-    """my_malloc may be an allocator, or hand on to malloc."""
+    """my_malloc may be an allocator, or pass its calls on to malloc."""
     program = private("unknown")
     session = attach(program.pid)
     assert session.is_recording and "own allocator" not in session.said
@@ -172,7 +175,7 @@ def test_only_by_the_word_of_the_user(private, attach, report):
 
 
 def test_without_symbols(private, attach, report, heapscope):
-    """What the C library's malloc serves is seen all the same."""
+    """Blocks that the C library's malloc serves are recorded all the same."""
     program = private("je_", strip=("-s",))
     session = attach(program.pid)
     assert session.is_recording, session.said

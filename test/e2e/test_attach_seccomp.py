@@ -1,4 +1,5 @@
-"""Attaching to programs that run below seccomp filters: where these allow it, as everywhere; else words, and no harm."""
+"""Attaching to programs under seccomp filters. Where the filters allow it, it works as everywhere;
+otherwise heapscope explains why not, and does no harm."""
 
 import os
 import re
@@ -21,7 +22,7 @@ def permitted():
 
 
 class Filtered(Resident):
-    """The resident below filters, which its exec is under already, as in a container."""
+    """test/target/resident.c under filters, which already apply to its exec, as in a container."""
 
     def __init__(self, target, folder, *rules, **env):
         command = [target("filtered"), *sum(rules, []), "--", target("resident", "-pthread", "-ldl")]
@@ -63,7 +64,7 @@ def prot(action, call, bits):
 
 
 def everything():
-    """All that we say that we call, and what the program calls; whatever else, kills."""
+    """Allows every call that we document as ours, and those of the program; every other call kills."""
     return RESIDENT.split() + list(injection_calls() | client_calls("RECORDING", "ENTRIES", "optional"))
 
 
@@ -80,7 +81,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_allowed(filtered, attach, report, heapscope, name):
-    """Exact figures, with all comforts, and it goes on."""
+    """Figures are exact, all optional features work, and the program continues."""
     program = filtered(ALLOWED[name]())
     session = attach(program.pid)
     assert session.is_recording, session.said
@@ -115,13 +116,15 @@ def test_library_that_is_loaded_later(filtered, attach, report, target, name):
 
 
 def limited():
-    """What we call without being asked to be careful, but for what costs names only, kills."""
+    """Kills for every call that we make without checking the filter first, except those that only
+    names need."""
     careful = injection_calls() | client_calls("RECORDING", "ENTRIES")
     return only("kill", RESIDENT.split() + list(careful))
 
 
 def test_careful(filtered, attach, report, target):
-    """Below a filter that kills for the comforts, we do without: also in children, and with libraries that come later."""
+    """The filter kills for calls of optional features, so we do without them: also in children, and
+    with libraries that are loaded later."""
     assert not careful_names() & set(RESIDENT.split())
     plugin = target("plugin", "-shared", "-fPIC", "-DSITE_NAME=site_plugin")
     program = filtered(limited(), PLUGIN=plugin)
@@ -178,7 +181,8 @@ def test_forbidden(filtered, attach, heapscope, name):
 
 
 def test_sleeper_below_a_filter_without_restart_syscall(target, attach):
-    """It is stopped to read the filter, in a sleep that the kernel would go on with by restart_syscall: not here."""
+    """The program is stopped to read the filter, in a sleep that the kernel would resume by
+    restart_syscall, which is denied here."""
     command = [target("filtered"), *deny("kill", "restart_syscall"), "--", "/bin/sleep", "2"]
     begin = time.monotonic()
     with subprocess.Popen(command) as sleeper:
@@ -191,7 +195,7 @@ def test_sleeper_below_a_filter_without_restart_syscall(target, attach):
 
 
 def test_code_that_may_not_be_made_executable(filtered, attach, target, report):
-    """As MemoryDenyWriteExecute= does: no matter to us, unless the allocator is part of the program."""
+    """As MemoryDenyWriteExecute= does: no obstacle, unless the allocator is part of the program."""
     program = filtered(prot("kill", "mprotect", 4))
     session = attach(program.pid)
     program.tell("work")
@@ -200,7 +204,8 @@ def test_code_that_may_not_be_made_executable(filtered, attach, target, report):
 
 
 def test_threads_with_different_filters(target, attach, tmp_path):
-    """One of four kills for mremap, which each thread that records may call: so none is recorded."""
+    """One of four filters kills for mremap, which each recording thread may call: so none is
+    recorded."""
     with subprocess.Popen(
         [target("filtered_threads", "-pthread")], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
     ) as program:
@@ -219,7 +224,7 @@ def become_nobody():
 
 
 def test_not_root(target, dist, tmp_path):
-    """Words that say what to do: the filter is the only thing in the way."""
+    """The message says what to do: only the filter prevents the attach."""
     shutil.copytree(dist, tmp_path / "dist")
     shutil.copy(target("filtered"), tmp_path / "filtered")
     for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
@@ -248,7 +253,7 @@ def test_not_root(target, dist, tmp_path):
 
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_rounds_in_a_container(filtered, attach, rounds):
-    """With four threads that are always in malloc; each is stopped for its filters, too."""
+    """With four threads that are always in malloc; each is stopped to read its filters too."""
     program = filtered(docker())
     program.tell("busy")
     maps = None
@@ -264,7 +269,8 @@ def test_rounds_in_a_container(filtered, attach, rounds):
 
 @pytest.mark.parametrize("rules", [docker, systemd])
 def test_run_in_a_container(target, report, dist, tmp_path, rules):
-    """heapscope run, filters and all from before: these let a program start, and so let us."""
+    """heapscope run under filters that were installed before: filters that let a program start also
+    let the client work."""
     truth = new_truth(tmp_path)
     file = tmp_path / "run.pftrace"
     program = target("resident", "-pthread", "-ldl")

@@ -1,4 +1,5 @@
-"""Attaching to real services under load, again and again: no request fails, no process dies, nothing piles up.
+"""Attaching to real services under load, again and again: no request fails, no process dies,
+nothing accumulates.
 
 ROUNDS times each; 200 with ./dev test --full.
 """
@@ -33,7 +34,7 @@ def rounds(request):
 
 @pytest.fixture
 def folder():
-    """With a short path, as sockets need it, and open to other users."""
+    """A folder with a short path, as sockets need it, accessible to other users."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
     path.chmod(0o777)
     yield path
@@ -41,7 +42,7 @@ def folder():
 
 
 class Process:
-    """Runs while the `with` lasts, and must not have ended by itself."""
+    """Runs while the `with` lasts, and must not end by itself."""
 
     def __init__(self, *command, stop=signal.SIGTERM, **options):
         self.command, self.stop, self.options = [str(c) for c in command], stop, options
@@ -84,7 +85,7 @@ def mappings(pid):
 
 
 class Attacher:
-    """attach and detach, with the figures of each time."""
+    """Attaches and detaches, and keeps the figures of each time."""
 
     def __init__(self, heapscope, report, folder):
         self.heapscope, self.report, self.folder = heapscope, report, folder
@@ -288,7 +289,7 @@ while True:
 
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_always_inside_malloc(attacher, target, rounds, interval):
-    """Four threads that do nothing else: a safe point is found all the same."""
+    """Four threads do nothing but allocate: a safe point is found all the same."""
     program = subprocess.Popen(
         [target("resident", "-pthread", "-ldl")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean_env()
     )

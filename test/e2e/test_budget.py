@@ -1,4 +1,5 @@
-"""Budgets: a profile degrades and does not end, its figures stay right, and each change is told."""
+"""Budgets: a profile becomes coarser but does not end, its figures stay right, and each change is
+reported."""
 
 import math
 import os
@@ -27,7 +28,8 @@ def changes_of(report, nth=0):
 
 
 def errors(measured):
-    """Of each site and quantity: how far off, in standard errors as stated (exact figures may not be off at all)."""
+    """For each site and quantity: the error in units of the stated standard error (exact figures
+    must have no error)."""
     margins = {}
     for stack in measured.report["stacks"]:
         names = {f["function"] for f in stack["frames"] if f["function"].startswith("site_")}
@@ -46,7 +48,8 @@ def errors(measured):
 
 
 class Watched:
-    """`heapscope run` of a program, and how large its region was at most, as its descriptor says."""
+    """`heapscope run` of a program, and the largest size of its region, read through its
+    descriptor."""
 
     def __init__(self, dist, folder, program, *options, pause_s=0, **env):
         self.file = folder / f"watched{time.monotonic_ns()}.pftrace"
@@ -71,7 +74,7 @@ class Watched:
             path = f"/proc/{pid}/fd/{fd}"
             if "memfd:heapscope" in os.readlink(path):
                 self.region_bytes = max(self.region_bytes, os.stat(path).st_blocks * 512)
-                if self.pause_s and self.resume is None and self.region_bytes > MIB // 2:  # it knows of its limit
+                if self.pause_s and self.resume is None and self.region_bytes > MIB // 2:  # the client knows its limit
                     os.kill(pid, signal.SIGSTOP)
                     self.resume = time.monotonic() + self.pause_s
         if self.resume and time.monotonic() > self.resume:
@@ -109,7 +112,8 @@ def test_without_a_budget_nothing_changes(run, program):
 
 @pytest.mark.parametrize("interval", [1, 4096])
 def test_figures_stay_right(run, program, tmp_path, interval):
-    """Raised in the middle: exact ones before, and samples of several intervals."""
+    """The interval rises in the middle: exact figures before, and samples of several intervals
+    after."""
     off = {}
     limit = "8M" if interval == 1 else "1M"
     for seed in range(4):
@@ -126,7 +130,7 @@ def test_figures_stay_right(run, program, tmp_path, interval):
 
 
 def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_path):
-    """Then the client itself does not let its tables grow, counts, and goes on."""
+    """Then the client itself stops growing its tables, counts what it loses, and continues."""
     truth = new_truth(tmp_path)
     watched = Watched(dist, tmp_path, [program, "grow", 3000000], "-i", 1, "--max-memory", "4M", pause_s=2,
                       TRUTH_FILE=truth)
@@ -136,10 +140,10 @@ def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_p
     losses = {loss["name"]: loss for loss in found["losses"]}
     assert set(losses) == {"memory_limit"} and losses["memory_limit"]["is_serious"]
     assert losses["memory_limit"]["count"] + found["processes"][0]["sample_count"] == 3000000
-    # Of what was recorded everything is exact.
+    # Everything that was recorded is exact.
     live = found["totals"]["live"]
     assert live["count"] <= found["processes"][0]["sample_count"] and not found["is_sampled"]
-    # What is missing is told in what the program allocated.
+    # The report says what is missing, in units of the program's allocations.
     assert found["is_incomplete"]
     assert found["missing"]["allocations"] + found["totals"]["alloc"]["count"] == 3000000
     assert found["missing"]["bytes"] + found["totals"]["alloc"]["bytes"] == sum(s.alloc_bytes for s in read_truth(truth).values())
@@ -179,7 +183,7 @@ def test_every_change_is_told(heapscope, run, program, tmp_path):
     told = [(get(c, "from_interval_bytes"), get(c, "to_interval_bytes"), get(c, "reason"), get(c, "limit"))
             for c in dumps[-1]["changes"]]
     assert told == [(c["from_bytes"], c["to_bytes"], 1, 8 * MIB) for c in changes]
-    # And in Perfetto's own words.
+    # Also in Perfetto's own fields.
     heaps = [h for p in packets if "profile_packet" in p for h in p["profile_packet"][0].get("process_dumps", [])]
     assert get(heaps[-1], "orig_sampling_interval_bytes") == 1
     assert get(heaps[-1], "sampling_interval_bytes") == changes[-1]["to_bytes"]
@@ -198,13 +202,14 @@ def test_an_earlier_snapshot_knows_no_later_change(report, run, program):
 
 
 def slower_by(stdout):
-    """How much longer malloc took than what no profiler sees, in percent: when it has settled."""
+    """By how many percent malloc took longer than libc's own function, which no profiler sees, once
+    the interval is stable."""
     shares = [float(line.split()[0]) for line in stdout.splitlines()]
     return statistics.median(shares[len(shares) // 2:])
 
 
 def test_overhead_raises_the_interval(run, program):
-    """The program would lose a tenth of what it does in malloc's turn."""
+    """Without a budget, the program would lose a tenth of its speed in malloc's turn."""
     done = run([program, "busy", 1, 60], "--max-overhead", "0.5%")
     changes = changes_of(done.report())
     assert changes and {c["reason"] for c in changes} == {"overhead"}
@@ -220,8 +225,8 @@ def test_a_quiet_program_keeps_its_interval(run, program):
 
 @pytest.mark.slow
 def test_overhead_ends_near_its_budget(run, program):
-    """Half of the program's time goes through malloc, so that 1 % of all of it are 2 % of that. What a few samples cost no
-    interval can lower."""
+    """Half of the program's time goes through malloc, so 1 % of the total is 2 % of that half. No
+    interval can reduce the cost of the first few samples."""
     lost = {}
     for _ in range(3):
         for name, options in {"few": ["-i", "64M"], "all": [], "some": ["--max-overhead", "1%"]}.items():
@@ -239,7 +244,7 @@ def test_overhead_ends_near_its_budget(run, program):
 
 @pytest.mark.slow
 def test_snapshots_become_rarer(dist, program, report, tmp_path):
-    """A snapshot of millions of blocks takes some ten milliseconds, and one is wanted every ten."""
+    """A snapshot of millions of blocks takes some ten milliseconds, and one is requested every ten."""
     steps = f"(for i in 1 2 3 4 5 6 7 8 9 10; do echo; sleep .3; done) | exec {program} steps 6000000"
     options = ["-i", 1, "--dump-every", "10ms", "--no-symbolize"]
     free = Watched(dist, tmp_path, ["sh", "-c", steps], *options)
@@ -287,7 +292,7 @@ def test_a_running_program_gets_a_budget_with_its_session(daemon, program):
     running.end()
     found = done.report()
     assert changes_of(found) and found["processes"][0]["recorder_bytes"] <= 4 * MIB
-    # The next session has none of it.
+    # The next session is not affected.
     assert found["processes"][0]["asked_interval_bytes"] == 1
 
 

@@ -1,8 +1,8 @@
-"""Every row of call frame information in big real binaries, read by us and by readelf.
+"""Every row of call frame information in large real binaries, read by us and by readelf.
 
-readelf decodes the same bytes with code that shares nothing with ours. What it prints for each row
-(CFA, where each register is) must be what we find at the row's address; and the packed rule we make
-of it must say the same again.
+readelf decodes the same bytes with code that shares nothing with ours. What it prints for each
+row (CFA, where each register is) must equal what we find at the row's address, and so must the
+packed rule that we make of it.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ def cfi_tool(tmp_path_factory):
 
 
 def expected_rule(cfa, regs, is_signal, is_exact):
-    """The packed rule for a row, from readelf's words; None: it depends on an expression."""
+    """The packed rule for a row, computed from readelf's output; None: it depends on an expression."""
     if regs["ra"] == "u":
         return "end"
     bp = regs.get("rbp", "u")
@@ -47,14 +47,14 @@ def expected_rule(cfa, regs, is_signal, is_exact):
     elif bp not in ("u", "s"):
         fits = False
     if base == "rsp" and fits and off < bp_off and not is_exact:
-        bp_off = 0  # a slot below the stack, and a call has been made: rbp was restored before
+        bp_off = 0  # a slot below the stack pointer, and a call has been made: rbp was restored before
     if base not in ("rsp", "rbp") or not fits or (base == "rsp" and off < max(bp_off, 8)):
         return "general"
     return f"{base[1:]} {off}" + (f" {bp_off}" if bp_off else "")
 
 
 def readelf_rows(path, section):
-    """(address, CFA, {register: rule}, is_signal) of each row that covers at least a byte."""
+    """Yields (address, CFA, {register: rule}, is_signal) of each row that covers at least a byte."""
     out = subprocess.Popen(["readelf", "--debug-dump=frames-interp,no-follow-links", path],
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     signal_cies, names, in_section, rows, end, is_signal = {}, [], False, {}, 0, False
@@ -94,7 +94,8 @@ def check(tool, path, how, section=".eh_frame", every=1):
         theirs = " ".join([f"{addr:x}", cfa] + [regs.get(reg, "u") for reg in REGS])
         wanted = [expected_rule(cfa, regs, is_signal, is_exact) for is_exact in (True, False)]
         if wanted[0] is None:
-            # The only expression over rsp that packs is the PLT's; the other is of realigned stacks.
+            # The only packed expression based on rsp is the PLT's; the other is that of realigned
+            # stacks.
             is_plt = rules[0].startswith("sp")
             wanted = [f"sp {16 if pc % 16 >= 11 else 8}" for pc in (addr, addr + 1)] if is_plt else rules
         if ours != theirs or wanted != rules:
@@ -141,7 +142,7 @@ def test_rows_without_search_table(cfi_tool, path):
 
 @pytest.mark.parametrize("dwarf", ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf64"])
 def test_rows_of_debug_frame(cfi_tool, tmp_path, dwarf):
-    """A program compiled to have .debug_frame in place of .eh_frame; expressions and all."""
+    """A program compiled to have .debug_frame instead of .eh_frame, including expressions."""
     source = tmp_path / "prog.c"
     source.write_text("""
         #include <alloca.h>

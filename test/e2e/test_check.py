@@ -1,4 +1,4 @@
-"""heapscope check: limits held against programs whose heaps are known to the byte."""
+"""heapscope check: limits applied to programs whose heaps are known to the byte."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def recorded(run, leaker):
 
 @pytest.fixture(scope="module")
 def ten(heapscope, leaker, tmp_path_factory):
-    """10500 bytes, to the byte: of cache() 10 blocks of 1000, of other() one of 500."""
+    """10500 bytes exactly: 10 blocks of 1000 from cache(), one of 500 from other()."""
     file = tmp_path_factory.mktemp("ten") / "ten.pftrace"
     assert heapscope("run", "-q", "-i", 1, "-o", file, "--", leaker, 10).returncode == 0
     return file
@@ -79,7 +79,7 @@ def test_limits_to_the_byte(heapscope, ten):
         assert (done.returncode, done.stdout[:6]) == (0, "passed"), done.stdout + done.stderr
         done = heapscope("check", ten, option, less)
         assert (done.returncode, done.stdout[:6]) == (1, "FAILED"), done.stdout + done.stderr
-    # Rounded alike, and yet not the same.
+    # Equal after rounding, and yet different.
     done = heapscope("check", ten, "--max-live", 10499)
     assert done.stdout.endswith(": live: 10.3 KiB, limit 10.3 KiB, 1 B beyond\n")
 
@@ -115,7 +115,8 @@ def test_an_estimate_fails_only_when_it_is_sure(heapscope, report, recorded):
 
 
 def test_what_no_sample_shows_may_be_there(heapscope, recorded):
-    """At an interval of 1 MiB, 1500 bytes are seen once in 700 runs: with this seed they are not."""
+    """At an interval of 1 MiB, 1500 bytes are sampled once in 700 runs: with this seed they are
+    not."""
     file = recorded(1, 1 << 20, HEAPSCOPE_SEED=1)
     row = check_json(heapscope, file, "--stack", "^cache$=0")["files"][0]["limits"][0]
     assert (row["value"], row["low"], row["verdict"]) == (0, 0, "uncertain")
@@ -137,11 +138,11 @@ def test_what_is_missing_never_passes(heapscope, ten, tmp_path):
         done = heapscope("check", ten, tmp_path / bad, "--max-live", "1G")
         assert done.returncode == 3 and bad in done.stderr
         assert done.stdout.startswith("passed")
-        # A broken limit says more than a missing file.
+        # A broken limit has precedence over a missing file.
         assert heapscope("check", tmp_path / bad, ten, "--max-live", "1").returncode == 1
         document = check_json(heapscope, tmp_path / bad, "--max-live", "1G", status=3)
         assert not document["files"][0]["is_readable"]
-    # Collapsed stacks tell nothing of an end.
+    # Collapsed stacks do not say how the process ended.
     folded = tmp_path / "stacks.folded"
     folded.write_text("main;load 4096\n")
     done = heapscope("check", folded, "--max-leak", "1G", "--max-leak-stack", "1G")
@@ -183,7 +184,7 @@ def test_suppressions(heapscope, ten, leaker, tmp_path):
         file.write_text(f"# known\n\n{text}\n")
         row = check_json(heapscope, ten, "--max-leak", "1M", "--suppressions", file)["files"][0]["limits"][0]
         assert row["value"] == left, text
-    # Only leaks are suppressed; the largest stack that is left is the worst.
+    # Only leaks are suppressed; the largest remaining stack is the worst.
     file.write_text("leak:^cache$\ninterceptor_name:x\nleak:nothing\n")
     options = (ten, "--suppressions", file, "--max-live", "10500", "--max-leak", "500", "--max-leak-stack", "499")
     done = heapscope("check", *options)
@@ -199,9 +200,10 @@ def test_suppressions(heapscope, ten, leaker, tmp_path):
 
 
 def test_suppressed_as_leaksanitizer_does(heapscope, ten, tmp_path):
-    """The table of what was used is LeakSanitizer's own, for the same leaks and the same file."""
+    """The table of used suppressions equals LeakSanitizer's own, for the same leaks and the same
+    file."""
     source, program = tmp_path / "leaker.c", tmp_path / "sanitized"
-    # No pointer may be left on the stack, where LeakSanitizer would take the block for one in use.
+    # No pointer may be left on the stack: LeakSanitizer would consider the block to be in use.
     wipe = "static __attribute__((noinline)) void wipe(void) { volatile char a[8192]; for (int i = 0; i < 8192; i++) { a[i] = 0; } }\n"
     source.write_text(SOURCE.replace("int main", wipe + "int main").replace("_exit(0)", "wipe(); exit(0)"))
     known = tmp_path / "known.supp"
@@ -221,7 +223,8 @@ def test_suppressed_as_leaksanitizer_does(heapscope, ten, tmp_path):
 
 
 def test_libraries_that_keep_memory(heapscope, root, run, tmp_path):
-    """docs/examples/runtime.supp names what libc and libstdc++ keep, and nothing of the program's."""
+    """docs/examples/runtime.supp names the blocks that libc and libstdc++ keep, and none of the
+    program."""
     (tmp_path / "keeper.cc").write_text(
         "#include <cstdio>\n#include <iostream>\n#include <thread>\nint *volatile sink;\n"
         "int main() { puts(\"a\"); std::cout << 1.5 << std::endl; try { throw 1; } catch (int) {}\n"
@@ -249,7 +252,7 @@ def test_limits_from_files(heapscope, ten, tmp_path):
     assert [(row["name"], row["verdict"]) for row in rows] == [
         ("max-live", "fail"), ("max-leak", "pass"), ("stack", "fail"), ("max-growth", "pass"),
     ]
-    # What is typed overrides.
+    # The command line overrides the file.
     options = ("--limits", limits, "--max-live", "1M", "--stack", "^cache$=10000")
     assert heapscope("check", ten, *options).returncode == 0
     for text, words in (
@@ -306,13 +309,14 @@ def test_junit(heapscope, ten, tmp_path):
     assert "No such file" in error.get("message")
     done = heapscope("check", ten, "--max-leak", "0", "--junit", "-")
     assert done.returncode == 1 and ElementTree.fromstring(done.stdout).get("failures") == "1"
-    # Written whole or not at all.
+    # The file is written completely or not at all.
     done = heapscope("check", ten, "--max-live", "1M", "--junit", tmp_path / "no" / "folder.xml")
     assert done.returncode == 3 and "folder.xml" in done.stderr
 
 
 def test_intervals_of_verdicts(heapscope, leaker, tmp_path):
-    """Of 40 runs with seeds of their own, hence always the same, as many intervals miss as 95 % allows."""
+    """Of 40 runs with fixed seeds, which makes the test repeatable, as many intervals miss as 95 %
+    allows."""
     rows = (("max-live", 300500), ("max-leak", 300500), ("max-leak-stack", 300000), ("stack", 300000))
     options = ("--max-live", 0, "--max-leak", 0, "--max-leak-stack", 0, "--stack", "^cache$=0")
     misses = dict.fromkeys([name for name, _ in rows], 0)
@@ -346,7 +350,7 @@ def test_wrong_usage(heapscope, ten):
 
 @pytest.mark.parametrize("form", ["pprof", "folded"])
 def test_files_without_a_number_of_samples(heapscope, ten, tmp_path, form):
-    """What is live there is judged; that nobody said how many samples it took does not make it empty."""
+    """The live blocks are judged, although the file does not say how many samples there were."""
     file = tmp_path / "x"
     assert heapscope("export", "-f", form, "--view", "space", "-o", file, ten).returncode == 0
     assert heapscope("check", "--max-live", "1GB", file).returncode == 0

@@ -1,4 +1,4 @@
-"""--children: processes that were there before their parent was recorded."""
+"""--children: processes that existed before their parent was recorded."""
 
 import subprocess
 import time
@@ -8,8 +8,8 @@ from conftest import clean_env
 from daemon import wait_until
 from resident import need_ptrace
 
-# A tree of four: the first forks one, and executes a second, which executes a third. Each prints its pid, and
-# goes on to allocate.
+# A tree of four: the first forks one and executes a second, which executes a third. Each prints its
+# pid and continues to allocate.
 TREE = """
 import os, subprocess, sys, time
 depth = int(sys.argv[1])

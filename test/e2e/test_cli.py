@@ -85,7 +85,7 @@ def test_full_disk_is_a_failure(dist):
 
 
 def test_tree_can_be_moved(heapscope, dist, tmp_path):
-    """A copy of the tree under another name, through a link in PATH style."""
+    """A copy of the tree under another name, started through a link as in PATH."""
     moved = tmp_path / "else where"
     shutil.copytree(dist, moved, symlinks=True)
     link = tmp_path / "hs"

@@ -1,4 +1,5 @@
-"""heapscoped: sessions by name and pid, dumps, snapshots, what happens when it or its targets end."""
+"""heapscoped: sessions by name and pid, dumps, snapshots, and what happens when the daemon or its
+targets end."""
 
 import gzip
 import os
@@ -106,7 +107,7 @@ def test_of_a_running_program_only_what_comes_after(daemon, target, tmp_path, by
     assert not measured.losses
     (process,) = measured.report["processes"]
     assert not process["is_from_startup"]
-    program.step()  # unrecorded, and unharmed
+    program.step()  # not recorded, and not harmed
     assert program.end() == 0
 
 
@@ -129,7 +130,7 @@ def test_a_session_by_pid_ends_with_its_process(daemon, target):
     program.step()
     assert program.end() == 0
     wait_until(lambda: daemon.session(name)["state"] == "done")
-    done = daemon.stop(name)  # over already: it says where
+    done = daemon.stop(name)  # the session is already over: the command says where its file is
     assert done.report()["processes"][0]["pid"] == program.pid
 
 
@@ -138,7 +139,7 @@ def test_duration_and_scheduled_dumps(daemon, target):
     name = daemon.begin("-p", program.pid, "-d", "1300ms", "--dump-every", "400ms", "--dump-phase", "200ms")
     wait_until(lambda: daemon.session(name)["state"] == "done")
     session = daemon.session(name)
-    assert 4 <= session["dump_count"] <= 5  # at 0.2, 0.6, 1.0, and the end
+    assert 4 <= session["dump_count"] <= 5  # at 0.2, 0.6, 1.0 s, and the end
     assert 1.2e9 < session["end_real_ns"] - session["start_real_ns"] < 3e9
     (process,) = daemon.stop(name).report()["processes"]
     assert process["snapshot_count"] == session["dump_count"]
@@ -179,7 +180,7 @@ def test_the_file_grows_only_by_what_changes(daemon, target):
             os.kill(daemon.pid, signal.SIGUSR1)
             wait_until(lambda: daemon.session(name)["dump_count"] > dumps)
         sizes.append(daemon.session(name)["file_bytes"])
-    # What has not changed is not written again: a dump is a head and little more.
+    # Unchanged stacks are not written again: a dump is little more than a header.
     assert (sizes[1] - sizes[0]) / 200 < 500, sizes
     daemon.stop()
 
@@ -221,7 +222,7 @@ def test_a_process_that_was_recorded_before(daemon, target, tmp_path):
 
 
 def test_a_process_without_the_recorder(daemon, target, tmp_path):
-    """It is attached to for each session, and left afterwards."""
+    """The daemon attaches for each session, and detaches afterwards."""
     need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:
@@ -244,7 +245,7 @@ def test_a_process_without_the_recorder(daemon, target, tmp_path):
 
 
 def test_one_session_right_after_the_other(daemon, target, tmp_path):
-    """The first session is still detaching from the process when the second one wants it."""
+    """The first session is still detaching from the process when the second one requests it."""
     need_ptrace()
     program = Resident(target("resident", "-pthread", "-ldl"), tmp_path)
     try:
@@ -338,9 +339,9 @@ def test_targets_survive_a_daemon_that_is_killed(daemon, target, tmp_path):
     program.step()
     daemon.end(signal.SIGKILL)
     program.step()
-    assert daemon.run(["/bin/sh", "-c", "exit 7"]) == 7  # finds nobody
+    assert daemon.run(["/bin/sh", "-c", "exit 7"]) == 7  # finds no daemon
     assert not (tmp_path / "x.pftrace").exists()
-    daemon.start()  # over the dead one's socket
+    daemon.start()  # takes over the socket of the dead daemon
     name = daemon.begin("-n", "true", "--no-running", "-i", 1)
     daemon.run(["/bin/true"])
     assert daemon.session(name)["process_count"] == 1
@@ -379,7 +380,7 @@ def test_a_file_that_cannot_be_written(dist, heapscope, report, target, tmp_path
 
 
 def test_supervisor(dist, heapscope, report, tmp_path):
-    """A socket that was made before, and a word when it is ready: what systemd does."""
+    """What systemd does: makes the socket before, and waits for a readiness message."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(tmp_path / "sock"))
     listener.listen(64)
@@ -395,7 +396,7 @@ def test_supervisor(dist, heapscope, report, tmp_path):
         process.terminate()
         assert notify.recv(100) == b"STOPPING=1"
         assert process.wait(30) == 0
-    assert (tmp_path / "sock").exists()  # the supervisor's
+    assert (tmp_path / "sock").exists()  # it belongs to the supervisor
     assert not (tmp_path / "sock.board").exists()
 
 
@@ -414,7 +415,7 @@ def test_without_a_daemon(heapscope, dist, tmp_path):
 
 
 def test_the_users_place(dist, heapscope, tmp_path):
-    """$XDG_RUNTIME_DIR: daemon, programs and commands find each other without a word."""
+    """$XDG_RUNTIME_DIR: daemon, programs and commands find each other without further options."""
     env = {"XDG_RUNTIME_DIR": tmp_path}
     with subprocess.Popen([dist / "bin/heapscoped"], env=clean_env(**env), stderr=subprocess.DEVNULL) as process:
         wait_until(lambda: heapscope("list", env=env).returncode == 0)
@@ -495,7 +496,7 @@ def test_workers_of_a_running_server(daemon):
 
 
 def test_a_program_that_went_to_the_background(daemon):
-    """Its first process is gone; the child that stays has announced itself, dormant."""
+    """The first process has ended; the remaining child has announced itself, dormant."""
     code = "import os, time\nif os.fork(): os._exit(0)\nx = [bytes(10000) for i in range(20)]\nprint(os.getpid(), flush=True)\n" \
            "while True: x.append(bytes(10000)); time.sleep(0.01)"
     script = daemon.folder / "hs-background.py"

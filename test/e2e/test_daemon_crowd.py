@@ -1,6 +1,7 @@
-"""heapscoped among many: 500 programs that start at the same moment, and 100 sessions of one user.
+"""heapscoped with many clients: 500 programs that start at the same moment, and 100 sessions of one
+user.
 
-What it costs is printed (pytest -s), and in docs/PERFORMANCE.md.
+The cost is printed (pytest -s), and stated in docs/PERFORMANCE.md.
 """
 
 import contextlib
@@ -49,7 +50,7 @@ class Crowd:
 
 
 class Costs:
-    """What the daemon has used since this was made."""
+    """What the daemon has used since this object was made."""
 
     def __init__(self, daemon):
         self.proc = pathlib.Path(f"/proc/{daemon.pid}")
@@ -59,7 +60,7 @@ class Costs:
         return int((self.proc / "schedstat").read_text().split()[0]) / 1e9
 
     def since(self):
-        """Seconds on the clock, and of the processor."""
+        """Seconds of wall time and of CPU time."""
         return time.monotonic() - self.start_s, self.cpu_s() - self.start_cpu_s
 
     def memory_kib(self):
@@ -73,7 +74,8 @@ class Costs:
 
 @pytest.fixture
 def crowded(dist, heapscope, report, target):
-    """crowded(COUNT, shell=...): a daemon of a user who is not root, if we may choose, and a crowd of that user's."""
+    """crowded(COUNT, shell=...): a daemon of a user who is not root, if the test may choose one,
+    and a crowd of that user."""
     made = []
     place = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="heapscoped-"))
     place.chmod(0o777)
@@ -104,7 +106,7 @@ def idle_share(daemon, seconds):
 
 
 def begin_sessions(daemon, pids, who):
-    """One for each process, by the command."""
+    """One for each process, made by the command."""
     files = []
     for pid in pids:
         files.append(daemon.folder / f"{pid}.pftrace")
@@ -114,25 +116,26 @@ def begin_sessions(daemon, pids, who):
 
 
 def turns_inode(daemon):
-    """Of the file of which each that works on a session's end has locked a byte; None: there is none yet."""
+    """The file in which each process that finishes a session locks a byte; None: it does not exist
+    yet."""
     for fd in pathlib.Path(f"/proc/{daemon.process.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # it may be closed in the meantime
             if fd.readlink().name.startswith("memfd:turns"):
                 return str(fd.stat().st_ino)
     return None
 
 
 def finishers(daemon):
-    """How many of the daemon's have their turn, how many wait for it."""
+    """How many of the daemon's processes hold a lock, and how many wait for one."""
     inode = turns_inode(daemon)
-    # "7: POSIX ADVISORY WRITE 4711 00:01:77 0 0"; who waits has an arrow behind the number
+    # "7: POSIX ADVISORY WRITE 4711 00:01:77 0 0"; a waiting process has an arrow behind the number
     locks = [line for line in pathlib.Path("/proc/locks").read_text().splitlines() if f":{inode} " in line]
     waiting = sum("->" in line for line in locks)
     return len(locks) - waiting, waiting
 
 
 def stop_all_at_once(daemon, pids, who):
-    """How many worked on the files at the same time, at most, and how many waited for that."""
+    """How many processes worked on the files at the same time, at most, and how many waited."""
     command = [daemon.dist / "bin" / "heapscope", "stop", "-q"]
     stops = [subprocess.Popen([*command, f"of-{pid}"], env=clean_env(**daemon.env), stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, text=True, **who) for pid in pids]
@@ -147,7 +150,7 @@ def stop_all_at_once(daemon, pids, who):
 
 @pytest.mark.parametrize("idle_s", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_500_programs_and_100_sessions(crowded, report, idle_s):
-    # With few descriptors to begin with: it takes as many as it may have.
+    # The daemon starts with few descriptors and raises the limit as far as it is allowed.
     daemon, crowd, who = crowded(CLIENTS, shell="ulimit -S -n 64")
     before = Costs(daemon)
     fds, memory = before.fds(), before.memory_kib()
@@ -175,7 +178,7 @@ def test_500_programs_and_100_sessions(crowded, report, idle_s):
     wait_until(lambda: all(s["sample_count"] >= 100 for s in daemon.list()["sessions"]))
     recorded = idle_share(daemon, idle_s)
     print(f"{SESSIONS} recorded, in a session each: {recorded:.3%} CPU, {costs.memory_kib()} KiB, {costs.fds()} descriptors")
-    # In its first second a process's counters are read ten times, soon after once a second.
+    # In the first second, a process's counters are read ten times; soon after, once a second.
     assert recorded < (0.10 if idle_s == 1 else 0.05)
 
     costs = Costs(daemon)
@@ -192,7 +195,8 @@ def test_500_programs_and_100_sessions(crowded, report, idle_s):
 
 
 def test_more_programs_than_descriptors(crowded):
-    """Who does not fit waits, unharmed and unknown, until others are gone; commands are answered as soon as there is room."""
+    """A client that does not fit waits, unharmed and unknown, until others have ended; commands are
+    answered as soon as there is room."""
     daemon, crowd, _ = crowded(200, shell="ulimit -n 200")
     crowd.start()
     costs = Costs(daemon)

@@ -1,4 +1,5 @@
-"""heapscoped among peers that mean harm, and among users: who may have what, decided by the kernel's word."""
+"""heapscoped with hostile peers and with several users: the kernel's credentials decide which user
+may do what."""
 
 import os
 import random
@@ -22,7 +23,7 @@ AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 @pytest.fixture
 def folder():
-    """Where every user may be, as /tmp is."""
+    """A folder that every user can access, like /tmp."""
     path = pathlib.Path(tempfile.mkdtemp(dir="/tmp", prefix="heapscoped-"))
     path.chmod(0o777)
     yield path
@@ -52,7 +53,7 @@ def sleeper(daemon, **who):
 
 
 def is_well(daemon):
-    """It registers programs and answers commands."""
+    """Still registers programs and answers commands?"""
     process = sleeper(daemon)
     try:
         wait_until(lambda: daemon.client(process.pid))
@@ -106,7 +107,7 @@ def test_another_version_is_told(make):
 
 
 def test_random_requests(make):
-    """Well-formed in front, anything behind, as often as time allows."""
+    """Messages with a valid beginning and random contents behind it, as often as time allows."""
     daemon = make()
     dice = random.Random(1)
     for _ in range(1500):
@@ -133,7 +134,7 @@ def test_silence_and_floods(make):
     for _ in range(560):
         talkers.append(connect(daemon))
         send(talkers[-1], head(LIST))
-    assert is_well(daemon)  # the oldest give way
+    assert is_well(daemon)  # the oldest connections are closed
     for sock in silent + talkers:
         sock.close()
     wait_until(lambda: count_fds(daemon) < 30)
@@ -160,7 +161,7 @@ def start_request(**names):
 
 
 def test_files_that_are_none(make, folder):
-    """What comes as a file is looked at: kind, mode, names."""
+    """The daemon checks a file that it receives: its kind, mode and names."""
     daemon = make()
     place = os.open(folder, os.O_RDONLY)
     good = os.open(folder / "t", os.O_RDWR | os.O_CREAT)
@@ -181,7 +182,7 @@ def test_files_that_are_none(make, folder):
 
 
 def test_a_file_that_is_taken_away(make, folder, target):
-    """Somebody removes, or replaces, the temporary file: nothing else gets the name."""
+    """Another process removes or replaces the temporary file: no other file gets the final name."""
     daemon = make()
     program = daemon.phases(target)
     daemon.begin("-p", program.pid, "-o", folder / "x.pftrace")
@@ -233,7 +234,8 @@ def test_a_user_of_the_machines_daemon(make, folder):
 
 
 def test_a_user_cannot_have_a_file_put_where_he_may_not(make, folder):
-    """The descriptor of a folder is no right to write there, even if root's daemon holds it."""
+    """A descriptor of a folder does not give the right to write there, even though root's daemon
+    uses it."""
     daemon = make("--system")
     closed = folder / "closed"
     closed.mkdir(mode=0o755)
@@ -251,7 +253,7 @@ sock.sendmsg([bytes.fromhex("{request.hex()}")], [(socket.SOL_SOCKET, socket.SCM
 sys.exit(sock.recv(9999)[12] != {START + 1})
 """
     assert subprocess.run(["/usr/bin/python3", "-c", code], check=False).returncode == 0
-    os.link(own / "t", closed / "t")  # as if the name fitted there
+    os.link(own / "t", closed / "t")  # as if the name belonged there
     process = sleeper(daemon, **AS_NOBODY)
     wait_until(lambda: daemon.client(process.pid))
     process.kill()
@@ -270,7 +272,7 @@ def test_a_users_own_daemon(make, folder, heapscope):
         wait_until(lambda: daemon.client(users.pid))
         done = daemon.ask("start", "-n", "sleep", "-o", folder / "x.pftrace", **AS_NOBODY)
         assert done.returncode == 0, done.stderr
-        # Root's programs do not give their memory to another user's daemon.
+        # Root's programs do not hand their memory to another user's daemon.
         assert not daemon.client(roots.pid)
         other = daemon.ask("list", user=OTHER, group=OTHER, extra_groups=[])
         assert other.returncode == 1 and "another user" in other.stderr
@@ -283,7 +285,8 @@ def test_a_users_own_daemon(make, folder, heapscope):
 
 
 def test_a_daemon_that_is_not_trusted(make, folder):
-    """Another user's socket is where the daemon's should be: neither programs nor commands talk to it."""
+    """Another user's socket is where the daemon's should be: neither programs nor commands talk to
+    it."""
     fake = folder / "fake"
     code = f"""
 import os, socket, time
@@ -298,11 +301,11 @@ print(len(talk.recv(999)), flush=True)
         assert process.stdout.readline() == "ready\n"
         env = clean_env(HEAPSCOPE_SOCKET=fake, LD_PRELOAD=preloadable(make().dist / "lib" / "libheapscope_preload.so"))
         subprocess.run(["/bin/true"], env=env, check=True, user=OTHER, group=OTHER, extra_groups=[])
-        assert process.stdout.readline() == "0\n"  # it hung up without a word
+        assert process.stdout.readline() == "0\n"  # the connection was closed without an answer
 
 
 def test_a_users_share_of_connections(make):
-    """One user cannot take the connections of others."""
+    """One user cannot use up the connections of others."""
     daemon = make("--system")
     code = f"""
 import os, socket, sys

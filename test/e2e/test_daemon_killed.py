@@ -1,4 +1,4 @@
-"""kill -9 of heapscoped: no target is harmed, and the next daemon goes on with everything."""
+"""kill -9 of heapscoped: no target is harmed, and the next daemon continues with everything."""
 
 import array
 import os
@@ -40,7 +40,8 @@ def daemon(make_daemon):
 
 
 def keepers(daemon):
-    """Processes that hold what the daemon has: their socket's path is in their command line's copy of ours."""
+    """The processes that hold the daemon's state: its socket's path is in their copy of the command
+    line."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -57,7 +58,8 @@ def kill(daemon):
 
 
 def assert_exact(done, truths):
-    """All that these programs and their children say, and nothing else, with the names of all. Returns the report."""
+    """Everything that these programs and their children state, and nothing else, under all their
+    names. Returns the report."""
     report = done.report("--top", "all", "--view", "alloc_objects")
     paths = [p for truth in truths for p in (truth, *truths_of_children(truth).values())]
     Measured(done, report, read_truth(*paths)).assert_exact()
@@ -95,10 +97,12 @@ def test_a_session_goes_on(daemon, target, tmp_path):
 
 
 def test_any_number_of_times(daemon, target, tmp_path):
-    """At moments that nobody chose, while dumps are written and programs work and end.
+    """Kills at random moments, while dumps are written and programs work and end.
 
-    Not while one says hello: between two system calls of the daemon that is lost with it. Under names of their own:
-    while no session records them, any session that means them may attach to them."""
+    Not while a program says hello: a hello that arrives between two system calls of the daemon
+    is lost with it. The programs have unique names: while no session records them, any session
+    that matches them may attach to them.
+    """
     mine = f"killed{os.getpid()}-"
     programs = {name: tmp_path / (mine + name) for name in ("threads", "phases")}
     for name, path in programs.items():
@@ -138,7 +142,7 @@ def test_who_ended_before_and_meanwhile(daemon, target, tmp_path):
     meanwhile.step()
     meanwhile.process.kill()
     meanwhile.process.wait()
-    # One that starts without a daemon waits in the queue of its socket.
+    # A program that starts without a daemon waits in the queue of the socket.
     assert daemon.run([target("threads", "-pthread"), "churn"], env={"TRUTH_FILE": truths[2]}) == 0
     daemon.start()
     report = assert_exact(daemon.stop(), truths)
@@ -178,7 +182,7 @@ def test_attached_programs_are_let_go_of_by_the_next_one(daemon, target, tmp_pat
         sites = read_sites(report)
         assert sites == {n: now[n] - already.get(n, Amounts()) for n in sites} and sites
         wait_until(lambda: not daemon.client(program.pid))
-        # And it can be had again.
+        # And a new session can record it again.
         daemon.begin("-p", program.pid, "-i", 1)
         wait_until(lambda: daemon.client(program.pid))
         daemon.stop()
@@ -252,7 +256,7 @@ def test_a_keeper_that_is_killed_is_no_harm(daemon, target, tmp_path):
     program.step()
     daemon.measured(daemon.stop(), truth).assert_exact()
     kill(daemon)
-    daemon.start()  # with a keeper of its own
+    daemon.start()  # with an fd holder of its own
     assert len(keepers(daemon)) == 1
 
 
@@ -278,7 +282,8 @@ def test_two_daemons_at_one_place(daemon, target):
 
 
 class Supervisor:
-    """What systemd does: it keeps descriptors that a service sends, and gives them to the next one."""
+    """What systemd does: it keeps descriptors that a service sends, and passes them to the next
+    one."""
 
     def __init__(self, folder):
         self.path = str(folder / "notify")
@@ -314,7 +319,7 @@ class Supervisor:
         self.hear()
         passed = [("heapscope.socket", self.listener.fileno()), *self.kept]
         names = ":".join(name for name, _ in passed)
-        # As systemd: descriptors from 3 on, then exec.
+        # Like systemd: descriptors from 3 on, then exec.
         script = f'exec env LISTEN_PID=$$ LISTEN_FDS={len(passed)} LISTEN_FDNAMES="$0" "$@"'
         high = [os.dup2(fd, 500 + i) for i, (_, fd) in enumerate(passed)]
         redirect = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(high))
@@ -372,8 +377,8 @@ def test_with_systemd(dist, heapscope, report, target, tmp_path):
 
 
 def test_a_request_that_was_not_accepted(daemon):
-    """The socket of a killed daemon stays open for the next one, and what was asked stays in it: the command ends all the
-    same."""
+    """The socket of a killed daemon stays open for the next one, and requests stay in it: the
+    command ends all the same."""
     os.kill(daemon.pid, signal.SIGSTOP)
     with subprocess.Popen([daemon.dist / "bin" / "heapscope", "stop"], env=clean_env(**daemon.env),
                           stderr=subprocess.PIPE, text=True) as stop:
@@ -385,15 +390,15 @@ def test_a_request_that_was_not_accepted(daemon):
 
 
 def catch_finisher(daemon, stop):
-    """The process that looks up names for the whole file and renames it, stopped; None: `stop`, for which it works, has
-    its answer already."""
+    """Stops the process that looks up names for the whole file and renames it. None: `stop`, for
+    which it works, already has its answer."""
     while stop.poll() is None:
         try:
             with open(f"/proc/{daemon.pid}/task/{daemon.pid}/children", encoding="ascii") as children:
                 for pid in map(int, children.read().split()):
                     links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
                     comm = pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
-                    # It has given up what is the daemon's.
+                    # It has closed the daemon's descriptors.
                     if comm == "heapscope-final" and "anon_inode:[eventpoll]" not in links:
                         os.kill(pid, signal.SIGSTOP)
                         return pid

@@ -1,4 +1,5 @@
-"""SIGKILL for programs that a session of the daemon records: in whatever state they are, what was recorded is in the file."""
+"""SIGKILL for programs that a session of the daemon records: whatever they were doing, what was
+recorded is in the file."""
 
 import os
 import random
@@ -17,7 +18,7 @@ ALL = ("--top", "all", "--view", "alloc_objects")
 
 
 def report_of(daemon, name, pid):
-    """Of a session by pid, which ends with its process; that of one by name is stopped."""
+    """A session by pid ends with its process; a session by name is stopped."""
     wait_until(lambda: daemon.session(name)["running_count"] == 0)
     if not daemon.session(name)["pids"]:
         daemon.ask("stop", name)
@@ -32,7 +33,7 @@ def report_of(daemon, name, pid):
 @pytest.mark.parametrize("threads", [0, 3])
 @pytest.mark.parametrize("after", [0.05, 0.5])
 def test_at_work(daemon, target, tmp_path, threads, after):
-    """At that moment each thread may have one operation half done, and no more."""
+    """At that moment each thread may be in the middle of one operation, and no more."""
     path = new_truth(tmp_path)
     name = daemon.begin("-n", "endless-*", "-i", 1, "--no-running")
     process = subprocess.Popen([target("endless", "-pthread"), str(threads)], env=daemon.preloaded(TRUTH_FILE=path),
@@ -76,7 +77,7 @@ def test_in_a_state(daemon, target, tmp_path, how, state):
 
 
 def test_dormant(daemon, target):
-    """Nothing is left of it, and nobody asks for it."""
+    """Nothing of it is left, and no command waits for it."""
     program = daemon.phases(target)
     name = daemon.begin("-n", "nobody")
     program.process.kill()
@@ -114,7 +115,8 @@ def test_parent_of_one_that_goes_on(daemon, target, tmp_path):
 
 @pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_while_the_client_comes_or_goes(daemon, target, count):
-    """The program is killed at any moment of attaching or detaching: the session ends, and the daemon is well."""
+    """The program is killed at any moment of attaching or detaching: the session ends, and the
+    daemon keeps working."""
     need_ptrace()
     program = target("resident", "-pthread", "-ldl")
     files = 0

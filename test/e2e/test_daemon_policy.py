@@ -1,4 +1,5 @@
-"""Who may profile whom: users, policies, what programs want themselves; and the reason in the trace."""
+"""Which user may profile which process: users, policies, what programs themselves allow; and the
+reason in the trace."""
 
 import json
 import os
@@ -31,7 +32,7 @@ def folder():
 
 @pytest.fixture
 def agent(folder):
-    """A program with a name, and a path, of its own."""
+    """A program with a unique name and path."""
     program = folder / f"hs-agent{os.getpid()}"
     shutil.copy("/bin/sleep", program)
     return program
@@ -69,7 +70,7 @@ class World:
         return process
 
     def session(self, *args, **who):
-        """Begins one and ends it; what its file says."""
+        """Begins a session and ends it; returns the report of its file and the command's output."""
         file = self.folder / f"session{time.monotonic_ns()}.pftrace"
         done = self.daemon.ask("start", *args, "-o", file, **who)
         if done.returncode == 0:
@@ -80,12 +81,12 @@ class World:
         return self._report(file), done.stderr
 
     def refused(self, *args, **who):
-        """(pid, reason, text) of those that one could not have."""
+        """(pid, reason, text) of the processes that the user could not profile."""
         report, _ = self.session(*args, **who)
         return [(r["pid"], r["reason"], r["text"]) for r in report["not_profiled"]]
 
     def recorded(self, *args, **who):
-        """Pids of those that one had."""
+        """Pids of the processes that the user could profile."""
         report, said = self.session(*args, **who)
         assert report["not_profiled"] == [], said
         return [p["pid"] for p in report["processes"]]
@@ -124,7 +125,7 @@ def test_never_is_for_root_too(world, agent):
         (refused,) = world.refused(*args)
         assert refused[:2] == (process.pid, "refused_policy")
         assert f"{world.policy}:2 forbids it (never exe={agent})" in refused[2]
-    # Its name is its own affair, its executable is not.
+    # A process may change its name, but not its executable.
     disguised = world.program(["bash", "-c", f"exec -a harmless {agent} 60"])
     wait_until(lambda: os.readlink(f"/proc/{disguised.pid}/exe") == str(agent))
     wait_until(lambda: world.daemon.client(disguised.pid))
@@ -141,7 +142,7 @@ def test_a_program_that_starts(world, agent):
     ours = world.program([agent, "60"])
     wait_until(lambda: world.daemon.client(ours.pid)["session"] == name)
     assert world.daemon.client(theirs.pid)["is_dormant"]
-    # One that has ended when it is looked at is known by who it was.
+    # A process that has ended when the daemon looks is judged by the user that it had.
     brief = subprocess.Popen([agent, "0"], env=world.daemon.preloaded(), **AS_NOBODY)
     brief.wait()
     wait_until(lambda: world.daemon.session(name)["rejected_count"] == 2)
@@ -173,7 +174,7 @@ def test_to_whom_a_process_is_given(world, agent):
     assert f"belongs to user {NOBODY}" in refused[2]
     (refused,) = world.refused("-p", others.pid, **AS_OTHER)
     assert refused[1] == "refused_other_user"
-    # Who has a session may have snapshots of what it records, and nothing more.
+    # A user with a session may take snapshots of the processes that it records, and of no others.
     name = world.daemon.begin("-p", given.pid, "-o", world.folder / "mine.pftrace", **AS_OTHER)
     done = world.daemon.ask("snapshot", "-p", given.pid, "-o", world.folder / "now.pftrace", **AS_OTHER)
     assert done.returncode == 0, done.stderr
@@ -205,7 +206,7 @@ def test_attaching_is_for_the_debuggable(world, agent):
 
 @needs_root
 def test_willing(world, agent):
-    """As on a machine where only what agrees may be profiled."""
+    """As on a machine where only programs that agree may be profiled."""
     world.start("profileable willing", "never *")
     process = world.program([agent, "60"])
     agrees = world.program([agent, "60"], env={"HEAPSCOPE_PROFILEABLE": "yes"})
@@ -242,7 +243,7 @@ def test_a_new_policy_counts_at_once(world, agent):
 
 @needs_root
 def test_the_next_daemon_has_its_own_policy(world, agent):
-    """After kill -9: what was given stays given, what is forbidden by now is over."""
+    """After kill -9: what was allowed stays allowed, and what is forbidden now ends."""
     world.start(f"profileable exe={agent} by={OTHER}")
     given = world.program([agent, "60"], **AS_NOBODY)
     name = world.daemon.begin("-p", given.pid, "-o", world.folder / "x.pftrace", **AS_OTHER)
@@ -322,7 +323,7 @@ def test_not_dumpable(world):
 
 @needs_root
 def test_a_program_that_changed_its_user(world):
-    """It may know what its new user may not."""
+    """The process may know secrets that its new user may not."""
     world.start("# nothing")
     code = f"import os, sys; os.setgid({NOBODY}); os.setuid({NOBODY}); print('ready', flush=True); sys.stdin.read()"
     process = world.program(["/usr/bin/python3", "-c", code])
@@ -383,7 +384,7 @@ def test_many_are_counted(world, agent):
     for loss in report["losses"]:
         losses[loss["name"]] += loss["count"]
     assert losses == {"refused_policy": len(processes)}
-    # To ask for all is to ask for what one may have.
+    # A request for all processes is a request for those that the user may profile.
     world.rules("profileable *")
     world.hup()
     world.daemon.begin("--all", "--no-running", "-o", world.folder / "all.pftrace", **AS_NOBODY)
@@ -419,7 +420,8 @@ def test_a_process_that_is_not_there_is_no_reason_for_a_file(dist, heapscope, re
 
 @needs_root
 def test_a_users_daemon_with_the_capability(dist, heapscope, report, folder, agent):
-    """/proc/PID/mem is only opened to others who may open every file."""
+    """The kernel opens /proc/PID/mem of other users' processes only for a process that may open
+    every file."""
     need_ptrace()
     sub = folder / "daemon"
     sub.mkdir()

@@ -1,7 +1,9 @@
-"""Sessions of servers that fork their workers: each process's profile adds up, with what it inherited.
+"""Sessions of servers that fork their workers: each process's profile adds up, including what it
+inherited.
 
-Another library counts the blocks of each process (test/target/heap_witness.c), and must come to the same sums, bytes and
-blocks, live and allocated, where inherited blocks count as allocated in the child.
+Another library counts the blocks of each process (test/target/heap_witness.c). It must get the
+same sums, in bytes and blocks, live and allocated, where inherited blocks count as allocated in
+the child.
 """
 
 import pathlib
@@ -19,7 +21,7 @@ from resident import need_ptrace
 
 @pytest.fixture
 def folder():
-    """With a short path, as sockets need it, and open to other users."""
+    """A folder with a short path, as sockets need it, accessible to other users."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
     path.chmod(0o777)
     yield path
@@ -49,19 +51,19 @@ def begin(daemon, *args):
 
 
 def of_report(report):
-    """All that a report of one process has."""
+    """All totals of a report of one process."""
     totals = report["totals"]
     return Sums(*(round(totals[k][q]) for k in ("live", "alloc") for q in ("bytes", "count")))
 
 
 class Judge:
-    """Holds what the session says of each process against the witness."""
+    """Compares what the session says about each process with the witness."""
 
     def __init__(self, daemon, witness, report, folder):
         self.daemon, self.witness, self.report, self.folder = daemon, witness, report, folder
 
     def look(self, pid, options):
-        """Of one process, at a moment in which it does nothing: the report, and the witness's sums."""
+        """Of one process, at a moment when it does nothing: the report, and the witness's sums."""
         file = self.folder / "now.pftrace"
         for _ in range(100):
             before = self.witness.sums(pid)
@@ -83,7 +85,7 @@ class Judge:
 
 
 def by_stack(report, what):
-    """{stack: (bytes, count)}, of frames as they are named."""
+    """{stack: (bytes, count)}, by the names of the frames."""
     found = {}
     for stack in report["stacks"]:
         key = tuple(f["function"] for f in stack["frames"])
@@ -94,7 +96,8 @@ def by_stack(report, what):
 
 
 def check_inherited(master, worker):
-    """Of each stack from before the fork the worker has what the master still has: it has done nothing since."""
+    """For each stack from before the fork, the worker has what the master still has: it has done
+    nothing since."""
     told, has = by_stack(worker, "alloc"), by_stack(master, "live")
     of_master = by_stack(master, "alloc").keys()
     inherited = {stack: amounts for stack, amounts in told.items() if stack in of_master}
@@ -103,12 +106,12 @@ def check_inherited(master, worker):
 
 
 def few_or_many(few, many):
-    """Each server, some times with the quick tests, more often with the slow ones."""
+    """Each server, a few times in the quick tests, more often in the slow ones."""
     return [pytest.param(kind, times, id=f"{kind.name}-{times}", marks=[pytest.mark.slow] if times == many or kind is Postgres
                          else []) for kind in SERVERS for times in (few, many)]
 
 
-# Quick ones, one of each way; and the others.
+# One quick case of each way; and the others.
 QUICK = [(Nginx, "startup"), (Prefork, "dormant")]
 WAYS = [pytest.param(kind, how, id=f"{kind.name}-{how}", marks=[] if (kind, how) in QUICK else [pytest.mark.slow])
         for kind in SERVERS for how in ("startup", "dormant", "attached")]
@@ -134,7 +137,8 @@ def test_each_process_adds_up(daemon, server, how, target, report, folder):
             wait_until(lambda: daemon.client(server.pid) and daemon.client(server.pid).get("session") == name)
             time.sleep(0.3)
             witness.begin([server.pid, *server.workers()])
-            # What a process does while its client is brought in only the witness may have seen, or the other way round.
+            # Operations of a process while its client is loaded may be seen only by the witness, or
+            # only by the client.
             processes, older = [], set(server.workers())
             server.renew()
         server.load(1)
@@ -167,14 +171,14 @@ def test_sessions_come_and_go_under_load(daemon, server, how, times):
     def load():
         try:
             server.load(max(2, times // 4))
-        except BaseException as error:  # noqa: B902: told below
+        except BaseException as error:  # noqa: B902: reported below
             failed.append(error)
 
     with server:
         before = server.workers()
         loader = threading.Thread(target=load)
         loader.start()
-        # Of postgres those that serve now, which end with the load.
+        # For postgres, the processes that serve now, which end with the load.
         while loader.is_alive() and len(counts) < times:
             pids = [w for p in [server.pid, *server.workers()] for w in ("-p", p)]
             done = daemon.ask("start", *pids, "-i", 4096, "-o", daemon.folder / f"{len(counts)}.pftrace", **NOBODY)
@@ -193,7 +197,7 @@ def test_sessions_come_and_go_under_load(daemon, server, how, times):
         assert not failed, failed
         assert set(before) <= set(server.workers()), "a worker died"
         print(f"\n{len(counts)} sessions, {sum(counts)} samples")
-        # Some while the load had not begun yet, or was over.
+        # Some were taken before the load had begun, or after it was over.
         later = counts[len(counts) // 2:]
         assert len(counts) >= 4 and sum(n > 0 for n in later) >= len(later) // 2, counts
     server.end()

@@ -1,8 +1,10 @@
-"""Snapshots through the daemon of processes that cannot help: stopped, hung, dying. Each is an instant.
+"""Snapshots through the daemon of processes that cannot cooperate: stopped, hung, dying. Each is
+one instant.
 
-test/target/windows.c holds a window of blocks whose sizes are neighbours (see test_run_snapshots.py). Whatever became of
-the program, and wherever its threads stand, the blocks of each in a snapshot are such a window. Two forms of
-each test: of a program with the library preloaded, and of one that was attached to while it ran.
+test/target/windows.c holds a window of blocks of consecutive sizes (see test_run_snapshots.py).
+Whatever state the program is in, and wherever its threads stand, the blocks of each thread in a
+snapshot are such a window. Each test has two forms: with the library preloaded, and attached to
+a running program.
 """
 
 import os
@@ -23,7 +25,7 @@ COUNTS = [20, pytest.param(1000, marks=pytest.mark.slow)]
 
 
 def is_window(count, total):
-    """Are there `count` neighbours among 1 .. CYCLE, 1 .. CYCLE, ... of that sum?"""
+    """Can `count` consecutive numbers of 1 .. CYCLE, 1 .. CYCLE, ... have this sum?"""
     plain = total - count * (count + 1) // 2
     if count == 0 or (plain % count == 0 and 0 <= plain // count <= CYCLE - count):
         return total == 0 or count > 0
@@ -32,7 +34,8 @@ def is_window(count, total):
 
 
 def bad_windows(report):
-    """What is in it that no instant can have: {site: (live, alloc)}. A block of a thread may be on its way."""
+    """Sites with values that no instant can have: {site: (live, alloc)}. One block of a thread may
+    be in progress."""
     bad = {}
     for site, (live, alloc) in read_sites(report).items():
         count = round(live["count"])
@@ -55,7 +58,7 @@ class Looker:
         self.count = self.longest_s = 0
 
     def take(self, pid):
-        """A report; None: the process is gone."""
+        """Returns a report; None: the process is gone."""
         file = self.folder / "now.pftrace"
         self.count += 1
         start_s = time.monotonic()
@@ -74,7 +77,7 @@ class Looker:
         return self.report(file, "--top", "all", "--view", "alloc_objects")
 
     def check(self, report, threads):
-        """One instant, of all threads, with nothing lost."""
+        """One instant of all threads, with nothing lost."""
         assert bad_windows(report) == {}, self.count
         assert len(read_sites(report)) == threads
         assert report["losses"] == []
@@ -89,8 +92,8 @@ def looker(daemon, report, tmp_path):
 
 @pytest.fixture(params=["preloaded", "attached"])
 def start(request, daemon, looker, target):
-    """start(THREADS): windows.c, recorded in a session of its own; its process and the session's name. It hangs when it
-    is told."""
+    """start(THREADS): windows.c, recorded in a session of its own. Returns its process and the
+    session's name. It hangs on command."""
     started = []
 
     def call(threads):
@@ -118,7 +121,7 @@ def start(request, daemon, looker, target):
 
 
 def end(daemon, process, name, report):
-    """The process is killed; the session's last dump is an instant, too."""
+    """The process is killed; the session's last dump is one instant too."""
     process.kill()
     process.wait()
     wait_until(lambda: daemon.client(process.pid) is None)
@@ -144,7 +147,7 @@ def test_stopped(start, daemon, looker, report, count):
         moments.append(figures(seen[0]))
         os.kill(process.pid, signal.SIGCONT)
     print(f"\n{looker.count} snapshots, the longest {looker.longest_s * 1000:.1f} ms")
-    # In between it went on; but for where it had no turn on a busy machine.
+    # In between it made progress, except where a busy machine did not let it run.
     assert sum(a != b for a, b in zip(moments, moments[1:])) >= len(moments) // 4
     end(daemon, process, name, report)
 
@@ -152,7 +155,8 @@ def test_stopped(start, daemon, looker, report, count):
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("how", ["deadlock", "circles"])
 def test_hung(start, daemon, looker, report, how, count):
-    """One thread never goes on, with all signals blocked, wherever it was; in half of the cases with malloc's lock."""
+    """One thread never continues, with all signals blocked, wherever it was; in half of the cases
+    it holds malloc's lock."""
     deadlocks = 0
     while looker.count < count or (count >= 1000 and not deadlocks):
         process, name = start(3)
@@ -165,7 +169,7 @@ def test_hung(start, daemon, looker, report, how, count):
             looker.check(seen[-1], 3)
         deadlocks += figures(seen[0]) == figures(seen[-1])
         if looker.count % 40 == 20:
-            # It cannot be asked, and need not be.
+            # The program cannot cooperate, and need not.
             done = daemon.stop(name)
             assert bad_windows(done.report("--top", "all", "--view", "alloc_objects")) == {}
             process.kill()
@@ -177,7 +181,7 @@ def test_hung(start, daemon, looker, report, how, count):
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_dying(start, daemon, looker, report, count):
-    """Snapshots without a pause, and SIGKILL in the midst of them."""
+    """Snapshots without a pause, and SIGKILL in the middle of them."""
     died = 0
     while looker.count < count:
         process, name = start(1 + died % 4)

@@ -1,4 +1,4 @@
-"""./dev and .ci/run, each a copy with stand-ins for the programs it starts."""
+"""./dev and .ci/run: copies of them, with substitutes for the programs that they start."""
 
 import os
 import shutil
@@ -50,7 +50,8 @@ def test_a_lock_that_stays_is_given_up(root, tmp_path):
 
 
 def ci(root, folder):
-    """.ci/run of a small project in this folder: where its steps ran, and what they found there."""
+    """.ci/run of a small project in this folder: where its steps ran, and what files they found
+    there."""
     (folder / ".ci").mkdir(parents=True)
     shutil.copy(root / ".ci" / "run", folder / ".ci" / "run")
     (folder / "build").mkdir()

@@ -11,7 +11,7 @@ from conftest import ROOT
 SVG = "{http://www.w3.org/2000/svg}"
 PROTO = ROOT / "src" / "profile" / "proto"
 
-# Functions in another order, other addresses, lines and sizes of code: ORDER 1 moves them.
+# ORDER 1 gives the functions another order, other addresses, lines and code sizes.
 SOURCE = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -55,7 +55,8 @@ TRUTH = {
 
 @pytest.fixture
 def pair(run, tmp_path):
-    """pair(INTERVAL): profiles of two builds, one -O0, one -O2 with its functions in another order."""
+    """pair(INTERVAL): profiles of two builds, one with -O0, one with -O2 and its functions in
+    another order."""
 
     def call(interval):
         source = tmp_path / "builds.c"
@@ -80,7 +81,7 @@ def difference(heapscope, *args):
 
 def test_two_builds_to_the_byte(heapscope, pair):
     found = difference(heapscope, *pair(1))
-    # `keep` is inlined or not as the compiler likes: callers are judged by the stacks they are in.
+    # The compiler may inline `keep` or not: callers are checked by the stacks that contain them.
     by_stack = {}
     for stack in found["stacks"]:
         for name in set(stack["frames"]) & set(TRUTH):
@@ -157,7 +158,7 @@ def test_samples_without_a_difference_are_noise(heapscope, run, tmp_path):
     rows = difference(heapscope, *files)["functions"]
     assert len(rows) > 150
     called = [row for row in rows if row["verdict"] not in ("noise", "same")]
-    # 5 % of 200 are 10, give or take 3.1: 22 are four deviations.
+    # 5 % of 200 are 10, with a standard deviation of 3.1: 22 are four deviations more.
     assert len(called) <= 22, called
 
 
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture
 def families(run, tmp_path):
-    """Profiles of a boss and its children, before and after; 23 and 24 blocks of 1000 bytes."""
+    """Profiles of a parent and its children, before and after; 23 and 24 blocks of 1000 bytes."""
     source = tmp_path / "family.c"
     source.write_text(FAMILY)
     programs = {name: tmp_path / name for name in ("boss", "worker", "helper")}
@@ -331,7 +332,7 @@ def test_trend_finds_the_leak(heapscope, run, families, tmp_path):
     assert found["snapshots"] >= 3 and found["name"] == "trend"
     rows = {row["function"]: row for row in found["functions"]}
     leak, cache = rows["leak"], rows["cache"]
-    # However slow the machine is: it never falls, and it ends with all blocks.
+    # However slow the machine is: the site never falls, and ends with all its blocks.
     assert leak["steps_down"] == 0 and leak["last"] == 5000 and leak["steps_up"] > cache["steps_up"]
     assert leak["low"] <= leak["per_second"] <= leak["high"] and leak["per_second"] > 0
     assert cache["last"] == 5000 and cache["steps_up"] <= 1 and cache["steps_down"] == 0
@@ -339,7 +340,7 @@ def test_trend_finds_the_leak(heapscope, run, families, tmp_path):
     assert stack["per_second"] == leak["per_second"]
     table = heapscope("diff", "--trend", file).stdout
     assert "Trend of live memory: trend (pid " in table
-    # Student's t with fewer points, from a machine that hardly ran, proves little.
+    # With fewer points, from a machine that hardly ran, Student's t proves little.
     if found["snapshots"] >= 8:
         assert leak["verdict"] == "grows"
         assert " leak\n" in table[table.index("Grows, and never fell"):]

@@ -1,4 +1,4 @@
-"""heapscope doctor: what it says of machines, programs and processes whose flaw is known."""
+"""heapscope doctor: its findings about machines, programs and processes whose flaw is known."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ TRUE = "/usr/bin/true"
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs to act for several users")
 
-# Enough code of its own that the C library's start-up code is a small part of it.
+# Enough code of its own that the C library's start-up code is only a small part.
 SOURCE = "#include <stdio.h>\n" + "".join(
     f'int f{i}(int x) {{ for (int i = 0; i < x; i++) printf("%d %d", x * i, {i}); return x + {i}; }}\n' for i in range(40)
 ) + "int main(int argc, char **argv) { (void)argv; return f0(argc - 1) + f1(argc - 1) - 1; }\n"
@@ -52,13 +52,13 @@ def build(tmp_path):
 
 
 def of(findings, check):
-    """The states of this check, in order, with details and remedies in one text."""
+    """The states of this check, in order, with details and remedies joined to one text."""
     mine = [f for f in findings if f["check"] == check]
     return [f["state"] for f in mine], " | ".join(f"{f['detail']} > {f['remedy']}" for f in mine)
 
 
 def named(text, name):
-    """Is this module among those that the text lists?"""
+    """Is this module listed in the text?"""
     return re.search(rf"(^|[ ,]){re.escape(name)}($|[ ,:])", text) is not None
 
 
@@ -173,7 +173,7 @@ def test_debug_information_that_cannot_be_unpacked(doctor, build):
     program = build("app", "-g")
     subprocess.run(["objcopy", "--compress-debug-sections=zstd", program], check=True)
     assert not named(of(doctor(program)[1], "names")[1], "app")
-    # The magic number of the first frame, in one of the packed sections.
+    # The magic number of the first frame, in one of the compressed sections.
     whole = program.read_bytes()
     assert b"\x28\xb5\x2f\xfd" in whole
     program.write_bytes(whole.replace(b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\x00"))
@@ -201,12 +201,12 @@ def test_no_build_id(doctor, build):
 
 
 def test_no_unwind_tables(doctor, build, tmp_path):
-    # What every program gets from the C library is no excuse.
+    # Code that every program gets from the C library does not count.
     assert_problem(
         doctor(build("bare", "-fno-asynchronous-unwind-tables")),
         "unwind tables", "none for the code of bare: ", "-fasynchronous-unwind-tables",
     )
-    # With .debug_frame only, which is not there at run time.
+    # With .debug_frame only, which is not loaded at run time.
     assert_problem(doctor(build("debug", "-g", "-fno-asynchronous-unwind-tables")), "unwind tables", "code of debug: ")
     program = build("cut")
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
@@ -318,7 +318,7 @@ def test_libraries_that_are_missing(doctor, tmp_path):
     ]
     for command, env in found:
         subprocess.run(command, check=True)
-        # As the loader itself says.
+        # The loader itself says the same.
         assert subprocess.run([tmp_path / "m"], env={**os.environ, **env}, check=False).returncode == 0
         status, findings = doctor(tmp_path / "m", env=env)
         assert status == 0, findings
@@ -331,7 +331,7 @@ def test_libraries_are_those_that_ldd_finds(doctor):
             said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
             count = len(re.findall(r"=> /|^\s*/lib.*/ld-", said, re.M))
             states, text = of(doctor(program)[1], "libraries")
-            # The loader is only counted as needed when a library says so.
+            # The loader only counts as needed when a library says so.
             assert states == ["ok"]
             assert int(re.search(r"all (\d+)", text)[1]) in (count, count - 1)
 
@@ -348,7 +348,7 @@ def test_runtimes_that_make_code(doctor):
 
 @contextlib.contextmanager
 def running(*command, **options):
-    """A process that runs until we are through with it."""
+    """A process that runs until the `with` ends."""
     options.setdefault("stdin", subprocess.DEVNULL)
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, **options) as process:
         try:
@@ -360,7 +360,8 @@ def running(*command, **options):
 
 @contextlib.contextmanager
 def python(code, becomes=None, **options):
-    """Python that runs `code`, having changed its user if wanted, then waits for its end. Yields when it has come so far."""
+    """Python that runs `code`, after changing its user if requested, then waits for its end. Yields
+    when it has reached that point."""
     become = f"import os; os.setgroups([]); os.setgid({becomes}); os.setuid({becomes})\n" if becomes else ""
     wait = "\nimport time; print('ready', flush=True); time.sleep(600)"
     with running("/usr/bin/python3", "-c", become + code + wait, **options) as process:
@@ -503,7 +504,7 @@ def test_users(doctor, dist):
             assert doctor(process.pid)[0] == 0, "root may"
         assert_problem(doctor(roots.pid, **nobody), "process", "belongs to user 0, and we are user 65534")
         assert_problem(doctor(other.pid, **nobody), "process", "belongs to user 1", "as that user or as root")
-        # Having changed its user, it may not be looked into by its equals.
+        # It has changed its user, so other processes of that user may not inspect it.
         assert_problem(doctor(same.pid, **nobody), "process", "gained rights", "as root")
     with python("", **nobody) as own:
         status, findings = doctor(own.pid, **nobody)
@@ -519,7 +520,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     with running(*command) as run:
         pid = int(run.stdout.readline())
         assert_problem(doctor(pid), "process", "recorded by heapscope already", f"that of process {run.pid}")
-        # Its collector dies: it records on, but no process reads it.
+        # Its collector dies: the client continues to record, but no process reads it.
         run.kill()
         run.wait()
         status, findings = doctor(pid)

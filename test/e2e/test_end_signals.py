@@ -1,6 +1,7 @@
-"""Commands that record, and signals: whatever comes and however often, what was recorded is written.
+"""Commands that record, and signals: whatever signals come and however often, what was recorded is
+written.
 
-A signal often comes twice, as timeout(1) sends it: to the process, and to its process group.
+timeout(1) often sends a signal twice: to the process, and to its process group.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ TIMES = 12
 
 
 class Command:
-    """A command in a process group of its own, and what it says."""
+    """A command in a process group of its own, and its output."""
 
     def __init__(self, command, env, is_ready):
         self.process = subprocess.Popen([str(part) for part in command], env=env, stdin=subprocess.DEVNULL,
@@ -47,7 +48,8 @@ class Command:
 
 @pytest.fixture
 def programs(target, tmp_path):
-    """programs(COUNT, NAME): running copies of a test program, each of a name of its own: [(pid, path), ...]"""
+    """programs(COUNT, NAME): running copies of a test program, each with a unique name: [(pid,
+    path), ...]"""
     running = []
 
     def call(count, name="works"):
@@ -76,7 +78,7 @@ def daemon(dist, heapscope, report, tmp_path):
 
 
 def begin(kind, dist, out, pid, path, env):
-    """The command, from when it records."""
+    """Starts the command; returns when it records."""
     heapscope = dist / "bin" / "heapscope"
     out.mkdir()
     if kind == "run":
@@ -90,7 +92,7 @@ def begin(kind, dist, out, pid, path, env):
 
 
 def check(report, command, out, pid):
-    """All files are there, and functions have their names."""
+    """All files are complete, and functions have their names."""
     assert "No profiles" not in command.said and "interrupted" not in command.said, command.said
     functions = str(report(out / "raw-trace"))
     assert "work_on" in functions, command.said
@@ -119,7 +121,7 @@ def test_a_signal_that_comes_twice(kind, request, dist, report, programs, tmp_pa
 
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach", "run"])
 def test_any_signal(kind, request, dist, report, programs, tmp_path):
-    """All that would end a process, but for SIGKILL."""
+    """All signals that would end a process, except SIGKILL."""
     numbers = [signal.SIGABRT, signal.SIGSEGV, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
                signal.SIGPWR, signal.SIGXCPU, signal.SIGBUS, signal.SIGTRAP, signal.SIGSYS, signal.SIGRTMIN, signal.SIGRTMAX]
     env = clean_env(**(request.getfixturevalue("daemon").env if kind == "daemon" else {}))
@@ -129,7 +131,7 @@ def test_any_signal(kind, request, dist, report, programs, tmp_path):
     for number, command in zip(numbers, commands):
         os.kill(command.pid, number)
         if number == signal.SIGALRM and kind != "run":
-            os.kill(command.pid, signal.SIGTERM)  # that one is ignored
+            os.kill(command.pid, signal.SIGTERM)  # this one is ignored
     for i, command in enumerate(commands):
         assert command.wait() == (128 + numbers[i] if kind == "run" else 0), (numbers[i], command.said)
         check(report, command, tmp_path / f"out{i}", None if kind == "run" else made[i][0])
@@ -137,7 +139,7 @@ def test_any_signal(kind, request, dist, report, programs, tmp_path):
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_daemon_itself(number, dist, heapscope, report, programs, tmp_path):
-    """Its sessions are ended, and each has its file with all names."""
+    """Its sessions end, and each has its file with all names."""
     made = programs(3)
     files = [tmp_path / f"file{i}" for i in range(3)]
     env = clean_env(HEAPSCOPE_SOCKET=tmp_path / "sock")
@@ -157,7 +159,7 @@ def test_the_daemon_itself(number, dist, heapscope, report, programs, tmp_path):
 
 
 def test_output_that_nobody_reads(dist, report, programs, tmp_path):
-    """SIGPIPE: the reader of the messages goes away."""
+    """SIGPIPE: the reader of the messages exits."""
     pid, path = programs(1)[0]
     command = begin("pid", dist, tmp_path / "out", pid, path, clean_env())
     command.process.stdout.close()
@@ -171,7 +173,7 @@ def test_output_that_nobody_reads(dist, report, programs, tmp_path):
 
 @pytest.mark.parametrize("kind", ["pid", "name"])
 def test_a_signal_before_it_begins(kind, heapscope, programs, tmp_path):
-    """Nobody is blamed for it, and nothing is left behind."""
+    """The target gets no signal, and nothing is left behind."""
     def send():
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         os.kill(os.getpid(), signal.SIGINT)
@@ -200,7 +202,7 @@ def nameless(programs):
 
 
 def parents():
-    """{pid: its parent's}"""
+    """{pid: parent's pid}"""
     found = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -209,7 +211,8 @@ def parents():
 
 
 def stop_workers(of, known, has_finisher):
-    """Those that look up names for this process, or for a child of its. So names take the 20 s that they may."""
+    """The processes that look up names for this process or for one of its children. With them
+    stopped, names take the 20 s that they may."""
     def workers():
         tree = parents()
         ours = [pid for pid in tree if tree[pid] == of and pid not in known]
@@ -223,7 +226,8 @@ def stop_workers(of, known, has_finisher):
 
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach"])
 def test_a_later_signal_leaves_names_out(kind, request, dist, report, nameless, tmp_path):
-    """Within a second it is the same wish. Later, it makes the end faster, and nothing but names is missing."""
+    """Within a second, a second signal counts as the same request. Later, it makes the end faster,
+    and only names are missing."""
     pid, path = nameless
     daemon = request.getfixturevalue("daemon") if kind == "daemon" else None
     command = begin(kind, dist, tmp_path / "out", pid, path, clean_env(**(daemon.env if daemon else {})))

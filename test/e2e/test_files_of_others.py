@@ -1,7 +1,8 @@
-"""Files of other tools: read as they are, and said to be what their own tools say they are.
+"""Files of other tools: they are read, and the result equals what their own tools say.
 
-jemalloc and gperftools write real files here, and jeprof and pprof's Perl ancestor are the judges; pprof profiles of
-other writers are made by protoc from text. Whatever was read is written in every format, and the sums are compared.
+jemalloc and gperftools write real files here; jeprof and pprof's Perl ancestor are the
+reference. Pprof profiles of other writers are encoded by protoc from text. Each file is written
+in every format, and the sums are compared.
 """
 
 import base64
@@ -33,7 +34,7 @@ def need(*programs):
 
 @pytest.fixture(scope="module")
 def jemalloc_file(target, tmp_path_factory):
-    """What jemalloc writes at the end of test/target/views.c, sampled."""
+    """The file that jemalloc writes at the end of test/target/views.c, sampled."""
     folder = tmp_path_factory.mktemp("jemalloc")
     conf = f"prof:true,prof_final:true,prof_accum:true,lg_prof_sample:10,prof_prefix:{folder}/je"
     env = {**os.environ, "MALLOC_CONF": conf, "LD_PRELOAD": "libjemalloc.so.2"}
@@ -56,7 +57,7 @@ def gperftools_file(target, tmp_path_factory):
 
 
 def pprof(path, text, packed=True):
-    """A pprof profile from its text form; strings are given as "st: ..." lines, "" first."""
+    """Encodes a pprof profile from its text form; strings are given as "st: ..." lines, "" first."""
     data = subprocess.run(["protoc", f"-I{PPROF}", "--encode=hs.pprof.PprofProfile", "pprof.proto"],
                           input=text.encode(), stdout=subprocess.PIPE, check=True).stdout
     path.write_bytes(gzip.compress(data) if packed else data)
@@ -109,10 +110,10 @@ def test_jemalloc(report, target, jemalloc_file):
         done = subprocess.run(["jeprof", "--text", "--show_bytes", option, target("views"), jemalloc_file],
                               capture_output=True, text=True, check=True)
         total = int(re.search(r"Total: (\d+) B", done.stdout).group(1))
-        # jeprof cuts off what each stack has behind the point.
+        # jeprof truncates the value of each stack to a whole number.
         assert math.isclose(data["totals"][kind]["bytes"], total, rel_tol=1e-3)
     assert data["is_sampled"]
-    # Named by the program's own symbols, through the map.
+    # Named by the program's own symbols, through the file's mappings.
     assert any(s.startswith("_start") or ";main;" in s for s in stacks_of(data))
     assert any("burst" in s for s in stacks_of(data))
     assert data["processes"][0]["name"].startswith("views")
@@ -130,14 +131,15 @@ def test_gperftools(report, target, gperftools_file):
     assert own["parse"]["self"] == {"bytes": 60000, "count": 600}
 
 
-# What `go tool pprof -top -nodefraction=0 -unit=B` of Go 1.19 says of golden/go-1.19-heap.pb.gz.
+# The output of `go tool pprof -top -nodefraction=0 -unit=B` of Go 1.19 for
+# golden/go-1.19-heap.pb.gz.
 GO_LIVE = {"main.buffers[...]": 20971520, "main.grow": 11074370, "runtime.malg": 8615, "runtime.gcBgMarkWorker": 4112}
 GO_ALLOC = {"main.buffers[...]": 20971520, "main.grow": 14031682, "runtime.malg": 8615, "runtime.gcBgMarkWorker": 4112}
 
 
 @pytest.mark.parametrize("form", ["pb", "txt"])
 def test_go(report, form):
-    """Both forms of one heap, a real program's."""
+    """Both forms of one heap, of a real program."""
     file = pathlib.Path(__file__).parents[1] / f"golden/go-1.19-heap.{form}.gz"
     data = report(file, "--top", "all")
     for kind, expected in (("live", GO_LIVE), ("alloc", GO_ALLOC)):
@@ -154,7 +156,7 @@ def test_go(report, form):
 
 @pytest.mark.parametrize("kind", ["heap_v2/8192", "heap/8192", "heapprofile", "growthz/0", "heap_v2"])
 def test_formula_of_each_kind(report, tmp_path, target, kind):
-    """The same figures in every kind of text, and what google-pprof makes of them."""
+    """The same figures in every kind of text, and in the output of google-pprof."""
     need("google-pprof")
     rows = [(3, 3000, 5, 5000), (1, 100000, 1, 100000), (7, 56, 70, 560)]
     file = tmp_path / "x.heap"
@@ -193,7 +195,8 @@ def test_pprof_of_go(report, tmp_path, packed):
 
 
 def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
-    """Nothing is called exact that was sampled, and no 95 % are promised where a stack may have mixed sizes."""
+    """Sampled figures are never called exact, and no 95 % interval is claimed where a stack may
+    have mixed sizes."""
     go = pprof(tmp_path / "heap", GO, packed=False)
     for sampled in (go, jemalloc_file):
         head = " ".join(heapscope("report", sampled).stdout.split("Where did")[0].split())
@@ -204,7 +207,7 @@ def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
         live = data["totals"]["live"]
         interval = data["processes"][0]["interval_bytes"]
         assert live["bytes_high"] >= live["bytes"] + 3.84 * interval
-    # It does not say how it was sampled: there are no ends, and it is not exact either.
+    # The file does not say how it was sampled: there are no intervals, and it is not exact either.
     unknown = pprof(tmp_path / "unknown", HEAPPROFD, packed=False)
     assert "how it was sampled is not known" in heapscope("report", unknown).stdout
     data = report(unknown)
@@ -215,7 +218,8 @@ def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
 
 
 def test_counts_of_samples(heapscope, report, tmp_path):
-    """heapprofd's counts are numbers of samples: never called objects, and their margin is that of such a number."""
+    """heapprofd's counts are numbers of samples: they are never called objects, and their margin is
+    that of such a number."""
     file = pprof(tmp_path / "heap", HEAPPROFD + strings() + "period_type { type: 7 unit: 4 } period: 4096\n",
                  packed=False)
     text = heapscope("report", file).stdout
@@ -225,7 +229,8 @@ def test_counts_of_samples(heapscope, report, tmp_path):
 
 
 def test_pprof_of_heapprofd(report, tmp_path):
-    """No addresses: inlined calls are frames of their own, and two of a place are told apart by name."""
+    """Without addresses, inlined calls are separate frames, and names distinguish two calls of one
+    place."""
     data = report(pprof(tmp_path / "heap_dump.1.17.libc.malloc.pb", HEAPPROFD, packed=False), "--top", "all")
     assert data["totals"]["live"]["bytes"] == 4096 and data["totals"]["alloc"]["bytes"] == 8192
     assert "main;foo();malloc" in stacks_of(data)
@@ -286,7 +291,8 @@ def any_input(request, heapscope, target, tmp_path):
 
 
 def massif_trees(text):
-    """(bytes of the snapshot, bytes of its tree) of the detailed ones; children never exceed their parent."""
+    """(bytes of the snapshot, bytes of its tree) of the detailed snapshots; children never exceed
+    their parent."""
     found = []
     stack = []
     total = 0
@@ -345,7 +351,7 @@ def test_ms_print_draws_it(heapscope, target, tmp_path):
     assert heapscope("export", "-q", "-o", text, trace).returncode == 0
     done = subprocess.run(["ms_print", text], capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    assert "(peak)" in done.stdout and "1,060,192B" in done.stdout  # what lives and the burst, at once
+    assert "(peak)" in done.stdout and "1,060,192B" in done.stdout  # live blocks and the burst at the same time
     assert re.search(r"\(60,000B\) 0x[0-9A-F]+: parse \(views\.c:\d+\)", done.stdout)
     assert re.search(r"->94\.3\d% \(1,000,000B\) 0x[0-9A-F]+: burst", done.stdout)
 
@@ -369,7 +375,8 @@ def test_pprof_format_says_the_same(heapscope, report, any_input, tmp_path, node
 
 @pytest.mark.parametrize("name", ["x.speedscope.json", "x.pb.gz", "x.folded"])
 def test_speedscope_imports_it(heapscope, tmp_path, node_modules, name):
-    """The viewer itself, of the npm package, in a browser: its importer takes the file and shows the functions."""
+    """The real viewer from the npm package, in a browser: its importer accepts the file and shows
+    the functions."""
     if not browser.find():
         pytest.skip("no Chromium: speedscope cannot be run")
     out = tmp_path / name
@@ -387,7 +394,7 @@ def test_speedscope_imports_it(heapscope, tmp_path, node_modules, name):
     finally:
         viewer.close()
     assert "main.main" in text and "main.(*T).add" in text
-    # Of a pprof profile it shows but the outermost of calls that were inlined into each other.
+    # For a pprof profile, it shows only the outermost of several inlined calls.
     assert ("main.grow" in text) == (name != "x.pb.gz")
 
 
@@ -442,7 +449,7 @@ def test_full_disk(heapscope, tmp_path, form):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_while_sqlite_writes(dist, root, tmp_path, number):
-    """Its file has a temporary name, which goes with it."""
+    """Its file has a temporary name, which is deleted too."""
     trace, folder = tmp_path / "x", tmp_path / "out"
     folder.mkdir()
     subprocess.run([sys.executable, root / "bench" / "sql_trace.py", trace, "200000", "20"], check=True, timeout=120)
@@ -459,7 +466,7 @@ def test_interrupted_while_sqlite_writes(dist, root, tmp_path, number):
 
 
 def test_interrupted_export_leaves_nothing(dist, tmp_path):
-    """Half of the input has come when the user gives up: no output file."""
+    """The user interrupts after half of the input: no output file is left."""
     out = tmp_path / "out.json"
     with subprocess.Popen([dist / "bin" / "heapscope", "export", "-f", "json", "-o", out, "-"],
                           stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -1,6 +1,6 @@
 """A forked child's profile is its own, and begins with the blocks that it inherited.
 
-Each process of test/target/forked.c tells its own truth, and each is held against its own report.
+Each process of test/target/forked.c states its own truth, which is compared with its own report.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ FLAGS = ["-pthread"]
 
 @pytest.fixture
 def each(run, target, tmp_path):
-    """each(["late"]): profiles every allocation; {pid: Measured} of the children."""
+    """each(["late"]): profiles every allocation; returns {pid: Measured} of the children."""
 
     def call(arguments, *options, losses=(), count=1):
         measured = measure(run, tmp_path, [target("forked", *FLAGS), *arguments], *(options or ("-i", 1)))
@@ -42,13 +42,13 @@ def test_child_begins_with_what_it_inherited(each, what):
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 5000])
 def test_child_that_frees_first(each, count):
-    """So long as it only frees, it has no region; and then nothing of that is forgotten."""
+    """As long as the child only frees, it has no region; its frees are not forgotten all the same."""
     (child,) = each(["frees", count]).values()
     assert child.sites["site_early"].live_count == len([i for i in range(count, 6000) if i % 5 != 3])
 
 
 def test_crowd(each):
-    """Of each child its own moment, however late it begins."""
+    """Each child has its own moment of the fork, however late it begins."""
     assert len({c.truth["site_early"] for c in each(["crowd"], count=40).values()}) > 20
 
 
@@ -57,7 +57,7 @@ def test_child_that_does_nothing_is_not_shown(each):
 
 
 def test_more_deaths_than_are_kept_for_a_child(run, target, tmp_path):
-    """200,000 blocks die before the child begins. What it cannot know any more is told."""
+    """200,000 blocks die before the child begins. The report says what it can no longer know."""
     measured = measure(run, tmp_path, [target("forked", *FLAGS), "flood"])
     lost = measured.losses["inherited_blocks"]
     assert 0 < lost < 100000
@@ -66,7 +66,7 @@ def test_more_deaths_than_are_kept_for_a_child(run, target, tmp_path):
 
 
 def test_sampled_child(run, target, tmp_path):
-    """Estimates, each with 95 % confidence within its margin, and all within three times that."""
+    """Estimates: 95 % within their margins, and all within three times the margin."""
     good = 0
     for _ in range(6):
         measured = measure(run, tmp_path, [target("forked", *FLAGS), "late"], "-i", 512)
@@ -83,7 +83,7 @@ SHELL = "for i in 1 2 3 4 5; do /bin/true; done; (x=1); (x=2; y=$x$x); exit 0"
 
 
 def test_shell_forks_to_execute(run):
-    """Its children that execute something at once are that program's processes, and nothing besides."""
+    """Children of the shell that execute a program at once are processes of that program only."""
     done = run(["bash", "-c", SHELL], "-i", 1)
     names = sorted((p["name"], "forked_from_pid" in p) for p in done.report()["processes"])
     assert names == [("bash", False), ("bash", True), ("bash", True), *[("true", False)] * 5]
@@ -102,7 +102,8 @@ def test_no_follow(run, target):
 
 
 def test_forks_in_the_middle_of_our_code(run, target, tmp_path):
-    """The child goes on where the handler came in, perhaps inside the recorder: not in its parent's tables."""
+    """The child continues where the handler interrupted, perhaps inside the client: it must not use
+    its parent's tables."""
     measured = measure(run, tmp_path, [target("forked", *FLAGS), "torn"])
     assert measured.run.status == 0
     (parent,) = [p["pid"] for p in measured.report["processes"] if "forked_from_pid" not in p]
@@ -185,7 +186,7 @@ def test_children_that_began_with_nothing(run, renames, heapscope):
 
 
 def test_a_title_of_later(dist, heapscope, report, renames, tmp_path):
-    """A dump is made before the child has its title, and another one afterwards."""
+    """One dump is taken before the child sets its title, and another one after."""
     done = heapscope("record", "-c", "-", "--txt", "-o", tmp_path / "x", "--", renames, "before", env={"HEAPSCOPE_SOCKET": tmp_path / "no"},
                      input='data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 1 '
                            "continuous_dump_config { dump_interval_ms: 100 } } } }")
@@ -194,7 +195,8 @@ def test_a_title_of_later(dist, heapscope, report, renames, tmp_path):
 
 
 def test_record_has_what_its_program_forks(heapscope, report, renames, tmp_path):
-    """Without names the program is meant, and its forked children are the same program, however they call themselves."""
+    """Without names, the program is selected, and its forked children are the same program,
+    whatever they call themselves."""
     folder = tmp_path / "folder"
     folder.mkdir()
     done = heapscope("record", "-i", 1, "-o", folder, "--", renames, "before")
@@ -206,7 +208,7 @@ def test_record_has_what_its_program_forks(heapscope, report, renames, tmp_path)
 
 
 def test_record_has_not_what_another_program_forks(heapscope, report, renames, tmp_path):
-    """The program executes another one, under the same pid."""
+    """The program executes another one under the same pid."""
     folder = tmp_path / "folder"
     folder.mkdir()
     done = heapscope("record", "-i", 1, "-o", folder, "--", "sh", "-c", f"exec {renames}")
@@ -215,7 +217,7 @@ def test_record_has_not_what_another_program_forks(heapscope, report, renames, t
 
 
 def test_a_name_that_was_left_counts(run, renames):
-    """Dumps of the child are made while it has the name; what comes afterwards belongs to them."""
+    """Dumps of the child are taken while it has the name; later dumps belong to them."""
     found = run([renames, "before", "late"], "-i", 1, "--dump-every", "50ms", "--only", renames.name).report()
     assert [p["name"] for p in found["processes"]] == [renames.name[:15], "second"]
     assert found["totals"]["alloc"]["bytes"] == 100000 + 1000 + 100000 + 200000 + 500000
@@ -223,7 +225,8 @@ def test_a_name_that_was_left_counts(run, renames):
 
 @pytest.mark.parametrize("name", ["w: job", "w: end"])
 def test_each_title_is_a_name(run, renames, name):
-    """A worker that has another title at its end is found by the one of before, too; by that of its parent it is not."""
+    """A worker with another title at its end is still found by its earlier title, but not by its
+    parent's."""
     found = run([renames, "before", "late", "other"], "-i", 1, "--only", name).report()
     assert [p["cmdline"] for p in found["processes"]] == ["w: end"]
     found = run([renames, "before", "late", "other"], "-i", 1, "--only", renames.name).report()

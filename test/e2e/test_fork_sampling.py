@@ -1,6 +1,8 @@
-"""Sampling across processes: forked children are sampled as well as others, and each process draws numbers of its own.
+"""Sampling across processes: forked children are sampled like other processes, and each process
+draws its own random numbers.
 
-The programs are test/target/prefork.c: PARENT_BYTES, WORKERS, WORKER_BYTES in blocks of 100 bytes.
+The programs are test/target/prefork.c: PARENT_BYTES, WORKERS, WORKER_BYTES in blocks of 100
+bytes.
 """
 
 import math
@@ -12,14 +14,15 @@ INTERVAL = 4096
 
 
 def alloc_of_processes(done, program):
-    """What each process of the program allocated, in the order of their pids. A shell that starts it is none: what
-    that allocates depends on the size of its environment."""
+    """What each process of the program allocated, in the order of their pids. The shell that starts
+    it does not count: its allocations depend on the size of its environment."""
     processes = sorted(done.report()["processes"], key=lambda p: p["pid"])
     return [p["alloc"]["bytes"] for p in processes if p["exe"] == program]
 
 
 def test_first_samples_of_children(run, target):
-    """1200 children of 20,000 bytes each: the first hit after a child has begun counts, as all others do."""
+    """1200 children of 20,000 bytes each: the first sample after a child's begin counts like all
+    others."""
     total = 0
     for seed in range(4):
         done = run([target("prefork"), 0, 300, 20000], env={"HEAPSCOPE_SEED": seed})
@@ -29,7 +32,7 @@ def test_first_samples_of_children(run, target):
 
 
 def test_processes_with_a_seed(run, target):
-    """They do not draw alike: neither 25 that one program starts nor 25 that it forks."""
+    """Neither 25 processes that one program starts nor 25 that it forks draw the same numbers."""
     program = target("prefork")
     script = f"for i in $(seq 25); do {shlex.quote(program)} 200000; done"
     env = {"HEAPSCOPE_SEED": 3, "LARGE": "x" * 100000}
@@ -42,7 +45,8 @@ def test_processes_with_a_seed(run, target):
 
 
 def test_a_seed_repeats(run, target):
-    """The program that is started, and its forked children by their order, draw the same in each run."""
+    """The program that is started, and its forked children in their order, draw the same numbers in
+    each run."""
     program = [target("prefork"), 200000, 5, 200000]
     runs = [alloc_of_processes(run(program, env={"HEAPSCOPE_SEED": seed}), program[0]) for seed in (8, 8, 9)]
     assert runs[0] == runs[1] != runs[2]
@@ -50,8 +54,8 @@ def test_a_seed_repeats(run, target):
 
 
 def test_children_that_inherit_nothing(run, target):
-    """They have no sample in common: a sum over 100 of them is as sure as that of one process that allocates as much,
-    but for what they may have inherited and no sample hit."""
+    """They have no sample in common: a sum over 100 of them is as precise as that of one process
+    that allocates as much, except for inherited blocks that no sample hit."""
     done = run([target("prefork"), 0, 100, 20000], env={"HEAPSCOPE_SEED": 1})
     total = done.report("--view", "alloc_space")["totals"]["alloc"]
     assert abs(total["bytes"] - 2000000) < 4 * math.sqrt(INTERVAL * 2000000)
@@ -73,9 +77,11 @@ def test_unseen_blocks_count_in_each_process(run, target):
 
 
 def test_margins_over_a_family(run, target):
-    """Of 9 processes with the same 5 MB sampled once: the truth lies within the margins in 95 % of the runs.
+    """Nine processes share 5 MB that were sampled once: the truth lies within the margins in 95 %
+    of the runs.
 
-    Their errors are one error, nine times. Were they taken as independent, it would lie within in half of the runs.
+    They share one error, nine times. If the errors were treated as independent, the truth would
+    lie within in half of the runs.
     """
     hits = {"total": 0, "site_parent": 0, "site_worker": 0, "count": 0}
     widths = []
@@ -92,7 +98,8 @@ def test_margins_over_a_family(run, target):
                 total = function["total"]
                 hits[name] += total["bytes_low"] <= truth[name] <= total["bytes_high"]
                 widths += [total["bytes"] - total["bytes_low"]] if name == "site_worker" else []
-    # 95 % of 60 are 57; fewer than 53 are found in 1 of 50 such tests, were it not for the seeds.
+    # 95 % of 60 are 57; without fixed seeds, fewer than 53 would occur in 1 of 50 such tests.
     assert all(n >= 53 for n in hits.values()), hits
-    # What the workers allocated by themselves is independent, and stays as sure as it is: 1.96 * sqrt(4096 * 400000).
+    # What the workers allocated themselves is independent and keeps its precision: 1.96 * sqrt(4096
+    # * 400000).
     assert sum(widths) / 60 < 1.05 * 1.96 * math.sqrt(INTERVAL * 400000)

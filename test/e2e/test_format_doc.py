@@ -1,4 +1,4 @@
-"""docs/FORMAT.md is normative: its byte tables are those the compiler makes of src/fmt."""
+"""docs/FORMAT.md is normative: its byte tables equal those that the compiler makes of src/fmt."""
 
 import pathlib
 import re
@@ -39,7 +39,7 @@ def test_table(struct, tmp_path):
     header_text = "".join(h.read_text() for h in headers())
     body = re.search(r"^struct %s \{\n(.*?)^\};" % struct, header_text, re.M | re.S).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    # Bit-fields have no address; their word stands in the table without a name.
+    # Bit-fields have no address; their word is in the table without a name.
     fields = re.findall(r"(\w+)(?:\[[^;]*\])?;", body)
     bits = re.findall(r"(\w+) : \d+;", body)
     names = {r[2] for r in rows if r[2]}
@@ -53,7 +53,7 @@ def test_table(struct, tmp_path):
                   for offset, size, name in rows if name)
         + f"_Static_assert(sizeof(struct {struct}) == {rows[-1][0] + rows[-1][1]}, \"size\");\n")
     subprocess.run(["cc", "-std=c17", "-fsyntax-only", "-I", ROOT / "src", source], check=True)
-    # No hole: what is not named is not there.
+    # No holes: the fields of the table cover every byte.
     at = 0
     for offset, size, _ in rows:
         assert offset == at
@@ -61,7 +61,7 @@ def test_table(struct, tmp_path):
 
 
 def test_enums():
-    """Losses and stack ends travel by number."""
+    """Losses and stack ends are stored as numbers."""
     text = (ROOT / "src" / "fmt" / "region_layout.h").read_text()
     rows = re.findall(r"^\|\s*(\d*)\s*\| ([^|]*)\| *(\d*) *\| ([^|]*)\|$", DOC, re.M)
     for enum, column in (("hs_loss", 0), ("hs_stack_end", 2)):

@@ -1,6 +1,5 @@
-"""Names stand in the frames of a trace, where every reader of Perfetto's traces finds them: from symbol tables, as these
-have them, each once; none where nobody knows one, or where none were asked for.
-"""
+"""Names are in the frames of a trace, where every reader of Perfetto's traces finds them: as in
+symbol tables, each stored once; none where no name is known, or where none were requested."""
 
 import csv
 import io
@@ -37,7 +36,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """One source: without debug information, with it, and with no names at all."""
+    """One source: without debug information, with it, and without any names."""
     folder = tmp_path_factory.mktemp("names")
     (folder / "source.cc").write_text(SOURCE)
     for name, flags in (("plain", []), ("debug", ["-g"]), ("stripped", ["-s"])):
@@ -46,7 +45,8 @@ def programs(tmp_path_factory):
 
 
 def frames_of(file):
-    """[(module, name or None)], as in InternedData, of every frame that is written; each name is there once."""
+    """[(module, name or None)] of every written frame, as in InternedData; each name is stored
+    once."""
     names, modules, paths, out = {}, {}, {}, []
     for packet in expand(pathlib.Path(file).read_bytes()):
         for data in packet.get("interned_data", []):
@@ -74,7 +74,7 @@ def sql(heapscope, file, query):
 
 
 def test_from_symbol_tables(run, programs):
-    """As the table has them: mangled. Functions of libc, too."""
+    """As in the symbol table: mangled. Functions of libc, too."""
     for name in ("plain", "debug"):
         done = run([programs / name], "-i", "1")
         assert {"_ZN4deep5shownEm", "main", "_start"} <= names_in(done.file, name), name
@@ -83,7 +83,7 @@ def test_from_symbol_tables(run, programs):
 
 
 def test_the_first_query(heapscope, run, programs):
-    """No name is NULL in SQL, and never an empty text; what is known is not blank."""
+    """In SQL, a missing name is NULL and never an empty text; known names are not blank."""
     done = run([programs / "stripped"], "-i", "1")
     rows = sql(heapscope, done.file, "SELECT f.name IS NULL, f.name = '', m.name LIKE '%/stripped' FROM "
                                      "stack_profile_frame f JOIN stack_profile_mapping m ON m.id = f.mapping")
@@ -93,7 +93,7 @@ def test_the_first_query(heapscope, run, programs):
 
 
 def test_left_out(heapscope, run, programs):
-    """Without --no-symbolize's names the file has markers only; report looks the others up, as ever."""
+    """With --no-symbolize the file has markers only; report looks up the others, as always."""
     done = run([programs / "plain"], "-i", "1", "--no-symbolize")
     assert names_in(done.file, "plain") == {None}
     assert all(name is None or path in ("ERROR", "[heapscope]") for path, name in frames_of(done.file))
@@ -101,7 +101,8 @@ def test_left_out(heapscope, run, programs):
 
 
 def test_dumps_of_a_run(dist, heapscope, programs, tmp_path):
-    """Code that only a later dump meets is named there; what an earlier one named is not written again."""
+    """Code that only a later dump contains is named there; names of earlier dumps are not written
+    again."""
     file = tmp_path / "a.pftrace"
     with subprocess.Popen([dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", "100ms", "-o", file,
                            "--", programs / "plain", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,5 @@
-"""What older versions made: their clients with today's daemon, their traces with today's readers. See test/golden/README.md."""
+"""Output of older versions: their clients with today's daemon, their traces with today's readers.
+See test/golden/README.md."""
 
 import json
 import lzma
@@ -21,7 +22,7 @@ TRACES = sorted(GOLDEN.glob("trace-v*.pftrace"))
 
 
 class OldClients(Daemon):
-    """Today's daemon, whose programs were started with another client."""
+    """Today's daemon with programs that were started with another client."""
 
     library = None
 
@@ -59,7 +60,8 @@ def test_from_the_first_allocation(old, target, tmp_path, program):
 
 
 def test_sessions_one_after_the_other(old, target, tmp_path, report):
-    """Begun on a program that runs, ended, begun anew; with a snapshot on the way."""
+    """A session begins on a running program, ends, and a new one begins; with a snapshot in
+    between."""
     truth = new_truth(tmp_path)
     program = old.phases(target, truth)
     for phase in range(3):
@@ -76,7 +78,7 @@ def test_sessions_one_after_the_other(old, target, tmp_path, report):
 
 
 def test_a_daemon_that_was_there_before(old, target):
-    """It is killed in the midst of a session, and the program goes on."""
+    """The daemon is killed in the middle of a session, and the program continues."""
     program = old.phases(target)
     old.begin("-p", program.pid, "-i", 1)
     program.step()
@@ -143,7 +145,8 @@ def replay(request, daemon):
 
 
 def phases_of(report):
-    """What is known of phases.c: (allocated bytes, count, live bytes, count) of its sites, without their names."""
+    """The known figures of phases.c: (allocated bytes, count, live bytes, count) of its sites,
+    without their names."""
     assert report["losses"] == []
     return sorted((s["alloc"]["bytes"], s["alloc"]["count"], s["live"]["bytes"], s["live"]["count"])
                   for s in report["stacks"] if s["alloc"]["count"] == 200)
@@ -169,7 +172,8 @@ def test_a_region_is_read(daemon, replay, report, tmp_path):
 
 
 def test_a_region_of_a_version_to_come(daemon, replay):
-    """It cannot be read, and does no harm. (The script is then attached to, as a program without a client.)"""
+    """It cannot be read, and does no harm. (heapscope then attaches to the script as to a program
+    without a client.)"""
     name = daemon.begin("-n", "golden-peer.py", "--no-running", "-i", 1)
     process = replay(newer=1)
     other = replay()

@@ -1,7 +1,7 @@
-"""A profiled program does what it does without us: output, exit status, errno, files.
+"""A profiled program behaves as without the profiler: output, exit status, errno, files.
 
-Each program runs plainly and under heapscope, and the two are compared. The real ones are those that
-people would profile; what is not installed is skipped.
+Each program runs plainly and under heapscope, and the two runs are compared. The real programs
+are typical targets; programs that are not installed are skipped.
 """
 
 import pathlib
@@ -30,7 +30,8 @@ def test_results_and_errno(same, target, name, interval):
         program = behind(name, program)
 
     def edit(text):
-        # How much a large or strangely aligned block has to spare depends on where it happens to lie.
+        # How much room a large or unusually aligned block has beyond its size depends on its
+        # address.
         return re.sub(r"(align 1048576 .*|size 70000.*|size 4194304.*)usable \d+", r"\1", text)
 
     same(program, interval, edit=edit)
@@ -42,7 +43,8 @@ def test_results_and_errno(same, target, name, interval):
     ["-n 4", "-n 5", "-f 0", "-v 262144", "-v 65536", "-s 64", "-s unlimited", "-c 0", "-d 8192", "-u 300"],
 )
 def test_limits_from_outside(same, target, limit, interval):
-    """What we cannot have, we do without. (With fewer than 4 descriptors nothing loads a library.)"""
+    """The client does without what the limits forbid. (With fewer than 4 descriptors no library can
+    be loaded.)"""
     program = ["sh", "-c", f'ulimit {limit}; exec "$0"', target("family")]
     same(program, interval)
 
@@ -208,7 +210,7 @@ def test_compiler(same, tmp_path, compiler, interval):
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_redis(dist, report, tmp_path, interval):
-    """A server with an allocator of its own linked in, under load, until it is told to stop."""
+    """A server with an embedded allocator, under load, until it is stopped."""
     server, cli, bench = need("redis-server", "redis-cli", "redis-benchmark")
     path = str(tmp_path / "redis.sock")
     file = tmp_path / "redis.pftrace"

@@ -1,4 +1,5 @@
-"""Two heaps of one process that have a call stack in common: it is two stacks, one of them below `[heap NAME]`."""
+"""Two heaps of one process with a common call stack: they are two stacks, one of them below `[heap
+NAME]`."""
 
 import json
 import subprocess
@@ -25,7 +26,8 @@ SAID = "2 heaps are added up: libc.malloc (3.91 KiB allocated), pool (1.95 KiB)"
 
 
 def write(root, path, *heaps, interval=1, freed=0):
-    """A trace whose process has allocated so many bytes, a thousand each time, at the same place from each heap."""
+    """A trace whose process has allocated these bytes, a thousand each time, at the same place from
+    each heap."""
     text = TRACE + "".join(DUMP % (i, name, 600 + i, interval, size, freed, size // 1000) for i, (name, size) in enumerate(heaps))
     path.write_bytes(subprocess.run(
         ["protoc", "--encode=hs.pb.Trace", f"-I{root}/src/trace/proto", "perfetto.proto"],
@@ -58,7 +60,7 @@ def test_report(heapscope, report, two):
 
 
 def test_figures_of_each_heap_have_their_ends(root, report, tmp_path):
-    """0 bytes live, of a sampled heap: some that no sample hit may live."""
+    """0 bytes live in a sampled heap: some may live that no sample hit."""
     file = write(root, tmp_path / "x", ("libc.malloc", 4000), ("pool", 4000), interval=4096, freed=4000)
     for heap in report(file)["heaps"]:
         assert heap["live"]["bytes"] == 0 and heap["live"]["bytes_high"] > 3 * 4096
@@ -76,13 +78,15 @@ def test_limit_on_one_heap(heapscope, two):
 
 
 def test_diff(heapscope, root, two, tmp_path):
-    """A heap that only one of the files has: what it allocated is new, and what the other one did is the same."""
+    """A heap that only one of the files has: its allocations are new, and those of the other heap
+    are the same."""
     one = write(root, tmp_path / "one", ("libc.malloc", 4000))
     said = json.loads(output(heapscope, "diff", "--json", one, two))
     assert [[h["name"] for h in said[side]["heaps"]] for side in ("before", "after")] == [["libc.malloc"], ["libc.malloc", "pool"]]
     assert sorted((s["frames"][-1], s["before"], s["after"]) for s in said["stacks"]) == \
         [("[heap pool]", 0, 2000), ("main", 4000, 4000)]
-    # A heap that is alone in its file is not told by a frame there; beside another file's, it is.
+    # A heap that is alone in its file has no frame for the heap; next to another file's heap, it
+    # has one.
     pool = write(root, tmp_path / "pool", ("pool", 2000))
     said = json.loads(output(heapscope, "diff", "--json", pool, two))
     assert sorted((s["frames"][-1], s["before"], s["after"]) for s in said["stacks"]) == \

@@ -1,7 +1,8 @@
-"""A library in a running process, and a function called there: it works, and the program does not notice.
+"""A library in a running process, and a function called there: it works, and the program does not
+notice.
 
-The figures of stops are printed (pytest -s shows them): they depend on how busy the machine is, so
-only generous bounds are asserted.
+Durations of stops are printed (pytest -s shows them). They depend on how busy the machine is, so
+only generous limits are asserted.
 """
 
 import contextlib
@@ -27,14 +28,14 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inject")
     made = build(folder)
     if os.geteuid() == 0:
-        for each in (folder, folder.parent, folder.parent.parent):  # for the tests that become another user
+        for each in (folder, folder.parent, folder.parent.parent):  # for the tests that change the user
             each.chmod(0o755)
     return made
 
 
 @pytest.fixture
 def inject(built):
-    """inject(PID, "injected", "-w", 41, library=...): what the tool says, as a dictionary."""
+    """inject(PID, "injected", "-w", 41, library=...): the tool's output, as a dictionary."""
     tool, injected = built
 
     def call(pid, symbol="injected", *options, library=injected, prefix=(), timeout=120):
@@ -65,11 +66,12 @@ def assert_called(said, **expected):
 
 
 def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
-    """A thread in each kind of wait: it ends when it should, with the result it should, and no EINTR."""
+    """A thread in each kind of wait: the wait ends in time, with the right result and without
+    EINTR."""
     mask = ("SigBlk", "SigIgn", "SigCgt", "Threads")
     with contextlib.ExitStack() as stack:
         programs = {kind: stack.enter_context(running([sleepers, kind, "8000"])) for kind in KINDS}
-        time.sleep(1)  # so that a wait that begins anew would end late
+        time.sleep(1)  # so that a wait that is started again would end late
         for kind, program in programs.items():
             wait_for_call(program.pid)
             before = status(program.pid, *mask)
@@ -77,7 +79,7 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
             again = inject(program.pid, "injected", "-w", 1, library="-")
             assert_called(first, word=42, loaded=0)
             assert_called(again, word=2, loaded=1)
-            wait_for_call(program.pid)  # a mask may be that of the wait, to which it has to come back first
+            wait_for_call(program.pid)  # the mask may be that of the wait, to which the thread has to return first
             assert status(program.pid, *mask) == before, kind
             print(f"{kind}: load {first['stopped_us']} us, call {again['stopped_us']} us")
         for kind, program in programs.items():
@@ -89,7 +91,7 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
 def test_leaves_nothing_but_the_library(inject, sleepers):
     with running([sleepers, "nanosleep", "3000"]) as program:
         wait_for_call(program.pid)
-        # The first malloc of a program makes its heap; that is the injected function's doing.
+        # The first malloc of a program makes its heap; here the injected function does it.
         maps_before, fds_before = maps(program.pid), descriptors(program.pid)
         assert_called(inject(program.pid))
         maps_after = maps(program.pid)
@@ -112,7 +114,8 @@ def test_loads_once(inject, sleepers):
 
 
 def test_two_libraries(inject, sleepers, built, tmp_path):
-    """The loader must not take the second one for the first, though both are its descriptor 5, say."""
+    """The loader must not mistake the second library for the first, although both may be descriptor
+    5."""
     source = tmp_path / "other.c"
     source.write_text("int other(void *arg) { ++*(long *)arg; return -4711; }\n")
     other = tmp_path / "other.so"
@@ -142,7 +145,7 @@ def test_registers_and_errno(inject, sleepers):
 
 
 def test_always_in_malloc(inject, sleepers):
-    """Four threads that do nothing but allocate: 400 calls, and no lock waits for itself."""
+    """Four threads that do nothing but allocate: 400 calls, and no deadlock."""
     with running([sleepers, "churn", "4"]) as program:
         said = inject(program.pid, "injected", "-n", 400, "-p", 20000, timeout=600)
         assert said["error"] == "0", said
@@ -152,7 +155,7 @@ def test_always_in_malloc(inject, sleepers):
 
 
 def test_all_comes_and_goes(inject, sleepers):
-    """Libraries, children and threads that come and go meanwhile."""
+    """While libraries are loaded and unloaded, and children and threads start and end."""
     with running([sleepers, "come_and_go"]) as program:
         said = inject(program.pid, "injected", "-n", 200, "-p", 20000, timeout=600)
         assert said["error"] == "0", said
@@ -162,7 +165,7 @@ def test_all_comes_and_goes(inject, sleepers):
 
 
 def test_own_malloc(inject, target):
-    """A program with an allocator of its own: in a wait, but not while it runs."""
+    """A program with an embedded allocator: possible in a wait, but not while it runs."""
     program_path = target("own_malloc_sleeper")
     with running([program_path, "sleep"]) as program:
         wait_for_call(program.pid)
@@ -177,7 +180,8 @@ def test_own_malloc(inject, target):
 
 
 def test_signals_are_delivered_once(inject, sleepers):
-    """Sent while it is borrowed, by the very function that is called: a fault's signal too."""
+    """Signals sent while the thread is borrowed, by the called function itself: also the signal of
+    a fault."""
     with running([sleepers, "signals", "4000"]) as program:
         wait_for_call(program.pid)
         for _ in range(20):
@@ -235,7 +239,8 @@ def test_blocked_faults(inject, sleepers):
 
 
 def test_a_stop_meanwhile(inject, sleepers):
-    """SIGSTOP to the process while the call runs: it stops, after the call, and goes on when told."""
+    """SIGSTOP to the process while the call runs: it stops after the call, and continues on
+    SIGCONT."""
     with running([sleepers, "nanosleep", "1500"]) as program:
         wait_for_call(program.pid)
         assert_called(inject(program.pid, "injected_stop"))
@@ -270,7 +275,7 @@ def test_a_call_that_hangs(inject, sleepers):
 
 
 def test_a_call_that_works_long(inject, sleepers):
-    """Longer than any lock would be waited for: it is let finish."""
+    """Longer than any lock would be waited for: the call may finish."""
     with running([sleepers, "nanosleep", "5000"]) as program:
         wait_for_call(program.pid)
         said = inject(program.pid, "injected_work")
@@ -289,7 +294,7 @@ def test_execs_meanwhile(inject, sleepers):
     with running([sleepers, "nanosleep", "5000"]) as program:
         wait_for_call(program.pid)
         assert "another program" in inject(program.pid, "injected_exec")["words"]
-        assert program.wait(timeout=20) == 0  # which is none the worse for it
+        assert program.wait(timeout=20) == 0  # and it is unharmed
 
 
 # --- real programs ---
@@ -393,7 +398,7 @@ work();
 
 
 def unshared(command):
-    """The command in a mount namespace of its own; None: it cannot be had here."""
+    """Runs the command in a mount namespace of its own; None: that is not possible here."""
     probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     return ["unshare", "-m", *command] if probe.returncode == 0 else None
 
@@ -411,7 +416,7 @@ def test_other_mount_namespace(inject, sleepers, tmp_path):
 
 @pytest.fixture
 def chroot(sleepers, tmp_path):
-    """A folder with the program and its libraries, and no /proc."""
+    """A folder with the program and its libraries, and without /proc."""
     if os.geteuid() != 0:
         pytest.skip("chroot needs root")
     root = tmp_path / "root"
@@ -443,7 +448,7 @@ def test_chroot_with_proc(inject, sleepers, chroot):
 
 
 def test_other_pid_namespace(inject, sleepers):
-    """Where it has another number, and where files in memory may not be programs."""
+    """Where it has another pid, and where files in memory may not be executed."""
     probe = subprocess.run(["unshare", "-pf", "--mount-proc", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
         pytest.skip("no pid namespaces here")
@@ -487,7 +492,7 @@ def test_static(inject, target):
 
 def test_32_bit(inject, tmp_path):
     source = tmp_path / "small.c"
-    # No libc: a 32-bit one is rarely installed.
+    # Without libc, because a 32-bit one is rarely installed.
     source.write_text("""
 void _start(void)
 {
@@ -589,7 +594,8 @@ def test_frozen(inject, sleepers, freezer):
 
 
 def test_seccomp(inject, sleepers):
-    """A filter that allows everything; it takes root to know. The sleep goes on with what is left of its time."""
+    """A filter that allows everything; only root can find that out. The sleep continues with the
+    rest of its time."""
     with running([sleepers, "seccomp", "2000"]) as program:
         wait_for_call(program.pid)
         said = inject(program.pid)
@@ -637,11 +643,11 @@ def test_not_dumpable(inject, sleepers, tmp_path):
         wait_for_call(program.pid)
         said = inject(program.pid, "injected", "-u", 65534)
         assert "not dumpable" in said["words"], said
-        assert_called(inject(program.pid))  # as root it may
+        assert_called(inject(program.pid))  # root may do it
 
 
 def test_same_user(inject, sleepers, tmp_path):
-    """Without root, into a process of one's own."""
+    """Without root, into a process of the same user."""
     needs_root()
     shutil.copy(sleepers, tmp_path / "program")
     for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):

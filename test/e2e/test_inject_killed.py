@@ -1,4 +1,5 @@
-"""heapscope killed with SIGKILL while it has a thread of another process: that process goes on as if nothing had been."""
+"""heapscope is killed with SIGKILL while it has borrowed a thread of another process: that process
+continues as if nothing had happened."""
 
 import random
 import shutil
@@ -29,7 +30,7 @@ def sleepers(target):
 
 
 def kill_in_its_midst(built, program, count, *options, symbol="injected"):
-    """A tool that borrows a thread all the time is killed at some moment of that, so often."""
+    """A tool that borrows a thread all the time is killed at a random moment, this many times."""
     tool, library = built
     moments = random.Random(4711)
     before = scheduling(program.pid)
@@ -62,7 +63,7 @@ def test_registers_are_put_back(built, sleepers):
 
 @pytest.mark.parametrize("kind", ["nanosleep", "poll", "cond", "read", "select"])
 def test_waits_go_on(built, sleepers, kind):
-    """Perhaps longer than they would have, but not with EINTR."""
+    """The waits may take longer than otherwise, but do not return EINTR."""
     with running([sleepers, kind, "60000"]) as program:
         wait_for_call(program.pid)
         before = descriptors(program.pid)
@@ -72,7 +73,8 @@ def test_waits_go_on(built, sleepers, kind):
 
 
 def killed_at(number, folder, *command):
-    """Runs a command that is killed before its so-many-th system call that changes another process; False: it has fewer."""
+    """Runs a command that is killed before its n-th system call that changes another process;
+    False: it makes fewer."""
     calls = "ptrace,pwrite64"
     done = subprocess.run(["strace", "-f", "-qq", "-o", folder / "calls", "-e", f"trace={calls}",
                            "-e", f"inject={calls}:signal=KILL:when={number}", *map(str, command)],
@@ -81,7 +83,7 @@ def killed_at(number, folder, *command):
 
 
 def assert_none_left_open(program, before):
-    """The thread may still be on its way back."""
+    """The thread may still be running the return chain."""
     end = time.monotonic() + 10
     while descriptors(program.pid) != before and time.monotonic() < end:
         time.sleep(0.01)
@@ -89,7 +91,8 @@ def assert_none_left_open(program, before):
 
 
 def test_at_each_step_of_loading(built, sleepers, tmp_path):
-    """A descriptor that the program was made to open is closed once, wherever it is killed; so are no others."""
+    """A descriptor that the program was made to open is closed once, wherever the tool is killed;
+    no other descriptor is closed."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     tool, library = built
@@ -150,7 +153,7 @@ def kill_attach(dist, program, folder, count):
 @pytest.mark.parametrize("words_of_it", [["nanosleep", "60000"], ["churn", "4"]], ids=["waits", "allocates"])
 @pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_attach(dist, sleepers, tmp_path, words_of_it, count):
-    """Nothing is left open, and the next attach does not hear that another process records."""
+    """Nothing is left open, and the next attach does not find that another process records."""
     with running([sleepers, *words_of_it]) as program:
         before = descriptors(program.pid)
         kill_attach(dist, program, tmp_path, count)

@@ -1,4 +1,5 @@
-"""Inlined calls are rows and lines of their own wherever stacks are written, and are claimed only where they were looked for."""
+"""Inlined calls have rows and lines of their own in all formats, and a file claims them only where
+they were looked up."""
 
 import csv
 import re
@@ -41,7 +42,7 @@ def test_nodes(heapscope, run, program):
 @pytest.mark.parametrize("options", [[], ["--no-symbolize"]])
 @pytest.mark.parametrize("name", ["whole", "stripped"])
 def test_pprof_mappings(heapscope, run, program, root, tmp_path, name, options):
-    """pprof looks for names itself where a mapping does not claim to have them."""
+    """pprof looks up names itself where a mapping does not claim to have them."""
     done = run([program.with_name(name)], "-i", 1, *options)
     out = tmp_path / "x.pb.gz"
     assert heapscope("export", "-f", "pprof", "-o", out, done.file).returncode == 0

@@ -1,4 +1,5 @@
-"""Lengths of all instructions of real libraries, by us and by objdump, whose tables share nothing with ours."""
+"""Lengths of all instructions of real libraries, by us and by objdump, whose tables share nothing
+with ours."""
 
 import collections
 import pathlib
@@ -46,7 +47,9 @@ def test_all_lengths(insn_tool, name):
         check=True, capture_output=True, text=True,
     ).stdout
     lines = [LINE.match(line) for line in listing.splitlines()]
-    # Data among code is for objdump a prefix without an instruction, or bytes. And without fwait, which objdump takes together with what follows; and the last, perhaps cut.
+    # For data among code, objdump shows a prefix without an instruction, or bytes. Excluded are
+    # also fwait, which objdump joins with the next instruction, and the last instruction, which may
+    # be cut.
     known = [(int(m[1], 16), len(m[2].split()), m[3]) for m in lines if m and not OTHER.match(m[2] + m[3])][:-1]
     asked = "".join(f"{at - va + offset:x}\n" for at, _, _ in known)
     answers = subprocess.run([insn_tool, path], input=asked, check=True, capture_output=True, text=True)
@@ -57,5 +60,5 @@ def test_all_lengths(insn_tool, name):
     refused = collections.Counter(
         text.split()[0] for (_, _, text), ours in zip(known, lengths) if ours == 0
     )
-    # Almost nothing is unknown: data among code, which objdump takes for what it is not.
+    # Almost nothing is unknown: data among code, which objdump shows as instructions.
     assert sum(refused.values()) <= len(known) / 2000, refused

@@ -33,7 +33,7 @@ def test_no_path_grew(instructions, tmp_path):
 
 
 def test_callgrind_files_are_read_right(instructions, tmp_path):
-    """Own cost of one object only: not what it calls, whatever object that is in."""
+    """Only the cost of one object itself, without that of functions that it calls in any object."""
     path = tmp_path / "callgrind.out"
     path.write_text(
         "version: 1\nevents: Ir\n\nob=(1) /x/lib.so\nfl=(1) a.c\nfn=(1) f\n10 5\n+2 7\n"

@@ -1,4 +1,5 @@
-"""Where stacks begin: with a function of the program or its libraries, never with one of a recorder's."""
+"""Where stacks begin: with a function of the program or its libraries, never with one of a
+recorder."""
 
 import json
 import pathlib
@@ -14,13 +15,13 @@ VIEWS = ["alloc_space", "alloc_objects", "space"]
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_aligned_forms(run, target, tmp_path, level):
-    """Each with the size that was asked for."""
+    """Each block with the size that was requested."""
     measured = measure(run, tmp_path, [target("aligned", level, "-fno-builtin")], "-i", 1)
     measured.assert_exact()
     assert len(measured.truth) == 14
 
 
-@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])  # mimalloc's aborts where others throw
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])  # mimalloc aborts where others throw
 def test_aligned_forms_of_an_allocator(exact, name):
     library = pathlib.Path("/usr/lib/x86_64-linux-gnu") / name
     if not library.exists():
@@ -43,7 +44,7 @@ def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, i
         for form in ("folded", "svg", "speedscope"):
             out = tmp_path / f"{view}.{form}"
             made = heapscope("export", "--format", form, "--view", view, done.file, "-o", out)
-            if made.returncode == 2:  # the form has all views in one
+            if made.returncode == 2:  # the form has all views at once
                 made = heapscope("export", "--format", form, done.file, "-o", out)
             assert made.returncode == 0, made.stderr
             texts.append(out.read_text())
@@ -59,7 +60,7 @@ def test_no_frame_of_ours_in_any_view(run, heapscope, target, tmp_path, level, i
 
 
 def test_what_an_exception_allocates(run, target):
-    """The object that is thrown is the C++ runtime's, below the function that called new."""
+    """The thrown object belongs to the C++ runtime, below the function that called new."""
     found = run([target("aligned", "-O2", "-fno-builtin")], "-i", 1).report("--top", "all", "--view", "alloc_objects")
     thrown = [s for s in found["stacks"] if s["frames"][0]["function"] == "__cxa_allocate_exception"]
     assert thrown and not OURS.search(json.dumps(thrown))
@@ -77,7 +78,7 @@ def test_what_an_exception_allocates(run, target):
     (["main", "heaptrack_malloc", "parse"], ["main", "heaptrack_malloc", "parse"]),
 ], ids=["heapprofd", "jemalloc", "tcmalloc", "gperftools", "nothing-else", "further-out"])
 def test_frames_of_other_recorders(heapscope, tmp_path, stack, left):
-    """At the inner end only; and two stacks that are one without them are added up."""
+    """Removed at the inner end only; two stacks that become equal are added up."""
     file = tmp_path / "other.folded"
     file.write_text(f"{';'.join(stack)} 100\n{';'.join(left)} 20\nmain;other 3\n")
     out = tmp_path / "out.folded"
@@ -89,7 +90,7 @@ def test_frames_of_other_recorders(heapscope, tmp_path, stack, left):
 
 @pytest.mark.parametrize("is_symbolized", [False, True])
 def test_a_trace_of_heapprofd(heapscope, tmp_path, is_symbolized):
-    """Names as they are in symbol tables; or added afterwards, with functions that are inlined into one another."""
+    """Names as they are in symbol tables; or added afterwards, with inlined functions."""
     texts = [HEAPPROFD.replace("_ZN3foo3barEv", "_ZN8perfetto9profiling6Client12RecordMallocEjmmPv")]
     if is_symbolized:
         texts.append(SYMBOLS.replace("foo::inlined()", "perfetto::profiling::Client::RecordMalloc(unsigned int)")
@@ -103,7 +104,8 @@ def test_a_trace_of_heapprofd(heapscope, tmp_path, is_symbolized):
 
 
 def test_a_stripped_allocator_that_records(heapscope, tmp_path):
-    """Only the function that was called is left of it: the outermost frame. Two stacks that are one then are added up."""
+    """Only the function that was called remains: the outermost frame. Two stacks that become equal
+    are added up."""
     file, out = tmp_path / "je.heap", tmp_path / "out"
     file.write_text("heap_v2/1\n  t*: 2: 300 [0: 0]\n"
                     "@ 0x70001000 0x70002000 0x70003000 0x10001000\n  t*: 1: 100 [0: 0]\n"

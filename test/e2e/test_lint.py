@@ -60,7 +60,7 @@ def write(path, text):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A tree in which all is well."""
+    """A tree without findings."""
     write(tmp_path / "src/rt/thing.c", GOOD_C)
     write(tmp_path / "src/rt/thing.h", GOOD_H)
     write(tmp_path / "src/rt/atomic.h", ATOMIC_H)
@@ -72,7 +72,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def check(root, tree):
-    """check("layers") -> exit status and what was said, on that tree or on other arguments."""
+    """check("layers") -> exit status and output, on that tree or on other arguments."""
 
     def call(name, *args):
         done = subprocess.run(
@@ -134,7 +134,7 @@ def test_processors_share_names(check, tree):
     assert check("files") == (0, "")
 
 
-# One for each row of tools/words.txt; cut by ~, as that check reads this file, too.
+# One for each row of tools/words.txt; cut by ~, because that check reads this file, too.
 PHRASES = [
     "Who~ever", "some~body else's", "no~body answers", "no~body's", "h~im", "th~ose who", "is to~ld so", "hu~ng up on", "goes b~y",
     "let go o~f", "led to u~s", "for pe~ople", "such a~s run", "for e~ver", "refused in wor~ds", "what is to b~e", "came to no~thing",
@@ -184,7 +184,7 @@ def test_other_words_pass(check, tree, path, text):
 
 @pytest.fixture
 def client(tmp_path):
-    """client(SOURCE, *FLAGS): a library built of it, and a list of what it may export."""
+    """client(SOURCE, *FLAGS): a library built from it, and a list of its allowed exports."""
 
     def call(source, *flags, listed=("malloc", "hs_nested_hook")):
         write(tmp_path / "c.c", source)
@@ -246,7 +246,7 @@ def test_missing_client_is_found(check, tmp_path):
 
 @pytest.fixture
 def manual(root, tmp_path):
-    """A copy of what check-commands looks at, to spoil."""
+    """A copy of the files that check-commands reads, in which the test makes mistakes."""
     shutil.copytree(root / "docs", tmp_path / "manual" / "docs")
     return tmp_path / "manual"
 

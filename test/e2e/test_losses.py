@@ -1,6 +1,7 @@
-"""What a profile lacks is told in what the program allocated.
+"""A report expresses what is missing in units of the program's allocations.
 
-The program is test/target/unwindless.c: main, outer, middle, site_inner, and blocks of 100 bytes.
+The program is test/target/unwindless.c: main, outer, middle, site_inner, and blocks of 100
+bytes.
 """
 
 import signal
@@ -16,7 +17,7 @@ def losses_of(found):
 
 
 def test_stacks_cut_short(run, target, heapscope):
-    """Counted are 200,000 allocations, not the samples whose stacks were walked."""
+    """The count is 200,000 allocations, not the samples whose stacks were walked."""
     done = run([target("unwindless", *NO_CFI, "-DMIDDLE_RBP"), 200000], env={"HEAPSCOPE_SEED": 1})
     found = done.report()
     loss = losses_of(found)["stack_cut_no_info"]
@@ -33,7 +34,7 @@ def names_of_stacks(found):
 
 
 def test_frames_skipped_by_a_guess(run, target, heapscope, tmp_path):
-    """middle has neither unwind information nor a frame pointer: what is in the register is that of main."""
+    """middle has neither unwind information nor a frame pointer: the register holds main's value."""
     middle = tmp_path / "libmiddle.so"
     source = tmp_path / "middle.c"
     source.write_text("void site_inner(void);\nvoid middle(volatile long *n) { site_inner(); *n += 1; }\n")
@@ -52,7 +53,8 @@ def test_frames_skipped_by_a_guess(run, target, heapscope, tmp_path):
 
 
 def test_frames_found_by_a_guess(run, target):
-    """With frame pointers the same code is followed whole; nobody can know, so the mark is there too."""
+    """With frame pointers the same code is walked completely; the walk cannot verify this, so the
+    mark is there too."""
     found = run([target("unwindless", *NO_CFI, "-fno-omit-frame-pointer"), 20000], "-i", 1).report("--top", "all")
     assert any(s[:3] == ("site_inner", "middle", "outer") for s in names_of_stacks(found))
     assert losses_of(found)["stack_guessed"]["allocations"] == 20000
@@ -78,7 +80,8 @@ int main(void)
 
 
 def test_stacks_without_their_middle(run, heapscope, tmp_path):
-    """Those of more than 255 frames are one; how much that concerns is said."""
+    """Stacks of more than 255 frames are merged; the report says how many allocations that
+    concerns."""
     program = tmp_path / "deep"
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=DEEP, text=True, check=True)
     done = run([program], "-i", 1)
@@ -124,7 +127,7 @@ int main(void)
 
 
 def test_a_pool_inside_of_a_block(heapscope, report, tmp_path):
-    """One address has one record: that of the slab goes, which is told with its size."""
+    """One address has one record: that of the slab is dropped, and the report gives its size."""
     program = tmp_path / "pool"
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program], input=POOL, text=True, check=True)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process, \

@@ -75,7 +75,7 @@ def test_nothing_since_it_was_attached_to(heapscope, tmp_path):
 
 
 def test_a_child_that_cannot_be_recorded(heapscope, compiled, tmp_path):
-    """The figures are those of the program alone, and "exact" is said of no more than that."""
+    """The figures are those of the program alone, and only these are called exact."""
     static = compiled("static", SMALL, "-static")
     done = heapscope("run", "-i", 1, "-o", tmp_path / "x", "--", "/bin/sh", "-c", f"{static}; true")
     assert "exact: all" in words(done) and "allocations of this process were recorded" in words(done), done
@@ -116,7 +116,8 @@ SLEEPER = "#include <unistd.h>\nint main(void) { return sleep(60); }"
 ])
 @pytest.mark.parametrize("way", ["attach", "record"])
 def test_a_name_that_cannot_be_attached_to(heapscope, tmp_path, flag, compiler, why, remedy, way):
-    """By name the words are those of attaching, by pid of a look beforehand: both say what to do."""
+    """By name, the message is that of attaching; by pid, that of the check before: both say what to
+    do."""
     need_ptrace()
     program = tmp_path / "cannot-be-had"
     made = shutil.which(compiler) and subprocess.run([compiler, "-x", "c", "-", flag, "-o", program], input=SLEEPER, text=True,

@@ -1,4 +1,5 @@
-"""A program that the kernel kills for want of memory: its last profile is whole, and says so."""
+"""A program that the kernel kills because memory runs out: its last profile is complete, and says
+so."""
 
 import pathlib
 import shlex
@@ -15,7 +16,7 @@ from truth import Amounts, new_truth, read_sites, read_truth
 
 @pytest.fixture
 def cgroup():
-    """A memory cgroup with a limit of 64 MiB; of version 2 or 1, whichever this machine lets us make."""
+    """A memory cgroup with a limit of 64 MiB; version 2 or 1, depending on the machine."""
     own = pathlib.Path("/proc/self/cgroup").read_text().splitlines()
     places = []
     for line in own:
@@ -67,7 +68,7 @@ def test_run(cgroup, dist, report, target, tmp_path):
 
 
 def test_attached(cgroup, dist, report, target, tmp_path):
-    """Nobody but its own parent may wait for it, and that one is in no hurry."""
+    """Only its own parent may wait for it, and that parent waits late."""
     need_ptrace()
     truth = new_truth(tmp_path)
     program = subprocess.Popen(
@@ -89,7 +90,7 @@ def test_attached(cgroup, dist, report, target, tmp_path):
 
 @pytest.mark.parametrize("how", ["preloaded", "attached"])
 def test_session(cgroup, dist, heapscope, report, target, tmp_path, how):
-    """By a daemon, which is in another cgroup."""
+    """Recorded by a daemon, which is in another cgroup."""
     truth, file = new_truth(tmp_path), tmp_path / "x.pftrace"
     if how == "attached":
         need_ptrace()

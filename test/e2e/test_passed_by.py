@@ -1,4 +1,5 @@
-"""Allocations that pass by the names that are preloaded: they are seen, or the report says that they are not.
+"""Allocations that bypass the preloaded names: either they are recorded, or the report says that
+they are not.
 
 Programs and libraries whose heaps are known to the byte: test/target.
 """
@@ -47,7 +48,7 @@ def test_a_library_that_binds_to_the_c_library(exact, heapscope, library):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_where_another_allocator_serves(exact, target, name):
-    """The library's blocks are the C library's all the same, and are freed there."""
+    """The library's blocks come from the C library all the same, and are freed there."""
     measured = exact(["deep_bound", target("deep_library", *SHARED, "-DOTHER_ALLOCATOR")], library=allocator(name))
     assert measured.sites["site_deep_malloc"].alloc_count == 60
 
@@ -58,7 +59,7 @@ def test_a_cxx_library_that_binds_to_its_own_runtime(exact, target):
 
 
 def test_a_library_that_opens_under_attach(target, library, attach, report, heapscope, tmp_path):
-    """Also what its constructor allocates; and afterwards the library goes on."""
+    """Also the blocks that its constructor allocates; and the library works afterwards."""
     need_ptrace()
     truth = new_truth(tmp_path)
     with subprocess.Popen([target("deep_bound", "-pthread"), library, "crossing", "wait", "open"],
@@ -106,7 +107,7 @@ def test_other_ways_to_the_c_library(exact, way, name):
 
 
 def test_pointers_are_those_of_the_names(run, target, tmp_path):
-    """As without us, a pointer from dlsym is equal to the function's address."""
+    """As without the client, a pointer from dlsym equals the function's address."""
     program = target("same_pointers", "-ldl")
     alone = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True, env=clean_env()).stdout
     done = run([program], "-i", 1)
@@ -177,7 +178,8 @@ for ($i = 0; $i < 50; $i++) { $p = $libc->malloc(3000); $libc->free($p); }
 
 
 def test_an_extension_of_php(run):
-    """PHP opens all of them with RTLD_DEEPBIND: what FFI looks up by name is the C library's."""
+    """PHP opens all of them with RTLD_DEEPBIND: functions that FFI looks up by name are the C
+    library's."""
     command = ["php", "-d", "ffi.enable=1", "-r", PHP_SCRIPT]
     if not shutil.which("php") or subprocess.run([*command[:-1], "FFI::cdef('');"], check=False).returncode != 0:
         pytest.skip("PHP, or its extension FFI, is not installed")

@@ -1,4 +1,5 @@
-"""The peak: exact where that is said, within its bounds where several threads or samples leave room."""
+"""The peak: exact where the report says so, within its margins where several threads or samples
+leave room."""
 
 import statistics
 
@@ -8,7 +9,7 @@ from truth import site_of
 
 @pytest.fixture
 def summits(run, target):
-    """summits("twins", 1, interval=1): what the program says was live at most, and the report."""
+    """summits("twins", 1, interval=1): the program's own maximum of live bytes, and the report."""
 
     def call(*args, interval=1, **more):
         done = run([target("summits", "-pthread"), *map(str, args)], "-i", interval, **more)
@@ -28,7 +29,7 @@ def sites_at_peak(report):
 
 @pytest.mark.parametrize("more", [1, 8, 100, 4000])
 def test_a_second_summit_that_is_slightly_higher(summits, more):
-    """The peak is the second one to the byte, and its site is the one that is blamed."""
+    """The peak is the second one to the byte, and the report names its site."""
     most, done = summits("twins", more)
     report = done.report()
     assert most == 4_000_000 + more
@@ -43,7 +44,7 @@ def test_a_second_summit_that_is_as_high_or_lower_changes_nothing(summits):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_thread_is_exact(summits, seed):
-    """As of a parser: 2 MB of small blocks that come and go in random order."""
+    """As in a parser: 2 MB of small blocks that come and go in random order."""
     most, done = summits("random", 200_000, seed)
     assert most > 1_500_000
     assert done.report()["totals"]["peak"]["bytes"] == most
@@ -67,7 +68,8 @@ def test_threads_stay_within_what_is_said(summits, heapscope, threads, blocks):
 
 @pytest.mark.parametrize("size, ages, runs, mean", [(10_000, 300, 60, 5), (1_000_000, 20, 60, 1.3), (30_000_000, 2, 8, 1.05)])
 def test_sampled_peaks_stay_within_their_interval(summits, size, ages, runs, mean):
-    """Steady memory, replaced again and again: the highest estimate is too high, and the interval says so."""
+    """Constant memory, replaced again and again: the highest estimate is too high, and the interval
+    accounts for that."""
     hits, ratios = 0, []
     for seed in range(1, runs + 1):
         most, done = summits("churn", size, ages, interval=4096, env={"HEAPSCOPE_SEED": seed})
@@ -80,7 +82,8 @@ def test_sampled_peaks_stay_within_their_interval(summits, size, ages, runs, mea
 
 
 def test_processes_one_after_the_other_are_not_added_up(run, target, heapscope):
-    """Three runs of 4 MB each: never 12 MB at one moment. A process ends for us when we notice it, hence the pauses."""
+    """Three runs of 4 MB each: never 12 MB at one moment. A process ends for the collector when the
+    collector notices it, hence the pauses."""
     program = target("summits", "-pthread")
     script = f"for i in 1 2 3; do '{program}' twins 1; sleep 0.3; done; exit 0"
     done = run(["/bin/sh", "-c", script], "-i", 1)
@@ -100,7 +103,7 @@ def test_processes_one_after_the_other_are_not_added_up(run, target, heapscope):
 
 
 def test_sampled_peaks_of_many_processes(run, target):
-    """Thirty alike: the largest of their estimates is not what one of them held."""
+    """Thirty equal processes: the largest of their estimates is more than any of them held."""
     program = target("summits", "-pthread")
     script = f"i=0; while [ $i -lt 30 ]; do '{program}' twins 1; i=$((i+1)); done; exit 0"
     hits = 0

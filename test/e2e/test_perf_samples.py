@@ -1,4 +1,4 @@
-"""PerfSample packets as rows: samples of the CPU, what they bring with them, and the modules over it."""
+"""PerfSample packets as rows: CPU samples, their contents, and the modules that use them."""
 
 import json
 
@@ -47,7 +47,8 @@ def test_a_sample_and_its_stack(database):
 
 
 def test_what_a_sample_may_leave_out(database):
-    """No stack, no CPU, a mode that is not known; a stack that nobody sent; a frame without a mapping."""
+    """No stack, no CPU, an unknown mode; a stack that is not in the file; a frame without a
+    mapping."""
     ask = database(state(), sample(10, (PID, 70), (TID, 70)), sample(11, (CPU, 0), (PID, 70), (TID, 70), (MODE, 1), (UNWIND_ERROR, 5)),
                    sample(12, (CPU, 1), (PID, 70), (TID, 70), (MODE, 9), (CALLSTACK, 77), (UNWIND_ERROR, 99)),
                    sample(13, (CPU, 1), (PID, 70), (TID, 70), (CALLSTACK, 3), (UNWIND_ERROR, 0)), sample(14))
@@ -63,7 +64,7 @@ def test_samples_are_of_the_session_of_their_sequence(database):
                    state(9), sample(20, (PID, 6), (TID, 6), (CALLSTACK, 1), sequence=9))
     assert [(r[0], r[4], r[6]) for r in ask(SAMPLES)] == [(10, 1, 0), (20, 3, 1), (30, None, 1)]
     assert ask("SELECT id, cmdline FROM perf_session") == [(0, None), (1, None)]
-    # A mapping with addresses is a row for each process.
+    # A mapping with addresses is one row per process.
     assert ask("SELECT count(*) FROM stack_profile_mapping") == [(2,)]
 
 
@@ -83,7 +84,8 @@ def test_payloads_that_make_no_sense(database, payload):
 
 
 def test_modules_over_samples(heapscope, tmp_path):
-    """Frames that a symbolizer could name, by process, also of the CPU's samples; and their call tree."""
+    """Frames that a symbolizer could name, by process, also those of CPU samples; and their call
+    tree."""
     file = tmp_path / "x.pftrace"
     file.write_bytes(encode(CLOCKS) + state() + sample(10, (PID, 70), (TID, 71), (CALLSTACK, 2)) + sample(11, (PID, 70), (TID, 71), (CALLSTACK, 2)))
 
@@ -99,7 +101,8 @@ def test_modules_over_samples(heapscope, tmp_path):
 
 
 def test_one_obfuscated_name_in_two_processes(database):
-    """The package is that of the process's user, in samples of the CPU, too; each process has its own name for the frame."""
+    """The package is that of the process's user, also for CPU samples; each process has its own
+    name for the frame."""
     tree = """packet { process_tree { processes { pid: 5 uid: 10037 } processes { pid: 6 uid: 10038 } processes { pid: 7 uid: 0 } } }
       packet { packages_list { packages { name: "org.one" uid: 10037 } packages { name: "org.two" uid: 10038 } } }"""
     names = obfuscated("org.one", method("one")) + obfuscated("org.two", method("two"))

@@ -1,5 +1,5 @@
-"""Plugins that have operators new and delete of their own, and go: calls of others never come to what is gone, and what one
-gave is never taken back by another."""
+"""Plugins that have operators new and delete of their own, and are unloaded: no call reaches code
+that is gone, and a block that one operator allocated is never freed by another."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""heapscope profile: a pprof file for each heap of each dump, as traceconv lays them out."""
+"""heapscope profile: one pprof file for each heap of each dump, in traceconv's layout."""
 
 import re
 import subprocess

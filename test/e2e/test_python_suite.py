@@ -1,11 +1,12 @@
-"""CPython's own tests pass and fail as without us. Here some of its modules; python_suite.py runs them all."""
+"""CPython's own tests pass and fail as without heapscope. This runs some of its modules;
+python_suite.py runs them all."""
 
 import pytest
 from comparing import INTERVALS
 from python_suite import all_modules, compare
 
-# What touches memory, threads, processes, foreign code, and how Python starts and ends; none of a minute or more
-# (test_signal, test_faulthandler).
+# Modules that use memory, threads, processes, foreign code, and how Python starts and ends; none
+# that takes a minute or more (test_signal, test_faulthandler).
 MODULES = (
     "test_list test_dict test_json test_re test_struct test_bytes test_mmap test_gc test_zlib test_set test_array"
     " test_pickle test_threading test_threading_local test_subprocess test_ctypes test_exceptions test_fork1 test_posix"
@@ -25,7 +26,7 @@ def test_module(module):
 
 
 def available(found=[]):
-    """Asked once: it takes a second."""
+    """Determined once, because it takes a second."""
     if not found:
         found.append(all_modules())
     return found[0]

@@ -119,7 +119,7 @@ def test_wrong_use_of_the_operator(database, text, words):
 
 
 def test_doubles_in_csv(database):
-    """Six decimals, as trace_processor prints them; not a number is NULL in SQLite."""
+    """Six decimals, as trace_processor prints them; values that are not numbers are NULL in SQLite."""
     done = query("--format", "csv", database, "SELECT 1.0, 1e15 / 3, -0.0, 9e999, -9e999, 9e999 - 9e999, 1e-7, -2.5")
     assert done.stdout.splitlines()[1] == '1.000000,333333333333333.312500,-0.000000,inf,-inf,"[NULL]",0.000000,-2.500000'
 
@@ -148,7 +148,8 @@ def test_where_the_sql_comes_from(database, tmp_path):
 
 
 def test_commands_wherever_sql_is_read(database, tmp_path):
-    """As in the shell: alone, between statements, in files; what fails ends the text, and lines are counted through."""
+    """As in the shell: alone, between statements, in files. An error ends the text, and lines are
+    counted through."""
     assert "heap_profile_allocation" in query(database, ".tables").stdout
     assert query("--format", "csv", database, ".schema heap_profile").stdout.splitlines()[1] == '"id","INTEGER"'
     assert ["heap_profile", "ts_end"] in [line.split()[:2] for line in query(database, ".schema").stdout.splitlines()]

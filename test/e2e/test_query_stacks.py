@@ -1,5 +1,6 @@
-"""The modules of stacks, which are native code, against plain SQL that says the same; and queries of a trace, whose
-tables are ours, against the same queries of its export, whose tables are SQLite's."""
+"""The modules of stacks, which are native code, compared with equivalent plain SQL; and queries of
+a trace, whose tables are ours, compared with the same queries of its export, whose tables are
+SQLite's."""
 
 import json
 import os
@@ -95,7 +96,7 @@ def in_order(rows):
 
 
 def random_tables(rand, has_gaps):
-    """Ids with gaps, callers that come after their callees, frames that are not there: other people's databases."""
+    """Ids with gaps, callers behind their callees, missing frames: databases of other programs."""
     step = 3 if has_gaps else 1
     sites = [i * step for i in range(300)]
     deep = sites[:]

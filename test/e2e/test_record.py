@@ -1,4 +1,4 @@
-"""heapscope record: heap_profile's command line, and the folder of files it leaves."""
+"""heapscope record: heap_profile's command line, and the folder of files that it writes."""
 
 import gzip
 import json
@@ -56,7 +56,8 @@ def test_folder(dist, root, report, tmp_path):
 
 
 def test_flags_as_heap_profile_takes_them(dist, tmp_path):
-    """In front of the word, shortened, and none of the program's own; a program may be called as the word is."""
+    """Options before the word `record`, abbreviated ones, and none of the program's own; a program
+    may be called like the word."""
     script = tmp_path / "host"
     script.write_text('#!/bin/sh\nexec /usr/bin/python3 -c "import sys; print(sys.argv[1:]); x = [bytes(9000)] * 9" "$@"\n')
     script.chmod(0o755)
@@ -76,7 +77,8 @@ def test_flags_as_heap_profile_takes_them(dist, tmp_path):
 
 
 def test_command_line_of_perfetto(dist, report, tmp_path):
-    """A config from standard input, and one trace instead of a folder; -i and -d replace what the config says."""
+    """A config from standard input, and one trace instead of a folder; -i and -d override the
+    config."""
     config = record(dist, "-n", "python3", "--print-config").stdout
     out = tmp_path / "trace"
     done = record(dist, "-c", "-", "--txt", "-o", out, "-i", "1", "--", PYTHON, "-c", ALLOCATES % 7, input=config)
@@ -105,7 +107,7 @@ def test_flags_of_habit(dist, tmp_path):
     assert re.findall("process_cmdline: (.*)", done.stdout) == ['"a"', '"b"']
     done = record(dist, "--trace-processor-binary", "/bin/true", "-o", tmp_path, "--", PYTHON, "-c", ALLOCATES % 0)
     assert done.returncode == 0 and "/bin/true is not used" in done.stderr
-    done = record(dist, "-i", "1", PYTHON, "-c", ALLOCATES % 3)  # -c of the program, not ours
+    done = record(dist, "-i", "1", PYTHON, "-c", ALLOCATES % 3)  # -c belongs to the program
     assert done.returncode == 3, done.stderr
 
 
@@ -155,7 +157,7 @@ def test_symbols(dist, tmp_path):
 
 
 def test_symbols_of_a_stripped_program(dist, tmp_path):
-    """By build id, wherever below the folders; by path and name only where that is asked for."""
+    """By build id, anywhere below the folders; by path and name only where that is requested."""
     source = tmp_path / "p.c"
     source.write_text("#include <stdlib.h>\nvoid *volatile p;\n__attribute__((noinline)) static void hidden_one(void) "
                       "{ p = malloc(100000); }\nint main(void) { hidden_one(); return 0; }\n")
@@ -172,7 +174,8 @@ def test_symbols_of_a_stripped_program(dist, tmp_path):
         done = record(dist, "-i", "1", "-o", out, "--", program, env=env)
         assert done.returncode == 0, done.stderr
         assert (b"hidden_one" in (out / "symbols").read_bytes()) == is_named, mode
-    # A command that reads the trace without them finds the names by the same variables; otherwise it has none.
+    # A command that reads the trace without names finds them by the same variables; otherwise it
+    # has none.
     for mode, is_named in ((None, True), ("find", False)):
         env = clean_env(PERFETTO_BINARY_PATH=f"/nowhere:{tmp_path / 'a'}", **({"PERFETTO_SYMBOLIZER_MODE": mode} if mode else {}))
         said = subprocess.run([dist / "bin" / "heapscope", "report", tmp_path / "out-find" / "raw-trace"], env=env,
@@ -204,7 +207,7 @@ def test_the_config_is_in_metadata(dist, tmp_path):
     assert [row["name"] for row in rows] == ["trace_config_pbtxt", "unique_session_name"]
     assert rows[1]["str_value"] == "of mine"
     assert "    heapprofd_config {\n      sampling_interval_bytes: 4096\n    }\n" in rows[0]["str_value"]
-    # Each has one value: of two traces, the second one's.
+    # Each has one value: of two traces, that of the second.
     config.write_text(config.read_text().replace("of mine", "another"))
     assert record(dist, "-c", config, "--txt", "-o", tmp_path / "y", "--", PYTHON, "-c", ALLOCATES % 0).returncode == 0
     both = tmp_path / "both"
@@ -258,7 +261,7 @@ def test_config(dist, tmp_path):
 
 
 def test_other_data_sources(dist, tmp_path):
-    """The config says which counters there are, and nothing else does."""
+    """Only the config decides which counters there are."""
     for sources, kinds in (("linux.process_stats", {"mem.rss"}), ("linux.sys_stats", {"MemFree"})):
         out = tmp_path / sources
         out.mkdir()
@@ -290,7 +293,7 @@ def test_other_names(dist, tmp_path):
 
 
 def test_full_disk(dist, tmp_path):
-    """On a file system of 16 KiB: nothing is left, and the failure is told."""
+    """On a file system of 16 KiB: nothing is left, and the failure is reported."""
     unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     script = 'mount -t tmpfs -o size=16k none "$1" || exit 99; "$2" record -i 1 -o "$1" -- ' \
              '"$3" -c "$4"; status=$?; ls -A "$1"; exit $status'
@@ -302,7 +305,7 @@ def test_full_disk(dist, tmp_path):
 
 
 def test_interrupted_attach(dist, tmp_path):
-    """Ctrl-C ends the session, and the files are written; the program runs on."""
+    """Ctrl-C ends the session, and the files are written; the program continues."""
     program = "import time\nprint(flush=True)\n" \
               "while True:\n    x = [bytes(3000) for i in range(1000)]\n    time.sleep(0.02)\n"
     with subprocess.Popen([PYTHON, "-c", program], stdout=subprocess.PIPE) as target:
@@ -329,7 +332,7 @@ def test_interrupted_attach(dist, tmp_path):
 
 
 def test_printed_config_is_a_config(dist, root):
-    """protoc reads it, with the numbers and types that it has in config.proto."""
+    """protoc reads it, with the numbers and types of config.proto."""
     printed = record(dist, "-n", 'a "b"', "-d", "5", "--heaps", "libc.malloc", "--print-config")
     encoded = subprocess.run(["protoc", "--encode=hs.pb.TraceConfig", f"-I{root}/src/trace/proto",
                               f"{root}/src/trace/proto/config.proto"],

@@ -1,4 +1,5 @@
-"""heapscope record without a command: a session of the daemon where one runs, else processes as they are noticed."""
+"""heapscope record without a command: a session of the daemon if one runs, otherwise processes as
+they are noticed."""
 
 import contextlib
 import os
@@ -13,7 +14,7 @@ from conftest import clean_env
 from daemon import wait_until
 
 PYTHON = "/usr/bin/python3"
-# Keeps 4 MB for as long as its standard input is open, and says when it has them.
+# Keeps 4 MB as long as its standard input is open, and prints when it has them.
 KEEPS = "import sys; x = [bytes(4000) for i in range(1000)]; print('kept', flush=True); sys.stdin.read()"
 
 
@@ -85,7 +86,7 @@ def test_daemon_records_what_starts_later(dist, daemon, report, tmp_path):
 
 
 def test_daemon_takes_a_config(dist, daemon, report, tmp_path):
-    """All that start, names of a folder's code left out; the session ends by itself."""
+    """All processes that start, without names for a folder's code; the session ends by itself."""
     out = tmp_path / "out"
     text = config('all: true no_running: true skip_symbol_prefix: "/usr/bin/pyth"', "duration_ms: 3000")
     with keeper(daemon.preloaded(), "before"):
@@ -114,7 +115,8 @@ def test_daemon_that_is_killed(dist, daemon, report, tmp_path):
 
 
 def test_daemon_that_is_a_zombie(daemon):
-    """Killed, and its parent has not waited for it yet: no daemon answers, and the command does not wait for one."""
+    """The daemon was killed, and its parent has not waited for it yet: no daemon answers, and the
+    command does not wait for one."""
     os.kill(daemon.pid, signal.SIGKILL)
     os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
     done = daemon.ask("list", timeout=20)
@@ -135,7 +137,8 @@ def test_pids_that_cannot_be(dist, daemon, tmp_path):
 
 
 def test_without_daemon(dist, report, tmp_path):
-    """What is called so and starts later is attached to; what runs already, too, unless it is not wanted."""
+    """A process of this name that starts later is attached to; so is one that already runs, unless
+    that was refused."""
     for options, count in (([], 2), (["--no-running"], 1)):
         out = tmp_path / f"out{count}"
         with keeper(clean_env()) as before:
@@ -160,7 +163,7 @@ def is_recorded(dist, pid):
 
 
 def test_all_without_daemon(dist, tmp_path):
-    """Whatever starts cannot be; whatever runs can, if it is large enough."""
+    """Processes that start cannot match; running ones can if they are large enough."""
     out = tmp_path / "none"
     out.mkdir()
     done = subprocess.run([dist / "bin" / "heapscope", "record", "-o", out, "-c", "-"], capture_output=True, text=True,
@@ -170,7 +173,7 @@ def test_all_without_daemon(dist, tmp_path):
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("unshare"), reason="makes namespaces")
 def test_all_that_runs_without_daemon(dist, report, tmp_path):
-    """In a namespace of its own: others' processes are not this test's."""
+    """In a namespace of its own, so that processes of others do not affect the test."""
     code = f"""
 import subprocess, sys
 def keep(size):

@@ -1,4 +1,5 @@
-"""Sessions of `heapscope record`: who is taken that starts later, whose a session is, and who is rejected."""
+"""Sessions of `heapscope record`: which processes that start later are included, to which session
+they belong, and which are rejected."""
 
 import os
 import pathlib
@@ -15,7 +16,8 @@ ALLOCATES = "import time\nwhile True: x = [bytes(3000) for i in range(100)]; tim
 
 
 def rejected(heapscope, file):
-    """How many process dumps of the trace have the field that heapprofd sets for processes of other sessions."""
+    """How many process dumps of the trace have the field that heapprofd sets for processes of other
+    sessions."""
     text = heapscope("query", "--format", "csv", file,
                      "SELECT value FROM stats WHERE name = 'heapprofd_rejected_concurrent'").stdout
     return int(text.split()[-1])
@@ -47,7 +49,7 @@ def test_daemon_attaches_to_what_starts_later(dist, daemon, report, tmp_path):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_session_ends_with_its_command(dist, daemon, report, tmp_path, how):
-    """What was recorded until then is kept; another session may have the name and the process."""
+    """What was recorded until then is kept; another session may use the name and the process."""
     out = tmp_path / "out"
     process = subprocess.Popen(["keeper", "-c", ALLOCATES], executable=PYTHON, env=clean_env())
     try:
@@ -77,7 +79,7 @@ def test_session_ends_with_its_command(dist, daemon, report, tmp_path, how):
 
 
 def test_command_that_is_killed_as_it_begins(dist, daemon, tmp_path):
-    """Wherever it was: between its request and its wait for the end, too."""
+    """At any moment: also between its request and its wait for the end."""
     for i in range(25):
         out = tmp_path / f"out{i}"
         out.mkdir()
@@ -90,7 +92,7 @@ def test_command_that_is_killed_as_it_begins(dist, daemon, tmp_path):
 
 
 def test_a_started_session_goes_on(daemon):
-    """`heapscope start` ends at once; its session goes on."""
+    """`heapscope start` ends at once; its session continues."""
     name = daemon.begin("-n", "keeper")
     time.sleep(3)
     assert daemon.session(name)["state"] == "running"
@@ -98,7 +100,7 @@ def test_a_started_session_goes_on(daemon):
 
 
 def test_rejected_against_run_without_daemon(dist, heapscope, tmp_path):
-    """A process of `run` is another's; the trace says so as heapprofd's does."""
+    """A process of `run` belongs to another session; the trace says so as heapprofd's does."""
     out = tmp_path / "out"
     out.mkdir()
     with subprocess.Popen([dist / "bin" / "heapscope", "run", "-q", "-o", tmp_path / "run", "--", PYTHON, "-c", ALLOCATES],

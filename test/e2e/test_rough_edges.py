@@ -1,4 +1,4 @@
-"""What a walk through the commands found: damaged files, odd command lines, words that were missing."""
+"""Findings of a walk through the commands: damaged files, unusual command lines, missing messages."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ PYTHON = "/usr/bin/python3"
 
 @pytest.fixture(scope="module")
 def traces(dist, tmp_path_factory):
-    """One program's trace, as it is and compressed; its command line ends in blanks."""
+    """One program's trace, plain and compressed; its command line ends in blanks."""
     folder = tmp_path_factory.mktemp("walk")
     program = "x = [bytes(1000 + i) for i in range(3000)]"
     for name, options in (("plain", ["--no-compress"]), ("packed", []), ("nameless", ["--no-compress", "--no-symbolize"])):
@@ -37,11 +37,13 @@ def test_trailing_blanks(heapscope, traces, report):
 
 
 def test_cut_off(heapscope, traces, tmp_path):
-    """Nothing left of it: why, and not that it is something else. Some left: that is told, also where it becomes a file."""
+    """If nothing is left of the file, the message says why, and does not call it another kind of
+    file. If a part is left, the loss is reported, also in output files."""
     for file in (cut(traces, "plain", 12), cut(traces, "packed", 40)):
         done = heapscope("report", file)
         assert done.returncode == 1 and "may be a trace that was cut off" in done.stderr, done
-    # In the middle of what is said before the only dump: half of it, but for the names, which stand behind it.
+    # Cut in the middle of the only dump: half of it is there, but not the names, which are behind
+    # it.
     done = heapscope("report", cut(traces, "nameless", 0.5))
     assert done.returncode == 1
     assert "no heap profile in this file: it is damaged, or was cut off" in done.stderr, done
@@ -56,7 +58,7 @@ def test_cut_off(heapscope, traces, tmp_path):
 
 
 def test_mode_of_the_shell(dist, traces, tmp_path):
-    """As sqlite3 and others call it; alone it says which it is."""
+    """The way sqlite3 and others are called; without arguments it prints its version."""
     main, side = pty.openpty()
     with subprocess.Popen([dist / "bin" / "heapscope", "query", traces / "plain"], stdin=side, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, env=dict(os.environ, XDG_STATE_HOME=str(tmp_path), TERM="dumb"),
@@ -71,7 +73,8 @@ def test_mode_of_the_shell(dist, traces, tmp_path):
 
 
 def test_a_name_that_a_shell_would_obey(dist, heapscope, tmp_path):
-    """Neither in the name of the file nor in what is told to be typed; and no C++ is seen in it."""
+    """The name is sanitized in the file name and in the suggested command; it is not treated as
+    C++."""
     program = tmp_path / "we ird;$(touch x)::<y>"
     source = tmp_path / "p.c"
     source.write_text("#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(100000); return 0; }\n")
@@ -98,7 +101,8 @@ def test_doctor_of_a_relative_path(heapscope, tmp_path):
 
 
 def test_a_pipe_of_something_else(dist, tmp_path):
-    """It has been read; to look into it again, for a hint at what it is, would wait for a writer that never comes."""
+    """The pipe was already read; reading it again, for a hint about its kind, would wait for a
+    writer that never comes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen([dist / "bin" / "heapscope", "report", pipe], stderr=subprocess.PIPE, text=True) as process:
@@ -108,7 +112,7 @@ def test_a_pipe_of_something_else(dist, tmp_path):
 
 
 def test_one_stack_many_times(dist, tmp_path):
-    """A few kilobytes that become ten million lines of one stack: one sample."""
+    """A few kilobytes that expand to ten million lines of one stack: one sample."""
     file = tmp_path / "stacks.gz"
     file.write_bytes(gzip.compress(b"main;f 1\n" * 10_000_000))
     process = subprocess.Popen([dist / "bin" / "heapscope", "export", "-q", "-f", "folded", file], stdout=subprocess.PIPE, text=True)
@@ -122,7 +126,7 @@ def test_one_stack_many_times(dist, tmp_path):
 
 @pytest.mark.parametrize("command", [["report"], ["export", "-f", "folded"], ["query"], ["diff", "-"], ["check", "--max-live", "1G"]])
 def test_more_than_there_is_memory_for(dist, tmp_path, command):
-    """What a file may make of itself is bounded; here by the user, at much less than by ourselves."""
+    """How much a file may expand is limited; here by the user, to much less than our own limit."""
     file = tmp_path / "stacks"
     file.write_bytes(b"".join(b"main;f%d 1\n" % i for i in range(1_000_000)))
     words = [str(file) if word == "-" else word for word in command] + [file]

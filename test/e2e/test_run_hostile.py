@@ -1,5 +1,5 @@
-"""A program that overwrites its own region all the time: the collector ends when the program does, with
-its exit status, a file that can be read, and no more memory than for any other."""
+"""A program that overwrites its own region all the time: the collector ends when the program does,
+with its exit status, a readable file, and no more memory than for any other program."""
 
 import subprocess
 import sys
@@ -21,7 +21,8 @@ PARTS = {
 }
 MEMORY_MAX_KIB = 400 * 1024
 
-# Starts a command, and says how large its largest process was: this one's own size would count in its children's.
+# Starts a command and prints the size of its largest process: measured from here, the test's own
+# size would count in its children's.
 WATCH = """
 import os, resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], timeout=120).returncode
@@ -41,7 +42,7 @@ def test_region_overwritten_while_it_is_read(dist, heapscope, target, root, tmp_
     done = subprocess.run(watched, env=clean_env(), capture_output=True, text=True, check=False)
     assert done.returncode == 5, done.stderr
     assert int(done.stdout) < MEMORY_MAX_KIB
-    # What it makes of such figures is its own affair, as long as it makes something.
+    # The commands may show anything for such figures, but must show something.
     for command in (["report", "--json"], ["report", "--tree"], ["export", "--format", "folded"]):
         out = ["-o", tmp_path / "out"] if command[0] == "export" else []
         done = heapscope(*command, file, *out)
@@ -50,7 +51,7 @@ def test_region_overwritten_while_it_is_read(dist, heapscope, target, root, tmp_
 
 
 def test_it_is_one_process_that_cannot_be_read(heapscope, target, root, tmp_path):
-    """However many snapshots of it failed."""
+    """However many snapshots failed."""
     program = target("scribbler", "-pthread", "-I", str(root / "src"))
     options = ["-i", 1, "--dump-every", "10ms", "-o", tmp_path / "x"]
     done = heapscope("run", *options, "--", program, 0.5, "counts")

@@ -1,6 +1,8 @@
-"""`heapscope run` of programs whose allocator is part of the executable: seen from the first allocation of main on.
+"""`heapscope run` of programs with an embedded allocator: recorded from the first allocation of
+main on.
 
-They wait, before it, until heapscope has led that allocator to the client: see docs/adr/0014-detours.md.
+They wait, before main, until heapscope has redirected that allocator to the client: see
+docs/adr/0014-detours.md.
 """
 
 import errno
@@ -53,15 +55,15 @@ def test_before_and_after_main(exact, allocator):
 
 @pytest.mark.parametrize("allocator", ALL)
 def test_operators(exact, allocator):
-    """tcmalloc's and jemalloc's are in the executable, and have nothing of malloc inside; those of the toy are the C++
-    library's."""
+    """Those of tcmalloc and jemalloc are in the executable and do not call malloc; those of the toy
+    are the C++ library's."""
     without_waits(exact(["operators"], flags=flags_of(allocator)))
 
 
 @pytest.mark.parametrize("what", ["fork", "tree", "daemon", "vfork"])
 @pytest.mark.parametrize("allocator", ALL)
 def test_children(exact, allocator, what):
-    """Forked ones have the changed code as well; executed ones wait in their turn."""
+    """Forked processes have the changed code as well; executed programs wait like the first one."""
     without_waits(exact(["processes", what], flags=flags_of(allocator)))
 
 
@@ -75,12 +77,12 @@ def test_every_image(exact, allocator):
 
 @pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
 def test_operators_of_the_library(exact, order):
-    """Called by constructors, and again when they are led to malloc: counted once."""
+    """Called by constructors, and again when they are redirected to malloc: counted once."""
     without_waits(exact(["operators", *order], flags=flags_of("toy")))
 
 
 def test_constructors_of_libraries(run, report, tmp_path):
-    """The client's own comes before them."""
+    """The client's own constructor runs before them."""
     (tmp_path / "early.c").write_text("""
 #include <stdlib.h>
 static void *volatile kept;
@@ -109,7 +111,7 @@ def test_under_limits(exact, allocator, what):
 
 
 def test_children_are_left_alone(run, target, tmp_path):
-    """With --no-follow none of them waits, or is changed."""
+    """With --no-follow none of them waits or is changed."""
     program = target("resident", *flags_of("jemalloc"))
     done = run(["sh", "-c", 'echo work | "$1"; true', "sh", program], "--no-follow", env={"TRUTH_FILE": new_truth(tmp_path)})
     assert done.stdout == "ok\n" and done.status == 0
@@ -125,7 +127,8 @@ def test_results_are_the_same(same, target):
 
 
 class Collector:
-    """That of a program which was started with the client, by us; says no more than we do."""
+    """The collector of a program that the test started with the client; it sends only what the test
+    wants."""
 
     def __init__(self, dist, *command, daemon_path=None):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -180,7 +183,8 @@ def test_others_do_not_wait(collect):
 
 
 def test_nobody_waits_for_a_daemon(collect, target, tmp_path):
-    """The daemon's startup hint file says that programs record at once; it has nothing else to tell them."""
+    """The daemon's startup hint file says that programs record at once; it contains nothing else
+    for them."""
     one = collect(target("own_malloc", "-fno-builtin"), daemon_path=tmp_path / "daemon.sock")
     assert one.flags & (OWN_MALLOC | WAITS | DORMANT) == OWN_MALLOC
     assert one.connection.recv(1) == b""
@@ -188,7 +192,7 @@ def test_nobody_waits_for_a_daemon(collect, target, tmp_path):
 
 
 def test_nobody_answers(collect, target):
-    """It waits for two seconds, then goes on unseen."""
+    """The program waits for two seconds, then continues unrecorded."""
     begin = time.monotonic()
     one = collect(target("own_malloc", "-fno-builtin"))
     assert one.flags & (OWN_MALLOC | WAITS) == OWN_MALLOC | WAITS
@@ -197,7 +201,7 @@ def test_nobody_answers(collect, target):
 
 
 def test_words_without_a_request_do_nothing(collect, target):
-    """Requests come through memory, which takes rights; a message here has no effect."""
+    """Requests come through memory, which needs permission; a message here has no effect."""
     one = collect(target("own_malloc", "-fno-builtin"))
     for word in (b"x", b"y" * 5000):
         one.connection.send(word)
@@ -231,7 +235,7 @@ print("done")
 
 @pytest.mark.parametrize("how", ["leaves", "long", "short", "0", "7", "exists", "silent"])
 def test_program_that_lies(run, how):
-    """It says that it waits, and means something else: nothing comes of it, and in time."""
+    """It says that it waits, and does something else: the request has no effect, and ends in time."""
     done = run(["/usr/bin/python3", "-c", LIAR, how], timeout=60)
     assert done.status == 0 and done.stdout == "done\n", done.stderr
     (process,) = done.report()["processes"]
@@ -239,7 +243,7 @@ def test_program_that_lies(run, how):
 
 
 def test_stopped_collector(dist, target, report, tmp_path):
-    """Its program goes on after two seconds, and the report says that it was not seen."""
+    """Its program continues after two seconds, and the report says that it was not recorded."""
     program = target("own_malloc", "-fno-builtin")
     file = tmp_path / "stopped.pftrace"
     command = [dist / "bin" / "heapscope", "run", "-q", "-o", file, "--", "sh", "-c", 'kill -STOP $PPID; "$1"; echo end', "sh"]
@@ -260,7 +264,7 @@ def test_stopped_collector(dist, target, report, tmp_path):
 
 
 def test_killed_collector(dist, target, tmp_path):
-    """At any moment of the start: the program does what it would have done."""
+    """Killed at any moment of the start: the program does what it would have done."""
     program = target("own_malloc", "-fno-builtin")
     tool = target("resident", *flags_of("jemalloc"))
     for i in range(60):
@@ -271,17 +275,17 @@ def test_killed_collector(dist, target, tmp_path):
             env=clean_env(TRUTH_FILE=new_truth(tmp_path)),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            bufsize=0,  # what readline() read ahead would be lost to communicate()
+            bufsize=0,  # communicate() would miss what readline() had read ahead
         )
         assert process.stdout.readline() == b"begin\n"
         time.sleep(i * 0.0002)
         process.kill()
-        # Which ends when the last one that writes to it has.
+        # The output ends when the last process that writes to it has ended.
         assert process.communicate(timeout=60)[0] == b"ok\nhello from my own heap\nend\n"
 
 
 def child_of(process, name):
-    """Its pid, once it executes the program of this name."""
+    """Returns its pid, once it executes the program of this name."""
     while True:
         for pid in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
             if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name:
@@ -289,7 +293,8 @@ def child_of(process, name):
 
 
 def test_killed_program(dist, target, tmp_path):
-    """At any moment of its start; heapscope may be holding it just then, and learns of its end all the same."""
+    """Killed at any moment of its start; heapscope may be holding it just then, and notices its end
+    all the same."""
     program = target("resident", *flags_of("jemalloc"))
     for i in range(100):
         process = subprocess.Popen(
@@ -311,7 +316,7 @@ def test_killed_program(dist, target, tmp_path):
 
 
 def test_attached_to_after_a_killed_run(dist, target, attach, report, tmp_path):
-    """Its functions lead to the client already."""
+    """Its functions are already redirected to the client."""
     name = target("resident", *flags_of("jemalloc"))
     truth = new_truth(tmp_path)
     run = subprocess.Popen(
@@ -347,7 +352,7 @@ def test_attached_to_after_a_killed_run(dist, target, attach, report, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 def test_without_the_right_to(dist, target, report, tmp_path):
-    """A program that its user may run, but not read, may not be looked into either."""
+    """A program that its user may execute but not read may not be inspected either."""
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents[:-2]:
         parent.chmod(parent.stat().st_mode | 0o111)

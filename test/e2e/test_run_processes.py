@@ -1,4 +1,5 @@
-"""heapscope run and processes: killed ones, thousands of short ones, exec, those that stay, hostile ones."""
+"""heapscope run and processes: killed ones, thousands of short ones, exec, processes that stay,
+hostile ones."""
 
 import os
 import shlex
@@ -96,7 +97,8 @@ def test_exec_makes_a_new_profile(run):
 
 
 def test_exec_between_dumps(run, heapscope):
-    """Each image is one process with all its dumps, the older one's last before the newer one's first."""
+    """Each image is one process with all its dumps; the last dump of the older one comes before the
+    first of the newer one."""
     code = "import os, sys, time; n = int(sys.argv[1]); keep = [bytes(5000) for i in range(400 * n)]; time.sleep(0.5); " \
            "n < 3 and os.execv(sys.executable, [sys.executable, '-c', os.environ['CODE'], str(n + 1)])"
     done = run(["/usr/bin/env", f"CODE={code}", "/usr/bin/python3", "-c", code, "1"], "--dump-every", "150ms", "-i", "64")
@@ -119,7 +121,7 @@ def test_exec_between_dumps(run, heapscope):
 
 
 def test_many_short_processes(dist, report, tmp_path):
-    """More than descriptors for them, and every single one is in the file."""
+    """More processes than descriptors, and every single one is in the file."""
     count = 300
     code = f"""
 running = []
@@ -171,7 +173,7 @@ def test_scheduled_dumps(run):
 
 
 def test_processes_that_stay(heapscope, report, tmp_path):
-    """A child in the background: its heap as it was, and it goes on unharmed."""
+    """A child in the background: its heap is recorded as it was, and it continues unharmed."""
     mark, stop = tmp_path / "mark", tmp_path / "stop"
     code = f"""
 x = bytes(300000)
@@ -200,7 +202,7 @@ def test_rss_is_known_without_exit(run):
 
 
 def test_names_can_be_left_out(run, heapscope, target, tmp_path):
-    """The file then has none; who reads it on this machine sees the same as with them."""
+    """The file then has no names; a reader on this machine sees the same as with them."""
     program = target("views")
 
     def seen(*options):
@@ -288,7 +290,7 @@ def test_killed_at_birth(heapscope, tmp_path):
 
 
 def test_silent_connections_do_not_keep_others_out(heapscope, report, tmp_path):
-    """As many as are kept wait in silence, and still one that speaks is heard."""
+    """As many silent connections as are kept, and still one that sends a hello is served."""
     code = CONNECT + """
 held = [connect() for i in range(200)]
 # 64 are kept: when the 136th connection is closed, all have been accepted.
@@ -330,7 +332,8 @@ os._exit(2)
     os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv"
 )
 def test_other_users_are_refused(dist, heapscope, tmp_path):
-    """A process that is neither root's nor of our session may not put regions into our profile."""
+    """A process that belongs neither to root nor to our session may not put regions into our
+    profile."""
     code = CONNECT + "\nfd = memfd(1 << 20)\nos.setsid()\nos.setuid(65534)\nsend(hello(1 << 20), fd)"
     script = ["/bin/sh", "-c", '"$@"; exit 0', "sh", *python(code)]
     done = heapscope("run", "-o", tmp_path / "x", "--", *script, start_new_session=True)
@@ -348,7 +351,7 @@ def test_program_that_gives_up_root_is_still_seen(run):
 
 
 def test_a_child_with_another_c_library(heapscope, report, tmp_path):
-    """musl's loader is handed our library, too: the child starts, ends as it would, and is not recorded."""
+    """musl's loader gets our library, too: the child starts, ends normally, and is not recorded."""
     compiler = shutil.which("musl-gcc")
     if not compiler:
         pytest.skip("musl-gcc is not installed")

@@ -1,4 +1,5 @@
-"""What heapscope run cannot do, it says: one clear line beforehand, and nothing half done behind."""
+"""What heapscope run cannot do, it says: in one clear line beforehand, and without leaving partial
+results."""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ TRUE = "/usr/bin/true"
 
 
 def refused(done, status, *words):
-    """One line on standard error, with these words; returns it."""
+    """Requires one line on standard error that contains these words; returns it."""
     assert done.returncode == status, done.stderr
     assert done.stdout == ""
     lines = done.stderr.splitlines()
@@ -25,7 +26,7 @@ def refused(done, status, *words):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where heapscope runs; must be left as it was found."""
+    """The folder where heapscope runs; it must be left as it was."""
     before = tmp_path / "work"
     before.mkdir()
     monkeypatch.chdir(before)
@@ -38,7 +39,7 @@ def is_empty(folder):
 
 @pytest.fixture
 def program(tmp_path):
-    """program(name, bytes): an executable file; what it would do leaves a file "ran"."""
+    """program(name, bytes): an executable file; if it ran, it would leave a file "ran"."""
 
     def make(name, data, mode=0o755):
         path = tmp_path / name
@@ -117,7 +118,7 @@ def test_setuid_program(heapscope, folder, tmp_path):
         os.chown(file, *owner)
         file.chmod(mode)
         refused(heapscope("run", "--", file), 1, words, "LD_PRELOAD")
-    # To root, root's own programs give nothing.
+    # Programs owned by root give root no extra rights.
     os.chown(file, 0, 0)
     file.chmod(0o4755)
     assert heapscope("run", "-q", "--", file).returncode == 0
@@ -302,7 +303,7 @@ def test_full_disk_leaves_nothing(heapscope, tmp_path):
 def test_file_size_limit(dist, tmp_path):
     script = f"ulimit -f 8; exec {shlex.quote(str(dist / 'bin' / 'heapscope'))} run -q -i 64 -o {tmp_path}/x -- /usr/bin/python3 -c 'raise SystemExit(2)'"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False)
-    # The limit also keeps the recorder from making its region: then there is nothing to write.
+    # The limit also keeps the client from making its region: then there is nothing to write.
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) >= 1
     assert list(tmp_path.iterdir()) == []
@@ -365,7 +366,7 @@ def test_missing_library_is_said(heapscope, folder):
 
 
 def test_names_with_blanks(dist, tmp_path, report):
-    """The loader knows no quoting in LD_PRELOAD."""
+    """The loader has no quoting in LD_PRELOAD."""
     copy = tmp_path / "a tree: here"
     shutil.copytree(dist, copy, symlinks=True)
     file = tmp_path / "x"

@@ -1,8 +1,9 @@
 """Snapshots of a running program are instants: everything adds up in each of them.
 
-test/target/windows.c holds a window of blocks whose sizes are neighbours. A snapshot in which a block
-of another moment is found, or one is missing, does not have the sum of such a window. So it must be
-while the program runs, while it stands still in the middle of something, and after it was killed.
+test/target/windows.c holds a window of blocks of consecutive sizes. A snapshot that contains a
+block of another moment, or lacks one, does not have the sum of such a window. This must hold
+while the program runs, while it stands still in the middle of something, and after it was
+killed.
 """
 
 import ctypes
@@ -27,7 +28,7 @@ WALL = 0x40000000
 
 
 def newest_of(live, alloc_count):
-    """The number of the newest block, if these are its window; None if they are no window at all."""
+    """The number of the newest block if these blocks are a window; None if they are not."""
     count = round(live["count"])
     for newest in range(alloc_count - 2, alloc_count + 3):
         oldest = max(newest - count, 0)
@@ -54,7 +55,7 @@ def read_sites(report):
 
 
 def find_newest(report):
-    """{site: number of its newest block, or what it has instead of a window}"""
+    """{site: number of its newest block, or its values if they are not a window}"""
     newest = {}
     for site, (live, alloc) in read_sites(report).items():
         in_window = live["count"] in (WINDOW, WINDOW + 1) or alloc["count"] <= WINDOW + 2
@@ -69,7 +70,7 @@ def bad_windows(report):
 
 @pytest.fixture
 def reports(report):
-    """reports(FILE): the report of each snapshot that was taken on the way."""
+    """reports(FILE): the report of each snapshot in the file."""
 
     def call(file):
         count = max(p["snapshot_count"] for p in report(file)["processes"])
@@ -105,13 +106,14 @@ def test_no_effect_without_its_cause(run, reports, target, seconds):
 
 @pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
-    """Each thread has all its blocks, wherever they stand, or is without the one it is moving."""
+    """Each thread has all its blocks, at whatever site, or lacks the one that it is moving."""
     program = windows(target, seconds, 3, "moves")
     done = run(program, "-i", 1, "--dump-every", DUMP_EVERY)
     sites = list(map(read_sites, reports(done.file)))
     counts = [sum(round(live["count"]) for live, _ in s.values()) for s in sites]
     allocs = [sum(alloc["count"] for _, alloc in s.values()) for s in sites]
-    # No thread moves a block before all have theirs: more allocations than that say that they have.
+    # No thread moves a block before all have theirs: more allocations than that show that they
+    # have.
     counts = [n for n, alloc in zip(counts, allocs) if alloc > 3 * WINDOW]
     assert len(counts) > 10
     assert [n for n in counts if not 3 * WINDOW - 3 <= n <= 3 * WINDOW] == []
@@ -122,11 +124,12 @@ def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
 
 @pytest.fixture
 def start(dist, tmp_path):
-    """start(PROG, ...): under heapscope, dumped all the time; the process and the program's pid."""
+    """start(PROG, ...): under heapscope, with dumps all the time; returns the process and the
+    program's pid."""
     started = []
 
     def call(*program, file):
-        # The shell stays in between: a program of its own that is stopped would stop heapscope too.
+        # The shell is in between, because stopping a direct child would stop heapscope too.
         script = ["sh", "-c", '"$@" & echo $!; wait', "sh", *program]
         options = ["-q", "-i", "1", "--dump-every", "20ms", "-o", str(file)]
         process = subprocess.Popen(
@@ -145,7 +148,7 @@ def start(dist, tmp_path):
 
 
 def test_stopped_program(start, reports, target, tmp_path):
-    """Snapshots go on while the program does not, and say the same."""
+    """Snapshots continue while the program is stopped, and all say the same."""
     process, pid = start(*windows(target, 1, 3), file=tmp_path / "x")
     for _ in range(4):
         time.sleep(0.05)
@@ -160,7 +163,7 @@ def test_stopped_program(start, reports, target, tmp_path):
 
 
 def test_one_thread_stuck(start, reports, target, tmp_path):
-    """A thread that is held anywhere, mostly in our own code, keeps nobody from going on."""
+    """A thread is stopped at any place, usually in the client's code; the others continue."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     process, pid = start(*windows(target, 1.5, 3), file=tmp_path / "x")
@@ -172,7 +175,7 @@ def test_one_thread_stuck(start, reports, target, tmp_path):
     for _ in range(7):
         time.sleep(random.random() / 50)
         if libc.ptrace(PTRACE_INTERRUPT, tid, None, None) != 0:
-            break  # on a busy machine it has ended
+            break  # on a busy machine it may have ended
         found_tid, status = os.waitpid(tid, WALL)
         assert found_tid == tid
         if not os.WIFSTOPPED(status):
@@ -184,7 +187,7 @@ def test_one_thread_stuck(start, reports, target, tmp_path):
     assert process.wait(timeout=60) == 0
     found = reports(tmp_path / "x")
     assert [bad for bad in map(bad_windows, found) if bad] == []
-    # The others went on.
+    # The others made progress.
     newest = [find_newest(r) for r in found]
     held = [(a, b) for a, b in zip(newest, newest[1:]) if sum(a.get(s) == b.get(s) for s in b) == 1]
     assert len(held) > 8
@@ -192,7 +195,8 @@ def test_one_thread_stuck(start, reports, target, tmp_path):
 
 @pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.slow)])
 def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
-    """What is left is a whole profile, and the last snapshot an instant like all the others."""
+    """The remaining file is a complete profile, and its last snapshot is an instant like all the
+    others."""
     for i in range(count):
         file = tmp_path / "x"
         process, pid = start(*windows(target, 60, 1 + i % 4), file=file)
@@ -207,7 +211,7 @@ def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
 
 @pytest.mark.slow
 def test_ten_thousand_cuts(root):
-    """The long form of test/unit/test_cut.c, which says what it holds them against."""
+    """The long form of test/unit/test_cut.c, which explains what it checks."""
     program = root / "build" / "debug" / "test" / "unit" / "test_cut"
     if not program.exists():
         pytest.skip("the unit tests are not built: ./dev test builds them")

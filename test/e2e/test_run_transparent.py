@@ -96,7 +96,7 @@ def seen(command, **options):
 
 
 def peculiar():
-    """A start that is unlike the usual one, to see whether it is passed on as it is."""
+    """An unusual start, to see whether it is passed on unchanged."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGRTMIN])
@@ -124,7 +124,7 @@ def test_closed_standard_descriptors_stay_closed(dist, tmp_path):
     shell = " ".join(f"'{c}'" for c in map(str, command[:-1])) + ' "$0" <&- >&- 2>&-'
     done = subprocess.run(["/bin/sh", "-c", shell, code], env=clean_env(), check=False)
     assert done.returncode == 0
-    # Python opens nothing but its own folder listing, which takes the lowest numbers.
+    # Python opens only its own folder listing, which takes the lowest number.
     assert "'2'" not in out.read_text()
     assert (tmp_path / "x").stat().st_size > 0
 
@@ -242,8 +242,8 @@ def test_program_outlives_us(dist, tmp_path, recorder):
 
 # --- terminals --------------------------------------------------------------------------------------
 
-# A shell with job control, as small as can be: it starts its arguments as the foreground job, tells
-# on descriptor 3 when the job stops or ends, and continues it when told to on descriptor 4.
+# A minimal shell with job control: it starts its arguments as the foreground job, reports on
+# descriptor 3 when the job stops or ends, and continues it on a command from descriptor 4.
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -284,7 +284,7 @@ class Terminal:
         go, self._go = os.pipe()
         pid, self.fd = pty.fork()
         if pid == 0:
-            # Above 4 first, as the ends of the pipes may be 3 and 4 themselves.
+            # Moved above 4 first, because the ends of the pipes may be 3 and 4 themselves.
             tell, go = os.dup2(tell, 10), os.dup2(go, 11)
             os.dup2(tell, 3)
             os.dup2(go, 4)

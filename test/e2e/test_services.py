@@ -1,7 +1,8 @@
-"""Services under load, as they are run: the same answers, log and exit status as without us, and a profile.
+"""Services under load, as in production: the same answers, log and exit status as without
+heapscope, and a profile.
 
-Each runs twice in a folder of its own, plainly and under heapscope, on a socket in that folder, and is
-stopped by the signal that its users stop it with.
+Each runs twice in a folder of its own, plainly and under heapscope, on a socket in that folder,
+and is stopped by its usual signal.
 """
 
 import difflib
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder():
-    """With a short path, as sockets need it, and open to other users."""
+    """A folder with a short path, as sockets need it, accessible to other users."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="hs-"))
     path.chmod(0o755)
     yield path
@@ -32,10 +33,10 @@ def folder():
 
 
 class Service:
-    """A service that runs while the `with` lasts; afterwards its exit status and what it printed."""
+    """A service that runs while the `with` lasts; afterwards it has the exit status and the output."""
 
     def __init__(self, command, wait, stop):
-        """wait(): until it is ready."""
+        """wait(): returns when the service is ready."""
         self.command = [str(c) for c in command]
         self.wait, self.stop = wait, stop
         self.status = self.text = None
@@ -76,19 +77,19 @@ def said(command, **options):
     return done.stdout
 
 
-# Only when the server is told to end before it has noticed that a client is gone.
+# Logged only if the server stops before it has noticed that a client is gone.
 OF_THE_MOMENT = re.compile("terminating connection due to administrator command|could not send data to client")
 
 
 def messages(log):
-    """What a log says, in any order and without times, numbers of processes, figures."""
+    """The contents of a log, in any order and without times, pids and figures."""
     lines = [line for line in log.splitlines() if not OF_THE_MOMENT.search(line)]
     lines = (re.sub(r"^[-\d:./ UTC]+", "", line) for line in lines)
     return sorted({re.sub(r"\d+", "N", re.sub(r"hs-\w+", "hs-", line)) for line in lines})
 
 
 def assert_same(profiled, bare):
-    """Shows what differs, line by line, of texts and lists of lines."""
+    """Shows the differences between texts and lists of lines, line by line."""
     for ours, theirs in zip(profiled, bare, strict=True):
         lines = [x.splitlines() if isinstance(x, str) else x for x in (theirs, ours)]
         different = "\n".join(difflib.unified_diff(*lines, "alone", "under heapscope", lineterm=""))
@@ -99,7 +100,7 @@ def assert_same(profiled, bare):
 
 
 class Postgres:
-    """One cluster, initialised and run by a user who is not root: it refuses that."""
+    """One cluster, initialised and run by a user who is not root, because postgres refuses root."""
 
     def __init__(self, folder, profiler):
         self.folder, self.profiler = folder, profiler
@@ -117,7 +118,7 @@ class Postgres:
         self.data = folder / "data"
 
     def run(self):
-        """Everything that its users can see of it, as text."""
+        """Everything that its users can see, as text."""
         init = [self.bin / "initdb", "-D", self.data, "-A", "trust", "-U", "test", "--no-locale", "-E", "UTF8"]
         seen = said([*self.profiler("initdb"), *self.as_user, *init], cwd=self.folder)
         start = [self.bin / "postgres", "-D", self.data, "-k", self.folder]
@@ -131,7 +132,7 @@ class Postgres:
         return seen.replace(str(self.folder), "FOLDER"), log
 
     def wait(self):
-        """A connection that only tries would be in the log."""
+        """A trial connection would appear in the log."""
         file = self.data / "postmaster.pid"
         end = time.monotonic() + 60
         while not file.exists() or "ready" not in file.read_text():
@@ -144,7 +145,7 @@ class Postgres:
     def load(self):
         self.client("pgbench", "-q", "-i", "-s", "1")
         self.client("pgbench", "-c", "8", "-j", "2", "-t", "150", "--random-seed=1")
-        # A process of the server for each of these.
+        # The server forks a process for each of these connections.
         self.client("pgbench", "-c", "4", "-j", "2", "-t", "40", "-C", "-S", "--random-seed=1")
 
     def answers(self):
@@ -160,7 +161,7 @@ class Postgres:
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_postgres(dist, report, folder, interval):
-    # Its user must be able to read our library.
+    # The postgres user must be able to read our library.
     tree = folder / "dist"
     shutil.copytree(dist, tree, symlinks=True)
 
@@ -172,7 +173,7 @@ def test_postgres(dist, report, folder, interval):
     servers = [p for p in report(folder / "server")["processes"] if p["name"] == "postgres"]
     assert servers and servers[0]["exit_status"] == 0
     assert servers[0]["alloc"]["bytes"] > 500_000
-    # It starts the server some times itself, and waits for it.
+    # initdb starts the server several times itself, and waits for it.
     assert sum(p["name"] == "postgres" for p in report(folder / "initdb")["processes"]) >= 3
 
 
@@ -212,7 +213,7 @@ def free_port():
 
 
 def nginx(folder, profiler):
-    """What nginx answered, said and did, while it was under load and read its configuration again."""
+    """What nginx answered, printed and did while it was under load and reloaded its configuration."""
     server, wrk, curl = need("nginx", "wrk", "curl")
     folder.mkdir()
     (folder / "www").mkdir()
@@ -232,11 +233,12 @@ def nginx(folder, profiler):
             load = said([wrk, "-t", "2", "-c", "20", "-d", "2s", "-H", "Accept-Encoding: gzip", f"{url}/{path}"])
             assert "Non-2xx" not in load and "Socket errors" not in load, load
             assert int(re.search(r"(\d+) requests in", load)[1]) > 50, load
-        os.kill(int((folder / "pid").read_text()), signal.SIGHUP)  # new workers, the old ones end
+        os.kill(int((folder / "pid").read_text()), signal.SIGHUP)  # new workers start, the old ones end
         seen += said([curl, "-s", f"{url}/small.txt"])
     assert service.status == 0, service.text
     errors = messages((folder / "error").read_text().replace(str(folder), "FOLDER"))
-    # Which signals come together is chance, and whether a request of wrk's is still going on at the end.
+    # Which signals arrive together is chance, and so is whether a request of wrk is still in
+    # progress at the end.
     late = ("connecting to upstream", "reading response header")
     errors = [e for e in errors if not any(words in e for words in late)]
     return seen, service.text, [e for e in errors if "exited on signal" in e or "[notice]" not in e]

@@ -1,6 +1,8 @@
-"""What `run` and `attach` record is there for others while they do: snapshot, list, stop; and dumps on the way.
+"""What `run` and `attach` record is available to other commands meanwhile: snapshot, list, stop;
+and dumps on the way.
 
-Everybody on this machine is asked, so each test names its processes by pid, or by a name of its own.
+The commands ask every recorder on this machine, so each test selects its processes by pid, or by
+a unique name.
 """
 
 import array
@@ -44,7 +46,7 @@ class Recording:
             self.target = subprocess.Popen(program, env=clean_env(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
             args, program = [*args, self.target.pid], []
         tail = ["--", *program] if program else []
-        self.said = self.file.with_suffix(".said")  # no pipe: the program may outlive its recording, and hold it
+        self.said = self.file.with_suffix(".said")  # not a pipe: the program may outlive its recording and keep it open
         with self.said.open("w") as said:
             self.process = subprocess.Popen([str(dist / "bin/heapscope"), command, *map(str, args), *tail], stderr=said,
                                             env=clean_env(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **more)
@@ -52,7 +54,7 @@ class Recording:
         self.command = command
 
     def end(self, by=signal.SIGTERM):
-        """Ends program or recording; returns what was said."""
+        """Ends the program or the recording; returns the output."""
         if self.process.poll() is None:
             self.process.send_signal(by)
         self.process.wait(60)
@@ -123,7 +125,7 @@ def socket_of(pid):
 
 
 def ask_for_snapshot(name, pid):
-    """The trace that a collector answers with, or the error's text."""
+    """The trace that a collector sends, or the text of its error."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(30)
         s.connect(name)
@@ -139,7 +141,7 @@ def ask_for_snapshot(name, pid):
 
 
 def is_run(live):
-    """Are these blocks neighbours of windows.c, of sizes n % CYCLE + 1? Whatever the first one's number."""
+    """Are these consecutive blocks of windows.c, of sizes n % CYCLE + 1, with any first number?"""
     count, total = round(live["count"]), round(live["bytes"])
     first = (total - count * (count - 1) // 2) / count
     if first == int(first) and 1 <= first and first + count - 1 <= CYCLE:
@@ -167,7 +169,7 @@ def test_snapshot_while_it_runs(record, heapscope, report, tmp_path, command):
     it.end(signal.SIGTERM if command == "run" else signal.SIGINT)
     final = report(it.file)
     assert final["totals"]["alloc"]["bytes"] >= now["totals"]["alloc"]["bytes"]
-    assert [p["snapshot_count"] for p in final["processes"]] == [1]  # undisturbed
+    assert [p["snapshot_count"] for p in final["processes"]] == [1]  # not disturbed
 
 
 @pytest.mark.parametrize("command", ["run", "attach"])
@@ -237,7 +239,7 @@ def test_a_stopped_collector_is_not_waited_for(record, heapscope):
 
 
 def test_one_that_dies_meanwhile(record, heapscope, report, tmp_path):
-    """A snapshot or words, whenever it dies; and the recording is whole."""
+    """A snapshot or an error message, whenever the process dies; and the recording is complete."""
     for attempt in range(5):
         it = record("run", python())
         asking = subprocess.Popen([sys.executable, "-c", ASK_UNTIL_ERROR, pathlib.Path(__file__).parent, str(it.process.pid),
@@ -293,7 +295,7 @@ def test_snapshots_in_a_row(record, heapscope, report, target, tmp_path, command
         for live, alloc in sites.values():
             assert is_run(live) and (live["count"] in (WINDOW, WINDOW + 1) or alloc["count"] <= WINDOW + 1), (n, live, alloc)
         allocated.append(found["totals"]["alloc"]["count"])
-    assert allocated == sorted(allocated) and len(set(allocated)) > 0.9 * count  # a busy machine may let it stand still
+    assert allocated == sorted(allocated) and len(set(allocated)) > 0.9 * count  # a busy machine may not let it run in between
     assert it.process.poll() is None
 
 
@@ -322,7 +324,7 @@ def test_list_with_two(record, heapscope):
 
 
 def test_list_without_anybody_else(record, dist, tmp_path):
-    """In a network namespace of its own nobody is seen, and nobody sees."""
+    """A command in a network namespace of its own sees no recorder, and is not seen."""
     it = record("run", python())
     command = ["unshare", "--net", str(dist / "bin/heapscope")]
     if subprocess.run([*command[:-1], "true"], check=False, stderr=subprocess.DEVNULL).returncode:
@@ -359,13 +361,13 @@ def test_other_users_are_refused(record, heapscope, dist, target, tmp_path):
     assert done.returncode == 1 and "cannot be asked" in done.stderr or "not recorded" in done.stderr
     assert str(it.pid) not in heapscope("list", **stranger).stdout
     assert heapscope("list", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout.count(it.name) == 2
-    # A user that asks without our commands gets a message, and nothing else.
+    # A user who asks without our commands gets a message and nothing else.
     ask = [sys.executable, "-c", ASK_ONCE, pathlib.Path(__file__).parent, socket_of(it.process.pid)[1:], str(it.pid)]
     done = subprocess.run(ask, capture_output=True, text=True, check=True, user=OTHER, group=OTHER, extra_groups=[], cwd="/")
     assert "records for another user" in done.stdout
     assert heapscope("snapshot", "-p", it.pid, "-o", tmp_path / "root").returncode == 0
     said = it.end()
-    assert "heapscope:" not in said, said  # none of them counted as a process that went wrong
+    assert "heapscope:" not in said, said  # none of them counted as a process that failed
 
 
 ASK_ONCE = """
@@ -385,7 +387,7 @@ def dump_count(heapscope, it):
 
 
 def test_sigusr1_to_run(record, heapscope, report):
-    """The signal is ours only with --dump-on-usr1; otherwise it is the program's."""
+    """The signal is ours only with --dump-on-usr1; otherwise it belongs to the program."""
     it = record("run", python(), "--dump-on-usr1")
     for n in range(2):
         it.process.send_signal(signal.SIGUSR1)
@@ -399,14 +401,14 @@ def test_sigusr1_to_run(record, heapscope, report):
 
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_windows_of_scheduled_dumps(record, heapscope, report, command):
-    """The first one after the phase, then one every so often; each says from when to when."""
+    """The first dump after the phase, then one per period; each states its start and end."""
     it = record(command, python(), "--dump-every", "400ms", "--dump-phase", "100ms")
     wait_until(lambda: dump_count(heapscope, it) >= 4)
     it.end(signal.SIGTERM if command == "run" else signal.SIGINT)
     count = report(it.file)["processes"][0]["snapshot_count"]
     spans = [report(it.file, "--snapshot", n)["processes"][0]["duration_seconds"] for n in range(count)]
     if command == "attach":
-        assert spans[0] < 0.35, spans  # since it was attached to
+        assert spans[0] < 0.35, spans  # since the attach
     steps = [b - a for a, b in zip(spans, spans[1:-1])]
     assert all(0.2 < s < 0.8 for s in steps) and 0.3 < sum(steps) / len(steps) < 0.5, spans
 
@@ -416,7 +418,7 @@ STEPS = (10, 5, 20, 20, 40)  # times 100,000 bytes; three of them are new peaks
 
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_dump_at_max(dist, heapscope, report, target, tmp_path, command):
-    """One for each new peak, with what lived then, to the byte."""
+    """One dump for each new peak, with what lived then, to the byte."""
     if command == "attach":
         need_ptrace()
     program = [target("climbs")]
@@ -458,7 +460,7 @@ def test_dump_above(record, heapscope, report, tmp_path):
     assert dump_count(heapscope, it) == 0
     wait_until(lambda: dump_count(heapscope, it) == 1)
     time.sleep(0.5)
-    assert dump_count(heapscope, it) == 1  # once
+    assert dump_count(heapscope, it) == 1  # only one
     it.end()
     assert report(it.file, "--snapshot", 0)["totals"]["live"]["bytes"] > 30 << 20
 
@@ -466,7 +468,7 @@ def test_dump_above(record, heapscope, report, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["import time\nx = [bytearray(5000) for _ in range(2000)]\ntime.sleep(600)", GROWS])
 def test_constant_memory(record, heapscope, text):
-    """Thousands of dumps: the file grows by what changed, the collector not at all."""
+    """Thousands of dumps: the file grows by the changes, the collector does not grow."""
     it = record("run", python(text), "--dump-every", "10ms")
 
     def rss_bytes():

@@ -1,6 +1,7 @@
-"""A server that never rests, profiled for long: what we hold stays flat, and our figures do not drift away.
+"""A server under permanent load, profiled for long: the profiler's memory stays constant, and its
+figures do not drift.
 
-A minute; HEAPSCOPE_SOAK_MINUTES says otherwise (releases: 30).
+A minute; HEAPSCOPE_SOAK_MINUTES sets another time (releases: 30).
 """
 
 import os
@@ -14,7 +15,8 @@ import pytest
 from conftest import clean_env
 
 MINUTES = float(os.environ.get("HEAPSCOPE_SOAK_MINUTES", 1))
-# Standard errors that a figure may be off: of some hundred looks none by chance.
+# How many standard errors a figure may be off: of some hundred comparisons, none exceeds this by
+# chance.
 ERRORS_MAX = 5
 
 
@@ -40,7 +42,7 @@ def watch(process, pid):
     while process.poll() is None:
         try:
             seen.append((status_kib(process.pid, "RssAnon"), status_kib(pid, "RssShmem")))
-        except (OSError, AttributeError):  # it ends
+        except (OSError, AttributeError):  # the program is ending
             break
         time.sleep(1)
     return seen
@@ -55,7 +57,8 @@ def test_soak(dist, report, target, tmp_path):
              program, str(int(MINUTES * 60))], stdout=out, env=clean_env())
         seen = watch(process, child_of(process.pid, "soak"))
         assert process.wait() == 0
-    # Flat: the second half needs no more than the second quarter did, but for a buffer or two.
+    # Constant: the second half needs no more than the second quarter did, except for a buffer or
+    # two.
     quarter = len(seen) // 4
     for what, values in zip(("collector", "region"), zip(*seen)):
         warm, later = max(values[quarter:2 * quarter]), max(values[2 * quarter:])
@@ -71,7 +74,7 @@ def test_soak(dist, report, target, tmp_path):
         shot = report(file, "--snapshot", str(number))
         at_ns = start_ns + shot["duration_seconds"] * 1e9
         near = [line for line in lines if abs(line[0] - at_ns) < 2e9]
-        # Between two lines the truth moves.
+        # Between two lines the truth changes.
         moved = max(line[1] for line in near) - min(line[1] for line in near)
         check(shot, near[len(near) // 2], moved + near[0][1] * 0.005)
 

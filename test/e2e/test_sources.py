@@ -1,6 +1,8 @@
-"""What a trace holds besides heaps: counters of processes, threads, mappings, and the machine's memory.
+"""What a trace contains besides heaps: counters of processes, threads, mappings, and the machine's
+memory.
 
-Figures are held against what the program says of itself, and against /proc while it stands still.
+Figures are compared with what the program says about itself, and with /proc while it stands
+still.
 """
 
 import os
@@ -19,7 +21,7 @@ from trace_text import get, parse, protoc
 
 MIB = 1 << 20
 STEP_BYTES = 24 * MIB
-# Grows by steps, one for each line on its standard input, and answers when it has.
+# Grows by steps, one for each line on its standard input, and answers after each.
 STEPS = r"""
 #include <pthread.h>
 #include <signal.h>
@@ -81,7 +83,7 @@ def steps(tmp_path_factory):
 
 
 class Grown:
-    """steps.c at work; by itself, or below a command that records it."""
+    """A running steps.c, alone or under a command that records it."""
 
     def __init__(self, command, env=None):
         self.process = subprocess.Popen([*map(str, command)], env=env or clean_env(), stdin=subprocess.PIPE,
@@ -101,7 +103,7 @@ class Grown:
 
 
 def expand(data):
-    """Packets of a trace, those within others as well."""
+    """Packets of a trace, including nested ones."""
     for packet in parse(protoc("decode", data)).get("packet", []):
         if "compressed_packets" in packet:
             yield from expand(zlib.decompress(packet["compressed_packets"][0]))
@@ -110,10 +112,10 @@ def expand(data):
 
 
 class Beside:
-    """What is in a trace besides heaps."""
+    """The contents of a trace besides heaps."""
 
     def __init__(self, file):
-        self.order = []  # pids, as they are introduced and counted
+        self.order = []  # pids in the order of their descriptions and counters
         self.series = {}  # (pid, field) -> [(ns, value)]
         self.processes, self.threads, self.smaps, self.system, self.unread, self.dumps = [], {}, [], [], [], []
         for packet in expand(pathlib.Path(file).read_bytes()):
@@ -149,7 +151,7 @@ class Beside:
         return [value for _, value in self.series.get((pid, field), [])]
 
     def assert_introduced(self):
-        """Perfetto's reader draws counters of processes only that it knows."""
+        """Perfetto's reader shows counters only of processes that it knows."""
         known = set()
         for kind, pid in self.order:
             assert kind == "tree" or pid in known
@@ -167,7 +169,7 @@ def smaps_of(packet):
 
 
 def smaps_now(pid):
-    """The same of /proc."""
+    """The same from /proc."""
     sums, row = {}, None
     keys = {"Size": "size", "Rss": "rss", "Pss": "pss", "Private_Dirty": "private_dirty", "Anonymous": "anonymous",
             "Shared_Clean": "shared_clean", "Swap": "swap", "Locked": "locked"}
@@ -191,7 +193,7 @@ def record(dist, file, program, *options):
 
 
 def test_run(dist, report, steps, tmp_path):
-    """Steps of a known size are in the counters; what is written is only what changed."""
+    """Steps of a known size are in the counters; only changes are written."""
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--counters", "100ms")
     rss = []
@@ -207,7 +209,7 @@ def test_run(dist, report, steps, tmp_path):
         assert any(abs(kb - other) < 256 for other in seen), (rss, seen)
     assert max(beside.values(program.pid, "vm_hwm_kb")) >= max(rss)
     assert len(beside.values(program.pid, "oom_score_adj")) == 1
-    assert len(seen) <= 12  # of some 20 times that it was looked at
+    assert len(seen) <= 12  # of about 20 readings
     for field in ("rss_anon_kb", "rss_file_kb", "vm_swap_kb", "vm_locked_kb", "vm_size_kb",
                   "minor_fault_count", "thread_count"):
         assert beside.values(program.pid, field), field
@@ -222,14 +224,16 @@ def test_run(dist, report, steps, tmp_path):
     assert all(-1 < seconds < 60 for seconds, _ in series["mem.rss"])
 
 
-# The fields of ProcessStats.Process that trace_processor knows, besides the pid. It reports a file with any other as an error.
+# The fields of ProcessStats.Process that trace_processor knows, besides the pid. It reports a file
+# with any other field as an error.
 KNOWN_FIELDS = {"vm_size_kb", "vm_rss_kb", "rss_anon_kb", "rss_file_kb", "rss_shmem_kb", "vm_swap_kb", "vm_locked_kb",
                 "vm_hwm_kb", "oom_score_adj", "smr_rss_kb", "smr_pss_kb", "smr_pss_anon_kb", "smr_pss_file_kb",
                 "smr_pss_shmem_kb", "smr_swap_pss_kb", "runtime_user_mode", "runtime_kernel_mode", "dmabuf_rss_kb"}
 
 
 def test_perfetto_knows_all_counters(dist, heapscope, steps, tmp_path):
-    """Ours are in a field that trace_processor skips, not in a message whose unknown fields it counts."""
+    """Our fields are in a field that trace_processor skips, not in a message whose unknown fields
+    it counts."""
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--counters", "100ms")
     program.do("g")
@@ -256,7 +260,7 @@ def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
     text = heapscope("report", tmp_path / "a.pftrace").stdout
     line = re.search(r"resident memory, as looked at: (\S+) MiB at first, (\S+) MiB at most", text)
     assert line and float(line[1]) < 10 and 72 <= float(line[2]) < 90, text
-    # And the whole process's line knows no less, whichever side looked last.
+    # And the figure for the whole process is at least as large, whichever of both was read last.
     process = report(tmp_path / "a.pftrace")["processes"][0]
     series = {track["name"]: [value for _, value in track["points"]] for track in process["counters"]}
     assert process["rss_peak_bytes"] == max(series["mem.rss.watermark"]) >= max(series["mem.rss"]), process
@@ -293,13 +297,13 @@ def test_children(dist, steps, tmp_path):
     assert len(children) == 1
     child = children.pop()
     assert max(beside.values(child, "vm_hwm_kb")) * 1024 >= STEP_BYTES
-    # Of a child that was waited for, nothing counts as its parent's.
+    # Nothing of a child that was waited for counts as its parent's.
     assert max(beside.values(program.pid, "vm_hwm_kb")) * 1024 < STEP_BYTES
 
 
 def test_peak_of_one_that_is_killed(dist, steps, tmp_path):
-    """It grows faster than heapscope looks, and is killed as the kernel kills when memory runs out; the process that
-    executes heapscope is larger than that."""
+    """It grows faster than heapscope reads, and is killed as the kernel kills when memory runs out;
+    the process that executes heapscope is larger than it."""
     file = tmp_path / "a.pftrace"
     larger = bytearray(150 * MIB)
     larger[::4096] = b"1" * len(larger[::4096])
@@ -334,7 +338,7 @@ def test_smaps_of_one_that_stands_still(dist, steps, tmp_path):
         attached.send_signal(signal.SIGINT)
         attached.wait(60)
         program.end()
-    for rows in (before, after):  # what is shared may be shared with more or fewer at another moment
+    for rows in (before, after):  # shared pages may be shared by more or fewer processes at another moment
         for row in rows.values():
             del row["pss"], row["shared_clean"]
     assert after == before
@@ -365,12 +369,12 @@ def test_many_mappings_do_not_hold_up_dumps(dist, steps, tmp_path):
 
 
 def test_smaps_without_dumps(dist, steps, tmp_path):
-    """The only dump comes after the end; the mappings in the file are of shortly before."""
+    """The only dump is taken after the end; the mappings in the file are from shortly before."""
     for counters in ([], ["--counters", "off"]):
         file = tmp_path / f"a{len(counters)}.pftrace"
         program = record(dist, file, steps, "--smaps", *counters)
         program.do("g")
-        time.sleep(1.5)  # the more rarely they are read the longer the program has run; a busy machine is late
+        time.sleep(1.5)  # the longer the program has run, the more rarely they are read; a busy machine is late
         program.end()
         beside = Beside(file)
         assert len(beside.smaps) == 1
@@ -391,7 +395,7 @@ def test_smaps_of_one_that_is_gone_too_soon(dist, tmp_path):
 def test_system(dist, report, steps, tmp_path):
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--system-stats", "100ms")
-    for _ in range(4):  # of a machine that does nothing else, nothing changes by itself
+    for _ in range(4):  # on an otherwise idle machine nothing changes by itself
         program.do("g")
         time.sleep(0.25)
     program.end()

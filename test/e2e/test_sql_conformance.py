@@ -1,7 +1,7 @@
-"""The tables of a trace, rule by rule: hand-written traces, and the rows that must come out.
+"""The tables of a trace, rule by rule: hand-written traces, and the rows that they must produce.
 
-Traces are text that protoc encodes; the rows are read from the exported database with Python's own SQLite. The rules are
-those of docs/SQL.md.
+Traces are text that protoc encodes; the rows are read from the exported database with Python's
+own SQLite. The rules are those of docs/SQL.md.
 """
 
 import gzip
@@ -144,7 +144,7 @@ def test_dump_at_max(database, interval, count):
 
 
 def test_continued(database):
-    """Samples wait for the last packet, and so what they refer to may come after them."""
+    """Samples wait for the last packet, so packets that they refer to may come after them."""
     first = profile(0, sample(1, 100, 2), continued="continued: true")
     last = "packet { trusted_packet_sequence_id: 1 profile_packet { index: 1 } }\n"
     cleared = "packet { trusted_packet_sequence_id: 1 incremental_state_cleared: true }\n"
@@ -257,7 +257,7 @@ def test_state_must_have_been_cleared(database):
 
 
 def test_lost_packets(database):
-    """What comes after a lost packet cannot be trusted; a cleared state can, even in the same packet."""
+    """Packets after a lost one cannot be trusted; a cleared state can, even in the same packet."""
     lost = "packet { trusted_packet_sequence_id: 1 previous_packet_dropped: 1 }\n"
     later = 'packet { trusted_packet_sequence_id: 1 interned_data { callstacks { iid: 3 frame_ids: 2 } } }\n'
     db = database(CLOCKS + INTERNED + lost + later + profile(0, sample(3, 1, 1), sample(1, 2, 1)))
@@ -459,7 +459,8 @@ def test_counters_of_processes(database):
     text = " ".join(f"{field}: {i + 1}" for i, field in enumerate(fields))
     other = "oom_score_adj: -5 runtime_user_mode: 7 runtime_kernel_mode: 8 heapscope_thread_count: 3"
     ours = "heapscope_counters { pid: 4 minor_fault_count: 10 major_fault_count: 11 }"
-    # A file of ours from before heapscope_counters has the number of threads among Perfetto's fields.
+    # One of our files from before heapscope_counters has the number of threads among Perfetto's
+    # fields.
     db = database(f"packet {{ timestamp: 9 process_stats {{ processes {{ pid: 4 {text} {other} }} }} {ours} }}")
     got = dict(rows(db, "SELECT t.name, c.value FROM counter c JOIN process_counter_track t ON c.track_id = t.id "
                         "JOIN process p USING (upid) WHERE p.pid = 4 AND c.ts = 9"))
@@ -506,7 +507,7 @@ def test_packed_smaps(database):
 # --- statistics ---
 
 def test_statistics_are_counted_once(database):
-    """Flags and totals are said again with every dump."""
+    """Flags and totals are repeated with every dump."""
     more = ("buffer_overran: true disconnected: true rejected_concurrent: true hit_guardrail: true "
             "buffer_corrupted: true client_error: 2 sampling_interval_bytes: 8192 orig_sampling_interval_bytes: 4096 "
             "stats { heap_samples: %d total_unwinding_time_us: %d client_spinlock_blocked_us: %d }")
@@ -578,7 +579,7 @@ def test_disk_full(heapscope, tmp_path):
 def test_a_file_that_may_not_grow(heapscope, tmp_path):
     path = tmp_path / "in"
     path.write_bytes(trace_text.protoc("encode", (CLOCKS + INTERNED + profile(0, sample(1, 100, 2))).encode()))
-    # Python ignores SIGXFSZ, and so does what it starts without restoring signals.
+    # Python ignores SIGXFSZ, and so do its children unless they restore signals.
     done = heapscope("export", path, "-o", tmp_path / "out.sqlite", restore_signals=False,
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
     assert done.returncode == 1 and "out.sqlite: File too large" in done.stderr

@@ -1,4 +1,5 @@
-"""Flame graphs in SQL, rule by rule: experimental_flamegraph, the operator, the modules; over trees and traces made by hand."""
+"""Flame graphs in SQL, rule by rule: experimental_flamegraph, the operator, the modules; on trees
+and traces made by hand."""
 
 import json
 import subprocess
@@ -58,7 +59,7 @@ def test_views(ask, tree, config, want):
 
 
 def test_rows_point_to_their_parents(ask):
-    """Children after parents; the id of the parent, and what it has."""
+    """Children come after their parents; with the id of the parent, and its value."""
     got = operator(ask, TWO_WAYS, "_tree_id, _tree_parent_id, name, parent_cumulative_value")
     assert [r[2] for r in got] == ["main", "a", "b"]
     ids = {r[2]: r[0] for r in got}
@@ -70,7 +71,7 @@ def test_the_root_of_all(ask):
     got = operator(ask, TWO_WAYS, "cumulative_value", "view", "BOTTOM_UP",
                    where="WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT')")
     assert got == [(10,)] and isinstance(got[0][0], float)
-    # Of all that there is, whatever the filters leave; the rest is not known.
+    # Shares of the whole, whatever the filters leave; the rest is unknown.
     got = operator(ask, TWO_WAYS, "_tree_id, _tree_parent_id, depth, name, self_value, cumulative_value, x_end", "filter", "HIDE_STACK",
                    "a", "", where="WHERE __intrinsic_flamegraph_find(_tree_id, 'SUPER_ROOT')")
     assert got == [(0, None, 0, None, None, 10, None)]
@@ -93,7 +94,7 @@ def test_one_filter(ask, config, want):
 
 
 def test_filters_together(ask):
-    """Every SHOW_STACK must match somewhere; what one hides is hidden."""
+    """Every SHOW_STACK must match somewhere; what one of them hides is hidden."""
     columns = "name, self_value, cumulative_value"
     both = ("filter", "SHOW_STACK", "main", "", "filter", "SHOW_STACK", "b", "")
     assert operator(ask, TWO_WAYS, columns, *both) == [("main", 0, 4), ("a", 0, 4), ("b", 4, 4)]
@@ -109,7 +110,8 @@ SKIPPED = MANY + ("(1, NULL, 'root', 1, 2, 'r'), (2, 1, 'skip', 3, 5, 's'), (3, 
 
 
 def test_a_hidden_frame_gives_all_to_its_caller(ask):
-    """Its value and its aggregated columns; in the middle of a stack, at its end, two in a row, and at the root, where nobody has them."""
+    """Its value and its aggregated columns; in the middle of a stack, at its end, two in a row, and
+    at the root, where no frame gets them."""
     columns = "name, self_value, cumulative_value, other, place"
     aggregates = ("aggregate", "SUM", "other", "other", "aggregate", "CONCAT_WITH_COMMA", "place", "place")
     assert operator(ask, SKIPPED, columns, "filter", "HIDE_FRAME", "^skip$", "", *aggregates) == [
@@ -122,12 +124,12 @@ def test_a_hidden_frame_gives_all_to_its_caller(ask):
 
 
 def test_filters_run_in_their_order(ask):
-    """What one took away the next does not see."""
+    """A filter does not see what an earlier one removed."""
     columns = "name, self_value, cumulative_value, other"
     hide, block = ("filter", "HIDE_FRAME", "^skip$", ""), ("filter", "HIDE_STACK", "^(skip|blocked)$", "")
     aggregate = ("aggregate", "SUM", "other", "other")
     assert operator(ask, SKIPPED, columns, *hide, *block, *aggregate) == [("root", 4, 59, 7), ("leaf", 55, 55, 65)]
-    # A stack that is hidden gives nobody its figures.
+    # A hidden stack gives its figures to no other frame.
     assert operator(ask, SKIPPED, columns, *block, *hide, *aggregate) == [("root", 1, 1, 2)]
     show = ("filter", "SHOW_STACK", "^skip$", "")
     assert operator(ask, SKIPPED, columns, *hide, *show, *aggregate) == []
@@ -146,12 +148,12 @@ def test_filters_match_the_columns_of_the_grouping(ask, group, pattern, is_found
     assert operator(ask, tree, columns, "grouping", "place", "filter", "HIDE_STACK", pattern, "") == (
         [("root", 1, 1)] if is_found else [("root", 1, 5), ("child", 4, 4)])
     assert operator(ask, tree, columns, "grouping", "place", "view", "FROM_FRAME", "view_pattern", pattern, "") == shown[1:]
-    # A column that is no group is not looked at.
+    # A column that is not a group is not matched.
     assert operator(ask, tree, columns, "filter", "SHOW_STACK", pattern, "") == []
 
 
 def test_many_filters(ask):
-    """As many as SQLite lets a function have arguments."""
+    """As many as SQLite allows arguments of a function."""
     assert len(operator(ask, TWO_WAYS, "name", *["filter", "SHOW_STACK", "main", ""] * 31)) == 3
     assert operator(ask, TWO_WAYS, "name", *["filter", "SHOW_STACK", "main", ""] * 30, "filter", "SHOW_STACK", "x", "") == []
 
@@ -170,7 +172,7 @@ def test_a_group_keeps_frames_of_a_name_apart(ask):
                    "(5, 1, 'a', 8, 0, ''), (6, 1, 'a', 16, 0, 'p'), (7, 1, 'a', 32, 0, NULL);")
     got = operator(ask, tree, "name, self_value, place", "grouping", "place")
     assert got[0][:2] == ("m", 0)
-    # NULL is not ''.
+    # NULL differs from ''.
     assert sorted(got[1:], key=lambda r: r[1]) == [("a", 2, "q"), ("a", 8, ""), ("a", 17, "p"), ("a", 36, None)]
     assert operator(ask, tree, "name, self_value") == [("m", 0), ("a", 63)]
 
@@ -221,7 +223,7 @@ def test_all_heaps_up_to_a_time(ask):
 
 
 def test_inlined_calls_are_frames(ask):
-    """From the outermost in; files only of those that have one; names as they stand."""
+    """From the outermost frame inwards; files only for frames that have one; names unchanged."""
     got = ask(GRAPH % ("name, map_name, depth, parent_id, size, cumulative_size, source_file, line_number", 10, "NULL"),
               CLOCKS + INTERNED + profile(0, sample(1, 100, 2)) + SYMBOLS)
     assert got == [("outer", "/lib/liba.so", 0, None, 0, 100, "a.c", 9), ("inner", "/lib/liba.so", 1, 0, 0, 100, "a.c", 3),
@@ -229,7 +231,7 @@ def test_inlined_calls_are_frames(ask):
 
 
 def test_focus(ask):
-    """Stacks with a name that contains it; large letters are small ones."""
+    """Stacks with a name that contains the text; upper and lower case are equal."""
     assert ask(GRAPH % ("name, size, cumulative_size", 10, "'G'"), HEAPS) == [("_Z1fv", 0, 70), ("g", 70, 70)]
     assert ask(GRAPH % ("name, cumulative_size", 10, "'1F'"), HEAPS) == [("_Z1fv", 78), ("g", 70)]
 
@@ -244,7 +246,8 @@ def test_call_sites_of_others_have_no_figures(ask):
 
 
 def test_intervals(ask):
-    """Windows: a dump without a start begins behind the one before it; heaps that end together are not multiplied."""
+    """Windows: a dump without a start begins at the end of the one before; heaps that end together
+    are not multiplied."""
     trace = HEAPS + profile(2, sample(1, 150, 3, 30, 1), time=40) + profile(
         3, sample(1, 70, 6), time=40, heap='heap_name: "custom"', more="start_timestamp: 35")
     got = ask("INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals; SELECT heap_name, ts, dur, retained, allocated, "
@@ -267,7 +270,8 @@ def test_samples_of_stacks(ask):
 
 
 def test_nameless_frames_of_stacks(ask):
-    """A frame without a name, one with an empty one, and one that has a symbol: the first two are unknown."""
+    """A frame without a name, one with an empty name, and one that has a symbol: the first two are
+    unknown."""
     trace = CLOCKS + """packet { trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {
       build_ids { iid: 1 str: "\\001" } mapping_paths { iid: 1 str: "lib.so" } function_names { iid: 9 str: "" }
       mappings { iid: 1 build_id: 1 path_string_ids: 1 start: 1 end: 100 }

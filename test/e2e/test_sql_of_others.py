@@ -1,6 +1,7 @@
-"""Files that are no traces, as tables: pprof, jemalloc, gperftools and collapsed stacks under `heapscope query`.
+"""Files that are not traces, as tables: pprof, jemalloc, gperftools and collapsed stacks under
+`heapscope query`.
 
-What report says of a file, its tables must add up to, in Perfetto's tables as in ours.
+The sums of the tables, Perfetto's and ours, must equal the figures of the report.
 """
 
 import json
@@ -10,7 +11,7 @@ import pytest
 import test_files_of_others as others
 from test_files_of_others import GO, pprof, stacks_of
 
-# Fixtures of there.
+# Fixtures of that module.
 any_input, gperftools_file, jemalloc_file = others.any_input, others.gperftools_file, others.jemalloc_file
 
 TOTALS = """SELECT sum(size) AS live_bytes, sum(count) AS live_count, sum(max(size, 0)) AS alloc_bytes,
@@ -41,13 +42,13 @@ def ask(heapscope):
 
 
 def test_tables_add_up(ask, heapscope, report, any_input, tmp_path):
-    """In one query each file: all tables have what report tells."""
+    """One query per file: all tables have the report's figures."""
     totals = report(any_input)["totals"]
     is_trace = any_input.suffix == ".pftrace"
     live, alloc = totals["live"], totals["alloc"]
     sql = ";".join((TOTALS, LEAVES, AGGREGATES, RINGS, TREE, FLAMEGRAPH))
     sums, leaves, aggregates, rings, tree, flamegraph = ask(any_input, sql)
-    # Rows are whole numbers, and each may be half a byte off.
+    # Rows are whole numbers, so each may be half a byte off.
     rows = ask(any_input, "SELECT count(*) AS n FROM heap_profile_allocation")[0][0]["n"]
     near = {"abs": rows, "rel": 1e-9}
     assert sums[0]["live_bytes"] == pytest.approx(live["bytes"], **near)
@@ -83,7 +84,7 @@ def test_collapsed_stacks(ask, tmp_path):
 
 
 def test_pprof_with_inlined_calls(ask, report, tmp_path):
-    """Symbols of a frame are its lines, the innermost call first; the outermost is no inlined one."""
+    """Symbols of a frame are its lines, the innermost call first; the outermost one is not inlined."""
     file = pprof(tmp_path / "go.pb", GO)
     frames, inlined, mappings = ask(file, """SELECT group_concat(s.name, ' < ') AS calls FROM stack_profile_frame f
       JOIN stack_profile_symbol s USING (symbol_set_id) GROUP BY f.id ORDER BY f.id;
@@ -103,7 +104,7 @@ def test_what_is_no_profile(heapscope, tmp_path):
     assert done.returncode == 1 and "not a heap profile" in done.stderr and done.stdout == ""
 
 
-# No packet, an empty packet, two of them, and one with nothing but a time.
+# No packet, an empty packet, two of them, and one with only a time.
 @pytest.mark.parametrize("data", [b"", b"\n\0", b"\n\0\n\0", b"\n\2\x40\5"])
 def test_a_trace_of_nothing(heapscope, tmp_path, data):
     (tmp_path / "x").write_bytes(data)

@@ -1,4 +1,4 @@
-"""Packets stand in a file in another order than that of their times; the tables are those of a sorted file."""
+"""Packets in a file are not in the order of their times; the tables are those of a sorted file."""
 
 import gzip
 import sqlite3
@@ -37,7 +37,7 @@ def named(time, name, pid=7):
 
 @pytest.fixture
 def table(heapscope, tmp_path):
-    """A function: (trace, SQL, message) -> rows; the message must stand in what heapscope says."""
+    """A function: (trace, SQL, message) -> rows; the message must be part of heapscope's output."""
     def ask(trace, sql, message=""):
         data = trace if isinstance(trace, bytes) else trace_text.protoc("encode", trace.encode())
         path, out = tmp_path / "in.pftrace", tmp_path / "out.sqlite"
@@ -128,7 +128,7 @@ def test_sequences_are_one_anothers_neighbours(table):
 
 def test_a_part_that_cannot_be_read(table):
     whole = trace_text.protoc("encode", (CLOCKS + counter(30, 3) + counter(10, 1)).encode())
-    bad = bytes([0x0A, 6, 0x40, 1, 0x4A, 2, 0x0A, 0x7F])  # process_stats: a field longer than it
+    bad = bytes([0x0A, 6, 0x40, 1, 0x4A, 2, 0x0A, 0x7F])  # process_stats with a field that is longer than it
     assert table(whole + bad, COUNTERS, "is damaged") == [(10, 1024), (30, 3072)]
 
 

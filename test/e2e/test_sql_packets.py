@@ -1,7 +1,7 @@
-"""Packets and columns, rule by rule: what test_sql_conformance.py has no room for.
+"""Packets and columns, rule by rule: additions to test_sql_conformance.py.
 
-Hand-written traces again: every column of every table, how packets may be packed and put together, sequences and clocks,
-statistics, and names that an obfuscator took.
+Hand-written traces again: every column of every table, how packets may be packed and joined,
+sequences and clocks, statistics, and names that an obfuscator replaced.
 """
 
 import gzip
@@ -63,7 +63,7 @@ WHOLE = CLOCKS + INTERNED + profile(0, sample(1, 100, 2))
 
 @pytest.fixture(scope="module")
 def zstd():
-    """zstd(DATA): a frame, by its own tool."""
+    """zstd(DATA): a frame, made by zstd's own tool."""
     if not shutil.which("zstd"):
         pytest.skip("zstd is not installed")
 
@@ -81,7 +81,7 @@ def test_zstd(database, zstd):
 
 
 def test_files_put_together(database):
-    """Parts of one recording, and symbols behind it, each compressed as it likes, are one trace."""
+    """Parts of one recording and symbols behind it, each compressed differently, are one trace."""
     parts = [encode(CLOCKS + INTERNED), encode(profile(0, sample(1, 100, 2))), encode(conformance.SYMBOLS)]
     want = rows(database(b"".join(parts)), ALLOCATIONS)
     symbols = rows(database(b"".join(parts)), "SELECT name FROM stack_profile_symbol")
@@ -106,7 +106,7 @@ def test_unknown_packets_are_passed_over(database):
 
 
 def test_a_state_that_is_cleared_again(database):
-    """Totals begin anew: what is said again counts again."""
+    """Totals begin anew, so a repeated value counts again."""
     again = INTERNED.replace("previous_packet_dropped: 1", "")
     db = database(WHOLE + again + profile(0, sample(1, 150, 3), time=30))
     assert [r[4:] for r in rows(db, ALLOCATIONS)] == [(2, 100), (3, 150)]
@@ -190,7 +190,8 @@ SAME_TICK = "".join(f"""packet {{ clock_snapshot {{ clocks {{ clock_id: 6 timest
 
 @pytest.mark.parametrize("coarse, ts", [(899, 999), (900, 1005), (950, 1055), (4899, 5004), (4900, 5007), (6000, 6107)])
 def test_a_coarse_clock_stands_still(database, coarse, ts):
-    """Of snapshots in which it shows the same, the last one counts; before all of them, the first."""
+    """Of several snapshots with the same value of this clock, the last one counts; for times before
+    all of them, the first."""
     db = database(SAME_TICK + INTERNED + profile(0, sample(1, 1, 1), time=coarse))
     assert rows(db, "SELECT ts FROM heap_profile_allocation") == [(ts,)]
     assert rows(db, "SELECT ts FROM clock_snapshot WHERE clock_id = 4") == [(1000,), (1002,), (1005,), (5000,), (5007,)]
@@ -263,7 +264,7 @@ def test_a_process_without_a_command_line(database):
 
 
 def test_the_last_word_on_a_process(database):
-    """A second tree adds, and takes nothing away."""
+    """A second tree adds entries and removes none."""
     tree = "packet { timestamp: 1 process_tree { processes { pid: 9 ppid: 2 %s } } }\n"
     db = database(tree % 'cmdline: "old"' + tree % 'cmdline: "new" cmdline: "arg"' + tree % "uid: 5")
     assert rows(db, "SELECT name, cmdline, uid FROM process WHERE pid = 9") == [("new", "new arg", 5)]
@@ -316,7 +317,8 @@ def test_package_of_a_path(database, path, package):
 
 
 def test_memory_of_any_package(database):
-    """Code in a memfd may be of any package: the last mapping that has the name is right, one without a package too."""
+    """Code in a memfd may belong to any package: the last mapping that has the name counts, even
+    one without a package."""
     frame = at("/memfd:jit-cache (deleted)")
     for package in ("org.any", ""):
         db = database(frame + obfuscated(package, method("load")))
@@ -344,7 +346,8 @@ def test_the_package_before_the_one_for_all(database):
 
 
 def test_a_mapping_for_all_beside_one_with_a_package(database):
-    """It names what the other one does not: frames of no known package, and of a known one those that its own mapping leaves out."""
+    """It names what the other one does not: frames of unknown packages, and for a known package
+    those that its own mapping omits."""
     other = obfuscated("org.pkg", method("right")).replace('"x.A"', '"x.B"')
     for frame in (java("jit"), at("/data/app/org.pkg-1/x")):
         db = database(frame + other + obfuscated("", method("load")).replace('package_name: "" ', ""))
@@ -362,7 +365,7 @@ def test_fields_are_no_functions(database):
 
 
 def test_a_line_that_no_method_covers(database):
-    """Then all that it can be are told, as without a line."""
+    """Then all candidates are given, as without a line."""
     lines = "obfuscated_line_start: 1 obfuscated_line_end: 4"
     db = database(java("jit", "line_number: 5") + obfuscated("", method("load", lines), method("save", lines)))
     assert rows(db, NAMES)[0] == ("x.A.b", "org.Real.load | org.Real.save")
@@ -372,7 +375,7 @@ def test_a_line_that_no_method_covers(database):
 
 
 def test_dumps_in_several_packets(database):
-    """Processes and heaps of one dump over three packets, with another sequence between them."""
+    """Processes and heaps of one dump in three packets, with another sequence between them."""
     text = CLOCKS + INTERNED + profile(0, sample(1, 100, 2), continued="continued: true")
     other = INTERNED + profile(0, sample(1, 7, 1), pid=9)
     text += other.replace("trusted_packet_sequence_id: 1", "trusted_packet_sequence_id: 2")

@@ -1,4 +1,5 @@
-"""The queries of docs/SQL.md, over a recording whose figures are known: what is printed there works, and says what it should."""
+"""The queries of docs/SQL.md, on a recording with known figures: the printed queries work, and give
+the right answers."""
 
 import json
 import pathlib
@@ -16,7 +17,7 @@ QUESTIONS = {title: sql for title, sql in re.findall(r"### (.+?)\n(?:(?!###).)*?
 
 
 class Recorded:
-    """What heapscope run knows itself by in the list: for listed()."""
+    """How `heapscope run` identifies itself in the list: for listed()."""
 
     def __init__(self, process):
         self.process = process

@@ -1,4 +1,5 @@
-"""StackSample packets as rows: contexts and counters in place or by number, defaults, stacks of both kinds."""
+"""StackSample packets as rows: contexts and counters inline or by number, defaults, stacks of both
+kinds."""
 
 import sqlite3
 import struct
@@ -20,7 +21,8 @@ def varint(value):
 
 
 def message(*fields):
-    """Fields (number, value): an int is a varint, a float a double, text and bytes are themselves."""
+    """Encodes fields (number, value): an int as a varint, a float as a double, text and bytes
+    unchanged."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -132,4 +134,4 @@ def test_nonsense_harms_nobody(database):
     ask = database(sample(10, (1, "\x08"), (2, "text"), (3, 7), (5, b"\xff\xff"), (9, b"\x0a"), (11, "w"), (12, 4),
                           (14, b"\xff")), sample(20, *((13, 1),) * 200, *((14, 2),) * 200), sample(30, (6, 1)))
     assert [row[0] for row in ask(SAMPLES)] == [10, 20, 30]
-    assert len(ask(COUNTERS)) == 66  # of each sample the first, and of one 64 more
+    assert len(ask(COUNTERS)) == 66  # the first of each sample, and 64 more of one

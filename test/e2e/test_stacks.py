@@ -1,8 +1,8 @@
 """Stacks of real programs, compared frame by frame with libunwind's at the same moment.
 
-stack_witness.c is preloaded and walks the stack at allocations: plainly, through the replay table, and by
-libunwind. Of 1000 stacks 999 must be the same at once; each that is not must have a reason that stack_differences.py
-knows and checks on what was recorded of it.
+stack_witness.c is preloaded and walks the stack at allocations: plainly, through the replay
+table, and by libunwind. Of 1000 stacks, 999 must be equal at once. Each other one must have a
+reason that stack_differences.py knows and verifies on the record of it.
 """
 
 import json
@@ -128,8 +128,8 @@ SLOW_NODE = ("async", "churn", "eval", "gc", "json", "osr", "regex", "wasm", "wo
 
 @pytest.mark.parametrize("program", ["hot", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_NODE)])
 def test_node(witness, tmp_path, program):
-    """V8's code has frame pointers and no unwind information; its built-in code is mapped twice, the second time where
-    the loader knows of no module."""
+    """V8's code has frame pointers and no unwind information; its built-in code is mapped twice,
+    the second time at addresses that belong to no module of the loader."""
     total = run_node(witness, tmp_path, program, every=5)
     check(total, 80000, jit_min=400)
     if program == "workers":
@@ -137,7 +137,7 @@ def test_node(witness, tmp_path, program):
 
 
 def test_node_deep(witness, tmp_path):
-    """Here libunwind gives up in most stacks; what it says when it's taken up again is compared."""
+    """libunwind gives up in most of these stacks; its frames after it is resumed are compared."""
     total = run_node(witness, tmp_path, "recurse", every=10)
     check(total, 40000, jit_min=300, same_min=0)
     assert total["reasons"].get("reach", 0) >= 50
@@ -155,7 +155,8 @@ def java_classes(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["-Xint"], ["-XX:+PreserveFramePointer"], []], ids=["interpreted", "bp", "default"])
 def test_java(witness, tmp_path, java_classes, options):
-    """Interpreted frames have frame pointers, compiled ones only on demand: without them nobody gets through."""
+    """Interpreted frames have frame pointers, compiled ones only on request: without them no
+    unwinder gets through."""
     total = run(witness, tmp_path, ["java", *options, "-cp", str(java_classes), "Jit"])
     check(total, 20000, jit_min=15000)
     if options:
@@ -224,5 +225,5 @@ def difference(ours, theirs, resumed=0, cut_idx=0, skipped=0):
     ([0x1100, 0x1300], [0x1100, 0x1200, 0x1200, 0x1300], {"resumed": 1, "cut_idx": 1, "skipped": 1}, None),
 ])
 def test_reasons(ours, theirs, more, reason):
-    """A wrong frame of ours is explained by nothing."""
+    """A wrong frame of ours has no such explanation."""
     assert stack_differences.explain(difference(ours, theirs, **more)) == reason

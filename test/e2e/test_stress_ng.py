@@ -1,7 +1,8 @@
-"""stress-ng's stressors: what it does to a kernel it does to a process under heapscope, with the same result.
+"""stress-ng's stressors: what it does to a kernel, it does to a process under heapscope, with the
+same result.
 
-It runs each stressor in a forked process. Some run in the profiled process itself as well: first_forks.c
-lets the first forks not happen.
+stress-ng runs each stressor in a forked process. Some also run in the profiled process itself:
+first_forks.c makes the first forks do nothing.
 """
 
 import os
@@ -17,7 +18,7 @@ STRESSORS = (
     "malloc fork vfork clone sigsegv mmap pthread exec stack bigheap brk switch daemon context bad-altstack stackmmap"
     " seccomp vforkmany"
 )
-# (stressor, forks that do not happen, operations): the work of a second or so.
+# (stressor, forks that do nothing, operations): the work of about a second.
 INSIDE = [
     ("malloc", 2, 20000),
     ("bigheap", 2, 2000),
@@ -40,7 +41,7 @@ def of_any_run(text):
 def stress(name, *options):
     (stress_ng,) = need("stress-ng")
     as_user = []
-    if name == "exec" and os.geteuid() == 0:  # which it does not do as root
+    if name == "exec" and os.geteuid() == 0:  # stress-ng does not run it as root
         as_user = [*need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
     return [*as_user, stress_ng, "--verify", "--no-rand-seed", "--oomable", "--temp-path", "/tmp", f"--{name}", "1", *map(str, options)]
 

@@ -106,7 +106,7 @@ def test_programs(symbols, built, name):
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_inlined_chain(symbols, built, name):
-    """What the source says itself: hidden() is called in innermost(), in middle(), in callers."""
+    """What the source itself says: hidden() is called in innermost(), in middle(), in callers."""
     program = built(name)
     lines = SOURCE.read_text().splitlines()
 
@@ -128,7 +128,7 @@ def test_inlined_chain(symbols, built, name):
 
 @pytest.mark.parametrize("name", ["libc.so.6", "libpython3.11.so.1.0"])
 def test_separate_debug_files(symbols, name):
-    """Found by build id under /usr/lib/debug; glibc's and Python's are packages of Debian."""
+    """Found by build id under /usr/lib/debug; glibc's and Python's are Debian packages."""
     module = LIBS / name
     debug = module.exists() and reference.debug_file(module)
     if not debug:
@@ -136,12 +136,12 @@ def test_separate_debug_files(symbols, name):
     addresses = reference.call_sites(module, 4000)
     found = symbols(module, addresses)
     assert found.source == "dwarf" and found.file == debug
-    # elfutils' takes a walk through the unit for each address: minutes.
+    # elfutils' tool walks through the unit for each address, which takes minutes.
     assert share_that_agrees(found, addresses, debug, ("addr2line", "llvm-addr2line-14")) >= 0.995
 
 
 class SymbolList:
-    """All functions of one symbol table, as readelf lists them, and which cover an address."""
+    """All functions of one symbol table, as readelf lists them, and which of them cover an address."""
 
     def __init__(self, module, *options):
         command = ["readelf", "-W", *options, str(module)]
@@ -171,7 +171,7 @@ class SymbolList:
     ids=lambda value: value.name if isinstance(value, pathlib.Path) else None,
 )
 def test_symbol_tables(symbols, path, source, options):
-    """Without DWARF: the name of a symbol that covers the address, and none when none does."""
+    """Without DWARF: the name of a symbol that covers the address, and none if none does."""
     if not path.exists():
         pytest.skip(f"{path} is not installed")
     module = path.resolve()
@@ -186,7 +186,7 @@ def test_symbol_tables(symbols, path, source, options):
         function, _, line = found.comparable(address)[-1]
         names = symbol_list.names(address)
         named += bool(function)
-        # A line means that DWARF knew better: node has some.
+        # A line means that DWARF had better information: node has some.
         if line == 0 and function not in (names or {""}):
             wrong.append((hex(address), function, names))
     print(f"{named} of {len(addresses)} named", wrong[:10])
@@ -236,7 +236,7 @@ def test_rust(symbols, tmp_path, mangling):
     (tmp_path / "program.rs").write_text(RUST)
     command = ["rustc", "-O", "-g", "--edition", "2021", "-Z", "unstable-options", "-o", "program"]
     command += ["-C", f"symbol-mangling-version={mangling}", "program.rs"]
-    # The older mangling may be asked for only in compilers that allow unstable options.
+    # Only compilers that allow unstable options can use the older mangling.
     env = {**os.environ, "RUSTC_BOOTSTRAP": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=env, check=False, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:

@@ -1,4 +1,5 @@
-"""What is kept between runs never changes what is found: with it, without it, when it was just made, when it is broken."""
+"""The cache never changes what is found: with it, without it, just after it was made, and when it
+is damaged."""
 
 import os
 import pathlib
@@ -11,7 +12,7 @@ import symbols_reference as reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBC = pathlib.Path("/lib/x86_64-linux-gnu")
-SETTLED_S = 2.1  # what changed just now is not kept
+SETTLED_S = 2.1  # a file that changed just now is not cached
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +75,8 @@ def test_inlined_calls(symbols, tmp_path, cache, flags):
 
 @pytest.mark.parametrize("compiler", ["g++ -gdwarf-5", "g++ -gdwarf-4", "g++ -gsplit-dwarf", "clang++ -gdwarf-5"])
 def test_zstd(symbols, tmp_path, cache, compiler):
-    """Debian's elfutils cannot unpack it; the names, lines and inlined calls are those of the file that is not packed."""
+    """Debian's elfutils cannot unpack it; names, lines and inlined calls are those of the
+    uncompressed file."""
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     source = ROOT / "test" / "target" / "symbols.cc"
     # Compiled in its folder, because split units are found from there.
@@ -100,7 +102,8 @@ def test_unpacked_or_unusual_is_not_kept(symbols, tmp_path, cache):
 
 
 def test_dwz(symbols, tmp_path, cache):
-    """Packed debug files that share their common parts: both are kept, and names come from both."""
+    """Compressed debug files with common parts in a third file: both are cached, and names come
+    from both."""
     debugs = []
     for i in (1, 2):
         (tmp_path / f"module{i}").mkdir()
@@ -134,7 +137,7 @@ def test_debug_file_that_comes_later(symbols, tmp_path, cache):
 
 
 def test_debug_file_that_is_replaced(symbols, tmp_path, cache):
-    """Another file with the same build id, size and time of change: other names."""
+    """Another file with the same build id, size and modification time: other names."""
     full, debug = build(tmp_path, "-gz=none")
     addresses = reference.call_sites(full)
     other = tmp_path / "other"
@@ -171,7 +174,7 @@ def test_broken_entry_is_replaced(symbols, tmp_path, cache):
 
 
 def test_a_whole_disk_is_no_error(symbols, tmp_path, cache):
-    """A limit on the size of files stands for it: nothing is kept, names are found."""
+    """RLIMIT_FSIZE simulates a full disk: nothing is cached, and names are found."""
     full, _ = build(tmp_path, "-gz=zlib")
     addresses = reference.call_sites(full)
     time.sleep(SETTLED_S)
@@ -210,7 +213,7 @@ def test_run_keeps_below_the_cache_folder(run, tmp_path):
 
 @pytest.mark.usefixtures("libc_debug")
 def test_run_without_a_place(run, tmp_path):
-    """Off, and where nothing can be kept: not a word, and the same names."""
+    """Cache off, and where nothing can be stored: no message, and the same names."""
     home = tmp_path / "home"
     home.mkdir()
     file = tmp_path / "file"

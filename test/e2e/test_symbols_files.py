@@ -1,4 +1,4 @@
-"""Where names are looked for: build ids decide, and a wrong file never names anything."""
+"""Where names are searched: build ids decide, and a wrong file never names anything."""
 
 import ctypes
 import os
@@ -104,7 +104,7 @@ def test_given_folder_by_file_name(symbols, module, tmp_path, suffix):
 def test_debuglink(symbols, tmp_path, place, build_id):
     module = Module(tmp_path / "module", build_id=build_id).strip()
     given = tmp_path / "given"
-    # Not called program.debug: only the link says where it is.
+    # The file is not called program.debug: only the link says where it is.
     module.run("objcopy", "--remove-section=.gnu_debuglink", module.program)
     debug = module.debug.rename(module.folder / "other-name.dbg")
     module.run("objcopy", f"--add-gnu-debuglink={debug}", module.program)
@@ -141,7 +141,7 @@ def test_debuglink_stays_in_its_folder(symbols, tmp_path):
 
 
 def test_replaced_module(symbols, module, tmp_path):
-    """The path holds another build now: nothing of it is used, but the old one's debug file is."""
+    """The path holds another build now: nothing of it is used, but the old build's debug file is."""
     other = Module(tmp_path / "other", variant=70000)
     shutil.copy(other.full, module.program)
     debug = move(module.debug, tmp_path, "elsewhere.debug")
@@ -153,7 +153,7 @@ def test_replaced_module(symbols, module, tmp_path):
 
 
 def test_deleted_module(symbols, module):
-    """What is at the path of a deleted file is only taken when its build id is the right one."""
+    """The file at the path of a deleted file is only used if its build id is right."""
     gone = f"{module.full} (deleted)"
     assert symbols(gone, module.addresses).reason == "the file is another build"
     assert module.is_whole(symbols(gone, module.addresses, "-b", module.id))
@@ -180,7 +180,7 @@ def test_mini_debug_info(symbols, module, tmp_path):
 
 
 def test_mini_debug_info_that_is_too_large(symbols, module, tmp_path):
-    """200 KB of xz that are 1 GiB of zeros."""
+    """200 KB of xz that expand to 1 GiB of zeros."""
     bomb = tmp_path / "bomb"
     with open(bomb, "wb") as file:
         file.truncate(1 << 30)
@@ -204,7 +204,8 @@ def test_dwz(symbols, tmp_path):
     for module in modules:
         module.run("objcopy", "--remove-section=.gnu_debuglink", module.program)
         module.run("objcopy", f"--add-gnu-debuglink={module.debug}", module.program)
-    # It lies beside the first one. Without it the second one's functions still have their symbols.
+    # The third file is beside the first one. Without it, the second one's functions still have
+    # their symbols.
     assert modules[0].is_whole(symbols(modules[0].program, modules[0].addresses))
     assert modules[1].names(symbols(modules[1].program, modules[1].addresses)) == ["hidden", "exported"]
     name = reference.build_id(common)
@@ -293,7 +294,7 @@ def test_names_cannot_steer_a_terminal(symbols, tmp_path):
 
 @pytest.mark.parametrize("how", ["zstd", "zlib"])
 def test_packed_debug_sections(heapscope, report, tmp_path, how):
-    """libdw of Debian 12 cannot unpack zstd: lines came out without a file, and nothing said why."""
+    """libdw of Debian 12 cannot unpack zstd: lines had no file, and no message said why."""
     program = tmp_path / "program"
     source = tmp_path / "program.c"
     source.write_text("#include <stdlib.h>\nvoid *volatile block;\n__attribute__((noinline)) static void inner(void)\n"

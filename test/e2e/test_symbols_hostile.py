@@ -1,4 +1,4 @@
-"""Broken debug information: whatever libdw makes of it, the profile is finished, and in time."""
+"""Broken debug information: whatever libdw makes of it, the profile is completed, and in time."""
 
 import pathlib
 import random
@@ -21,7 +21,7 @@ def symbols(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
-    """A program, its addresses, and where its debug sections and headers lie in the file."""
+    """A program, its addresses, and where its debug sections and headers are in the file."""
     path = tmp_path_factory.mktemp("hostile") / "program"
     source = ROOT / "test" / "target" / "symbols.cc"
     subprocess.run(["g++", "-O2", "-g", "-Wl,--build-id=none", str(source), "-o", str(path)], check=True)
@@ -58,7 +58,7 @@ def test_changed_bytes(symbols, program, tmp_path, seed):
 @pytest.mark.parametrize("kind", ["noise", "zeros", "ones", "cut"])
 def test_whole_sections(symbols, program, tmp_path, kind):
     data, addresses, areas = program
-    # Strings without an end make names of 64 KB: a few are enough.
+    # Unterminated strings make names of 64 KB: a few are enough.
     addresses = addresses[::5]
     random_ = random.Random(kind)
     for name, start, size in areas:

@@ -1,7 +1,6 @@
-"""Programs that do what profilers fear: they leave frames by force, make processes by hand, fall off their
-stacks, live without /proc, under a debugger, beside their own system calls. Nothing changes for them, and
-the accounts are exact where every allocation is recorded.
-"""
+"""Programs that are hard for profilers: they leave frames by force, make processes by hand,
+overflow their stacks, run without /proc, under a debugger, or handle their own system calls.
+Nothing changes for them, and figures are exact where every allocation is recorded."""
 
 import os
 import re
@@ -34,7 +33,7 @@ def test_frames_left_cost_no_output(same, target, interval):
 
 def test_stacks_that_overflow(exact):
     """A handler on a small, guarded stack of its own allocates, and jumps back."""
-    # Where a frame has already run into the guard page, its caller cannot be known.
+    # Where a frame has already reached the guard page, its caller cannot be known.
     measured = exact(["overflow", "3", "200"], losses={"stack_cut_unreadable"})
     assert measured.run.stdout == "3 threads fell and came back\n"
     assert measured.sites["site_rescue"].alloc_count == 1200
@@ -60,9 +59,10 @@ def test_plugins_on_several_threads(exact, target):
 
 @pytest.mark.parametrize("what", ["raw", "three", "vfork", "shared", "bomb"])
 def test_processes_made_by_hand(exact, what):
-    """What a child does in its own memory is not its parent's; what it does in its parent's is."""
+    """What a child does in its own memory does not count for its parent; what it does in its
+    parent's memory does."""
     measured = exact(["clones", what])
-    # Of a fork that libc knows nothing of, there is no profile.
+    # A fork that libc does not know about has no profile.
     assert ("site_child" in measured.sites) == (what == "bomb")
     assert ("site_guest" in measured.sites) == (what in ("vfork", "shared"))
 
@@ -73,7 +73,7 @@ def test_processes_made_by_hand_end_as_ever(same, target, what, interval):
     same([target("clones"), what], interval)
 
 
-# It closes all it has, and its new image has no standard descriptors either.
+# It closes all its descriptors, and its new image has no standard descriptors either.
 DAEMON = """
 import os, sys
 if os.fork(): os._exit(0)
@@ -93,7 +93,7 @@ open(fine, "w").close()
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_daemon_outlives_us(heapscope, report, tmp_path, interval):
-    """It has no descriptor of ours, and no parent; we end before it does, and it goes on."""
+    """It has no descriptor of ours and no parent; heapscope ends before it does, and it continues."""
     (python,) = need("/usr/bin/python3")
     stop, fine, file = tmp_path / "stop", tmp_path / "fine", tmp_path / "x"
     program = [python, "-c", DAEMON, DAEMON_GOES_ON, stop, fine]
@@ -114,13 +114,13 @@ def test_daemon_outlives_us(heapscope, report, tmp_path, interval):
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize("what", ["word", "six"])
 def test_syscall_touches_its_arguments_only(same, target, what, interval):
-    """What lies where its last argument would be is the caller's."""
+    """The word in the place of its last argument belongs to the caller."""
     same([target("calls", "-pthread"), what], interval)
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_calls_of_a_foreign_system(same, target, interval):
-    """The program answers system calls that do not come from libc. There must be none of ours."""
+    """The program answers system calls that do not come from libc. None may be the client's."""
     program = [target("calls", "-pthread"), "dispatch"]
     if subprocess.run(program, stdout=subprocess.DEVNULL, check=False).returncode == 77:
         pytest.skip("the kernel has no PR_SET_SYSCALL_USER_DISPATCH")
@@ -166,7 +166,7 @@ def test_surroundings(as_root, same, target, tmp_path, shell, interval):
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_root_without_proc(as_root, same, target, dist, tmp_path, interval):
-    """A root of its own, from the start, in which there is nothing but the program and its libraries."""
+    """A root folder of its own, from the start, that contains only the program and its libraries."""
     if " " in str(dist):
         pytest.skip("heapscope lies under a path with a blank: the link to its library in /tmp is not in another root")
     root = tmp_path / "root"
@@ -193,7 +193,7 @@ def of_any_process(text):
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_gdb(same, target, interval):
-    """Breakpoints, backtraces and a debugger's calls into the program are as without us."""
+    """Breakpoints, backtraces and a debugger's calls into the program work as without heapscope."""
     (gdb,) = need("gdb")
     program = target("throws", "-pthread")
     commands = ["set debuginfod enabled off", "set print thread-events off", "break site_new", "run", "bt", "print (int)puts(\"called\")", "disable", "continue"]
@@ -207,7 +207,7 @@ def test_under_gdb(same, target, interval):
 
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_under_valgrind(same, target, interval):
-    """It counts errors of the program; we are not one."""
+    """valgrind counts errors of the program; the client causes none."""
     (valgrind,) = need("valgrind")
     same([valgrind, "-q", "--error-exitcode=9", target("throws", "-pthread"), "1", "20"], interval)
 
@@ -245,7 +245,7 @@ sys.exit(status)
 
 
 def test_starts_while_nobody_answers(dist, target, tmp_path):
-    """Programs that start then hardly wait, and go on unprofiled."""
+    """Programs that start then wait only briefly, and continue unprofiled."""
     program = [*need("/usr/bin/python3"), "-c", NOBODY_ANSWERS, target("family")]
     command = [dist / "bin" / "heapscope", "run", "-q", "-i", "1", "-o", tmp_path / "x", "--", *program]
     with subprocess.Popen([str(c) for c in command], env=clean_env(), start_new_session=True) as process:

@@ -1,4 +1,4 @@
-"""Traces made by other hands: what heapprofd writes, encoded from text, read by our loader."""
+"""Traces of another writer: what heapprofd writes, encoded from text, read by our loader."""
 
 import gzip
 import json
@@ -92,7 +92,7 @@ def test_heapprofd_trace(tmp_path):
     stacks = by_leaf(dump)
     sample = stacks[("_ZN3foo3barEv", 2)]
     assert sample["live"][:2] == [4096, 1] and sample["alloc"][:2] == [8192, 2]
-    assert sample["alloc"][2] == 8192 * 4096  # what is known of its error
+    assert sample["alloc"][2] == 8192 * 4096  # what is known about its error
     frame = sample["stack"][0]
     assert (frame["module"], frame["build_id"], frame["rel_pc"]) == ("/usr/libfoo.so", "01ab00ff", 200)
     cut = stacks[("main", 2)]["stack"][1]
@@ -111,17 +111,17 @@ def test_heapprofd_symbolized(tmp_path):
 
 
 def test_heapprofd_continuous(tmp_path):
-    """A second dump; a stack with a new number counts on; a second heap joins the dump."""
+    """A second dump; a stack with a new number continues its counts; a second heap joins the dump."""
     loaded = load(encode(tmp_path / "raw", HEAPPROFD, SECOND_STACK, SECOND_DUMP))
     assert "unresolved_stacks" not in loaded["losses"]
     first, second = loaded["dumps"]
     assert first["live"][0] == 8192 and second["live"][0] == 4096 + 4096 + 10
     assert (first["time_ns"], second["start_ns"], second["time_ns"]) == (600, 600, 901)
     assert not first["is_final"] and second["is_final"]
-    assert second["sample_count"] == 9  # of the last header that says it
+    assert second["sample_count"] == 9  # of the last header that states it
     stacks = by_leaf(second)
     assert stacks[("_ZN3foo3barEv", 2)]["live"][:2] == [0, 0]
-    # Ids 3 and 4 are one stack: what id 3 had is added to what id 4 has.
+    # Ids 3 and 4 are one stack: the values of id 3 are added to those of id 4.
     assert stacks[("main", 2)]["alloc"][:2] == [8192, 2]
     assert by_leaf(second, "art")[("_ZN3foo3barEv", 2)]["alloc"][:2] == [10, 1]
 
@@ -135,13 +135,13 @@ def test_heapprofd_lost_stack(tmp_path):
 
 
 def test_heapprofd_faults(tmp_path):
-    """Flags of the recorder become losses in words."""
+    """Flags of the recorder become losses with a description."""
     text = HEAPPROFD.replace("from_startup: true", "buffer_overran: true hit_guardrail: true "
                              "buffer_corrupted: true rejected_concurrent: true client_error: 2")
     losses = load(encode(tmp_path / "raw", text))["losses"]
     assert losses == {"buffer_overran": 1, "hit_guardrail": 1, "buffer_corrupted": 1,
                       "rejected_concurrent": 1, "client_error": 1, "unwinding_errors": 2}
-    # Packets lost, and totals that fall.
+    # Packets lost, and totals that decrease.
     gap = r"""packet { trusted_packet_sequence_id: 999 profile_packet { index: 5 process_dumps {
         pid: 17 heap_name: "libc.malloc" timestamp: 950
         samples { callstack_id: 2 self_allocated: 5 alloc_count: 1 } } } }"""
@@ -171,7 +171,7 @@ def test_other_files(tmp_path):
     load(empty, status=3)
     load("/bin/sh", status=4)
     load(tmp_path / "none", status=1)
-    # A trace without heap profiles is a trace.
+    # A trace without heap profiles is a valid trace.
     assert load(encode(tmp_path / "x", "packet { timestamp: 1 }"))["dumps"] == []
 
 
@@ -209,7 +209,7 @@ def test_id_zero_is_no_id(tmp_path):
 
 
 def test_count_of_a_peak(tmp_path):
-    """Without the interval that was asked for, the recorder is one that does not count at the peak."""
+    """Without the requested interval, the recorder is one that does not count at the peak."""
     text = re.sub(r"self_allocated: (\d+)( self_freed: \d+)? alloc_count: (\d+)( free_count: \d+)?",
                   r"self_max: \1 self_max_count: \3", HEAPPROFD)
     text = text.replace("orig_sampling_interval_bytes: 4096", "")
@@ -230,7 +230,7 @@ packet { trusted_packet_sequence_id: 999 profile_packet { index: %d
     ((1, 1), None),
 ])
 def test_no_interval_is_stated(heapscope, tmp_path, intervals, words):
-    """What does not say how it was sampled is neither exact nor has margins that hold."""
+    """A file that does not say how it was sampled is not exact and has no valid margins."""
     head = HEAPPROFD[:HEAPPROFD.index("packet {\n  trusted_packet_sequence_id: 999  timestamp: 700")]
     tables = HEAPPROFD[HEAPPROFD.index("packet {\n  trusted_packet_sequence_id: 999\n  interned_data"):]
     dumps = [PROCESS % (i, 40 + i, 600 + i, f"sampling_interval_bytes: {interval}" if interval else "")

@@ -1,4 +1,5 @@
-"""Our traces read by other eyes: protoc, and a model of trace_processor's rules (docs/FORMAT.md, 1.2)."""
+"""Our traces in other readers: protoc, and a model of trace_processor's rules (docs/FORMAT.md,
+1.2)."""
 
 import re
 import struct
@@ -26,7 +27,7 @@ def test_first_byte(session):
 
 
 def test_nothing_unknown(packets):
-    """protoc prints a field it has no name for by its number."""
+    """protoc prints a field that it does not know by its number."""
     def walk(message):
         for key, values in message.items():
             assert not key.isdigit()
@@ -59,7 +60,7 @@ def test_clocks_come_first(packets):
 
 
 def test_repeated_scalars_are_not_packed(session):
-    """Perfetto's reader takes one tag for each path component and frame id."""
+    """Perfetto's reader requires the tag for each path component and frame id."""
     subprocess.run(["sh", "-c", f"protoc --decode_raw < {session} > /dev/null"], check=True)
     raw = subprocess.run(["protoc", "--decode_raw"], input=session.read_bytes(),
                          stdout=subprocess.PIPE, check=True).stdout.decode()
@@ -85,7 +86,7 @@ def test_figures(packets):
     reader = Reader(packets)
     at = sorted({d[1] for d in reader.dumps if d[0] == 100 and d[2] == "libc.malloc"})
     assert len(at) == 5  # three dumps, one that frees what exec left, one of the new program
-    near = 1000  # ns: the heaps of a dump are told apart by these
+    near = 1000  # ns: they separate the heaps of a dump
     assert sums(reader.live(100, at[0] + near)) == {"libc.malloc": 6000, "mmap": 1 << 20}
     assert sums(reader.live(100, at[1] + near)) == {"libc.malloc": 90000, "mmap": 1 << 20}
     assert sums(reader.live(100, at[2] + near)) == {"libc.malloc": 2000, "mmap": 0}
@@ -182,7 +183,7 @@ def test_large_dump_is_split(tmp_path):
 
 
 def test_our_loader_agrees(session, packets):
-    """Two readers of one file, one of our packets and one of Perfetto's."""
+    """Two readers of one file: one for our packets and one for Perfetto's."""
     reader = Reader(packets)
     loaded = load(session)
     assert [(d["pid"], d["process"], d["index"]) for d in loaded["dumps"]] == \
@@ -246,7 +247,7 @@ def test_our_packets_by_the_text(session, packets):
 
 
 def test_modules_are_where_they_were(packets):
-    """Each process's own addresses, though the mapping is shared."""
+    """Each process's own addresses, although the mapping is shared."""
     biases = {get(p, "heapscope", "dump", "process_idx"):
               p["heapscope"][0]["dump"][0]["modules"][0]["bias_va"]
               for p in packets if get(p, "heapscope", "dump", "modules", default=None)}
@@ -264,6 +265,6 @@ def test_compressed_packets_hold_the_same(tmp_path, scenario):
     assert b"".join(raw) == plain
     assert len(pressed.read_bytes()) < len(plain) / 2
     assert load(pressed) == load(tmp_path / "plain")
-    # Each holds whole packets, and not much more at once than is worth it.
+    # Each holds whole packets, and not much more than a compressed packet needs to be worthwhile.
     assert all(parse(protoc("decode", data))["packet"] for data in raw)
     assert max(map(len, raw)) < 900_000

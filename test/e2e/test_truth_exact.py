@@ -27,7 +27,7 @@ def allocator(name):
 
 def test_every_function(exact):
     measured = exact(["family"])
-    # Nothing was missed in the test itself: all sites are there, and more than blocks of one.
+    # The test itself is complete: all sites are there, with more than one block each.
     assert len(measured.truth) > 20
     assert measured.report["totals"]["alloc"]["count"] > 1500
 
@@ -44,7 +44,7 @@ def test_operators(exact, order):
 
 
 def test_operators_that_the_program_replaces(exact, target):
-    """It has its own new and delete; the library's arrays, sized and nothrow forms must go through these."""
+    """It has its own new and delete; the library's array, sized and nothrow forms must call these."""
     alone = subprocess.run([target("operators", *FLAGS, "-DREPLACED")], stdout=subprocess.PIPE, check=True).stdout
     assert b"own operators" in alone and b"own operators 0" not in alone
     assert exact(["operators"], flags=["-DREPLACED"]).run.stdout.encode() == alone
@@ -53,7 +53,7 @@ def test_operators_that_the_program_replaces(exact, target):
 @pytest.mark.parametrize("order", [[], ["fail-first"]], ids=["", "fail-first"])
 @pytest.mark.parametrize("name", ALLOCATORS[:2])  # mimalloc's operators abort where others throw
 def test_operators_of_an_allocator(exact, name, order):
-    """These have operators that do not go through malloc. The first call of each may throw."""
+    """These have operators that do not call malloc. The first call of each may throw."""
     exact(["operators", *order], library=allocator(name))
 
 
@@ -74,11 +74,13 @@ def test_threads(exact, what):
 
 @pytest.mark.parametrize("threads", [1, 6])
 def test_more_stacks_than_a_small_table_holds(exact, heapscope, threads):
-    """2048 of them, 20 times. The first three threads get a table in which they are found again."""
+    """2048 paths, 20 times. The first three threads get a replay table, in which the paths are
+    found again."""
     measured = exact(["paths", 20, threads])
     health = heapscope("report", "--health", measured.run.file).stdout
     walked = int(re.search(r"([\d,]+)\s+stacks walked", health)[1].replace(",", ""))
-    # Each once before its table is large, and once after; and a few that share their place with many.
+    # Each path is walked once before its table is large and once after; and a few share their slot
+    # with many others.
     of_large = 2048 * 4 * min(threads, 3)
     of_small = 2048 * 20 * max(threads - 3, 0)
     assert 2048 * threads <= walked <= of_large + of_small
@@ -96,7 +98,7 @@ def test_short_threads(exact):
 
 @pytest.mark.slow
 def test_more_threads_than_ids(exact):
-    """65,535 threads have an entry of their own; those that come later share one."""
+    """65,535 threads have an entry of their own; later ones share one."""
     exact(["threads", "churn", "70000"])
 
 
@@ -105,7 +107,7 @@ def test_blocks_that_share_a_grain(exact, target):
 
 
 def test_cancelled_threads(run, target, tmp_path):
-    """300 threads are cancelled anywhere: each can have one operation that is not finished."""
+    """300 threads are cancelled at any point: each may leave one unfinished operation."""
     bump = target("toy_bump", *SHARED, "-fno-builtin")
     program = behind(bump, [target("threads", *FLAGS), "cancel"])
     measured = measure(run, tmp_path, program)
@@ -117,12 +119,14 @@ def test_cancelled_threads(run, target, tmp_path):
 
 @pytest.mark.parametrize("what", ["fork", "tree", "daemon"])
 def test_forked_children_and_their_parent(exact, what):
-    """Each as it is itself: what a child does is not in its parent's figures, nor the other way round."""
+    """Each process by itself: a child's allocations are not in its parent's figures, nor the
+    reverse."""
     exact(["processes", what])
 
 
 def test_forks_while_other_threads_allocate(run, target, tmp_path):
-    """What a thread does at the instant of a fork may be on either side of it; 20 forks, 3 threads."""
+    """Operations of threads at the instant of a fork may be on either side of it; 20 forks, 3
+    threads."""
     measured = measure(run, tmp_path, [target("processes", *FLAGS), "threads"])
     assert measured.run.status == 0
     assert set(measured.differences) <= {"site_thread"}
@@ -137,7 +141,7 @@ def test_spawned_children_leave_the_parent_alone(exact):
 
 
 def test_vfork_child_that_allocates(run, target, tmp_path):
-    """Its blocks are its parent's. Only what a thread's first child does before it is lost."""
+    """The child's blocks are its parent's. Only what it allocates before its thread has an entry is lost."""
     measured = measure(run, tmp_path, [target("processes", *FLAGS), "vfork_malloc"])
     assert measured.run.status == 0
     lost = measured.losses.get("no_thread_block", 0)
@@ -156,7 +160,8 @@ def test_every_image_of_a_process(run, target, tmp_path):
 
 @pytest.mark.parametrize("flag", [[], ["-Wl,--build-id=none"]], ids=["", "no-build-id"])
 def test_plugins_at_one_address(exact, target, flag):
-    """Each opened and closed 4,000 times where the others were: stacks name the right one."""
+    """Each is opened and closed 4,000 times at the addresses of the others: stacks name the right
+    one."""
     plugins = [
         target("plugin", *SHARED, *flag, f"-DSITE_NAME=site_plugin_{c}", f"-DRETURNED={i}")
         for i, c in enumerate("abc")
@@ -168,7 +173,7 @@ def test_plugins_at_one_address(exact, target, flag):
 
 @pytest.mark.parametrize("name", [None, *ALLOCATORS])
 def test_plugin_with_its_own_runtime(exact, target, name):
-    """A C program opens a C++ library, privately: operator new comes late."""
+    """A C program opens a C++ library with RTLD_LOCAL: operator new appears late."""
     plugin = target("plugin_cxx", *SHARED)
     exact(["plugins", "50", plugin], flags=["-ldl"], library=name and allocator(name))
 
@@ -187,7 +192,7 @@ def test_peak(exact, scale, end):
 
 
 def test_coroutines(exact):
-    """Their stacks are whole, and end where makecontext() lets them."""
+    """Their stacks are complete, and end where makecontext() ends them."""
     measured = exact(["coroutines"])
     assert measured.run.stdout == "done\n"
     stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s) == "site_top"]
@@ -199,7 +204,7 @@ def test_coroutines(exact):
 
 
 def start_context():
-    """Link-time address of glibc's __start_context: what makecontext() puts behind the entry."""
+    """Link-time address of glibc's __start_context, which makecontext() puts behind the entry."""
     code = """
 #include <dlfcn.h>
 #include <stdio.h>
@@ -231,7 +236,7 @@ int main(void)
     ids=" ".join,
 )
 def test_deep_and_odd_stacks(exact, flags):
-    """Of 10,000 frames the innermost and the outermost are there, and a mark between them."""
+    """Of 10,000 frames the innermost and the outermost are there, with a mark between them."""
     measured = exact(["deep"], flags=flags)
     stacks = [s for s in measured.report["stacks"] if site_of(s) == "site_deep"]
     deepest = max(stacks, key=lambda s: len(s["frames"]))
@@ -242,7 +247,8 @@ def test_deep_and_odd_stacks(exact, flags):
 
 
 def test_program_with_gaps(exact):
-    """Between its segments, as with large pages: the loader then tells of one segment at a time."""
+    """Mapped between its segments, as with large pages: the loader then reports one segment at a
+    time."""
     measured = exact(["deep", "100"], flags=["-Wl,-z,max-page-size=0x200000"])
     stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s)]
     assert all(frames[-1]["function"] == "_start" for frames in stacks), stacks
@@ -265,7 +271,8 @@ def test_without_standard_descriptors(exact):
 
 
 def move_headers(source, to):
-    """Puts a library's program headers at its end, in a segment of their own, as BOLT and patchelf do."""
+    """Moves a library's program headers to its end, into a segment of their own, as BOLT and
+    patchelf do."""
     image = bytearray(pathlib.Path(source).read_bytes())
     form, load, note = "<IIQQQQQQ", 1, 4
     (offset,) = struct.unpack_from("<Q", image, 32)

@@ -1,7 +1,8 @@
-"""Sampled figures: without bias, and inside their stated 95 % interval as often as that says.
+"""Sampled figures: without bias, and inside their stated 95 % interval as often as stated.
 
-Many runs of one program (test/target/stats.c), each with a seed of its own, so they are the same runs
-every time. Each of its twenty sites gives four estimates a run: live and allocated, bytes and counts.
+Many runs of one program (test/target/stats.c), each with its own fixed seed, so the test is
+repeatable. Each of its twenty sites gives four estimates per run: live and allocated, bytes and
+counts.
 """
 
 import json
@@ -15,8 +16,8 @@ QUANTITIES = Amounts._fields
 
 
 def stated_margins(report, end):
-    """How far a 95 % interval's "low" or "high" end is off: {site: Amounts}. Those of a site's stacks
-    add as squares."""
+    """How far the "low" or "high" end of a 95 % interval is from the figure: {site: Amounts}. The
+    distances of a site's stacks add as squares."""
     squares = {}
     for stack in report["stacks"]:
         name = site_of(stack)
@@ -28,7 +29,8 @@ def stated_margins(report, end):
 
 
 class Trials:
-    """The estimates of many runs: of each (site, quantity) the errors, and which were foreseen."""
+    """The estimates of many runs: for each (site, quantity) the errors, and whether each was inside
+    its interval."""
 
     def __init__(self, interval):
         self.interval = interval
@@ -59,20 +61,20 @@ class Trials:
         return {"site_32", "site_48", "site_700", "site_3000"} & self.sampled()
 
     def found(self, quantity, sites):
-        """Of all estimates of these sites: was it inside its interval?"""
+        """All estimates of these sites: was each inside its interval?"""
         return [hit for n in sites for hit in self.foreseen[n, quantity]]
 
     def share_foreseen(self, quantity, sites):
         return statistics.mean(self.found(quantity, sites))
 
     def well_sampled(self):
-        """Of each (site, quantity) that the runs together expect 20 samples of or more."""
+        """Each (site, quantity) for which the runs together expect 20 samples or more."""
         keys = {(n, q) for n in self.sampled() for q in QUANTITIES}
         truth = {(n, q): getattr(self.truth[n], q.replace("count", "bytes")) for n, q in keys}
         return {k for k in keys if truth[k] * len(self.errors[k]) / self.interval >= 20}
 
     def mean_error(self, key):
-        """In standard errors of the mean."""
+        """In units of the standard error of the mean."""
         errors = self.errors[key]
         return statistics.mean(errors) / (statistics.stdev(errors) / math.sqrt(len(errors)))
 
@@ -81,15 +83,16 @@ UNSEEN_SAMPLES = 1.96**2
 
 
 def ends_of(amount, quantity, interval):
-    """What an amount of a report states: low and high. None stands for a stack that is not listed, which has no
-    sample: what may have gone unseen there."""
+    """The low and high end that a report states for an amount. None stands for a stack that is not
+    listed: it has no sample, and the ends are what may have gone unseen there."""
     if amount is None:
         return 0, UNSEEN_SAMPLES * (interval + (0.5 if quantity == "count" else 0))
     return amount[f"{quantity}_low"], amount[f"{quantity}_high"]
 
 
 class Coverage:
-    """Of many runs, for each site and the whole program: how often the truth was below and above what was stated."""
+    """Many runs: how often the truth was below and above the stated interval, for each site and the
+    whole program."""
 
     def __init__(self, interval):
         self.interval = interval
@@ -118,7 +121,7 @@ class Coverage:
             self.above[key] = self.above.get(key, 0) + (truth[i] > high + 0.5)
 
     def check(self):
-        """Each end misses the truth in 2.5 % of runs, and in as many more as chance explains."""
+        """Each end misses the truth in 2.5 % of the runs, plus as many as chance explains."""
         most = self.runs * (1 - least_by_chance(self.runs, share=0.975, alarm=1e-5))
         share = {k: 1 - (self.below[k] + self.above[k]) / self.runs for k in self.below}
         print({f"{name} {quantity}": round(s, 3) for (name, quantity), s in share.items()})
@@ -141,8 +144,8 @@ def trials(run, tmp_path):
 
 
 def least_by_chance(count, share=0.94, alarm=1e-6):
-    """The share of hits among `count` trials, each a hit with probability `share`, below which chance
-    goes once in 1 / `alarm` times (binomial)."""
+    """`count` trials hit with probability `share` each (binomial). Returns the share of hits below
+    which chance falls with probability `alarm`."""
     below = 0.0
     for hits in range(count + 1):
         below += math.comb(count, hits) * share**hits * (1 - share) ** (count - hits)
@@ -170,8 +173,8 @@ def check_intervals(done, least=None):
 
 @pytest.mark.parametrize("interval, runs", [(4096, 60), (512, 20), pytest.param(4096, 300, marks=pytest.mark.slow)])
 def test_mixed_sizes(run, tmp_path, target, interval, runs):
-    """Small blocks that no sample hit are in no variance: the stated ends hold all the same. Beside zero, beside
-    exact blocks and for the whole program, too."""
+    """Small blocks that no sample hit are in no variance: the stated ends hold all the same. Also
+    beside zero, beside exact blocks and for the whole program."""
     program = [target("mixtures", "-lm")]
     done = Coverage(interval)
     for seed in range(1, runs + 1):
@@ -194,7 +197,7 @@ def amounts_in(data):
 
 
 def test_every_figure_has_an_upper_end(run, heapscope, target):
-    """In a sampled profile, also what is 0 and what is exact, in each output that tells ends."""
+    """In a sampled profile, also for values that are 0 or exact, in each output that states ends."""
     program = [target("mixtures", "-lm")]
     traces = [run(program, "-i", 4096, env={"HEAPSCOPE_SEED": seed}).file for seed in (3, 4)]
     unseen = 3.84 * 4096
@@ -242,7 +245,7 @@ def test_every_recorded_allocation_is_exact(run, tmp_path, target):
 
 
 def check_bias(done, bound=4.5):
-    """The mean error is one that chance explains, for each of the many."""
+    """The mean error can be explained by chance, for each of the many."""
     means = {key: done.mean_error(key) for key in done.well_sampled()}
     assert means
     far = {key: round(z, 1) for key, z in means.items() if abs(z) > bound}
@@ -260,7 +263,8 @@ def test_intervals_hold(trials, target, runs):
 def test_threads_are_sampled_alike(trials, target):
     """Each thread has a countdown of its own; four of them estimate as well as one.
 
-    Which thread draws which numbers differs from run to run, hence bounds that chance does not reach.
+    Which thread draws which numbers differs from run to run, so the limits are ones that chance
+    does not reach.
     """
     done = trials([target("stats", "-pthread"), "3"], 30)
     check_intervals(done)

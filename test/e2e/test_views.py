@@ -1,6 +1,6 @@
 """heapscope report and export, on a program whose heap is known (test/target/views.c).
 
-The formats are read back by readers of their own: pprof by the twenty lines of protobuf below (and by
+The formats are read by independent readers: pprof by the twenty lines of protobuf below (and by
 the pprof-format package where npm can fetch it), svg by an XML parser and by a browser.
 """
 
@@ -32,7 +32,7 @@ VIEWS = {
 
 @pytest.fixture(scope="module")
 def trace(heapscope, target, tmp_path_factory):
-    """The program, every allocation recorded."""
+    """The program with every allocation recorded."""
     file = tmp_path_factory.mktemp("views") / "views.pftrace"
     done = heapscope("run", "-q", "-i", 1, "-o", file, "--", target("views"))
     assert done.returncode == 0, done.stderr
@@ -41,7 +41,7 @@ def trace(heapscope, target, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sampled(heapscope, target, tmp_path_factory):
-    """The same with one sample for each 16 KiB: figures with margins."""
+    """The same with one sample per 16 KiB: figures with margins."""
     file = tmp_path_factory.mktemp("sampled") / "views.pftrace"
     done = heapscope("run", "-q", "-i", "16K", "-o", file, "--", target("views"), env={"HEAPSCOPE_SEED": 7})
     assert done.returncode == 0, done.stderr
@@ -50,7 +50,7 @@ def sampled(heapscope, target, tmp_path_factory):
 
 @pytest.fixture
 def export(heapscope, trace, tmp_path):
-    """export("out.svg", "--view", "peak"): the path of the file written."""
+    """export("out.svg", "--view", "peak"): the path of the written file."""
 
     def call(name, *options, file=trace):
         out = tmp_path / name
@@ -94,7 +94,7 @@ def children(node, *names):
 
 
 def check_sums(node):
-    """Every node's total is what is itself, below it, and summed up."""
+    """Every node's total is the sum of itself, its children and the summed-up rest."""
     parts = [child["total"] for child in node["children"]]
     parts += [part for part in (node.get("self"), node.get("others", {}).get("total")) if part]
     assert node["total"]["bytes"] == pytest.approx(sum(part["bytes"] for part in parts))
@@ -116,7 +116,7 @@ def test_tree_in_json(report, trace):
     assert parse["self"] == parse["total"] == {"bytes": 60000, "count": 600}
     assert parse["module"].startswith("/") and parse["children"] == [] and "others" not in parse
     assert children(start, "fib", "fib", "fib")["self"]["count"] == 1
-    # Without --top all, what is below 1 % is summed up.
+    # Without --top all, functions below 1 % are summed up.
     main = report(trace, "--tree", "--view", "peak")["tree"]
     assert check_sums(main) > 3
     while main.get("function") != "main":
@@ -147,7 +147,7 @@ def test_sampled_figures_carry_margins(report, sampled, heapscope):
     peak = data["totals"]["peak"]
     assert abs(peak["bytes"] - PEAK["bytes"]) <= 3 * peak["bytes_margin"]
     burst = next(f for f in data["functions_by_self"] if f["function"] == "burst")
-    # Larger than the interval: exact, but small blocks may have gone unseen beside them.
+    # Larger than the interval: exact, but small blocks beside them may have gone unseen.
     assert burst["self"]["bytes"] == burst["self"]["bytes_low"] == 1000000
     assert burst["self"]["count"] == burst["self"]["count_low"] == 10
     unseen = 1.96**2 * data["processes"][0]["interval_bytes"]
@@ -155,7 +155,7 @@ def test_sampled_figures_carry_margins(report, sampled, heapscope):
     assert burst["self"]["count_high"] > 10 + unseen
     assert peak["bytes_low"] <= PEAK["bytes"] <= peak["bytes_high"]
     assert peak["bytes_high"] == pytest.approx(peak["bytes"] + peak["bytes_margin"])
-    # Few samples: the sides differ, and more is above.
+    # Few samples: the sides differ, and the upper one is larger.
     text = heapscope("report", sampled).stdout
     below, above = re.search(r"peak .* −([0-9.]+) \+([0-9.]+) KiB .* objects −", text).groups()
     assert 0 < float(below) < float(above)
@@ -197,7 +197,7 @@ def test_top_and_frames(heapscope, trace):
     out = heapscope("report", "--top", 1, "--frames", 3, trace).stdout
     assert "the first 1 of 3" in out
     assert len(re.findall(r"^ +> ", out, re.M)) == 1
-    # _start and similar frames are there when all frames are asked for.
+    # _start and similar frames are shown when all frames are requested.
     assert "_start" not in out
     assert "_start" in heapscope("report", "--frames", "all", trace).stdout
 
@@ -279,7 +279,8 @@ def varint(data, at):
 
 
 def fields(data):
-    """The fields of a protobuf message, {number: [values]}: numbers, and bytes of what has a length."""
+    """The fields of a protobuf message, {number: [values]}: numbers, and bytes for fields with a
+    length."""
     out = collections.defaultdict(list)
     at = 0
     while at < len(data):
@@ -304,7 +305,7 @@ def packed(data):
 
 
 def test_pprof(export):
-    """Numbers of fields as the format's description has them, not as our .proto does."""
+    """Field numbers from the format's description, not from our .proto."""
     profile = fields(gzip.decompress(export("x.pb.gz").read_bytes()))
     strings = [s.decode() for s in profile[6]]
     assert strings[0] == ""
@@ -412,7 +413,7 @@ def read_boxes(path):
         name = g.find(f"{SVG}title").text.partition("\n")[0].partition("  [")[0]
         boxes.append((name, start, value, depth, float(rect.get("x")), float(rect.get("width"))))
         text = g.find(f"{SVG}text")
-        if text is not None:  # no wider than its box
+        if text is not None:  # not wider than its box
             assert len(text.text) * 6.6 <= float(rect.get("width"))
     return root, boxes
 
@@ -432,7 +433,7 @@ def test_svg(export):
             assert start + value <= parents[-1][1] + parents[-1][2]
         parents.append((name, start, value))
     text = ElementTree.tostring(root, encoding="unicode")
-    # The names of XML's own vocabularies are all that looks like an address.
+    # Only the names of XML's own vocabularies look like addresses.
     assert set(re.findall(r"https?://[\w./]+", text)) <= {
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xhtml",
@@ -454,7 +455,7 @@ def test_svg_in_a_browser(export, chromium):
     page.open(export("x.svg", "--view", "alloc_objects"))
 
     def box(name):
-        """Where the box of this name is, in the window; None when it is not shown."""
+        """Where the box of this name is in the window; None when it is not shown."""
         return page.js(
             f"""(() => {{
             for (const g of document.querySelectorAll("#boxes > g")) {{
@@ -467,7 +468,7 @@ def test_svg_in_a_browser(export, chromium):
             return null; }})()"""
         )
 
-    # It fills the window, and says under the title what the mouse is on.
+    # It fills the window, and shows the box under the mouse below the title.
     x, y, width, height = box("main")
     assert 1100 < width < 1200
     x, y, load_width, height = box("load")
@@ -478,7 +479,7 @@ def test_svg_in_a_browser(export, chromium):
     # A click zooms; Back and Escape return.
     burst = box("burst")
     page.click(burst[0] + 2, burst[1] + 5)
-    # Drawn anew when the browser has told that the address changed.
+    # Redrawn when the browser has reported that the address changed.
     page.wait('!document.getElementById("reset").classList.contains("hidden")')
     assert page.js("location.hash") != ""
     assert box("burst")[2] == pytest.approx(width, abs=1)
@@ -488,14 +489,14 @@ def test_svg_in_a_browser(export, chromium):
     page.wait('document.getElementById("reset").classList.contains("hidden")')
     assert box("parse")[2] == pytest.approx(load_width, abs=1)
 
-    # Ctrl+F searches: three fib in one another are counted once.
+    # Ctrl+F searches: three nested fib are counted once.
     page.key("f", 70, ctrl=True)
     page.type("fib")
     page.wait('document.getElementById("found").textContent === "0.3 % found"')
     assert page.js('document.querySelectorAll("#boxes > g.found").length') == 3
     page.key("Escape", 27)
     page.wait('document.getElementById("found").textContent === ""')
-    # No regular expression, just text: names of C++ are full of brackets.
+    # Plain text, not a regular expression: C++ names are full of brackets.
     page.key("f", 70, ctrl=True)
     page.type("fib(")
     page.wait('document.getElementById("found").textContent === "nothing found"')
@@ -523,7 +524,8 @@ def test_bad_files(heapscope, trace, tmp_path, command):
 
 
 def test_truncated_file_is_said(heapscope, trace, tmp_path):
-    """Anywhere but between two packets, where nothing shows it: so one of two neighbours does."""
+    """Anywhere except between two packets, where a cut is invisible: so one of two neighbouring
+    cuts shows."""
     data = trace.read_bytes()
     said = []
     for end in (len(data) * 2 // 3, len(data) * 2 // 3 + 1):

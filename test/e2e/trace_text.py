@@ -1,7 +1,7 @@
-"""Traces as text and as Python data, and a model of the reader that Perfetto has for them.
+"""Traces as text and as Python data, and a model of Perfetto's reader for them.
 
-protoc knows protobuf and nothing of us: what it decodes was really written, and what it encodes from
-text is a trace we had no hand in.
+protoc knows protobuf and nothing about heapscope: what it decodes was really written, and what
+it encodes from text is a trace that our code had no part in.
 """
 
 import functools
@@ -20,7 +20,7 @@ COARSE, MONOTONIC, BOOTTIME, REALTIME = 4, 3, 6, 1
 
 @functools.lru_cache
 def trace_tool():
-    """Path of trace_tool.c, built with the sources it needs: once for each state of these."""
+    """Path of trace_tool.c, built with the sources that it needs: once for each state of them."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
     for names in ("builder*.c", "cut_stacks.c", "frame_class.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "peak_margin.c", "pprof*.c",
@@ -112,7 +112,7 @@ def write(scenario, path):
 
 
 def load(path, status=0):
-    """What our loader makes of a file."""
+    """Our loader's result for a file."""
     done = subprocess.run([trace_tool(), "read", path], stdout=subprocess.PIPE, check=False)
     assert done.returncode == status
     if status != 0:
@@ -235,6 +235,6 @@ class Reader:
                 key = row[2], row[3]
                 size, count = sizes.get(key, (0, 0))
                 sizes[key] = size + row[5], count + row[4]
-                # A net size without a net count, or the other way, ends trace_processor.
+                # A net size without a net count, or the reverse, makes trace_processor exit.
                 assert sizes[key][0] >= 0 and sizes[key][1] >= 0
         return sizes

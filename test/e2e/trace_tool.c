@@ -81,7 +81,7 @@ static int write_session(struct hs_trace_writer *writer)
     return err;
 }
 
-/* The same input makes the same file. */
+/* Fixed clocks: the same input makes the same file. */
 static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
 {
     (void)ctx;
@@ -90,7 +90,7 @@ static void read_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
                                             .realtime_ns = UINT64_C(1700000000000000000) };
 }
 
-/* A scenario whose name ends in "-compressed" is written so. */
+/* A scenario whose name ends in "-compressed" is written in compressed packets. */
 static int write_trace(const char *scenario, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -1,4 +1,4 @@
-"""Holds a profile against what the profiled program says about its own heap (test/target/truth.h)."""
+"""Compares a profile with what the profiled program says about its own heap (test/target/truth.h)."""
 
 import re
 import struct
@@ -13,7 +13,7 @@ SITE = struct.Struct("<64sqqqq")
 
 
 class Amounts(NamedTuple):
-    """Of one site: what is live, and what was ever allocated."""
+    """Of one site: live amounts, and all that was ever allocated."""
 
     live_bytes: float = 0
     live_count: float = 0
@@ -28,7 +28,7 @@ class Amounts(NamedTuple):
 
 
 def read_truth(*paths):
-    """What one process said, or more of them together: {site: Amounts}."""
+    """What one process, or several together, stated: {site: Amounts}."""
     together = {}
     for path in paths:
         for name, amounts in read_one(path).items():
@@ -49,7 +49,7 @@ def read_one(path):
 
 
 def site_of(stack):
-    """The innermost function of a stack that is a site; None: none is."""
+    """The innermost function of a stack that is a site; None: no function is."""
     for frame in stack["frames"]:
         match = re.match(r"site_\w+", frame["function"])
         if match:
@@ -58,7 +58,7 @@ def site_of(stack):
 
 
 def read_sites(report, what=("bytes", "count")):
-    """What the profile says, as read_truth() does."""
+    """The profile's figures in the form of read_truth()."""
     sites = {}
     for stack in report["stacks"]:
         name = site_of(stack)
@@ -80,7 +80,7 @@ class Measured:
 
     @property
     def losses(self):
-        """{name: count} of everything that the report says is missing."""
+        """{name: count} of all losses in the report."""
         losses = {}
         for loss in self.report["losses"]:
             losses[loss["name"]] = losses.get(loss["name"], 0) + loss["count"]
@@ -88,22 +88,23 @@ class Measured:
 
     @property
     def differences(self):
-        """{site: profile - truth}, where that is not nothing."""
+        """{site: profile - truth}, where that is not zero."""
         names = self.truth.keys() | self.sites.keys()
         found = {n: self.sites.get(n, Amounts()) - self.truth.get(n, Amounts()) for n in names}
         return {n: d for n, d in found.items() if any(d)}
 
     def assert_exact(self, losses=()):
-        """Everything is as the program says, and nothing was lost but what is named."""
+        """Everything equals the truth, and only the named losses occurred."""
         assert self.run.status == 0, self.run.stderr
         assert self.truth, "a program without sites shows nothing"
         assert not self.differences, self.differences
-        # _init and _fini of each object have no unwind information: what they call is found by frame pointers.
+        # _init and _fini of each object have no unwind information: their callees' callers are
+        # found by frame pointers.
         assert set(self.losses) - {"stack_guessed"} <= set(losses), self.losses
 
 
 def new_truth(folder):
-    """A file for $TRUTH_FILE."""
+    """A new file for $TRUTH_FILE."""
     count = len(list(folder.glob("truth?")))
     path = folder / f"truth{count}"
     with path.open("wb") as file:
@@ -123,10 +124,10 @@ def behind(library, program):
 
 
 def measure(run, folder, program, *options, env=None, **more):
-    """Profiles a program that tells its truth; every allocation, unless the options say otherwise."""
+    """Profiles a program that states its truth; every allocation, unless the options say otherwise."""
     path = new_truth(folder)
     options = options or ("-i", 1)
     done = run(program, *options, env={"TRUTH_FILE": path, **(env or {})}, **more)
-    # In this view every stack is listed that ever allocated, with all its amounts.
+    # In this view every stack that ever allocated is listed, with all its amounts.
     report = done.report("--top", "all", "--view", "alloc_objects")
     return Measured(done, report, read_truth(path, *truths_of_children(path).values()), path)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Keeps what build/dist has and writes, for the tests of later versions: see README.md.
+"""Keeps the client of build/dist and what it writes, for the tests of later versions: see
+README.md.
 
-keep.py VERSION WHAT...: of the layout, client and region; of the traces that we write, trace.
+keep.py VERSION WHAT...: of the layout: client and region; of the traces that we write: trace.
 """
 
 import array
@@ -38,7 +39,7 @@ def client_bytes(folder):
 
 
 def parts(fd):
-    """The file without its holes: of each part offset, length, bytes."""
+    """The file without its holes: offset, length and bytes of each part."""
     at, size = 0, os.fstat(fd).st_size
     while True:
         try:
@@ -61,7 +62,7 @@ def phases(folder, *flags):
 
 
 def region_bytes(folder):
-    """Be the daemon of a program that is to be recorded from its start."""
+    """Acts as the daemon of a program that is to be recorded from its start."""
     program = phases(folder)
     place = folder / "sock"
     (folder / "sock.board").write_bytes(struct.pack("<QIIQ40x", 0x3130445241424853, 1, 64, 1))
@@ -98,7 +99,8 @@ def wait_for_dump(process, count):
 
 
 def trace_bytes(folder):
-    """phases.c to the end of its third phase, dumped after the first and the second, with everything beside the heap."""
+    """phases.c to the end of its third phase, dumped after the first and the second, with all data
+    besides the heap."""
     out = folder / "out.pftrace"
     # The path of the client is among the mappings.
     shutil.copytree(DIST, folder / "dist")
@@ -120,7 +122,7 @@ def trace_bytes(folder):
 
 def main():
     version, *what = sys.argv[1:]
-    # Paths are in a region, and in a trace: of a folder that belongs to no user.
+    # Paths are in a region and in a trace: use those of a folder that belongs to no user.
     with tempfile.TemporaryDirectory(prefix="golden-") as made:
         folder = pathlib.Path(made)
         if "client" in what:
@@ -128,7 +130,7 @@ def main():
         if "region" in what:
             keep(f"region-v{version}.xz", region_bytes(folder))
         if "trace" in what:
-            name = f"trace-v{version}.pftrace"  # which is compressed as it is
+            name = f"trace-v{version}.pftrace"  # already compressed
             (HERE / name).write_bytes(trace_bytes(folder))
             print(name, (HERE / name).stat().st_size, "bytes")
 
