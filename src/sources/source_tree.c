@@ -143,8 +143,8 @@ static const struct hs_trace_thread *find_thread(const struct hs_source_process 
 
 struct listing {
     uint32_t *tids;
-    struct hs_trace_thread *now, *news;
-    size_t count, news_count;
+    struct hs_trace_thread *now, *changed;
+    size_t count, changed_count;
 };
 
 /* Finds the new threads and, `with_names`, those that have a new name. */
@@ -163,7 +163,7 @@ static void compare(const struct hs_source_process *state, const char *folder, b
         snprintf(path, sizeof(path), "%s/%u", folder, list->tids[i]);
         read_comm(path, now->name);
         if (!known || strcmp(known->name, now->name) != 0) {
-            list->news[list->news_count++] = *now;
+            list->changed[list->changed_count++] = *now;
         }
     }
 }
@@ -181,16 +181,16 @@ void hs_source_threads(struct hs_sources *sources, struct hs_source_process *sta
     snprintf(folder, sizeof(folder), "%s/%d/task", sources->folder, (int)state->pid);
     list.count = list_threads(folder, list.tids, THREADS_MAX);
     list.now = calloc(list.count + 1, sizeof(*list.now));
-    list.news = calloc(list.count + 1, sizeof(*list.news));
-    if (list.now && list.news && list.count > 0) {
+    list.changed = calloc(list.count + 1, sizeof(*list.changed));
+    if (list.now && list.changed && list.count > 0) {
         compare(state, folder, with_names, &list);
-        if (list.news_count > 0) {
+        if (list.changed_count > 0) {
             const struct hs_trace_tree tree = { .pid = (uint32_t)state->pid,
-                                                .threads = list.news,
-                                                .thread_count = list.news_count };
+                                                .threads = list.changed,
+                                                .thread_count = list.changed_count };
             hs_trace_writer_tree(sources->writer, now_ns, &tree);
             sources->packet_count++;
-            state->thread_total += list.news_count;
+            state->thread_total += list.changed_count;
         }
         free(state->threads);
         state->threads = list.now;
@@ -201,7 +201,7 @@ void hs_source_threads(struct hs_sources *sources, struct hs_source_process *sta
         hs_source_tell_unread(sources, state->pid, now_ns, "task", -E2BIG, &state->is_threads_told);
     }
     free(list.now);
-    free(list.news);
+    free(list.changed);
     free(list.tids);
 }
 

@@ -220,8 +220,8 @@ void hs_source_walk_free(struct hs_source_walk *walk)
 }
 
 /* Writes the results of a walk to the trace, or keeps them. */
-static void use(struct hs_sources *sources, struct hs_source_process *state,
-                struct hs_source_walk *walk)
+static void finish_walk(struct hs_sources *sources, struct hs_source_process *state,
+                        struct hs_source_walk *walk)
 {
     if (sources && walk->with_rollup) {
         take_rollup(sources, state, walk);
@@ -253,6 +253,6 @@ void hs_source_walk_take(struct hs_sources *sources, struct hs_source_process *s
             return;
         }
         state->walk = NULL;
-        use(sources, state, walk);
+        finish_walk(sources, state, walk);
     }
 }

@@ -89,8 +89,8 @@ static struct hs_source_process *find(struct hs_sources *sources, struct hs_sour
     return *state;
 }
 
-static void look(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
-                 bool is_dump)
+static void read_and_write(struct hs_sources *sources, struct hs_source_process *state,
+                           uint64_t now_ns, bool is_dump)
 {
     int64_t thread_count = state->seen.values[HS_COUNTER_THREADS];
     state->is_gone = !hs_source_read(sources, state, now_ns);
@@ -113,7 +113,7 @@ uint64_t hs_sources_look(struct hs_sources *sources, struct hs_source_process **
     }
     hs_source_walk_take(sources, state, false);
     if (sources->settings.poll_ms > 0 && now_ns >= state->read_next_ns) {
-        look(sources, state, now_ns, false);
+        read_and_write(sources, state, now_ns, false);
         state->read_next_ns =
             now_ns + hs_source_read_period_ns(&sources->settings, now_ns - state->begin_ns);
         if (!state->is_gone && sources->settings.with_smaps_rollup) {
@@ -139,7 +139,7 @@ void hs_sources_dump(struct hs_sources *sources, struct hs_source_process **at, 
     bool is_time = is_last || state->dump_ns == 0 || now_ns >= state->dump_ns + DUMP_MIN_NS;
     if (is_counting && is_time) {
         state->dump_ns = now_ns;
-        look(sources, state, now_ns, true);
+        read_and_write(sources, state, now_ns, true);
     }
     hs_source_walk_take(sources, state, false);
     bool is_large = state->seen.values[HS_COUNTER_RSS] > WAIT_BYTES_MAX;

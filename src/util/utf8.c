@@ -82,7 +82,7 @@ int hs_utf8_char_columns(uint32_t c)
  * Replaces control characters (C0, DEL, C1) and marks that change the direction of the text after
  * them.
  */
-static uint32_t harmless(uint32_t c)
+static uint32_t sanitize_char(uint32_t c)
 {
     if (c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) ||
         (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029) {
@@ -94,7 +94,7 @@ static uint32_t harmless(uint32_t c)
 /* A U+FFFD in the text itself is three bytes long, and stays. */
 static bool is_bad(uint32_t c, size_t length)
 {
-    return harmless(c) != c || (c == REPLACEMENT && length == 1);
+    return sanitize_char(c) != c || (c == REPLACEMENT && length == 1);
 }
 
 size_t hs_utf8_columns(const char *text, size_t bytes)
@@ -103,7 +103,7 @@ size_t hs_utf8_columns(const char *text, size_t bytes)
     for (size_t at = 0; at < bytes;) {
         uint32_t c;
         at += hs_utf8_next(text + at, bytes - at, &c);
-        columns += (size_t)hs_utf8_char_columns(harmless(c));
+        columns += (size_t)hs_utf8_char_columns(sanitize_char(c));
     }
     return columns;
 }
@@ -149,7 +149,7 @@ size_t hs_utf8_fit(const char *text, size_t bytes, size_t columns)
     while (at < bytes) {
         uint32_t c;
         size_t length = hs_utf8_next(text + at, bytes - at, &c);
-        used += (size_t)hs_utf8_char_columns(harmless(c));
+        used += (size_t)hs_utf8_char_columns(sanitize_char(c));
         if (used > columns) {
             break;
         }
@@ -165,7 +165,7 @@ size_t hs_utf8_fit_end(const char *text, size_t bytes, size_t columns)
     while (at < bytes && left > columns) {
         uint32_t c;
         at += hs_utf8_next(text + at, bytes - at, &c);
-        left -= (size_t)hs_utf8_char_columns(harmless(c));
+        left -= (size_t)hs_utf8_char_columns(sanitize_char(c));
     }
     return at;
 }

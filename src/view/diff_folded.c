@@ -21,7 +21,7 @@ static void write_name(const char *name, struct hs_buf *scratch, struct hs_buf *
 }
 
 /* The rounding error of one stack is added to the next one, so that sums stay right. */
-static double whole(double value, double *carry)
+static double round_value(double value, double *carry)
 {
     if (!(value > 0) || !isfinite(value)) {
         return 0;
@@ -47,8 +47,8 @@ int hs_diff_write_folded(const struct hs_diff *diff, struct hs_buf *buf)
     for (uint32_t i = 0; i < diff->node_count && buf->err == 0; i++) {
         double values[HS_DIFF_SIDE_N];
         for (int side = 0; side < HS_DIFF_SIDE_N; side++) {
-            values[side] =
-                whole(hs_view_value(diff->view, &diff->nodes[i].self.by[side]), &carries[side]);
+            values[side] = round_value(hs_view_value(diff->view, &diff->nodes[i].self.by[side]),
+                                       &carries[side]);
         }
         if (values[0] + values[1] < 1) {
             continue;

@@ -34,7 +34,7 @@
 /* Intensity of the smallest change that is not chance. */
 #define COLOUR_LEAST 0.25
 
-struct spot {
+struct graph_box {
     uint32_t parent; /* node_count: it is an outermost function */
     uint32_t node;
     double width, start;
@@ -42,18 +42,18 @@ struct spot {
 
 struct graph {
     const struct hs_diff *diff;
-    double *widths;     /* by node; the last entry is their sum */
-    struct spot *spots; /* by parent, the widest first */
-    uint32_t *first;    /* by parent: index in spots; node_count + 2 entries */
-    struct spot *todo;
-    struct spot *shown;
+    double *widths;          /* by node; the last entry is their sum */
+    struct graph_box *boxes; /* by parent, the widest first */
+    uint32_t *first;         /* by parent: index in boxes; node_count + 2 entries */
+    struct graph_box *todo;
+    struct graph_box *shown;
     uint32_t shown_count, depth_max;
     double least;
 };
 
-static int compare_spots(const void *a, const void *b)
+static int compare_boxes(const void *a, const void *b)
 {
-    const struct spot *x = a, *y = b;
+    const struct graph_box *x = a, *y = b;
     if (x->parent != y->parent) {
         return x->parent < y->parent ? -1 : 1;
     }
@@ -68,11 +68,11 @@ static int prepare(struct graph *g)
     const struct hs_diff *diff = g->diff;
     size_t count = diff->node_count + 2u;
     g->widths = calloc(count, sizeof(*g->widths));
-    g->spots = calloc(count, sizeof(*g->spots));
+    g->boxes = calloc(count, sizeof(*g->boxes));
     g->first = calloc(count, sizeof(*g->first));
     g->todo = calloc(count, sizeof(*g->todo));
     g->shown = calloc(count, sizeof(*g->shown));
-    if (!g->widths || !g->spots || !g->first || !g->todo || !g->shown) {
+    if (!g->widths || !g->boxes || !g->first || !g->todo || !g->shown) {
         return -ENOMEM;
     }
     for (uint32_t i = diff->node_count; i > 0; i--) {
@@ -81,14 +81,14 @@ static int prepare(struct graph *g)
         g->widths[i - 1] += fmax(hs_view_value(diff->view, &node->self.by[HS_DIFF_BEFORE]),
                                  hs_view_value(diff->view, &node->self.by[HS_DIFF_AFTER]));
         g->widths[parent] += g->widths[i - 1];
-        g->spots[i - 1] =
-            (struct spot){ .parent = parent, .node = i - 1, .width = g->widths[i - 1] };
+        g->boxes[i - 1] =
+            (struct graph_box){ .parent = parent, .node = i - 1, .width = g->widths[i - 1] };
         g->first[parent + 1]++;
     }
     for (uint32_t i = 1; i < count; i++) {
         g->first[i] += g->first[i - 1];
     }
-    qsort(g->spots, diff->node_count, sizeof(*g->spots), compare_spots);
+    qsort(g->boxes, diff->node_count, sizeof(*g->boxes), compare_boxes);
     g->least = g->widths[diff->node_count] * LEAST_SHARE;
     return 0;
 }
@@ -99,24 +99,24 @@ static void lay_out(struct graph *g)
     uint32_t all = g->diff->node_count;
     uint32_t depth = 0;
     g->shown_count = g->depth_max = 0;
-    g->todo[depth++] = (struct spot){ .node = all, .width = g->widths[all] };
+    g->todo[depth++] = (struct graph_box){ .node = all, .width = g->widths[all] };
     while (depth > 0 && g->shown_count <= HS_SVG_BOXES_MAX) {
-        struct spot spot = g->todo[--depth];
-        uint32_t row = spot.node == all ? 0 : g->diff->nodes[spot.node].depth + 1;
-        g->shown[g->shown_count++] = spot;
+        struct graph_box box = g->todo[--depth];
+        uint32_t row = box.node == all ? 0 : g->diff->nodes[box.node].depth + 1;
+        g->shown[g->shown_count++] = box;
         g->depth_max = row > g->depth_max ? row : g->depth_max;
-        double start = spot.start;
-        uint32_t end = row < HS_SVG_DEPTH_MAX ? g->first[spot.node + 1] : g->first[spot.node];
+        double start = box.start;
+        uint32_t end = row < HS_SVG_DEPTH_MAX ? g->first[box.node + 1] : g->first[box.node];
         uint32_t from = depth;
-        for (uint32_t i = g->first[spot.node];
-             i < end && g->spots[i].width > 0 && g->spots[i].width >= g->least; i++) {
-            g->todo[depth] = g->spots[i];
+        for (uint32_t i = g->first[box.node];
+             i < end && g->boxes[i].width > 0 && g->boxes[i].width >= g->least; i++) {
+            g->todo[depth] = g->boxes[i];
             g->todo[depth++].start = start;
-            start += g->spots[i].width;
+            start += g->boxes[i].width;
         }
         for (uint32_t i = from, k = depth; i + 1 < k; i++, k--) { /* reversed, so that the first
                                                                    * child is drawn next */
-            struct spot swapped = g->todo[i];
+            struct graph_box swapped = g->todo[i];
             g->todo[i] = g->todo[k - 1];
             g->todo[k - 1] = swapped;
         }
@@ -144,17 +144,17 @@ static void write_colour(const struct hs_diff_change *change, struct hs_buf *buf
 /*
  * Writes name and module, both values, the change with its margin, and whether it is significant.
  */
-static void write_tooltip(const struct hs_diff *diff, const struct spot *spot,
+static void write_tooltip(const struct hs_diff *diff, const struct graph_box *box,
                           const struct hs_diff_change *change, struct hs_buf *buf)
 {
     bool is_count = hs_views[diff->view].is_count;
     char text[HS_DIFF_CELL_BYTES], figure[HS_FORMAT_INTERVAL_BYTES];
     hs_buf_str(buf, "<title>");
-    if (spot->node == diff->node_count) {
+    if (box->node == diff->node_count) {
         hs_buf_str(buf, "all");
     } else {
-        const char *name = hs_diff_name(diff, diff->nodes[spot->node].function);
-        const char *module = hs_diff_module(diff, diff->nodes[spot->node].function);
+        const char *name = hs_diff_name(diff, diff->nodes[box->node].function);
+        const char *module = hs_diff_module(diff, diff->nodes[box->node].function);
         hs_xml_write(buf, name, strlen(name));
         if (module[0]) {
             hs_buf_str(buf, "  [");
@@ -173,21 +173,21 @@ static void write_tooltip(const struct hs_diff *diff, const struct spot *spot,
                                                    : hs_diff_verdict_names[change->verdict]);
 }
 
-static void write_box(const struct graph *g, const struct spot *spot, struct hs_buf *label,
+static void write_box(const struct graph *g, const struct graph_box *box, struct hs_buf *label,
                       struct hs_buf *buf)
 {
     const struct hs_diff *diff = g->diff;
-    bool is_all = spot->node == diff->node_count;
+    bool is_all = box->node == diff->node_count;
     double all = g->widths[diff->node_count];
     double scale = all > 0 ? (HS_SVG_WIDTH - 2 * HS_SVG_SIDE) / all : 0;
-    double x = HS_SVG_SIDE + spot->start * scale;
-    double width = spot->width * scale - HS_SVG_GAP;
-    uint32_t row = is_all ? 0 : diff->nodes[spot->node].depth + 1;
+    double x = HS_SVG_SIDE + box->start * scale;
+    double width = box->width * scale - HS_SVG_GAP;
+    uint32_t row = is_all ? 0 : diff->nodes[box->node].depth + 1;
     uint32_t y = HS_SVG_HEAD_HEIGHT + row * HS_SVG_ROW_HEIGHT;
     struct hs_diff_change change =
-        hs_diff_change_of(diff, is_all ? &diff->stacks : &diff->nodes[spot->node].total);
-    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", spot->start, spot->width, row);
-    write_tooltip(diff, spot, &change, buf);
+        hs_diff_change_of(diff, is_all ? &diff->stacks : &diff->nodes[box->node].total);
+    hs_buf_printf(buf, "<g data-v=\"%.0f %.0f %u\">", box->start, box->width, row);
+    write_tooltip(diff, box, &change, buf);
     hs_buf_printf(buf, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\" rx=\"1.5\" fill=\"",
                   x, y, width > 0.3 ? width : 0.3, HS_SVG_BOX_HEIGHT);
     write_colour(&change, buf);
@@ -195,7 +195,7 @@ static void write_box(const struct graph *g, const struct spot *spot, struct hs_
     if (width >= HS_SVG_BOX_TEXT_MIN) {
         label->bytes = 0;
         hs_cxx_write_fit(label,
-                         is_all ? "all" : hs_diff_name(diff, diff->nodes[spot->node].function),
+                         is_all ? "all" : hs_diff_name(diff, diff->nodes[box->node].function),
                          hs_saturate_round_unsigned(floor((width - 6) / HS_SVG_CHAR_WIDTH)));
         hs_buf_printf(buf, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
         hs_xml_write(buf, hs_buf_text(label), label->bytes);
@@ -277,7 +277,7 @@ int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *
     hs_buf_deinit(&details);
     hs_buf_deinit(&label);
     free(g.widths);
-    free(g.spots);
+    free(g.boxes);
     free(g.first);
     free(g.todo);
     free(g.shown);

@@ -37,7 +37,7 @@ struct writer {
 };
 
 /* The number as the text can express it. */
-static double shown(double value)
+static double printable(double value)
 {
     return value > 0 && value < 1e18 ? round(value) : 0;
 }
@@ -45,7 +45,7 @@ static double shown(double value)
 static uint64_t time_of(const struct writer *w, uint64_t time_ns, double alloc_bytes)
 {
     if (w->is_time_bytes) {
-        return (uint64_t)shown(alloc_bytes);
+        return (uint64_t)printable(alloc_bytes);
     }
     uint64_t start_ns = w->selection->start_ns;
     return time_ns > start_ns ? (time_ns - start_ns) / NS_PER_MS : 0;
@@ -161,7 +161,7 @@ static int write_snapshots(struct writer *w)
         hs_buf_printf(w->buf,
                       "#-----------\nsnapshot=%zu\n#-----------\ntime=%" PRIu64
                       "\nmem_heap_B=%.0f\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
-                      i, snapshot->time, shown(snapshot->bytes),
+                      i, snapshot->time, printable(snapshot->bytes),
                       snapshot->tree == TREE_NONE       ? "empty"
                       : snapshot->tree == TREE_DETAILED ? "detailed"
                                                         : "peak");

@@ -33,7 +33,7 @@ static void write_change(struct hs_report *report, const struct hs_profile_chang
     hs_buf_deinit(&text);
 }
 
-static void write_of_one(struct hs_report *report, const struct hs_profile_dump *dump)
+static void write_one_process(struct hs_report *report, const struct hs_profile_dump *dump)
 {
     const struct hs_profile *p = report->profile;
     uint32_t count = count_of(p, dump), nth = 0;
@@ -51,7 +51,7 @@ static void write_of_one(struct hs_report *report, const struct hs_profile_dump 
     }
 }
 
-static void write_of_many(struct hs_report *report)
+static void write_all_processes(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
@@ -72,9 +72,9 @@ void hs_report_write_changes(struct hs_report *report)
 {
     const struct hs_selection *s = &report->selection;
     if (s->dump_count == 1) {
-        write_of_one(report, &report->profile->dumps[s->dumps[0]]);
+        write_one_process(report, &report->profile->dumps[s->dumps[0]]);
     } else {
-        write_of_many(report);
+        write_all_processes(report);
     }
 }
 

@@ -19,18 +19,18 @@ static const struct hs_profile_dump *first_dump(const struct hs_report *report)
 }
 
 /* Finds the process from which the others descend: the one that started first. */
-static uint32_t lead_process(const struct hs_report *report)
+static uint32_t root_process(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
-    uint32_t lead = first_dump(report)->process;
+    uint32_t root = first_dump(report)->process;
     for (uint32_t i = 1; i < s->dump_count; i++) {
         uint32_t process = p->dumps[s->dumps[i]].process;
-        if (p->processes[process].start_ns < p->processes[lead].start_ns) {
-            lead = process;
+        if (p->processes[process].start_ns < p->processes[root].start_ns) {
+            root = process;
         }
     }
-    return lead;
+    return root;
 }
 
 static void write_text(struct hs_buf *buf, const char *text)
@@ -49,7 +49,7 @@ static void describe_origin(const struct hs_report *report, struct hs_buf *buf)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
-    uint32_t pid = p->processes[lead_process(report)].pid;
+    uint32_t pid = p->processes[root_process(report)].pid;
     char duration[HS_HUMAN_BYTES];
     if (pid != 0) {
         hs_buf_printf(buf, " (pid %u)", pid);
@@ -69,7 +69,7 @@ static void describe_run(const struct hs_report *report, struct hs_buf *buf)
 {
     const struct hs_profile *p = report->profile;
     const struct hs_selection *s = &report->selection;
-    uint32_t process = lead_process(report);
+    uint32_t process = root_process(report);
     char duration[HS_HUMAN_BYTES];
     hs_human_duration(duration, s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0);
     if (p->origin) {
@@ -104,7 +104,7 @@ static void write_title(struct hs_report *report)
 {
     struct hs_buf *buf = report->buf;
     bool has_colour = report->options->has_colour;
-    const char *name = process_name(report->profile, lead_process(report));
+    const char *name = process_name(report->profile, root_process(report));
     struct hs_buf rest = HS_BUF_INIT;
     describe_run(report, &rest);
     const char *text = hs_buf_text(&rest);
@@ -140,7 +140,7 @@ void hs_report_write_on_line(struct hs_buf *buf, const char *text, size_t bytes)
 static void write_command(struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
-    const char *cmdline = hs_profile_string(p, p->processes[lead_process(report)].cmdline);
+    const char *cmdline = hs_profile_string(p, p->processes[root_process(report)].cmdline);
     if (cmdline[0] == '\0') {
         return;
     }
@@ -299,7 +299,7 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 }
 
 /* How precise the sampled figures are. */
-static const char *words_of_margins(const struct hs_report *report)
+static const char *describe_margins(const struct hs_report *report)
 {
     if (report->selection.is_lossy) {
         return "; data is missing: the figures are too low, by more than margins tell";
@@ -327,14 +327,14 @@ static void write_sampling(struct hs_report *report)
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
         hs_buf_printf(&text, "from samples, one for each %s allocated%s", interval,
-                      words_of_margins(report));
+                      describe_margins(report));
     } else {
         hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
                       s->sample_count == 1 ? "" : "s", interval);
         if (s->interval_max_bytes != s->interval_min_bytes) {
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
-        hs_buf_printf(&text, " allocated%s", words_of_margins(report));
+        hs_buf_printf(&text, " allocated%s", describe_margins(report));
     }
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {

@@ -47,7 +47,7 @@ static struct hs_profile_loss *add_up(const struct hs_report *report, size_t *re
     return sums;
 }
 
-static const char *words(const struct hs_profile *p, const struct hs_profile_loss *loss)
+static const char *description_of(const struct hs_profile *p, const struct hs_profile_loss *loss)
 {
     const char *text = hs_profile_string(p, loss->text);
     return text[0] ? text : hs_profile_string(p, loss->name);
@@ -313,7 +313,7 @@ void hs_report_write_health(struct hs_report *report)
         for (size_t i = 0; sums && i < count; i++) {
             const char *name = hs_profile_string(report->profile, sums[i].name);
             if (!is_known(name, known, known_count)) {
-                const struct hs_loss_text text = { name, words(report->profile, &sums[i]),
+                const struct hs_loss_text text = { name, description_of(report->profile, &sums[i]),
                                                    sums[i].is_serious, sums[i].is_refusal };
                 add_counter(report, rows, is_zero, &text, sums, count);
             }
