@@ -84,6 +84,7 @@ struct hs_source_process *hs_sources_end(struct hs_sources *sources,
 /* Frees the state without writing anything. Returns NULL. */
 struct hs_source_process *hs_source_process_free(struct hs_source_process *state);
 
-/* Packets written so far, and how many of them hold mappings. */
+/* Number of packets written so far. */
 uint64_t hs_sources_packet_count(const struct hs_sources *sources);
+/* Number of packets written so far that hold mappings. */
 uint64_t hs_sources_smaps_count(const struct hs_sources *sources);

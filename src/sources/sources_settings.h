@@ -41,6 +41,7 @@ static inline struct hs_sources_settings hs_sources_default(void)
     };
 }
 
+/* Do the settings ask for any data about processes? */
 static inline bool hs_sources_ask_processes(const struct hs_sources_settings *settings)
 {
     return settings->poll_ms > 0 || settings->with_smaps_at_dumps;

@@ -107,10 +107,11 @@ bool hs_source_read(struct hs_sources *sources, struct hs_source_process *state,
 void hs_source_write(struct hs_sources *sources, struct hs_source_process *state, uint64_t now_ns,
                      bool is_due);
 /*
- * How long to wait between reads, and between writes, of a process that has been watched for
+ * How long to wait between reads, in ns, of the counters of a process that has been watched for
  * `age_ns`.
  */
 uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns);
+/* How long to wait between writes of its counters, in ns. */
 uint64_t hs_source_write_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns);
 
 /* Notes in the trace, once, that `file` cannot be read. *is_told remembers it. */

@@ -44,12 +44,17 @@ void hs_buf_init(struct hs_buf *buf, hs_buf_sink_fn *sink, void *sink_ctx);
 /* Frees the memory. Does not empty the buffer into the sink. */
 void hs_buf_deinit(struct hs_buf *buf);
 
-/* Append bytes, a string, one character, a character `count` times, formatted text. */
+/* Appends `bytes` bytes. */
 void hs_buf_add(struct hs_buf *buf, const void *data, size_t bytes);
+/* Appends a string without its NUL. */
 void hs_buf_str(struct hs_buf *buf, const char *text);
+/* Appends one character. */
 void hs_buf_char(struct hs_buf *buf, char c);
+/* Appends a character `count` times. */
 void hs_buf_repeat(struct hs_buf *buf, char c, size_t count);
+/* Appends text formatted as by printf(3). */
 void hs_buf_printf(struct hs_buf *buf, const char *format, ...) HS_PRINTF(2, 3);
+/* The same with an argument list. */
 void hs_buf_vprintf(struct hs_buf *buf, const char *format, va_list args) HS_PRINTF(2, 0);
 
 /* Only without a sink: discards what was written and keeps the memory. */

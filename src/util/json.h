@@ -33,24 +33,33 @@ struct hs_json {
 /* Starts a document that is written into `buf`; each level is indented by `indent_width` blanks. */
 void hs_json_init(struct hs_json *json, struct hs_buf *buf, int indent_width);
 
-/* Open an object or an array, with one value per line or (inline) all on one line, and close it. */
+/* Opens an object ('{') or an array ('['), with one value per line. */
 void hs_json_open(struct hs_json *json, char bracket); /* '{' or '[' */
+/* The same, all on one line. */
 void hs_json_open_inline(struct hs_json *json, char bracket);
+/* Closes what was opened last. */
 void hs_json_close(struct hs_json *json, char bracket); /* '}' or ']' */
 
 /* Writes a key; its value is the next call. */
 void hs_json_key(struct hs_json *json, const char *key);
-/* Write one value. */
+/* Writes a string. */
 void hs_json_string(struct hs_json *json, const char *text);
+/* Writes a number without a sign. */
 void hs_json_uint(struct hs_json *json, uint64_t value);
+/* Writes a number that may be negative. */
 void hs_json_int(struct hs_json *json, int64_t value);
 /* Writes a number with up to 15 significant digits, integers without a decimal point. */
 void hs_json_double(struct hs_json *json, double value);
+/* Writes true or false. */
 void hs_json_bool(struct hs_json *json, bool value);
+/* Writes null. */
 void hs_json_null(struct hs_json *json);
 
-/* Write a key and its value in one call. */
+/* Writes a key and its string in one call. */
 void hs_json_kv_string(struct hs_json *json, const char *key, const char *text);
+/* The same for a number. */
 void hs_json_kv_uint(struct hs_json *json, const char *key, uint64_t value);
+/* The same for a number with a fraction. */
 void hs_json_kv_double(struct hs_json *json, const char *key, double value);
+/* The same for a boolean. */
 void hs_json_kv_bool(struct hs_json *json, const char *key, bool value);

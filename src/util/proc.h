@@ -79,9 +79,11 @@ struct hs_proc_smaps {
     uint64_t swap_bytes;
 };
 
-/* Parse /proc/PID/stat, status and smaps_rollup. Return 0 or -EINVAL. */
+/* Parses /proc/PID/stat. Returns 0 or -EINVAL. */
 int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat *ret_stat);
+/* Parses /proc/PID/status. Returns 0 or -EINVAL. */
 int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status);
+/* Parses /proc/PID/smaps_rollup. Returns 0 or -EINVAL. */
 int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes,
                                struct hs_proc_smaps *ret_smaps);
 
@@ -113,7 +115,9 @@ int hs_proc_read_whole(const char *folder, const char *name, struct hs_buf *out)
 /* Reads at most `cap_bytes` bytes of /proc/PID/NAME into `buf`. Returns 0 or -errno. */
 int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_t *ret_bytes);
 
-/* Read and parse one file of a process. Return 0 or -errno. */
+/* Reads and parses /proc/PID/stat. Returns 0 or -errno. */
 int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat);
+/* Reads and parses /proc/PID/status. Returns 0 or -errno. */
 int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status);
+/* Reads and parses /proc/PID/smaps_rollup. Returns 0 or -errno. */
 int hs_proc_read_smaps_rollup(pid_t pid, struct hs_proc_smaps *ret_smaps);

@@ -62,11 +62,13 @@ const char *hs_counter_name(enum hs_counter counter);
 /* The unit of the counter's value. */
 enum hs_counter_unit hs_counter_unit(enum hs_counter counter);
 
+/* Is the counter known? */
 static inline bool hs_counters_have(const struct hs_counters *counters, enum hs_counter counter)
 {
     return (counters->has_mask & HS_COUNTER_BIT(counter)) != 0;
 }
 
+/* Sets the counter, in its unit. */
 static inline void hs_counters_set(struct hs_counters *counters, enum hs_counter counter,
                                    int64_t value)
 {
@@ -94,10 +96,13 @@ struct hs_proc_identity {
  */
 int hs_counters_parse_status(const char *text, size_t text_bytes, struct hs_counters *counters,
                              struct hs_proc_identity *ret_identity);
+/* Adds the counters of /proc/PID/stat. */
 int hs_counters_parse_stat(const char *text, size_t text_bytes, uint64_t tick_ns,
                            struct hs_counters *counters, struct hs_proc_identity *ret_identity);
+/* Adds the value of /proc/PID/oom_score_adj. */
 int hs_counters_parse_oom_score_adj(const char *text, size_t text_bytes,
                                     struct hs_counters *counters);
+/* Adds the counters of /proc/PID/smaps_rollup. */
 int hs_counters_parse_rollup(const char *text, size_t text_bytes, struct hs_counters *counters);
 
 /*

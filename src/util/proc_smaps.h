@@ -77,6 +77,7 @@ int hs_proc_smaps_add(struct hs_proc_smaps_sums *sums, const char *text, size_t 
 /* Frees the memory; the sums are then empty. */
 void hs_proc_smaps_deinit(struct hs_proc_smaps_sums *sums);
 
+/* The name of a row; "" for row 0. */
 static inline const char *hs_proc_smaps_name(const struct hs_proc_smaps_sums *sums, uint32_t row)
 {
     return (const char *)sums->names.data + sums->rows[row].name_off;

@@ -24,8 +24,9 @@ struct hs_meminfo {
 
 /* The line's name for a number, such as "MemAvailable"; NULL: no line has this number. */
 const char *hs_meminfo_name(unsigned number);
-/* Parse the text of /proc/meminfo; read FOLDER/meminfo and parse it. Return 0 or -errno. */
+/* Parses the text of /proc/meminfo. Returns 0 or -EINVAL. */
 int hs_meminfo_parse(const char *text, size_t text_bytes, struct hs_meminfo *ret_meminfo);
+/* Reads and parses FOLDER/meminfo. Returns 0 or -errno. */
 int hs_meminfo_read(const char *folder, struct hs_meminfo *ret_meminfo);
 
 /* Numbered as in Perfetto's PsiResource. */

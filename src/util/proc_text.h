@@ -20,6 +20,7 @@ struct hs_proc_text {
     const char *end;
 };
 
+/* Skips blanks and tabs. */
 static inline void hs_proc_text_skip_blanks(struct hs_proc_text *text)
 {
     while (text->at < text->end && (*text->at == ' ' || *text->at == '\t')) {

@@ -13,24 +13,28 @@
 #include <math.h>
 #include <stdint.h>
 
+/* a + b */
 static inline int64_t hs_saturate_add(int64_t a, int64_t b)
 {
     int64_t sum;
     return !__builtin_add_overflow(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* a - b */
 static inline int64_t hs_saturate_subtract(int64_t a, int64_t b)
 {
     int64_t difference;
     return !__builtin_sub_overflow(a, b, &difference) ? difference : a < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* a + b */
 static inline uint64_t hs_saturate_add_unsigned(uint64_t a, uint64_t b)
 {
     uint64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* a * b */
 static inline uint64_t hs_saturate_multiply_unsigned(uint64_t a, uint64_t b)
 {
     uint64_t product;

@@ -62,6 +62,7 @@ struct hs_table_style {
 /* `columns` must stay valid as long as the table. */
 void hs_table_init(struct hs_table *table, const struct hs_table_column *columns,
                    size_t column_count);
+/* Frees the cells. */
 void hs_table_deinit(struct hs_table *table);
 
 /* Adds the next cell, row by row from left to right. */

@@ -23,5 +23,6 @@
 
 struct hs_buf;
 
+/* Writes the selected dumps. Returns 0, -errno or HS_SELECT_E_*. */
 int hs_json_lines_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                         struct hs_buf *buf);

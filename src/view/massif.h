@@ -25,5 +25,6 @@
 
 struct hs_buf;
 
+/* Writes the dumps up to the selected ones. Returns 0, -errno or HS_SELECT_E_*. */
 int hs_massif_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                     struct hs_buf *buf);

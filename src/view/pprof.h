@@ -31,8 +31,10 @@ struct hs_pprof_dump {
     bool is_annotated; /* function names are followed by " [jit]" and similar marks */
 };
 
+/* Writes one heap of one dump. Returns 0 or -errno. */
 int hs_pprof_write_dump(const struct hs_profile *profile, const struct hs_pprof_dump *dump,
                         struct hs_buf *buf);
 
+/* Writes the selected dumps, in Go's layout and compressed. Returns 0, -errno or HS_SELECT_E_*. */
 int hs_pprof_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                    struct hs_buf *buf);

@@ -68,6 +68,10 @@ void hs_report_write_answer(struct hs_report *report);
 
 /* report_changes.c: changes of the interval; nothing when it stayed the same */
 void hs_report_write_changes(struct hs_report *report);
+/*
+ * Writes the field "interval_changes" of the open object; nothing when the interval stayed the
+ * same.
+ */
 void hs_report_json_changes(const struct hs_report *report, struct hs_json *json,
                             const struct hs_profile_dump *dump);
 
@@ -82,6 +86,7 @@ void hs_report_json_counters(const struct hs_report *report, struct hs_json *jso
 
 /* report_tables.c: tables of functions, and the largest stacks */
 void hs_report_write_functions(struct hs_report *report);
+/* report_tables.c: the largest stacks. Returns 0 or -errno. */
 int hs_report_write_stacks(struct hs_report *report);
 
 /* report_tree.c: the call tree */
@@ -89,6 +94,7 @@ int hs_report_write_tree(struct hs_report *report);
 
 /* report_json.c: the whole report as JSON */
 int hs_report_write_json(struct hs_report *report);
+/* Writes an amount under `key`, with its margins where it is an estimate. */
 void hs_report_json_amount(struct hs_json *json, const char *key, const struct hs_amount *amount);
 /*
  * Writes the field "heaps" of the open object, for readers that add heaps up: each heap's own

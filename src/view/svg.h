@@ -21,5 +21,6 @@ struct hs_buf;
 
 #define HS_SVG_BOXES_MAX 20000
 
+/* Draws the selected dumps. Returns 0, -errno or HS_SELECT_E_*. */
 int hs_svg_write(const struct hs_profile *profile, const struct hs_select_spec *select,
                  enum hs_view view, struct hs_buf *buf);

@@ -28,6 +28,9 @@ struct hs_buf;
 #define HS_SVG_CHAR_WIDTH   6.65 /* of the 11 px monospace font */
 #define HS_SVG_BOX_TEXT_MIN 24.0
 
+/* Starts the page. `depth_max` is the depth of the deepest box, which sets the height. */
 void hs_svg_page_begin(struct hs_buf *buf, uint32_t depth_max, const char *title);
+/* Ends the boxes and writes the head. */
 void hs_svg_page_head(struct hs_buf *buf, const char *title, const char *details);
+/* Writes buttons and script, and ends the page. */
 void hs_svg_page_end(struct hs_buf *buf);
