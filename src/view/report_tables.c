@@ -57,7 +57,10 @@ static bool is_listed(const struct hs_report *report, const struct hs_agg_row *r
     if (order == HS_AGG_BY_SELF) {
         return hs_report_value(report, &row->self) > 0;
     }
-    /* Only the program's own functions say who called: the others are in every stack. */
+    /*
+     * The program's own functions say which code asked for memory; other functions are in every
+     * stack.
+     */
     return class_ == HS_FRAME_CLASS_USER && hs_report_value(report, &row->total) > 0;
 }
 

@@ -118,7 +118,7 @@ static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *r
     return true;
 }
 
-/* --- the other opinion -------------------------------------------------------------------------- */
+/* --- libunwind's walk --------------------------------------------------------------------------- */
 
 /* Adds libunwind's frames from `regs` on. */
 static void walk_theirs_from(const struct hs_regs *regs)

@@ -139,7 +139,7 @@ def test_sampled(resident, attach, report):
     assert abs(sum(a.alloc_bytes for a in sites.values()) / true_bytes - 1) < 0.05
 
 
-# --- who, when, how long ------------------------------------------------------------------------------
+# --- which processes, when, how long ------------------------------------------------------------------
 
 
 def test_by_name_and_for_a_time(resident, heapscope, report, target, tmp_path):

@@ -176,7 +176,7 @@ def test_the_first_thread_waits_for_the_others(heapscope, target, report, tmp_pa
             assert program.poll() is None
 
 
-# --- refused, in words -------------------------------------------------------------------------------
+# --- refused with a message --------------------------------------------------------------------------
 
 
 def refusal(heapscope, command):

@@ -252,7 +252,7 @@ def test_children_go_on_and_are_told(private, attach, report, heapscope):
         assert not different, (pid, different)
 
 
-# --- refused, in words -------------------------------------------------------------------------------
+# --- refused with a message --------------------------------------------------------------------------
 
 TWO = r"""
 #include <stddef.h>

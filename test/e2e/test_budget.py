@@ -166,7 +166,7 @@ def test_a_forked_child_has_its_own_budget(run, program, tmp_path):
         assert abs(error) < 5, key
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- what is reported -----------------------------------------------------------------------------
 
 
 def test_every_change_is_told(heapscope, run, program, tmp_path):

@@ -185,7 +185,7 @@ def test_the_file_grows_only_by_what_changes(daemon, target):
     daemon.stop()
 
 
-# --- one session a process ----------------------------------------------------------------------
+# --- one session per process --------------------------------------------------------------------
 
 
 def test_a_process_has_one_session(daemon, target, tmp_path):
@@ -317,7 +317,7 @@ def test_snapshot_of_what(daemon, target):
         assert "2 processes" in text and all(str(p.pid) in text for p in programs)
 
 
-# --- the end of things --------------------------------------------------------------------------
+# --- the end of daemon, sessions and programs ---------------------------------------------------
 
 
 def test_sigterm_finishes_the_files(daemon, target, tmp_path, report):

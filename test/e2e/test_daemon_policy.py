@@ -301,7 +301,7 @@ def test_without_a_policy_a_hangup_ends_a_users_daemon(dist, heapscope, report, 
     assert daemon.end(signal.SIGHUP) == 0
 
 
-# --- what programs want -------------------------------------------------------------------------
+# --- what programs themselves allow -------------------------------------------------------------
 
 
 @needs_root
@@ -371,7 +371,7 @@ def test_run_decides_for_its_program_and_that_for_its_children(heapscope, report
     assert not any("two" in line for line in lines if not line.startswith("bash"))
 
 
-# --- many, and none -----------------------------------------------------------------------------
+# --- many processes, and none -------------------------------------------------------------------
 
 
 @needs_root

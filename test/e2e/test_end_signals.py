@@ -187,7 +187,7 @@ def test_a_signal_before_it_begins(kind, heapscope, programs, tmp_path):
     assert "cannot be brought in" not in done.stderr and not list(out.iterdir()), done
 
 
-# --- in a hurry ----------------------------------------------------------------------------------------
+# --- repeated signals ----------------------------------------------------------------------------------
 
 
 @pytest.fixture

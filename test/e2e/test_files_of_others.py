@@ -100,7 +100,7 @@ def stacks_of(data):
     return {";".join(f.get("function") or "?" for f in reversed(s["frames"])): s for s in data["stacks"]}
 
 
-# --- the judges of the other side -----------------------------------------------------------------------
+# --- compared with the other tools' output --------------------------------------------------------------
 
 
 def test_jemalloc(report, target, jemalloc_file):
@@ -180,7 +180,7 @@ def test_symbols_of_jeprof_raw(report, tmp_path):
     assert data["processes"][0]["name"] == "server"
 
 
-# --- pprof of others ----------------------------------------------------------------------------------
+# --- other tools' pprof files -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("packed", [True, False])

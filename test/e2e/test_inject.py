@@ -461,7 +461,7 @@ def test_other_pid_namespace(inject, sleepers):
         assert "result 0" in outer.stdout.read()
 
 
-# --- refused, in words ---
+# --- refused with a message ---
 
 
 def test_no_such_process(inject):

@@ -136,7 +136,7 @@ def test_a_wrapper_is_counted_once(run, target, tmp_path, by, interval, where):
     assert found == pytest.approx(truth, rel=0.25 if interval == 256 else 0.6)
 
 
-# --- what is not seen ------------------------------------------------------------------------------
+# --- what is not recorded --------------------------------------------------------------------------
 
 
 def test_a_namespace_is_said(run, target, heapscope, report, tmp_path):

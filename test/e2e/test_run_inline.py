@@ -123,7 +123,7 @@ def test_results_are_the_same(same, target):
     same([target("errnos", *flags_of("tcmalloc"))], 1)
 
 
-# --- when it is not to be -----------------------------------------------------------------------------
+# --- when redirecting is impossible -------------------------------------------------------------------
 
 
 class Collector:

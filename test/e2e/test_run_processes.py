@@ -221,7 +221,7 @@ def test_names_can_be_left_out(run, heapscope, target, tmp_path):
     assert with_names[2] == without[2]
 
 
-# --- hostile neighbours -----------------------------------------------------------------------------
+# --- hostile processes ------------------------------------------------------------------------------
 
 CONNECT = """
 def connect():

@@ -119,7 +119,7 @@ def test_blocks_that_move_are_nowhere_twice(run, reports, target, seconds):
     assert [n for n in counts if not 3 * WINDOW - 3 <= n <= 3 * WINDOW] == []
 
 
-# --- standing still, and dying --------------------------------------------------------------------
+# --- stopped and killed programs ------------------------------------------------------------------
 
 
 @pytest.fixture

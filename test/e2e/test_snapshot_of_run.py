@@ -104,7 +104,7 @@ def python(text=GROWS):
     return ["/usr/bin/python3", "-c", text]
 
 
-# --- asking a collector many times, without a command for each ------------------------------------
+# --- requests to a collector without a command for each -------------------------------------------
 
 
 def varint(n):

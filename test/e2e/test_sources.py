@@ -451,7 +451,7 @@ def test_snapshot_has_one_of_each(daemon, steps, tmp_path):
     program.end()
 
 
-# --- words --------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", [["run"], ["attach"], ["start", "-n", "x"]])

@@ -1,21 +1,24 @@
-"""Thousands of addresses, named by us and by three others: binutils', elfutils' and LLVM's addr2line.
+"""Thousands of addresses, named by us and by three other tools: the addr2line of binutils, elfutils
+and LLVM.
 
-No two of the three agree everywhere, so an address counts as equal when there are as many inlined
-calls as one of them found, and each function and each place is what one of those says. What is left
-over, and why nobody alone can be the judge (all seen in this test's own programs):
+No two of the three agree everywhere. An address therefore counts as equal when there are as many
+inlined calls as one of the tools found, and each function and each place is what one of the
+tools says. These are the remaining differences, and the reasons why no single tool can be the
+reference (all occur in this test's own programs):
 
-addr2line      reads no -gsplit-dwarf and no .debug_types; takes DWARF 5 file numbers of template files
-               for that of the file that includes them (glibc: 7 % of the files); names an inlined
-               function without a linkage name after the symbol that it was inlined into; says
-               "<artificial>" for files of LTO units; without DWARF it names code behind the end
-               of a symbol after it.
-eu-addr2line   finds units by .debug_aranges only, which clang does not write; ends a chain of
-               inlined calls at a function that has no name of its own; gives start-up code the line
-               of whatever lies before it.
-llvm-addr2line names functions after any symbol at the same address (glibc: _longjmp for siglongjmp),
-               the piece of a function that was moved away as "f.cold".
+    addr2line       reads neither -gsplit-dwarf nor .debug_types; takes DWARF 5 file numbers of
+                    template files for those of the including file (glibc: 7 % of the files); names an
+                    inlined function without a linkage name after the symbol into which it was
+                    inlined; says "<artificial>" for files of LTO units; without DWARF it names code
+                    behind the end of a symbol after that symbol.
+    eu-addr2line    finds units only by .debug_aranges, which clang does not write; ends a chain of
+                    inlined calls at a function without a name of its own; gives start-up code the
+                    line of the code before it.
+    llvm-addr2line  names functions after any symbol at the same address (glibc: _longjmp for
+                    siglongjmp), and the part of a function that was moved away "f.cold".
 
-We say the name from DWARF, of symbols the global one, and nothing for code outside every symbol.
+We give the name from DWARF; of several symbols the global one; and no name for code outside
+every symbol.
 """
 
 import bisect

@@ -183,7 +183,7 @@ def libraries_of(program):
     return re.findall(r"(/\S+) \(0x", said)
 
 
-# --- under others that look on ---------------------------------------------------------------------
+# --- under debuggers and other observers -----------------------------------------------------------
 
 
 def of_any_process(text):
