@@ -9,6 +9,7 @@ import time
 
 import pytest
 from conftest import clean_env
+from preload import preloadable
 
 TARGETS = pathlib.Path(__file__).resolve().parents[1] / "target"
 COUNT = 60
@@ -89,7 +90,7 @@ def test_libraries_come_and_go_where_the_recorder_is_preloaded(heapscope, target
     lock there."""
     program = target("libraries", "-pthread", "-ldl")
     said, _ = attach_often(heapscope, program, ["forks", "signals"], libraries("plain"), 12, tmp_path,
-                           LD_PRELOAD=dist / "lib" / "libheapscope_preload.so")
+                           LD_PRELOAD=preloadable(dist / "lib" / "libheapscope_preload.so"))
     assert said.startswith("fine opens=")
 
 

@@ -195,7 +195,7 @@ def test_our_loader_agrees(session, packets):
             (round(s["live"][0]), round(s["live"][1])) for s in last["samples"]}
     assert ours == theirs
     assert last["cmdline"] == "prog -x a b" and last["name"] == "prog101"
-    assert loaded["losses"] == {"stack_cut_no_info": 6}
+    assert loaded["losses"] == {"stack_cut_no_info": 6, "stack_cut_middle": 3}
 
 
 def amount(rows, column, i):
