@@ -302,8 +302,8 @@ static int open_all(struct attach *a)
     r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
     r = r < 0 ? r : open_hub(a);
     if (r == 0) {
-        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file, hs_clock_ns(CLOCK_MONOTONIC),
-                           &a->session);
+        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file,
+                           hs_clock_ns(CLOCK_MONOTONIC), &a->session);
     }
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));

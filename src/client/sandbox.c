@@ -13,4 +13,3 @@ uint64_t hs_sandbox_now_ns(void)
 {
     return hs_clock_ns(CLOCK_MONOTONIC);
 }
-

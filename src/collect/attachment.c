@@ -216,7 +216,7 @@ bool hs_attachment_begin(const struct hs_attachment_request *request,
     }
     ret_attachment->pending.uid = status.uid.real;
     if (!hs_embedded_allocator_redirect(request->pid, request->client_path, HS_CLIENT_NAME,
-                                              request->allocator, request->patience_ns, &own)) {
+                                        request->allocator, request->patience_ns, &own)) {
         return fail(ret_attachment, own.words, "");
     }
     bool is_ok = begin(request, &args, ret_attachment);

@@ -300,7 +300,8 @@ void hs_collector_add_cpu(struct hs_collector *c, uint64_t cpu_ns)
 
 static void keep_cpu_budget(struct hs_collector *c, uint64_t now)
 {
-    uint64_t used_ns = c->cpu.limit_ns ? hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;
+    uint64_t used_ns =
+        c->cpu.limit_ns ? hs_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_start_ns : 0;
     if (!hs_cpu_budget_decide(&c->cpu, used_ns)) {
         return;
     }

@@ -55,8 +55,8 @@ enum hs_inject_error {
     HS_INJECT_SECCOMP_UNREAD,  /* it has a filter that heapscope may not read; detail: why */
     HS_INJECT_SECCOMP_KERNEL,  /* it has a filter that the kernel does not show */
     HS_INJECT_SECCOMP_FORBIDS, /* its filter forbids a call; detail: which */
-    HS_INJECT_SHADOW_STACK, /* a shadow stack rejects a return address that no call has pushed */
-    HS_INJECT_NO_PROC,      /* no /proc in its root directory; dlopen needs one */
+    HS_INJECT_SHADOW_STACK,    /* a shadow stack rejects a return address that no call has pushed */
+    HS_INJECT_NO_PROC,         /* no /proc in its root directory; dlopen needs one */
     HS_INJECT_NO_RETURN_CHAIN, /* its libc lacks the code for the return chain */
     /* heapscope lacks the permission. */
     HS_INJECT_OTHER_USER,
@@ -73,7 +73,7 @@ enum hs_inject_error {
     HS_INJECT_DYING,
     HS_INJECT_STARTING,      /* its loader has not finished yet */
     HS_INJECT_NO_SAFE_POINT, /* detail: what its threads were doing */
-    HS_INJECT_NO_PAUSE, /* text_patch.h: its threads did not all stop at once; detail: why */
+    HS_INJECT_NO_PAUSE,      /* text_patch.h: its threads did not all stop at once; detail: why */
     /* The injection was tried and failed. */
     HS_INJECT_LIBRARY_FILE, /* heapscope's library file cannot be read */
     HS_INJECT_NO_MEMFD,     /* the target could not create one */

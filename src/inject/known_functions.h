@@ -20,9 +20,9 @@
 #include "inject/remote_objects.h"
 
 enum hs_function_kind {
-    HS_FUNCTION_UNKNOWN, /* internal */
-    HS_FUNCTION_PLAIN,   /* exported, and of none of the following kinds */
-    HS_FUNCTION_MEETING, /* waits for another thread, and holds no lock of libc meanwhile */
+    HS_FUNCTION_UNKNOWN,  /* internal */
+    HS_FUNCTION_PLAIN,    /* exported, and of none of the following kinds */
+    HS_FUNCTION_MEETING,  /* waits for another thread, and holds no lock of libc meanwhile */
     HS_FUNCTION_WAITING,  /* the same, but waits for a lock */
     HS_FUNCTION_FORBIDDEN /* allocates, loads, forks, begins or ends something */
 };

@@ -25,9 +25,9 @@
 struct hs_remote_object {
     /* file name without its directory, truncated; "" for the program itself */
     char name[HS_REMOTE_NAME_BYTES];
-    bool is_from_descriptor;         /* loaded from /proc/self/fd/N, as heapscope does */
-    uint64_t bias_va;                /* run-time address minus link-time address */
-    uint64_t start_va; /* all segments lie in [start_va, end_va); 0, 0: not known */
+    bool is_from_descriptor; /* loaded from /proc/self/fd/N, as heapscope does */
+    uint64_t bias_va;        /* run-time address minus link-time address */
+    uint64_t start_va;       /* all segments lie in [start_va, end_va); 0, 0: not known */
     uint64_t end_va;
     uint64_t eh_hdr_va; /* PT_GNU_EH_FRAME; 0: none */
     uint64_t eh_hdr_bytes;

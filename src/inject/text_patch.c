@@ -143,8 +143,7 @@ static int attempt(struct patching *p)
 {
     struct hs_sched_boost own;
     hs_sched_boost_look(0, &own);
-    hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER,
-                         &own); /* lasts until this thread ends */
+    hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER, &own); /* lasts until this thread ends */
     p->result->detail[0] = '\0';
     p->all = (struct hs_all_threads){ .pid = p->request->pid, .memory = &p->memory };
     int r = hs_all_threads_stop(&p->all, now_ns() + STOP_NS);

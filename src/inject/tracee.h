@@ -61,7 +61,7 @@ struct hs_tracee {
     bool is_seized;
     bool is_stopped; /* in a ptrace stop: it can be changed and released */
     bool is_borrowed;
-    bool is_in_call;   /* it is in the middle of a call, or stopped where the call ended up */
+    bool is_in_call; /* it is in the middle of a call, or stopped where the call ended up */
     /* set by the caller: an EINTR of the interrupted call would be heapscope's fault */
     bool may_restart;
     bool is_shielded;  /* its wait starts from the beginning if heapscope is killed */

@@ -205,8 +205,8 @@ void hs_source_spare_write(struct hs_sources *sources, struct hs_source_process 
     if (state->smaps_written_ns == 0 && sources->settings.with_smaps_at_dumps &&
         !state->is_smaps_told) {
         state->is_smaps_told = true;
-        hs_trace_writer_unread(sources->writer, (uint32_t)state->pid, hs_clock_ns(CLOCK_MONOTONIC), "smaps",
-                               "the process ended before its mappings could be read");
+        hs_trace_writer_unread(sources->writer, (uint32_t)state->pid, hs_clock_ns(CLOCK_MONOTONIC),
+                               "smaps", "the process ended before its mappings could be read");
         sources->packet_count++;
     }
 }

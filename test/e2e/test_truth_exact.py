@@ -248,6 +248,7 @@ def test_deep_and_odd_stacks(exact, flags):
 
 def test_program_with_gaps(exact):
     """Mapped between its segments, as with large pages: the loader then reports one segment at a
+    time."""
     measured = exact(["deep", "100"], flags=["-Wl,-z,max-page-size=0x200000"], losses={"stack_cut_middle"})
     stacks = [s["frames"] for s in measured.report["stacks"] if site_of(s)]
     assert all(frames[-1]["function"] == "_start" for frames in stacks), stacks
