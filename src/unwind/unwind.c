@@ -105,11 +105,15 @@ static __attribute__((noinline)) void run_hot(struct hs_walker *w)
 {
     const struct hs_stack_window *window = w->reader.window;
     uint64_t base = w->reader.base_va, hi = window->hi_va;
+    /* Behind a signal frame the window may still be that of the signal's stack. */
+    if (w->is_exact || w->sp < window->lo_va || w->sp > hi) {
+        return;
+    }
     /* Only 32 bits of a word's address are kept; and no CFA may wrap around. */
     if (hi - base > HOT_SPAN_MAX) {
         hi = base + HOT_SPAN_MAX;
     }
-    if (w->is_exact || w->sp < window->lo_va || w->sp > hi || hi > UINT64_MAX - HOT_SPAN_MAX) {
+    if (w->sp > hi || hi > UINT64_MAX - HOT_SPAN_MAX) {
         return;
     }
     if (w->bp_va > HS_BP_IS_START &&
