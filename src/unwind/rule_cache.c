@@ -36,7 +36,8 @@ static void note_eviction(struct hs_rule_cache *cache, uint32_t mask)
     }
     if (hs_add_relaxed(&cache->evict_count, 1) >= mask / 4) {
         hs_store_relaxed(&cache->evict_count, 0);
-        hs_store_relaxed(&cache->mask, mask * 2 + 1);
+        /* Another thread may have grown the table, even twice, since the caller read the mask. */
+        hs_cas_relaxed(&cache->mask, &mask, mask * 2 + 1);
     }
 }
 
