@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 
 /* A position in a span of bytes. */
 struct hs_cursor {
@@ -25,6 +26,7 @@ struct hs_cursor {
 /* Bytes that have not been read. */
 static inline uint64_t hs_cursor_left(const struct hs_cursor *c)
 {
+    HS_ASSERT(c->at <= c->end);
     return (uint64_t)(c->end - c->at);
 }
 
