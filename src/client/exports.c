@@ -14,6 +14,7 @@
 #include "client/real.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -55,6 +56,7 @@ static bool note(const struct link_map *map, const char *name, const void *hook)
     if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC || redirected.count == SYMBOLS_MAX) {
         return false;
     }
+    HS_ASSERT(hs_exports_value(symbol) == symbol->st_value); /* it is not noted yet */
     redirected.symbols[redirected.count++] = (struct redirected){
         .symbol = symbol,
         .value = symbol->st_value,
@@ -86,6 +88,7 @@ static bool write_from(uint32_t first, uint32_t end, bool is_restored)
         const struct redirected *entry = &redirected.symbols[i];
         uint64_t *value = (uint64_t *)(uintptr_t)&entry->symbol->st_value;
         hs_store_relaxed(value, is_restored ? entry->value : entry->new_value);
+        HS_ASSERT(hs_exports_value(entry->symbol) == entry->value);
     }
     if (!is_writable) {
         hs_sys_mprotect((void *)start_va, end_va - start_va, PROT_READ);

@@ -32,3 +32,40 @@ void hs_filter_clear(void)
         }
     }
 }
+
+#if HS_HAS_CHECKS
+
+static bool is_chunk_valid(const uint64_t *chunk)
+{
+    const uint64_t *words = chunk + HS_FILTER_SUMMARY_WORDS;
+    for (uint32_t i = 0; i < HS_FILTER_BIT_WORDS; i++) {
+        if (words[i] != 0 && !(chunk[i / 32] >> (i % 32) & 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hs_filter_is_valid(void)
+{
+    for (uint32_t i = 0; i < HS_FILTER_CHUNKS; i++) {
+        if (hs_filter_chunks[i] && !is_chunk_valid(hs_filter_chunks[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t hs_filter_bit_count(void)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < HS_FILTER_CHUNKS; i++) {
+        const uint64_t *chunk = hs_filter_chunks[i];
+        for (uint32_t w = 0; chunk && w < HS_FILTER_BIT_WORDS; w++) {
+            count += (uint64_t)__builtin_popcountll(chunk[HS_FILTER_SUMMARY_WORDS + w]);
+        }
+    }
+    return count;
+}
+
+#endif

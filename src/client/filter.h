@@ -32,6 +32,7 @@
 #include "client/shared.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 
 #define HS_FILTER_VA_BITS       47U
 #define HS_FILTER_CHUNK_SHIFT   30U /* a chunk covers 1 GiB, */
@@ -53,6 +54,13 @@ uint64_t *hs_filter_make_chunk(uintptr_t addr);
 /* Clears the filter as if no address had ever been added. A test meanwhile may give either
  * answer. */
 void hs_filter_clear(void);
+
+/* For assertions: is each bit that is set also in the summary? No thread may use the filter
+ * meanwhile. */
+bool hs_filter_is_valid(void);
+
+/* For assertions: how many bits are set. */
+uint64_t hs_filter_bit_count(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
@@ -156,6 +164,7 @@ static inline void hs_filter_remove(uintptr_t addr)
 {
     uint64_t *chunk = hs_load_relaxed(&hs_filter_chunks[addr >> HS_FILTER_CHUNK_SHIFT]);
     uint64_t *bits = hs_filter_word(chunk, addr), *summary = hs_filter_summary(chunk, addr);
+    HS_ASSERT(chunk != NULL); /* made when the address was added */
     hs_shared_and(bits, ~hs_filter_bit(addr));
     /* ORDER filter: bits set by threads that changed the summary before are seen below. */
     uint64_t word = hs_load_acquire(summary);

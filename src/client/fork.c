@@ -17,6 +17,7 @@
 #include "client/sandbox.h"
 #include "client/thread.h"
 #include "fmt/ctl_layout.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 
 /* How many deaths are written down after a fork: as many as there are records, within these
@@ -171,6 +172,8 @@ void hs_fork_forget(void)
 void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word)
 {
     uint64_t epoch = hs_load_relaxed(&hs_lifecycle.fork_epoch);
+    HS_ASSERT(
+        !hs_load_relaxed(&is_waiting)); /* the child would write in its parent's region next */
     uint64_t number = hs_add_relaxed(&place->count, 1);
     if (number >= hs_load_relaxed(&ring_end)) {
         /* A child that has not begun by now will miss some deaths. */
@@ -270,6 +273,7 @@ bool hs_fork_begin(const char *name)
     if ((is_dormant && name[0] != '/') || hs_sandbox_is_tight() || hs_region_create_file(&fd) < 0) {
         return false;
     }
+    HS_ASSERT(is_waiting);
     bool is_ok = hs_fork_copy(&moment, ring, fd) &&
                  hs_register(name, fd, is_dormant ? HS_HELLO_DORMANT : 0) == 0;
     hs_sys_close(fd);

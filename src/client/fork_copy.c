@@ -16,6 +16,7 @@
 #include "client/stacks.h"
 #include "client/thread.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 #include "rt/rand.h"
 #include "rt/sys.h"
 
@@ -137,6 +138,8 @@ static uint32_t inherit(void *ctx, uint32_t hash, uint32_t old_id)
             /* The block has died since; its record is looked for in the ring, by its hash. */
             *record = (struct hs_record_v1){ .addr = hash };
         }
+        HS_ASSERT(record->word == 0 ||
+                  (is_from_before(c, record->word) && hs_locate_hash(record->addr) == hash));
         record->birth_ms = 0;
         c->new_ids[old_id] = ++c->count;
     }
@@ -160,6 +163,7 @@ static void read_death(struct copy *c, uint64_t number)
     }
     struct hs_record_v1 *record = &c->records[c->new_ids[old_id] - 1];
     uint64_t hash = record->word != 0 ? hs_locate_hash(record->addr) : record->addr;
+    HS_ASSERT(c->new_ids[old_id] <= c->count);
     if (hs_locate_hash(addr) == hash && hs_load_relaxed(&death->tag) == tag) {
         *record = (struct hs_record_v1){
             .addr = addr, .size_thread = size_thread, .stack_id = stack_id, .word = word
@@ -314,6 +318,7 @@ bool hs_fork_copy(const struct hs_fork_moment *moment, const struct hs_fork_ring
                       .fd = fd,
                       .sections = hs_region.header->sections,
                       .old_count = moment->counts[HS_SECTION_RECORDS] };
+    HS_ASSERT(moment->epoch != 0);
     bool is_ok = copy_all(&c) && hs_region_replace(fd) == 0;
     if (is_ok) {
         settle(&c);

@@ -30,6 +30,13 @@ struct hs_frame_marker {
  * to be, or an address in the running frame. */
 bool hs_frame_marker_is_gone(uintptr_t mark_va, uintptr_t sp);
 
+/* For assertions: does a marker stand at `mark_va`, in a frame that exists? */
+static inline bool hs_frame_marker_is_set(uintptr_t mark_va)
+{
+    return mark_va != 0 &&
+           hs_load_relaxed((const uint64_t *)mark_va) == (mark_va ^ HS_FRAME_MARKER_KEY);
+}
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Sets a marker and returns its address, to be remembered. */

@@ -19,6 +19,7 @@
  */
 #include "client/pages.h"
 #include "client/region.h"
+#include "rt/check.h"
 
 /* Sections in use get their pages this many bytes at a time. */
 #define SMALL_BATCH UINT64_C(16384)
@@ -77,6 +78,9 @@ static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
             return UINT64_MAX;
         }
     } while (!hs_cas_relaxed(&info->count, &first, first + count));
+    HS_ASSERT(
+        is_within_limit(section, first * elem_bytes, (first + count) * elem_bytes, UINT64_MAX));
+    HS_ASSERT(first + count <= info->max_count);
     return first;
 }
 

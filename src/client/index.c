@@ -32,6 +32,7 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
 {
     struct hs_index_level *level = &index->levels[level_no];
     uint32_t lines = index->first_lines << level_no;
+    HS_ASSERT(level_no < HS_INDEX_LEVELS);
     /* ORDER index-level: another thread's slots, whose level we may be the first to publish. */
     uint64_t *slots = hs_load_acquire(&level->slots);
     if (slots) {
@@ -54,6 +55,7 @@ static bool level_init(struct hs_index *index, uint32_t level_no)
 
 bool hs_index_init(struct hs_index *index, uint32_t lines)
 {
+    HS_ASSERT(lines >= HS_INDEX_GROUP_LINES && (lines & (lines - 1)) == 0);
     index->first_lines = lines;
     return level_init(index, 0);
 }
@@ -243,6 +245,7 @@ HS_COLD bool hs_index_settle(struct hs_index *index, uint32_t level_no, uint64_t
 HS_COLD bool hs_index_insert_slow(struct hs_index *index, uint32_t hash, uint32_t id)
 {
     uint64_t value = (uint64_t)hash << 32 | (id + 1);
+    HS_ASSERT(id != UINT32_MAX);
     for (int tries = 0; tries < 64; tries++) {
         /* ORDER index-level: a level's fields before its number. */
         uint32_t current = hs_load_acquire(&index->current);
@@ -310,3 +313,62 @@ void hs_index_renumber(struct hs_index *index, hs_index_renumber_fn *renumber, v
         }
     }
 }
+
+#if HS_HAS_CHECKS
+
+/* How often `value` stands in its group of one level. */
+static uint32_t count_in(const struct hs_index_level *level, uint64_t value)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < HS_INDEX_GROUP_LINES; i++) {
+        const uint64_t *line = hs_index_line(level, (uint32_t)(value >> 32), i);
+        for (uint32_t s = 0; s < HS_INDEX_LINE; s++) {
+            count += line[s] == value;
+        }
+    }
+    return count;
+}
+
+/* Is the entry in line `line_no` of level `level_no` in its group, and nowhere else? */
+static bool is_entry_valid(const struct hs_index *index, uint32_t level_no, uint32_t line_no,
+                           uint64_t value)
+{
+    const struct hs_index_level *level = &index->levels[level_no];
+    uint32_t first_line = (uint32_t)(value >> 32) >> level->line_shift;
+    uint32_t count = 0;
+    for (uint32_t i = index->oldest; i <= index->current; i++) {
+        count += count_in(&index->levels[i], value);
+    }
+    return (uint32_t)value != 0 && level_no >= index->oldest &&
+           (first_line ^ line_no) < HS_INDEX_GROUP_LINES && count == 1;
+}
+
+static bool is_level_valid(const struct hs_index *index, uint32_t level_no)
+{
+    const struct hs_index_level *level = &index->levels[level_no];
+    uint32_t lines = index->first_lines << level_no;
+    if (!level->slots || hs_index_line_count(level) != lines || level->move_done > lines ||
+        (level_no == index->current && level->move_next != 0)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < (uint64_t)lines * HS_INDEX_LINE; i++) {
+        uint64_t value = level->slots[i];
+        if (value != 0 && !is_entry_valid(index, level_no, (uint32_t)(i / HS_INDEX_LINE), value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hs_index_is_valid(const struct hs_index *index)
+{
+    uint32_t lines = index->first_lines;
+    bool is_valid = lines >= HS_INDEX_GROUP_LINES && (lines & (lines - 1)) == 0 &&
+                    index->oldest <= index->current && index->current < HS_INDEX_LEVELS;
+    for (uint32_t i = 0; is_valid && i <= index->current; i++) {
+        is_valid = is_level_valid(index, i);
+    }
+    return is_valid;
+}
+
+#endif

@@ -30,6 +30,7 @@
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 
 #define HS_INDEX_LEVELS 28
 #define HS_INDEX_LINE   8U /* slots in a cache line */
@@ -78,6 +79,11 @@ uint64_t hs_index_bytes(const struct hs_index *index);
 typedef uint32_t hs_index_renumber_fn(void *ctx, uint32_t hash, uint32_t id);
 /* Calls `renumber` for each entry. No other thread may use the index meanwhile. */
 void hs_index_renumber(struct hs_index *index, hs_index_renumber_fn *renumber, void *ctx);
+
+/* For assertions: are the levels complete, is each entry in a line of its group, in a level that is
+ * searched, and nowhere else? So each entry is found. No thread may use the index meanwhile, and no
+ * operation may have been abandoned in it. */
+bool hs_index_is_valid(const struct hs_index *index);
 
 /* Slow path of hs_index_remove: the entry has moved. False: it is gone. */
 bool hs_index_remove_moved(const struct hs_index *index, uint64_t value);
@@ -175,6 +181,7 @@ static inline bool hs_index_remove(const struct hs_index *index, uint64_t *slot,
 static inline __attribute__((always_inline)) bool hs_index_insert(struct hs_index *index,
                                                                   uint32_t hash, uint32_t id)
 {
+    HS_ASSERT(id != UINT32_MAX); /* a slot holds id + 1, and 0 means that it is empty */
     /* ORDER index-level: a level's fields before its number. */
     uint32_t current = hs_load_acquire(&index->current);
     if (hs_likely(hs_load_relaxed(&index->oldest) == current)) {

@@ -130,6 +130,7 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     if (hs_unlikely(!hs_shared_cas(&record->word, &word, dead))) {
         return false; /* two threads freed it at once: the other one has it */
     }
+    HS_ASSERT(hs_live_was_in_filter(record, addr));
     unfilter(addr, size_bytes);
     hs_locate_forget(thread, &place, addr, dead);
     if (hs_likely(thread != NULL)) {
@@ -140,3 +141,26 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     }
     return true;
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_live_is_valid(void)
+{
+    uint64_t alive_count = 0;
+    if (!hs_filter_is_valid() || !hs_locate_is_valid() || !hs_records_is_valid()) {
+        return false;
+    }
+    uint64_t count = hs_region.header ? hs_region.header->sections[HS_SECTION_RECORDS].count : 0;
+    for (uint32_t id = 0; id < count; id++) {
+        const struct hs_record_v1 *record = hs_region_record(id);
+        if (record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE) {
+            alive_count++;
+            if (!hs_filter_test(record->addr)) {
+                return false;
+            }
+        }
+    }
+    return hs_live_has_half_grains || hs_filter_bit_count() == alive_count;
+}
+
+#endif

@@ -52,6 +52,7 @@
 #include "client/peak.h"
 #include "client/thread.h"
 #include "fmt/region_layout.h"
+#include "rt/check.h"
 
 /* A sampled block: what an insert records, and what a removal says was recorded. */
 struct hs_live_block {
@@ -87,6 +88,11 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
 void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
 /* Slow path of hs_live_insert_at: undoes what a failed insert did to the filter. */
 void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
+
+/* For assertions: are all parts valid, is the filter's bit set for each ALIVE record, and, unless
+ * blocks may share bits, is no other bit set? No thread may use the table meanwhile, and no operation
+ * may have been abandoned in it. */
+bool hs_live_is_valid(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
@@ -176,6 +182,15 @@ static inline enum hs_loss hs_live_insert(struct hs_thread *thread,
     return hs_live_insert_at(thread, hs_live_prefetch(thread, block->addr), block);
 }
 
+/* For assertions: a block at `addr` was recorded in `record`, and this thread has just removed it.
+ * Is the filter's bit still set? It may be gone where two blocks share a bit, and where the program
+ * frees a block twice at once, so that the record is another block's by now. */
+static inline bool hs_live_was_in_filter(const struct hs_record_v1 *record, uintptr_t addr)
+{
+    return hs_load_relaxed(&hs_live_has_half_grains) || hs_load_relaxed(&record->addr) != addr ||
+           hs_filter_test(addr);
+}
+
 /* The bytes that a record stands for. `word`: the record's word. */
 static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)
 {
@@ -221,6 +236,7 @@ static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr
     if (hs_unlikely(!hs_shared_cas(&record->word, &word, 0))) {
         return false;
     }
+    HS_ASSERT(hs_live_was_in_filter(record, addr));
     hs_filter_remove(addr);
     hs_store_relaxed(&cached->addr, 0);
     thread->block->free_count++;

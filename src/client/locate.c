@@ -228,3 +228,56 @@ void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx)
         }
     }
 }
+
+#if HS_HAS_CHECKS
+
+struct examined {
+    uint64_t count;
+    bool is_valid;
+};
+
+/* Called for each entry of the index. */
+static uint32_t examine(void *ctx, uint32_t hash, uint32_t id)
+{
+    struct examined *examined = ctx;
+    bool is_record = id < hs_region.header->sections[HS_SECTION_RECORDS].count;
+    const struct hs_record_v1 *record = is_record ? hs_region_record(id) : NULL;
+    examined->count++;
+    examined->is_valid &= record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE &&
+                          hs_locate_hash(record->addr) == hash;
+    return id;
+}
+
+static void examine_cache(struct examined *examined, struct hs_thread *thread)
+{
+    for (uint32_t i = 0; i < HS_COUNT_OF(thread->record_cache); i++) {
+        struct hs_cached_record *cached = &thread->record_cache[i];
+        bool is_used = cached->addr != 0;
+        bool is_alive = cached->record && HS_RECORD_STATE(cached->record->word) == HS_RECORD_ALIVE;
+        examined->count += is_used;
+        examined->is_valid &= is_used == is_alive;
+        examined->is_valid &= !is_used || (hs_locate_cached(thread, cached->addr) == cached &&
+                                           cached->record->addr == cached->addr);
+    }
+}
+
+bool hs_locate_is_valid(void)
+{
+    struct examined examined = { .is_valid = hs_index_is_valid(&index_of_all) };
+    uint64_t alive_count = 0;
+    if (!hs_region.header || !examined.is_valid) {
+        return examined.is_valid;
+    }
+    hs_index_renumber(&index_of_all, examine, &examined);
+    for (struct hs_thread *thread = hs_thread_first(); thread; thread = thread->next) {
+        examine_cache(&examined, thread);
+    }
+    uint64_t record_count = hs_region.header->sections[HS_SECTION_RECORDS].count;
+    for (uint32_t id = 0; id < record_count; id++) {
+        const struct hs_record_v1 *record = hs_region_record(id);
+        alive_count += record && HS_RECORD_STATE(record->word) == HS_RECORD_ALIVE;
+    }
+    return examined.is_valid && examined.count == alive_count;
+}
+
+#endif

@@ -42,6 +42,7 @@
 #include "client/records.h"
 #include "client/region.h"
 #include "client/thread.h"
+#include "rt/check.h"
 
 /* Where a block was found. */
 struct hs_record_place {
@@ -71,6 +72,11 @@ void hs_locate_review(struct hs_thread *thread, uint32_t sample_count);
  * its hash. HS_RECORD_NONE: the block is forgotten. `renumber` may be called twice for the same
  * block. No other thread may look for blocks meanwhile. */
 void hs_locate_renumber(hs_index_renumber_fn *renumber, void *ctx);
+
+/* For assertions: does each entry of the index and of the record caches name an ALIVE record whose
+ * address has the entry's hash, and is there one entry for each ALIVE record? So each block is found.
+ * No thread may use them meanwhile, and no operation may have been abandoned in them. */
+bool hs_locate_is_valid(void);
 
 /* Slow path of hs_locate_find: the block is not in the calling thread's own cache. */
 bool hs_locate_find_slow(uintptr_t addr, struct hs_record_place *ret_place);
@@ -181,6 +187,7 @@ static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread,
                                                   struct hs_cached_record *cached)
 {
     struct hs_record_v1 *record = cached->record;
+    HS_ASSERT(thread == hs_tls.self); /* only the owner fills its entries */
     /* ORDER cached-leave: the thread that freed the last block here has done with its record. */
     if (hs_likely(hs_load_acquire(&cached->addr) == 0) && hs_likely(record != NULL) &&
         hs_likely(hs_load_relaxed(&thread->rest_count) == 0) &&
@@ -195,6 +202,7 @@ static inline struct hs_record_v1 *hs_locate_take(struct hs_thread *thread,
 static inline bool hs_locate_publish(struct hs_thread *thread, struct hs_cached_record *cached,
                                      uintptr_t addr, struct hs_record_v1 *record)
 {
+    HS_ASSERT(thread == hs_tls.self && cached == hs_locate_cached(thread, addr));
     if (hs_likely(cached->record == record)) {
         /* ORDER cached: the record and its content before the address. */
         hs_store_release(&cached->addr, addr);

@@ -12,6 +12,7 @@
 #include "client/linkmap.h"
 #include "client/region.h"
 #include "client/sandbox.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -281,6 +282,8 @@ static struct known *add(const struct dl_find_object *found)
         return NULL;
     }
     const struct link_map *map = found->dlfo_link_map;
+    HS_ASSERT(hs_load_relaxed(&is_adding));
+    HS_ASSERT(module->start_va == 0 && module->end_va == 0); /* an id is used once */
     uint64_t now_ns = hs_sandbox_now_ns();
     retire_overlaps(found, now_ns);
     module->start_va = (uint64_t)found->dlfo_map_start;
@@ -374,6 +377,7 @@ static struct known *revive(const struct dl_find_object *found)
     if (!module) {
         return NULL;
     }
+    HS_ASSERT(module->start_va == entry->start_va && module->end_va == entry->end_va);
     retire_overlaps(found, hs_sandbox_now_ns());
     module->unload_ns = 0;
     hs_store_relaxed(&entry->is_gone, false);
@@ -454,3 +458,31 @@ uint32_t hs_modules_id_at(const void *pc)
     uint32_t id = 0;
     return hs_modules_find((uint64_t)pc, &unused, &id) && id != HS_MODULE_ID_ANON ? id + 1 : 0;
 }
+
+#if HS_HAS_CHECKS
+
+static bool is_known_valid(const struct known *entry)
+{
+    const struct hs_module_v1 *module = hs_region_at(HS_SECTION_MODULES, entry->module_id);
+    return module && entry->module_id < hs_region.header->sections[HS_SECTION_MODULES].count &&
+           entry->start_va < entry->end_va && module->start_va == entry->start_va &&
+           module->end_va == entry->end_va && module->bias_va == entry->bias_va &&
+           entry->unwind.start_va == entry->start_va && entry->unwind.end_va == entry->end_va &&
+           module->build_id_bytes <= HS_BUILD_ID_BYTES &&
+           entry->is_gone == (module->unload_ns != 0);
+}
+
+bool hs_modules_is_valid(void)
+{
+    bool is_valid = known_count <= KNOWN_MAX && !is_adding;
+    for (uint32_t i = 0; is_valid && i < known_count; i++) {
+        is_valid = is_known_valid(&known[i]);
+        for (uint32_t k = 0; is_valid && k < i; k++) {
+            is_valid = known[i].is_gone || known[k].is_gone ||
+                       known[i].start_va >= known[k].end_va || known[k].start_va >= known[i].end_va;
+        }
+    }
+    return is_valid;
+}
+
+#endif

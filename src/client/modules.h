@@ -29,6 +29,10 @@ bool hs_modules_init(void);
  * for good). False: it could not be found out at this moment. */
 bool hs_modules_find(uint64_t pc, const struct hs_unwind_module **ret_module, uint32_t *ret_id);
 
+/* For assertions: is each entry the one that the region has under its id, and does no entry that is
+ * loaded overlap another? No thread may add modules meanwhile. */
+bool hs_modules_is_valid(void);
+
 /* The id of the module at `pc` + 1, or 0. */
 uint32_t hs_modules_id_at(const void *pc);
 

@@ -31,6 +31,7 @@
 #include "client/region.h"
 #include "client/thread.h"
 #include "rt/atomic.h"
+#include "rt/check.h"
 
 /* What a thread observes: bits of hs_tls.probe. */
 enum hs_nested_hook_state {
@@ -58,6 +59,7 @@ static inline void hs_nested_hook_begin(struct hs_nested_hook *probe, enum hs_ne
     }
     probe->outer_va = tls->probe_va;
     probe->outer = tls->probe;
+    HS_ASSERT(probe->outer == HS_NESTED_HOOK_NONE || probe->outer_va != (uintptr_t)&probe->mark);
     probe->is_muting = how == HS_NESTED_HOOK_MUTE;
     /* The countdown is moved to the reserve: no byte of the gap is lost. */
     uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
@@ -73,6 +75,8 @@ static inline bool hs_nested_hook_end(const struct hs_nested_hook *probe)
 {
     struct hs_tls *tls = &hs_tls;
     uint8_t seen = tls->probe & HS_NESTED_HOOK_SEEN;
+    HS_ASSERT(hs_frame_marker_is_set((uintptr_t)&probe->mark));
+    HS_ASSERT(probe->outer == HS_NESTED_HOOK_NONE || probe->outer_va != 0);
     hs_signal_fence();
     tls->probe =
         probe->outer == HS_NESTED_HOOK_NONE ? HS_NESTED_HOOK_NONE : (uint8_t)(probe->outer | seen);

@@ -10,6 +10,7 @@
 #include "client/linkmap.h"
 #include "client/real.h"
 #include "rt/atomic.h"
+#include "rt/check.h"
 
 typedef int (*find_object_fn)(void *, struct dl_find_object *);
 
@@ -25,7 +26,9 @@ static uint32_t lateness;
 static enum lateness decide(enum lateness wanted)
 {
     uint32_t found = LATE_UNDECIDED;
-    return hs_cas_relaxed(&lateness, &found, wanted) ? wanted : found;
+    enum lateness decided = hs_cas_relaxed(&lateness, &found, wanted) ? wanted : found;
+    HS_ASSERT(decided != LATE_UNDECIDED && hs_load_relaxed(&lateness) == decided);
+    return decided;
 }
 
 static void *find_own(const char *name, uint64_t caller_va)

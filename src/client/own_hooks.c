@@ -16,6 +16,7 @@
 #include "fmt/allocator_functions.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "rt/text.h"
 
 /* Arguments that a function does not have are passed on with whatever is in their registers. */
@@ -181,6 +182,8 @@ static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_o
 static inline __attribute__((always_inline)) uint64_t own_hot(struct hs_own_hook *hook,
                                                               enum hs_function_kind kind, ARGS)
 {
+    HS_ASSERT(hs_load_relaxed(&hook->real) != NULL); /* nothing leads here before it is set */
+    HS_ASSERT(hook->kind == kind);
     switch (kind) {
     case HS_FUNCTION_SIZE:
         return own_take(hook, arg0, 0, PASSED);

@@ -14,6 +14,7 @@
 #include "client/operators.h"
 #include "client/sandbox.h"
 #include "rt/atomic.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 
 #define HOOKS_MAX   64U
@@ -173,6 +174,8 @@ static void lead_to_us(struct work *work, const struct hs_object_slot *slot)
         work->counts->left += value != 0;
         return;
     }
+    HS_ASSERT((uint64_t)slot->at >= work->object.start_va &&
+              (uint64_t)slot->at < work->object.end_va); /* it is of an object that is loaded */
     hs_store_relaxed(slot->at, hook_va);
     work->counts->changed++;
 }

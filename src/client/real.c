@@ -13,6 +13,7 @@
 #include "client/own_hooks.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "rt/text.h"
 
 /* --- until resolved: the first call of each function resolves, and is then made --------------- */
@@ -223,6 +224,7 @@ static void bind(void *slot, const char *name, void *made_up)
     void *va = hs_real_find(name);
     va = va ? va : made_up;
     if (va) {
+        HS_ASSERT(!hs_detours_real(name) || va == hs_detours_real(name));
         hs_store_relaxed((void **)slot, va);
     }
 }
@@ -280,6 +282,10 @@ static void resolve(void)
     if (hs_own_hooks_bind_libc) {
         hs_own_hooks_bind_libc(libc);
     }
+    HS_ASSERT(hs_real.malloc && hs_real.calloc && hs_real.realloc && hs_real.free);
+    HS_ASSERT(hs_real.posix_memalign && hs_real.memalign && hs_real.aligned_alloc &&
+              hs_real.valloc && hs_real.pvalloc && hs_real.free_sized &&
+              hs_real.free_aligned_sized);
     hs_store_relaxed(&hs_real.is_resolved, true);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "client/records.h"
 
+#include "client/pages.h"
 #include "client/region.h"
 #include "rt/atomic.h"
 
@@ -191,3 +192,89 @@ void hs_records_forget_all(void)
         thread->fresh_first = thread->fresh_end = 0;
     }
 }
+
+#if HS_HAS_CHECKS
+
+/* The record `id`, which has not been met before. NULL: it has, or there is none. */
+static const struct hs_record_v1 *meet(uint64_t *met, uint32_t id)
+{
+    uint64_t bit = UINT64_C(1) << (id % 64);
+    if (id >= hs_region.header->sections[HS_SECTION_RECORDS].count || (met[id / 64] & bit)) {
+        return NULL;
+    }
+    met[id / 64] |= bit;
+    return hs_region_record(id);
+}
+
+/* Walks a list from `id`. Its records must have one of `states`; 0: any but ALIVE. */
+static bool is_list_valid(uint64_t *met, uint32_t id, uint32_t count, unsigned states)
+{
+    uint32_t found_count = 0;
+    for (; id != HS_RECORD_NONE && found_count <= count; found_count++) {
+        const struct hs_record_v1 *record = meet(met, id);
+        unsigned state = record ? HS_RECORD_STATE(record->word) : HS_RECORD_ALIVE;
+        if (state == HS_RECORD_ALIVE || (states != 0 && !(state & states))) {
+            return false;
+        }
+        id = (uint32_t)record->addr;
+    }
+    return id == HS_RECORD_NONE && found_count == count;
+}
+
+static bool is_pool_valid(uint64_t *met)
+{
+    uint32_t next = (uint32_t)pool_head; /* id + 1 */
+    bool is_valid = true;
+    while (is_valid && next != 0) {
+        const struct hs_record_v1 *first = hs_region_record(next - 1);
+        is_valid = first && is_list_valid(met, next - 1, first->birth_ms, 0);
+        next = first ? first->stack_id : 0;
+    }
+    next = (uint32_t)nested_head;
+    while (is_valid && next != 0) {
+        const struct hs_record_v1 *record = meet(met, next - 1);
+        is_valid = record && HS_RECORD_STATE(record->word) != HS_RECORD_ALIVE;
+        next = record ? (uint32_t)record->addr : 0;
+    }
+    return is_valid;
+}
+
+static bool is_thread_valid(uint64_t *met, const struct hs_thread *thread)
+{
+    bool is_valid =
+        is_list_valid(met, thread->free_records.first, thread->free_records.count, 0) &&
+        is_list_valid(met, thread->peak_dead.first, thread->peak_dead.count, HS_RECORD_DEAD) &&
+        is_list_valid(met, thread->snapshot_dead.first, thread->snapshot_dead.count,
+                      HS_RECORD_DEAD) &&
+        thread->fresh_first <= thread->fresh_end;
+    for (uint32_t id = thread->fresh_first; is_valid && id < thread->fresh_end; id++) {
+        const struct hs_record_v1 *record = meet(met, id);
+        is_valid = record && record->word == 0;
+    }
+    for (uint32_t i = 0; is_valid && i < HS_COUNT_OF(thread->record_cache); i++) {
+        const struct hs_record_v1 *record = thread->record_cache[i].record;
+        is_valid = !record || meet(met, hs_region_record_id(record)) == record;
+    }
+    return is_valid;
+}
+
+bool hs_records_is_valid(void)
+{
+    if (!hs_region.header) {
+        return true;
+    }
+    uint64_t count = hs_region.header->sections[HS_SECTION_RECORDS].count;
+    size_t met_bytes = (size_t)(count / 64 + 1) * sizeof(uint64_t);
+    uint64_t *met = hs_pages_map(met_bytes);
+    bool is_valid = met && is_pool_valid(met);
+    for (const struct hs_thread *thread = hs_thread_first(); is_valid && thread;
+         thread = thread->next) {
+        is_valid = is_thread_valid(met, thread);
+    }
+    if (met) {
+        hs_sys_munmap(met, met_bytes);
+    }
+    return is_valid;
+}
+
+#endif

@@ -13,10 +13,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "client/region.h"
 #include "client/thread.h"
+#include "rt/check.h"
 
 /* Slow path of hs_records_take: the thread's free list is empty. */
 uint32_t hs_records_take_slow(struct hs_thread *thread);
@@ -31,6 +33,11 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word);
  * other thread may use them meanwhile. */
 void hs_records_forget_all(void);
 
+/* For assertions: is each record that waits on a list, in the pool or in a record cache in that one
+ * place only, and is none of those on lists ALIVE? Do the lists have the length that they say? No
+ * thread may use them meanwhile, and no operation may have been abandoned in them. */
+bool hs_records_is_valid(void);
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* A free list longer than this is passed on to the pool. */
@@ -40,6 +47,8 @@ void hs_records_forget_all(void);
 static inline void hs_records_push(struct hs_record_list *list, uint32_t id,
                                    struct hs_record_v1 *record)
 {
+    HS_ASSERT(id != list->first && hs_region_record_id(record) == id);
+    HS_ASSERT(HS_RECORD_STATE(hs_load_relaxed(&record->word)) != HS_RECORD_ALIVE);
     hs_store_relaxed(&record->addr, list->first); /* a reader with an old id may look */
     if (list->first == HS_RECORD_NONE) {
         list->last = id;
@@ -57,6 +66,7 @@ static inline uint32_t hs_records_pop(struct hs_record_list *list)
         list->first = HS_RECORD_NONE;
         return HS_RECORD_NONE;
     }
+    HS_ASSERT(HS_RECORD_STATE(hs_load_relaxed(&record->word)) != HS_RECORD_ALIVE);
     list->first = (uint32_t)record->addr;
     list->count--;
     hs_signal_fence(); /* it is off the list before anything else is done with it */

@@ -392,3 +392,36 @@ void hs_region_set_interval(uint64_t interval_bytes)
     hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
 }
+
+#if HS_HAS_CHECKS
+
+static bool is_section_valid(enum hs_section_id section)
+{
+    const struct hs_section_v1 *info = &hs_region.header->sections[section];
+    const struct hs_region_view *views = hs_region.views[section];
+    const struct hs_region_view *current = hs_region.current[section];
+    bool is_valid = info->count <= info->max_count &&
+                    info->elem_bytes == hs_region_elem_bytes(section) && current >= views &&
+                    current < views + HS_REGION_VIEWS && current->base;
+    for (unsigned v = 0; is_valid && v < HS_REGION_VIEWS; v++) {
+        is_valid = views[v].count <= hs_region.layout[section].max_count &&
+                   (v == 0 || views[v].count >= views[v - 1].count);
+    }
+    if (is_valid && info->count > 0 && info->count <= current->count) {
+        uintptr_t end_va = (uintptr_t)current->base + info->count * info->elem_bytes;
+        is_valid = hs_sys_is_readable((end_va - 1) & ~(uintptr_t)7);
+    }
+    return is_valid;
+}
+
+bool hs_region_is_valid(void)
+{
+    bool is_valid = hs_region.header && hs_region.header->magic == HS_REGION_MAGIC &&
+                    hs_control_page.control.magic == HS_REGION_MAGIC;
+    for (unsigned i = 0; is_valid && i < HS_SECTION_N; i++) {
+        is_valid = is_section_valid(i);
+    }
+    return is_valid;
+}
+
+#endif

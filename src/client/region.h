@@ -20,6 +20,7 @@
 #include "fmt/region_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 
 #define HS_REGION_VIEWS                                                                            \
     8 /* lengths that a section's view can have, each eight times the one before */
@@ -106,6 +107,10 @@ uint32_t hs_region_interval_idx(uint64_t interval_bytes);
 /* Sets the interval for all threads from now on; HS_INTERVAL_OFF: nothing is recorded. */
 void hs_region_set_interval(uint64_t interval_bytes);
 
+/* For assertions: is each section as long as its layout allows, does each have a current view, and
+ * can its last element be read? There is a region, and no thread takes elements meanwhile. */
+bool hs_region_is_valid(void);
+
 /* --- hot -------------------------------------------------------------------------------------- */
 
 /* Size of a section's elements. */
@@ -144,6 +149,7 @@ static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_
     if (hs_unlikely(id >= view->count)) {
         return hs_region_extend(section, id);
     }
+    HS_ASSERT(hs_load_relaxed(&view->base) != NULL); /* it was mapped before it became current */
     return hs_load_relaxed(&view->base) + id * hs_region_elem_bytes(section);
 }
 

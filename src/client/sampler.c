@@ -5,6 +5,7 @@
 
 #include "client/lifecycle.h"
 #include "client/nested_hook.h"
+#include "rt/check.h"
 #include "rt/rand.h"
 
 static uint64_t process_seed;
@@ -41,6 +42,7 @@ static inline uint64_t countdown_bytes(const struct hs_tls *tls)
 static uint64_t draw_first(struct hs_tls *tls)
 {
     uint64_t gap;
+    HS_ASSERT(tls->interval_bytes > 1); /* at 1 no gap is drawn, and the loop would not end */
     do {
         gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
     } while (gap == 0);
@@ -52,6 +54,8 @@ static void set_gap(struct hs_tls *tls, uint64_t floor, uint64_t gap)
     uint64_t now = gap < tls->interval_bytes ? gap : tls->interval_bytes;
     tls->left_bytes = floor + now;
     tls->reserve_bytes = gap - now;
+    HS_ASSERT(tls->left_bytes - floor <= tls->interval_bytes);
+    HS_ASSERT(now + tls->reserve_bytes == gap);
 }
 
 static void sleep_on(struct hs_tls *tls, uint64_t floor)
@@ -146,6 +150,7 @@ static uint32_t count_hits(struct hs_tls *tls, uint64_t floor, size_t size_bytes
         to_go += (int64_t)next_gap(tls);
         hits++;
     }
+    HS_ASSERT(to_go > 0);
     set_gap(tls, floor, (uint64_t)to_go);
     return hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
 }

@@ -7,6 +7,7 @@
 
 #include "client/linkmap.h"
 #include "client/region.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 
 #define PAGE 4096U
@@ -83,6 +84,8 @@ HS_COLD bool hs_stackmem_extend(struct hs_stack_window *window, uint64_t va)
     }
     window->lo_va = is_next ? window->lo_va : va;
     window->hi_va = end;
+    HS_ASSERT(va >= window->lo_va && va + 8 <= window->hi_va);
+    HS_ASSERT_SLOW(verify(hs_align_down(window->lo_va, PAGE), window->hi_va));
     return true;
 }
 
@@ -92,4 +95,6 @@ HS_COLD void hs_stackmem_look(struct hs_thread *thread, uint64_t sp,
     bool is_own = grow_own(thread, sp);
     ret_window->lo_va = is_own ? thread->stack_lo_va : sp;
     ret_window->hi_va = is_own ? thread->stack_hi_va : sp;
+    HS_ASSERT(ret_window->lo_va <= sp && sp <= ret_window->hi_va);
+    HS_ASSERT_SLOW(verify(hs_align_down(ret_window->lo_va, PAGE), ret_window->hi_va));
 }

@@ -144,3 +144,59 @@ void hs_stack_add_sampled(struct hs_totals_v1 *totals, uint64_t size_bytes, uint
     /* (1-p)/p^2 with 1/p = count. */
     hs_shared_add_double(&totals->sampled_count_var, count * (count - 1));
 }
+
+#if HS_HAS_CHECKS
+
+static uint32_t examine_frame(void *ctx, uint32_t hash, uint32_t id)
+{
+    bool *is_valid = ctx;
+    const struct hs_frame_v1 *frame = hs_region_frame(id);
+    *is_valid &= id < hs_region.header->sections[HS_SECTION_FRAMES].count && frame &&
+                 hash == (uint32_t)hs_mix64(frame->pc ^ (uint64_t)frame->module_id << 48 ^
+                                            (uint64_t)frame->flags << 40);
+    return id;
+}
+
+static uint32_t examine_stack(void *ctx, uint32_t hash, uint32_t id)
+{
+    bool *is_valid = ctx;
+    const struct hs_stack_v1 *stack = hs_region_stack(id);
+    *is_valid &= id < hs_region.header->sections[HS_SECTION_STACKS].count && stack &&
+                 hash == (uint32_t)(stack->hash >> 32);
+    return id;
+}
+
+/* Is this stack whole, with the hash of its content? Without address space it is not reached. */
+static bool is_stack_valid(const struct hs_stack_v1 *stack)
+{
+    uint64_t end = (uint64_t)stack->frame_ids_idx + stack->frame_count;
+    if (stack->hash == 0 || end > hs_region.header->sections[HS_SECTION_FRAME_IDS].count ||
+        stack->end >= HS_STACK_END_N) {
+        return stack->hash == 0; /* the thread that took it found no room for the rest */
+    }
+    const struct hs_stack_key key = {
+        .frame_ids = hs_region_at(HS_SECTION_FRAME_IDS, stack->frame_ids_idx),
+        .frame_count = stack->frame_count,
+        .type_id = stack->type_id,
+        .heap_id = stack->heap_id,
+        .end = stack->end,
+    };
+    return hash_key(&key) == stack->hash;
+}
+
+bool hs_stacks_is_valid(void)
+{
+    bool is_valid = hs_index_is_valid(&frame_index) && hs_index_is_valid(&stack_index);
+    if (is_valid && hs_region.header) {
+        hs_index_renumber(&frame_index, examine_frame, &is_valid);
+        hs_index_renumber(&stack_index, examine_stack, &is_valid);
+        uint64_t count = hs_region.header->sections[HS_SECTION_STACKS].count;
+        for (uint32_t id = 0; is_valid && id < count; id++) {
+            const struct hs_stack_v1 *stack = hs_region_stack(id);
+            is_valid = !stack || is_stack_valid(stack);
+        }
+    }
+    return is_valid;
+}
+
+#endif

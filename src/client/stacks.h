@@ -17,6 +17,7 @@
 #include "client/region.h"
 #include "client/shared.h"
 #include "fmt/region_layout.h"
+#include "rt/check.h"
 
 #define HS_ID_NONE UINT32_MAX
 
@@ -29,6 +30,10 @@ void hs_stacks_clear(void);
 /* The id of a frame, which is stored if it is new. `flags`: enum hs_frame_flag. HS_ID_NONE: no
  * room. */
 uint32_t hs_frame_intern(uint64_t pc, uint32_t module_id, uint32_t flags);
+
+/* For assertions: does each entry of both indexes name a frame or a stack that has its hash, and is
+ * each stack whole? No thread may use the tables meanwhile. */
+bool hs_stacks_is_valid(void);
 
 /* What identifies a stack. */
 struct hs_stack_key {

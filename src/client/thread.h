@@ -22,6 +22,7 @@
 #include "fmt/region_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "unwind/replay.h"
 #include "unwind/unwind.h"
 
@@ -150,6 +151,7 @@ static inline struct hs_thread *hs_thread_self(void)
     if (hs_unlikely(!hs_tls.self)) {
         hs_thread_attach();
     }
+    HS_ASSERT(!hs_tls.self || hs_tls.self->tls == &hs_tls); /* no other thread owns it */
     return hs_tls.self;
 }
 
@@ -179,5 +181,6 @@ static inline bool hs_reentry_guard_enter(struct hs_frame_marker *mark)
 static inline void hs_reentry_guard_leave(void)
 {
     hs_signal_fence();
+    HS_ASSERT(hs_frame_marker_is_set(hs_tls.guard_va)); /* its frame exists */
     hs_tls.guard_va = 0;
 }

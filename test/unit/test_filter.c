@@ -27,11 +27,14 @@ static void test_bits(void **state)
         assert_false(hs_filter_test(addrs[i] + 16));
         assert_true(hs_filter_add(addrs[i], &was_set));
         assert_true(was_set);
+        HS_ASSERT(hs_filter_is_valid() && hs_filter_bit_count() == i + 1);
     }
     for (size_t i = 0; i < HS_COUNT_OF(addrs); i++) {
         hs_filter_remove(addrs[i]);
         assert_false(hs_filter_test(addrs[i]));
+        HS_ASSERT(hs_filter_is_valid());
     }
+    HS_ASSERT(hs_filter_bit_count() == 0);
 }
 
 static bool is_in_summary(uintptr_t addr)
@@ -53,8 +56,10 @@ static void test_summary(void **state)
     hs_filter_remove(last);
     assert_false(is_in_summary(last));
     assert_true(is_in_summary(next));
+    HS_ASSERT(hs_filter_is_valid() && hs_filter_bit_count() == 1);
     hs_filter_remove(next);
     assert_false(is_in_summary(next));
+    HS_ASSERT(hs_filter_is_valid() && hs_filter_bit_count() == 0);
 }
 
 static void test_outside(void **state)
@@ -96,15 +101,25 @@ static void test_threads(void **state)
         pthread_join(threads[i], &errors);
         assert_null(errors);
     }
+    HS_ASSERT(hs_filter_is_valid() && hs_filter_bit_count() == 0);
+}
+
+static void test_clear(void **state)
+{
+    (void)state;
+    bool was_set;
+    assert_true(hs_filter_add(0x6000000010, &was_set) && hs_filter_add(0x10, &was_set));
+    hs_filter_clear();
+    assert_false(hs_filter_test(0x6000000010) || hs_filter_test(0x10));
+    HS_ASSERT(hs_filter_is_valid() && hs_filter_bit_count() == 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bits),    cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_outside), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

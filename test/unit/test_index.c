@@ -10,6 +10,7 @@
 
 #include "client/index.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 
 struct want {
     uint32_t id;
@@ -40,18 +41,33 @@ static bool take(const struct hs_index *index, uint32_t id)
     return slot && hs_index_remove(index, slot, value);
 }
 
+/* How often a table that grows large is checked as a whole. */
+#define CHECK_EVERY 20000U
+
+static void check_each(const struct hs_index *index, uint32_t step)
+{
+    if (step < 500 || step % CHECK_EVERY == 0) {
+        HS_ASSERT(hs_index_is_valid(index));
+    }
+}
+
 static void test_empty(void **state)
 {
     (void)state;
     struct hs_index index;
     memset(&index, 0, sizeof(index));
     assert_true(hs_index_init(&index, 8));
+    HS_ASSERT(hs_index_is_valid(&index));
     assert_false(has(&index, 0));
     assert_true(hs_index_insert(&index, hash_of(0), 0));
+    HS_ASSERT(hs_index_is_valid(&index));
     assert_true(has(&index, 0));
     assert_false(has(&index, 1));
     assert_true(take(&index, 0));
+    HS_ASSERT(hs_index_is_valid(&index));
     assert_false(has(&index, 0));
+    hs_index_clear(&index);
+    HS_ASSERT(hs_index_is_valid(&index));
 }
 
 /* Every pattern of matching slots in a line, in the low halves and in the high ones. */
@@ -83,10 +99,12 @@ static void test_hash_0(void **state)
     uint64_t value;
     assert_null(hs_index_find(&index, 0, is_id, &want, &value));
     assert_true(hs_index_insert(&index, 0, 4) && hs_index_insert(&index, 0, 5));
+    HS_ASSERT(hs_index_is_valid(&index));
     uint64_t *slot = hs_index_find(&index, 0, is_id, &want, &value);
     assert_non_null(slot);
     assert_true(hs_index_remove(&index, slot, value));
     assert_null(hs_index_find(&index, 0, is_id, &want, &value));
+    HS_ASSERT(hs_index_is_valid(&index));
 }
 
 static void test_grows(void **state)
@@ -103,6 +121,7 @@ static void test_grows(void **state)
          */
         assert_true(has(&index, id));
         assert_true(has(&index, id / 2));
+        check_each(&index, id);
     }
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(has(&index, id));
@@ -112,7 +131,9 @@ static void test_grows(void **state)
     for (uint32_t id = 0; id < 200000; id++) {
         assert_true(take(&index, id));
         assert_false(has(&index, id));
+        check_each(&index, id + 500);
     }
+    HS_ASSERT(hs_index_is_valid(&index));
 }
 
 /* Equal hashes fill a group: growth must not loop without end. */
@@ -125,6 +146,7 @@ static void test_equal_hashes(void **state)
     uint32_t stored = 0;
     while (stored < 64 && hs_index_insert(&index, 7, stored)) {
         stored++;
+        HS_ASSERT(hs_index_is_valid(&index));
     }
     assert_in_range(stored, 32, 64);
 }
@@ -168,6 +190,7 @@ static void test_threads(void **state)
         pthread_join(threads[t], NULL);
         assert_int_equal(jobs[t].errors, 0);
     }
+    HS_ASSERT(hs_index_is_valid(&index));
     for (uint32_t t = 0; t < THREADS; t++) {
         for (uint32_t i = 0; i < PER_THREAD; i++) {
             assert_int_equal(has(&index, t * PER_THREAD + i), i >= PER_THREAD - 1000);
@@ -191,6 +214,7 @@ static void test_one_level_in_the_end(void **state)
         assert_true(take(&index, id));
     }
     assert_int_equal(index.oldest, index.current);
+    HS_ASSERT(hs_index_is_valid(&index));
 }
 
 /* A writer that found room in a level, and slept until the level was emptied and freed. */
@@ -207,9 +231,11 @@ static void test_late_writer(void **state)
     uint32_t late = 20000;
     uint64_t value = (uint64_t)hash_of(late) << 32 | (late + 1);
     assert_true(hs_index_settle(&index, 0, value));
+    HS_ASSERT(hs_index_is_valid(&index));
     assert_true(has(&index, late));
     /* An entry that was moved does not exist twice. */
     assert_true(hs_index_settle(&index, 0, value));
+    HS_ASSERT(hs_index_is_valid(&index));
     assert_true(take(&index, late));
     assert_false(has(&index, late));
 }
@@ -233,6 +259,9 @@ static void test_churn(void **state)
     for (uint32_t id = count; id < 100 * count; id++) {
         assert_true(take(&index, id - count));
         assert_true(hs_index_insert(&index, hash_of(id), id));
+        if (id % (10 * count) == 0) {
+            HS_ASSERT(hs_index_is_valid(&index));
+        }
     }
     assert_int_equal(index.current, level);
     assert_true(hs_index_bytes(&index) <= bytes);
@@ -263,7 +292,9 @@ static void test_renumber(void **state)
         for (uint32_t id = 0; id < count; id++) {
             assert_true(hs_index_insert(&index, hash_of(id), id));
         }
+        HS_ASSERT(hs_index_is_valid(&index));
         hs_index_renumber(&index, halve, &asked);
+        HS_ASSERT(hs_index_is_valid(&index));
         assert_int_equal(asked, count);
         for (uint32_t id = 0; id < count; id++) {
             found += has_as(&index, hash_of(id), id / 2);

@@ -19,6 +19,14 @@ static struct hs_region_control_v1 *control(void)
     return &hs_control_page.control;
 }
 
+/* After each test. */
+static int check(void **state)
+{
+    (void)state;
+    HS_ASSERT(hs_live_is_valid() && hs_region_is_valid());
+    return 0;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -63,7 +71,9 @@ static void test_insert_remove(void **state)
     assert_int_equal(insert(0x10000, 100), HS_LOSS_N);
     assert_true(hs_filter_test(0x10000));
     assert_false(hs_filter_test(0x10010));
+    HS_ASSERT(hs_live_is_valid());
     assert_true(take(0x10000));
+    HS_ASSERT(hs_live_is_valid());
     assert_false(hs_filter_test(0x10000));
     assert_false(take(0x10000));
 }
@@ -104,6 +114,7 @@ static void test_table_full(void **state)
         addr += 0x1000;
     }
     assert_int_equal(loss, HS_LOSS_TABLE_FULL);
+    HS_ASSERT(hs_live_is_valid());
     assert_false(hs_filter_test(addr));
     assert_false(take(addr));
     records->max_count = max_count;
@@ -120,7 +131,9 @@ static void test_half_grains(void **state)
     (void)state;
     assert_int_equal(insert(0x20000, 8), HS_LOSS_N);
     assert_int_equal(insert(0x20008, 8), HS_LOSS_N);
+    HS_ASSERT(hs_live_is_valid());
     assert_true(take(0x20000));
+    HS_ASSERT(hs_live_is_valid());
     assert_true(hs_filter_test(0x20008));
     assert_true(take(0x20008));
     assert_false(take(0x20008));
@@ -136,7 +149,9 @@ static void test_implicit_free(void **state)
     (void)state;
     uint64_t before = hs_thread_self()->block->lost_count[HS_LOSS_DUPLICATE];
     assert_int_equal(insert(0x30000, 5), HS_LOSS_N);
+    HS_ASSERT(hs_live_is_valid());
     assert_int_equal(insert(0x30000, 6), HS_LOSS_N);
+    HS_ASSERT(hs_live_is_valid());
     assert_int_equal(hs_thread_self()->block->lost_count[HS_LOSS_DUPLICATE], before + 1);
     assert_true(take(0x30000));
     assert_false(take(0x30000));
@@ -150,6 +165,7 @@ static void test_peak(void **state)
     }
     for (uintptr_t i = 0; i < 90; i++) {
         assert_true(take(0x100000 + 64 * i));
+        HS_ASSERT(hs_live_is_valid());
     }
     assert_int_equal(control()->peak_bytes, 100000);
     assert_int_equal(bytes_in_cut(control()->peak_epoch, HS_RECORD_IN_PEAK), 100000);
@@ -175,6 +191,7 @@ static void test_peak(void **state)
     }
     assert_int_equal(bytes_in_cut(control()->peak_epoch, HS_RECORD_IN_PEAK), 101000);
     for (int round = 0; round < 20; round++) {
+        HS_ASSERT(hs_live_is_valid());
         for (uintptr_t i = 0; i < 100; i++) {
             assert_int_equal(insert(0x100000 + 64 * i, 1000), HS_LOSS_N);
         }
@@ -196,7 +213,9 @@ static void test_snapshot(void **state)
     control()->epoch = cut + 1;
     for (uintptr_t i = 0; i < 10; i++) {
         assert_true(take(0x300000 + 64 * i));
+        HS_ASSERT(hs_live_is_valid());
         assert_int_equal(insert(0x400000 + 64 * i, 10), HS_LOSS_N);
+        HS_ASSERT(hs_live_is_valid());
     }
     assert_int_equal(bytes_in_cut(cut, HS_RECORD_IN_SNAPSHOT), 100);
     control()->snapshot_epoch = 0;
@@ -245,10 +264,14 @@ static void test_hand_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_insert_remove), cmocka_unit_test(test_half_grains),
-        cmocka_unit_test(test_covers),        cmocka_unit_test(test_table_full),
-        cmocka_unit_test(test_implicit_free), cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_snapshot),      cmocka_unit_test(test_hand_over),
+        cmocka_unit_test_teardown(test_insert_remove, check),
+        cmocka_unit_test_teardown(test_half_grains, check),
+        cmocka_unit_test_teardown(test_covers, check),
+        cmocka_unit_test_teardown(test_table_full, check),
+        cmocka_unit_test_teardown(test_implicit_free, check),
+        cmocka_unit_test_teardown(test_peak, check),
+        cmocka_unit_test_teardown(test_snapshot, check),
+        cmocka_unit_test_teardown(test_hand_over, check),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

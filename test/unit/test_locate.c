@@ -22,6 +22,14 @@ static int set_up(void **state)
     return fixture_region() == 0 && hs_live_init() ? 0 : -1;
 }
 
+/* After each test. */
+static int check(void **state)
+{
+    (void)state;
+    HS_ASSERT(hs_live_is_valid());
+    return 0;
+}
+
 static int forget_strangers(void **state)
 {
     (void)state;
@@ -105,6 +113,9 @@ static void test_more_than_places(void **state)
     (void)state;
     for (uintptr_t i = 0; i < 5000; i++) {
         assert_true(insert(0x200000 + 16 * i));
+        if (i % 500 == 0) {
+            HS_ASSERT(hs_live_is_valid());
+        }
     }
     struct hs_record_place place;
     for (uintptr_t i = 0; i < 5000; i++) {
@@ -115,6 +126,9 @@ static void test_more_than_places(void **state)
     for (uintptr_t i = 0; i < 5000; i++) {
         assert_true(take(0x200000 + 16 * i));
         assert_false(take(0x200000 + 16 * i));
+        if (i % 500 == 0) {
+            HS_ASSERT(hs_live_is_valid());
+        }
     }
     assert_int_equal(alive_count(), 0);
 }
@@ -130,7 +144,9 @@ static void test_freed_by_another(void **state)
     const struct hs_cached_record *cached = hs_locate_cached(self, addr);
     const struct hs_record_v1 *record = cached->record;
     uint32_t found_count = self->found_count;
+    HS_ASSERT(hs_live_is_valid());
     on_another_thread(take_there, &addr);
+    HS_ASSERT(hs_live_is_valid());
     assert_int_equal(self->found_count, found_count + 1);
     assert_int_equal(cached->addr, 0);
     assert_int_equal(record->word, 0);
@@ -146,6 +162,7 @@ static void test_freed_by_a_handler(void **state)
     (void)state;
     assert_true(insert(0x310000));
     assert_true(take_as(NULL, 0x310000));
+    HS_ASSERT(hs_live_is_valid());
     assert_false(take_as(NULL, 0x310000));
     assert_false(take(0x310000));
     assert_int_equal(alive_count(), 0);
@@ -165,7 +182,9 @@ static void test_tombstone_in_a_place(void **state)
     const struct hs_record_v1 *record = cached->record;
     control->snapshot_epoch = control->epoch;
     control->epoch += 1;
+    HS_ASSERT(hs_live_is_valid());
     on_another_thread(take_there, &addr);
+    HS_ASSERT(hs_live_is_valid());
     assert_true(HS_RECORD_STATE(record->word) & HS_RECORD_IN_SNAPSHOT);
     assert_true(insert(addr));
     assert_ptr_not_equal(cached->record, record);
@@ -201,7 +220,9 @@ static void test_blocks_for_others(void **state)
         assert_true(insert(0x400000 + 16 * i));
         assert_true(hs_locate_find(self, 0x400000 + 16 * i, &place));
         assert_int_equal(place.cached != NULL, i < HS_LOCATE_FOUND_MAX);
+        HS_ASSERT(hs_live_is_valid());
         assert_true(take_as(NULL, 0x400000 + 16 * i));
+        HS_ASSERT(hs_live_is_valid());
     }
     for (uint32_t i = 0; i < HS_LOCATE_REST; i++) {
         assert_int_not_equal(self->rest_count, 0);
@@ -275,6 +296,7 @@ static void test_all_at_once(void **state)
 {
     (void)state;
     fixture_threads(THREADS, play);
+    HS_ASSERT(hs_live_is_valid());
     for (uint32_t i = 0; i < BOARD; i++) {
         errors += board[i] != 0 && !take(board[i]);
     }
@@ -290,15 +312,15 @@ static void test_all_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_young, forget_strangers),
-        cmocka_unit_test_setup(test_more_than_places, forget_strangers),
-        cmocka_unit_test_setup(test_freed_by_another, forget_strangers),
-        cmocka_unit_test_setup(test_freed_by_a_handler, forget_strangers),
-        cmocka_unit_test_setup(test_tombstone_in_a_place, forget_strangers),
-        cmocka_unit_test_setup(test_abandoned_insert, forget_strangers),
-        cmocka_unit_test_setup(test_blocks_for_others, forget_strangers),
-        cmocka_unit_test_setup(test_long_lives, forget_strangers),
-        cmocka_unit_test_setup(test_all_at_once, forget_strangers),
+        cmocka_unit_test_setup_teardown(test_young, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_more_than_places, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_freed_by_another, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_freed_by_a_handler, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_tombstone_in_a_place, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_abandoned_insert, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_blocks_for_others, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_long_lives, forget_strangers, check),
+        cmocka_unit_test_setup_teardown(test_all_at_once, forget_strangers, check),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

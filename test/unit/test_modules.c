@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "client/modules.h"
+#include "rt/check.h"
 
 #define BRIEFLY_MS 60  /* longer than a thousand checks take */
 #define LONG_MS    600 /* longer than any thread waits */
@@ -119,6 +120,7 @@ static void end(struct held *held)
     assert_int_equal(status, 0);
     pthread_join(held->adder, &is_found);
     assert_ptr_equal(is_found, held);
+    HS_ASSERT(hs_modules_is_valid());
     for (int i = 0; i < 2; i++) {
         close(to_adder[i]);
         close(to_main[i]);

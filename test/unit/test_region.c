@@ -61,6 +61,7 @@ static void test_old_pointers_stay_good(void **state)
     (void)state;
     uint64_t *first = hs_region_at(HS_SECTION_STACKS, 5);
     *first = 42;
+    HS_ASSERT(hs_region_is_valid());
     const struct hs_region_view *before = hs_region.current[HS_SECTION_STACKS];
     assert_non_null(hs_region_at(HS_SECTION_STACKS, 1000000));
     assert_ptr_not_equal(hs_region.current[HS_SECTION_STACKS], before);
@@ -69,6 +70,7 @@ static void test_old_pointers_stay_good(void **state)
     assert_int_equal(*second, 42);
     *first = 43;
     assert_int_equal(*second, 43);
+    HS_ASSERT(hs_region_is_valid());
     /* Behind the end there is nothing. */
     uint64_t max_count = hs_region.header->sections[HS_SECTION_STACKS].max_count;
     assert_null(hs_region_at(HS_SECTION_STACKS, max_count));
@@ -108,6 +110,7 @@ static void test_threads_make_it_grow(void **state)
     (void)state;
     fixture_threads(THREADS, take_records);
     assert_int_equal(errors, 0);
+    HS_ASSERT(hs_region_is_valid());
     assert_int_equal(hs_region.header->sections[HS_SECTION_RECORDS].count,
                      RECORDS / BATCH / THREADS * THREADS * BATCH);
 }
@@ -164,7 +167,9 @@ static void test_a_limit_holds(void **state)
         assert_int_equal(count, hs_region.header->sections[HS_SECTION_RECORDS].count);
         fill(HS_SECTION_STACKS, 1);
         fill(HS_SECTION_FRAMES, 1);
+        HS_ASSERT(hs_region_is_valid());
         fill(HS_SECTION_FRAME_IDS, 9);
+        HS_ASSERT(hs_region_is_valid());
         assert_true(file_pages_bytes() <= limits[i]);
         /* Threads and modules are no samples, so the limit does not apply to them. */
         assert_int_not_equal(hs_region_take(HS_SECTION_MODULES, 1), UINT64_MAX);

@@ -20,6 +20,14 @@ static int set_up(void **state)
     return fixture_region() == 0 && hs_stacks_init() ? 0 : -1;
 }
 
+/* After each test. */
+static int check(void **state)
+{
+    (void)state;
+    HS_ASSERT(hs_stacks_is_valid() && hs_region_is_valid());
+    return 0;
+}
+
 static void test_frames(void **state)
 {
     (void)state;
@@ -49,6 +57,7 @@ static void test_stacks(void **state)
     }
     struct hs_stack_key key = { .frame_ids = ids, .frame_count = 200 };
     uint32_t whole = hs_stack_intern(&key);
+    HS_ASSERT(hs_stacks_is_valid());
     assert_int_equal(hs_stack_intern(&key), whole);
     key.frame_count = 199;
     assert_int_not_equal(hs_stack_intern(&key), whole);
@@ -81,6 +90,9 @@ static void test_many_stacks(void **state)
             uint32_t ids[3] = { i, i / 3, 5 };
             struct hs_stack_key key = { .frame_ids = ids, .frame_count = 3 };
             assert_int_not_equal(hs_stack_intern(&key), HS_ID_NONE);
+            if (i % 10000 == 0) {
+                HS_ASSERT(hs_stacks_is_valid());
+            }
         }
         assert_int_equal(hs_region.header->sections[HS_SECTION_STACKS].count - before,
                          round == 0 ? 50000 : 0);
@@ -185,9 +197,12 @@ static void test_variances_at_large_intervals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),      cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_many_stacks), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_totals),      cmocka_unit_test(test_variances_at_large_intervals),
+        cmocka_unit_test_teardown(test_frames, check),
+        cmocka_unit_test_teardown(test_stacks, check),
+        cmocka_unit_test_teardown(test_many_stacks, check),
+        cmocka_unit_test_teardown(test_threads, check),
+        cmocka_unit_test_teardown(test_totals, check),
+        cmocka_unit_test_teardown(test_variances_at_large_intervals, check),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
