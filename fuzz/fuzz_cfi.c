@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "unwind/cfi.h"
 #include "unwind/frame.h"
 #include "unwind/replay.h"
@@ -84,6 +85,7 @@ static void walk_by_table(const struct input *in, const struct hs_unwinder *unwi
         }
         kept[user] = plain;
         hs_replay_store(&replay, &start, &plain, generation, user);
+        HS_ASSERT(hs_replay_is_valid(&replay));
         /* The table may have dropped the stack, but must not return another one. */
         if (hs_replay_find(&replay, &start, &window, generation, &found) && found != user) {
             abort();
@@ -116,7 +118,9 @@ static void walk(const struct input *in, const uint64_t *stack)
     if (first.word_count != second.word_count) {
         abort();
     }
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     walk_by_table(in, &unwinder, start, window);
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
 }
 
 static void read_rows(const struct input *in)

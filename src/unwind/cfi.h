@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "rt/check.h"
 #include "unwind/eh_find.h"
 
 /* Compilers nest one deep. */
@@ -41,6 +42,8 @@ struct hs_cfi_row {
     uint8_t is_cfa_expr;
 };
 
+_Static_assert(sizeof(struct hs_cfi_row) <= 100, "a few of them fit a small stack");
+
 /* The row for `va`, which the FDE covers. 0 or -EBADMSG. */
 int hs_cfi_row_at(const struct hs_cfi_fde *fde, uint64_t va, struct hs_cfi_row *ret_row);
 
@@ -48,6 +51,7 @@ int hs_cfi_row_at(const struct hs_cfi_fde *fde, uint64_t va, struct hs_cfi_row *
 static inline struct hs_cursor hs_cfi_expr(const struct hs_cfi_fde *fde, int32_t value)
 {
     struct hs_cursor c = fde->section;
+    HS_ASSERT(value >= 0 && (uint64_t)value < hs_cursor_left(&c)); /* read_expr() was there */
     hs_cursor_skip(&c, (uint32_t)value);
     uint64_t size_bytes = hs_cursor_uleb(&c);
     if (size_bytes > hs_cursor_left(&c)) {

@@ -3,6 +3,8 @@
  */
 #include "unwind/dwarf_expr.h"
 
+#include "rt/check.h"
+
 enum dw_op {
     DW_OP_ADDR = 0x03,
     DW_OP_DEREF = 0x06,
@@ -345,6 +347,7 @@ enum hs_frame_step hs_expr_eval(struct hs_cursor expr, const struct hs_frame *fr
         if (step == HS_EXPR_STEPS_MAX) {
             return HS_FRAME_BAD_INFO;
         }
+        HS_ASSERT(vm.depth <= HS_EXPR_DEPTH_MAX && vm.c.at >= vm.start);
         exec(&vm, hs_cursor_u8(&vm.c));
         if (vm.c.is_bad) {
             return HS_FRAME_BAD_INFO;

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "arch/regs.h"
+#include "rt/check.h"
 #include "unwind/eh_pointer.h"
 
 /* One section, and how its entries refer to each other. */
@@ -55,6 +56,7 @@ static int read_entry(const struct section *s, struct hs_cursor *c, struct entry
     const uint8_t *id_at = body.at;
     uint64_t id = hs_cursor_uint(&body, id_bytes);
     uint64_t cie_id = s->is_debug ? (id_bytes == 8 ? ~UINT64_C(0) : 0xffffffff) : 0;
+    HS_ASSERT(body.at <= body.end && body.end <= s->all.end);
     ret_entry->body = body;
     if (id == cie_id) {
         ret_entry->is_cie = true;
@@ -185,6 +187,9 @@ static int parse_fde(const struct section *s, const struct entry *entry,
     if (c.is_bad) {
         return -EBADMSG;
     }
+    HS_ASSERT(c.at >= s->all.at && c.at <= c.end && c.end <= s->all.end);
+    HS_ASSERT(cie->insns.at >= s->all.at && cie->insns.at <= cie->insns.end &&
+              cie->insns.end <= s->all.end);
     *ret_fde = (struct hs_cfi_fde){ .start_va = start_va,
                                     .end_va = start_va + length_bytes,
                                     .cie = *cie,

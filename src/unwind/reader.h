@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 #include "unwind/unwind.h"
 
 /* Through which a walk reads. */
@@ -61,6 +62,8 @@ static inline bool hs_stack_read(struct hs_stack_reader *r, uint64_t va, uint64_
     if (!hs_stack_window_has(r->window, va)) {
         return false;
     }
+    HS_ASSERT(va >= r->window->lo_va &&
+              va - r->window->lo_va + 8 <= r->window->hi_va - r->window->lo_va);
     uint64_t word = hs_stack_load(va, r->window->shift);
     r->top_va = va + 8 > r->top_va ? va + 8 : r->top_va;
     if (r->walk) {

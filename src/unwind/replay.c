@@ -40,6 +40,8 @@ _Static_assert(sizeof(struct record) == 48 && sizeof(struct hs_arch_words) == 48
 
 static struct record *record_at(const struct hs_replay *replay, uint32_t at)
 {
+    HS_ASSERT(at >= FIRST_AT && at < replay->arena_words);
+    HS_ASSERT((uintptr_t)(replay->arena + at) % 16 == 0);
     return (struct record *)(void *)(replay->arena + at);
 }
 
@@ -131,6 +133,7 @@ static void fill_groups(struct record *record, const struct hs_walk *walk)
         for (uint32_t i = 0; i < HS_ARCH_WORDS; i++) {
             group->expected[i] = walk->word[word];
             group->offs[i] = walk->word_va_low[word] - low_sp;
+            HS_ASSERT(group->offs[i] <= record->top_off);
             word += word < last;
         }
     }
@@ -239,6 +242,7 @@ bool hs_replay_find(struct hs_replay *replay, const struct hs_regs *start,
         if (is_start_of(record, start, generation) &&
             (record->top_off < readable || extend_to(window, sp, record->top_off)) &&
             is_same_stack(slot, record, base)) {
+            HS_ASSERT(record->generation == generation);
             *ret_user = record->user;
             if (slot >= set + HS_REPLAY_WAYS / 2) {
                 touch(set, slot);
@@ -272,9 +276,68 @@ uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_r
             break;
         }
         if (hs_likely(hs_arch_words_are_at(groups_of(record), groups_end(record), sp))) {
+            HS_ASSERT(record->generation == generation);
             return record->user;
         }
         break;
     }
     return HS_REPLAY_NONE;
 }
+
+#if HS_HAS_CHECKS
+
+static bool is_record_valid(const struct hs_replay *replay, uint32_t at)
+{
+    if (at < FIRST_AT || at + RECORD_WORDS + GROUP_WORDS > replay->arena_used) {
+        return false;
+    }
+    struct record *record = record_at(replay, at);
+    if ((record->size_words - RECORD_WORDS) % GROUP_WORDS != 0 ||
+        record->size_words < RECORD_WORDS + GROUP_WORDS ||
+        record->room_words < record->size_words || record->room_words > replay->arena_used - at) {
+        return false;
+    }
+    bool has_top = true;
+    for (struct hs_arch_words *group = groups_of(record); group != groups_end(record); group++) {
+        for (uint32_t i = 0; i < HS_ARCH_WORDS; i++) {
+            has_top = has_top && group->offs[i] <= record->top_off;
+        }
+    }
+    return has_top;
+}
+
+static bool is_set_valid(const struct hs_replay *replay, const struct hs_replay_slot *set)
+{
+    for (uint32_t way = 0; way < HS_REPLAY_WAYS; way++) {
+        uint32_t at = set[way].at;
+        if (at == 0) {
+            continue;
+        }
+        if ((way > 0 && set[way - 1].at == 0) || !is_record_valid(replay, at)) {
+            return false;
+        }
+        for (uint32_t other = 0; other < way; other++) {
+            if (set[other].at == at) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool hs_replay_is_valid(const struct hs_replay *replay)
+{
+    uint64_t room_words = 0;
+    bool is_valid = replay->arena_used >= FIRST_AT && replay->arena_used <= replay->arena_words &&
+                    replay->slot_shift == 64 - hs_log2_floor(replay->slot_count);
+    for (uint32_t i = 0; is_valid && i < replay->slot_count; i++) {
+        is_valid = i % HS_REPLAY_WAYS != 0 || is_set_valid(replay, &replay->slots[i]);
+        room_words += is_valid && replay->slots[i].at != 0
+                          ? record_at(replay, replay->slots[i].at)->room_words
+                          : 0;
+    }
+    /* More would mean that records overlap. */
+    return is_valid && room_words <= replay->arena_used - FIRST_AT;
+}
+
+#endif

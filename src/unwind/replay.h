@@ -26,6 +26,7 @@
 
 #include "arch/regs.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "unwind/unwind.h"
 
 /* A slot for a record. The record can match only if the low half of the word at sp + check_off is
@@ -77,6 +78,10 @@ uint32_t hs_replay_find_within(const struct hs_replay *replay, const struct hs_r
  * replayed. */
 void hs_replay_store(struct hs_replay *replay, const struct hs_regs *start,
                      const struct hs_walk *walk, uint64_t generation, uint32_t user);
+
+/* For assertions: is each slot's record whole, inside the part of the arena that was handed out, and
+ * of no other slot of its set, and do the used slots of a set come first? */
+bool hs_replay_is_valid(const struct hs_replay *replay);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 

@@ -28,6 +28,7 @@
 
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 
 #define HS_RULE_CACHE_MIN          1024U
 #define HS_RULE_CACHE_BYTES(count) ((size_t)(count) * sizeof(struct hs_rule_entry))
@@ -61,6 +62,11 @@ void hs_rule_cache_flush(struct hs_rule_cache *cache);
 
 /* Stores `word` for `pc`; `key` as made by hs_rule_cache_key. */
 void hs_rule_cache_insert(struct hs_rule_cache *cache, uint64_t pc, uint64_t key, uint64_t word);
+
+/* For assertions: is the mask one less than a power of two and within its bounds, is the generation
+ * that of the last flush, is everything beyond the mask empty, and, until the first flush, is each
+ * rule at the place of its pc? No thread may use the cache meanwhile. */
+bool hs_rule_cache_is_valid(const struct hs_rule_cache *cache);
 
 /* ---- hot ---- */
 

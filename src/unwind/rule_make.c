@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "arch/code.h"
+#include "rt/check.h"
 
 /* The DW_OP_* that the patterns need. */
 enum {
@@ -126,6 +127,7 @@ static uint32_t pack_plain(uint64_t cfa_reg, int64_t cfa_off, const struct hs_cf
         }
         bp_bytes = HS_RULE_BP_SAME_BYTES;
     }
+    HS_ASSERT(bp_bytes >= 8 && bp_bytes <= (uint64_t)cfa_off); /* the slots lie inside the frame */
     return hs_rule_pack(HS_RULE_SP, (uint64_t)cfa_off, bp_bytes);
 }
 

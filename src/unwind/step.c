@@ -4,6 +4,7 @@
 #include "arch/rule.h"
 #include "arch/sigframe.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "unwind/rule_make.h"
 #include "unwind/walker.h"
 
@@ -44,6 +45,7 @@ static bool find_word(struct hs_walker *w, uint64_t *ret_word)
 
 static void emit(struct hs_walker *w, uint32_t user)
 {
+    HS_ASSERT(w->out_idx < HS_FRAMES_KEPT && w->count < HS_FRAMES_WALK_MAX);
     w->walk->frames[w->out_idx++] = user;
     w->count++;
     hs_walker_wrap(w);

@@ -18,6 +18,7 @@
 
 #include "arch/rule.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "unwind/walker.h"
 
 /* How far above its start the hot loop goes; larger stacks are walked by the slow path. */
@@ -68,6 +69,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
                 if (bp_va == HS_BP_IS_START) {
                     walk->has_used_bp = true;
                 } else {
+                    HS_ASSERT(bp_va >= w->reader.window->lo_va && bp_va <= hi - 8);
                     bp = hs_stack_load(bp_va, shift);
                     walk->word_va_low[words] = (uint32_t)bp_va;
                     walk->word[words++] = bp;
@@ -83,6 +85,9 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
         if (hs_unlikely(cfa > hi)) {
             break;
         }
+        HS_ASSERT(cfa > sp && cfa - sp >= 8);
+        HS_ASSERT(cfa - 8 >= w->reader.window->lo_va);
+        HS_ASSERT(cfa <= w->reader.window->hi_va);
         *frame++ = (uint32_t)word;
         pc = hs_stack_load(cfa - 8, shift);
         walk->word_va_low[words] = (uint32_t)cfa - 8;
@@ -154,6 +159,8 @@ static void finish(struct hs_walker *w)
         walk->cut_idx = HS_FRAMES_INNER;
         walk->skipped_count = w->count - HS_FRAMES_KEPT;
     }
+    HS_ASSERT(walk->frame_count <= HS_FRAMES_MAX - 1 && walk->word_count <= HS_WALK_WORDS_MAX);
+    HS_ASSERT(walk->end < HS_UNWIND_END_N && w->signal_count <= HS_SIGNALS_WALK_MAX + 1);
     /* The other ends depend on what was readable at that moment. */
     if (walk->end != HS_UNWIND_END && walk->end != HS_UNWIND_NO_MODULE &&
         walk->end != HS_UNWIND_NO_INFO) {

@@ -35,8 +35,17 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    HS_ASSERT(hs_replay_is_valid(&replay));
     free(memory);
     return 0;
+}
+
+/* Keeps `walk`; the table is whole before and after. */
+static void store(const struct hs_regs *regs, uint64_t generation, uint32_t user)
+{
+    HS_ASSERT(hs_replay_is_valid(&replay));
+    hs_replay_store(&replay, regs, &walk, generation, user);
+    HS_ASSERT(hs_replay_is_valid(&replay));
 }
 
 static struct hs_regs regs_at(unsigned sp_word)
@@ -68,7 +77,9 @@ static struct hs_stack_window window_up_to(unsigned word)
 static bool find(const struct hs_regs *regs, uint64_t generation, uint32_t *ret_user)
 {
     struct hs_stack_window window = window_up_to(STACK_WORDS);
-    return hs_replay_find(&replay, regs, &window, generation, ret_user);
+    bool is_found = hs_replay_find(&replay, regs, &window, generation, ret_user);
+    HS_ASSERT(hs_replay_is_valid(&replay));
+    return is_found;
 }
 
 static void assert_finds(const struct hs_regs *regs, uint32_t user)
@@ -90,7 +101,7 @@ static void test_each_word_counts(void **state)
     for (unsigned count = 1; count <= HS_WALK_WORDS_MAX; count += count < 20 ? 1 : 13) {
         struct hs_regs regs = regs_at(count);
         make_walk(&regs, count, 3);
-        hs_replay_store(&replay, &regs, &walk, 1, count);
+        store(&regs, 1, count);
         assert_finds(&regs, count);
         for (unsigned i = 0; i < count; i++) {
             stack[count + 3 * i] ^= UINT64_C(1) << (i % 64);
@@ -108,7 +119,7 @@ static void test_start_counts(void **state)
     struct hs_regs regs = regs_at(10), other = regs;
     make_walk(&regs, 20, 2);
     assert_misses(&regs);
-    hs_replay_store(&replay, &regs, &walk, 1, 5);
+    store(&regs, 1, 5);
     assert_finds(&regs, 5);
     other.pc++;
     assert_misses(&other);
@@ -120,7 +131,7 @@ static void test_start_counts(void **state)
     assert_finds(&other, 5);
     regs.pc = other.pc = 0x405678;
     walk.has_used_bp = true;
-    hs_replay_store(&replay, &regs, &walk, 1, 6);
+    store(&regs, 1, 6);
     assert_finds(&regs, 6);
     assert_misses(&other);
     uint32_t user;
@@ -133,11 +144,11 @@ static void test_not_for_replay(void **state)
     struct hs_regs regs = regs_at(10);
     make_walk(&regs, 20, 2);
     walk.is_replayable = false;
-    hs_replay_store(&replay, &regs, &walk, 1, 5);
+    store(&regs, 1, 5);
     assert_misses(&regs);
     make_walk(&regs, 20, 2);
     walk.word_count = 0;
-    hs_replay_store(&replay, &regs, &walk, 1, 5);
+    store(&regs, 1, 5);
     assert_misses(&regs);
 }
 
@@ -156,7 +167,7 @@ static void test_window(void **state)
     uint32_t user;
     struct hs_regs regs = regs_at(10);
     make_walk(&regs, 20, 2); /* words 10 to 48 */
-    hs_replay_store(&replay, &regs, &walk, 1, 5);
+    store(&regs, 1, 5);
     struct hs_stack_window window = window_up_to(49);
     assert_true(hs_replay_find(&replay, &regs, &window, 1, &user));
     window = window_up_to(48);
@@ -184,7 +195,7 @@ static void test_in_place(void **state)
     for (uint32_t i = 0; i <= 1000; i++) {
         stack[10] = i;
         make_walk(&regs, i < HS_REPLAY_WAYS ? 100 : 1 + i % 100, 2);
-        hs_replay_store(&replay, &regs, &walk, 1, i);
+        store(&regs, 1, i);
         assert_finds(&regs, i);
         if (i == HS_REPLAY_WAYS - 1) {
             used = replay.arena_used;
@@ -206,7 +217,7 @@ static void test_ways(void **state)
     for (uint32_t i = 0; i < HS_REPLAY_WAYS; i++) {
         stack[48] = i; /* the last word */
         make_walk(&regs, 20, 2);
-        hs_replay_store(&replay, &regs, &walk, 1, i);
+        store(&regs, 1, i);
     }
     for (uint32_t round = 0; round < 100; round++) {
         stack[48] = (round * 5) % HS_REPLAY_WAYS;
@@ -222,7 +233,7 @@ static void test_ways(void **state)
     stack[48] = 99;
     assert_misses(&regs);
     make_walk(&regs, 20, 2);
-    hs_replay_store(&replay, &regs, &walk, 1, 99);
+    store(&regs, 1, 99);
     for (uint32_t i = 0; i < HS_REPLAY_WAYS; i++) {
         stack[48] = i;
         if (i != 3) {
@@ -247,7 +258,7 @@ static void test_full(void **state)
             assert_int_equal(user, regs.sp ^ regs.pc);
         }
         make_walk(&regs, 1 + (unsigned)(hs_mix64(i * 3) % 40), 1 + i % 7);
-        hs_replay_store(&replay, &regs, &walk, 1, (uint32_t)(regs.sp ^ regs.pc));
+        store(&regs, 1, (uint32_t)(regs.sp ^ regs.pc));
         assert_finds(&regs, (uint32_t)(regs.sp ^ regs.pc));
         assert_in_range(replay.arena_used, 1, replay.arena_words);
     }
@@ -260,11 +271,12 @@ static void test_small_arena(void **state)
     (void)state;
     struct hs_regs regs = regs_at(10);
     hs_replay_init(&replay, memory, SLOTS, 512);
+    HS_ASSERT(hs_replay_is_valid(&replay));
     make_walk(&regs, 200, 2);
-    hs_replay_store(&replay, &regs, &walk, 1, 5); /* does not fit at all */
+    store(&regs, 1, 5); /* does not fit at all */
     assert_misses(&regs);
     make_walk(&regs, 8, 2);
-    hs_replay_store(&replay, &regs, &walk, 1, 6);
+    store(&regs, 1, 6);
     assert_finds(&regs, 6);
 }
 

@@ -30,6 +30,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     free(entries);
     entries = NULL;
     return 0;
@@ -72,7 +73,9 @@ static void test_find(void **state)
     assert_finds(0x401234, false, UINT64_MAX);
     assert_misses(0x401001, false);
     assert_misses(0x401000, true);
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     insert(0x401000, true, 8);
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     assert_finds(0x401000, true, 8);
     assert_finds(0x401000, false, 7);
     assert_int_equal(cache.miss_count, 3);
@@ -87,7 +90,9 @@ static void test_neighbours(void **state)
     insert(b, false, 2);
     assert_finds(a, false, 1);
     assert_finds(b, false, 2);
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     insert(c, false, 3);
+    HS_ASSERT(hs_rule_cache_is_valid(&cache));
     assert_finds(c, false, 3);
     assert_finds(b, false, 2);
     assert_misses(a, false);
@@ -121,6 +126,7 @@ static void test_torn(void **state)
     entries[hs_rule_cache_idx(0x401000, cache.mask)].check = first.check;
     entries[hs_rule_cache_idx(0x401000, cache.mask) ^ 1] = (struct hs_rule_entry){ 0 };
     assert_misses(0x401000, false);
+    hs_rule_cache_flush(&cache); /* such a pair is at no pc's place */
 }
 
 static void test_growth(void **state)
@@ -130,11 +136,15 @@ static void test_growth(void **state)
     assert_int_equal(cache.mask, HS_RULE_CACHE_MIN - 1);
     for (unsigned i = 0; i < 100; i++) {
         insert(pc + 64 * i, false, i);
+        HS_ASSERT(hs_rule_cache_is_valid(&cache));
     }
     assert_int_equal(cache.mask, HS_RULE_CACHE_MIN - 1); /* the cache of a small program stays
                                                           * small */
     for (unsigned i = 0; i < MAX_COUNT * 4; i++) {
         insert(pc + hs_mix64(i) % (1 << 24), false, i);
+        if (i % 64 == 0) {
+            HS_ASSERT(hs_rule_cache_is_valid(&cache));
+        }
         assert_in_range(cache.mask, HS_RULE_CACHE_MIN - 1, MAX_COUNT - 1);
         assert_int_equal((cache.mask + 1) & cache.mask, 0);
     }
