@@ -29,3 +29,14 @@ int hs_array_grow(void *array_address, size_t *capacity, size_t count, size_t el
     *capacity = bigger_count;
     return 0;
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_array_is_valid(const void *array_address, size_t capacity)
+{
+    const void *array;
+    memcpy(&array, array_address, sizeof(array));
+    return (array == NULL) == (capacity == 0);
+}
+
+#endif

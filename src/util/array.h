@@ -18,12 +18,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 
 /* The rare part of hs_array_reserve(): allocates a larger array. */
 HS_COLD int hs_array_grow(void *array_address, size_t *capacity, size_t count, size_t elem_bytes);
+
+/* For assertions: an array has memory exactly if it has a capacity. */
+bool hs_array_is_valid(const void *array_address, size_t capacity);
 
 /*
  * Makes room for `count` elements in total. `array_address` is the address of the pointer to the
@@ -32,5 +37,6 @@ HS_COLD int hs_array_grow(void *array_address, size_t *capacity, size_t count, s
 static inline int hs_array_reserve(void *array_address, size_t *capacity, size_t count,
                                    size_t elem_bytes)
 {
+    HS_ASSERT(hs_array_is_valid(array_address, *capacity));
     return count <= *capacity ? 0 : hs_array_grow(array_address, capacity, count, elem_bytes);
 }

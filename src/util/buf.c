@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
+
 #define WINDOW_BYTES (64u * 1024u)
 
 void hs_buf_init(struct hs_buf *buf, hs_buf_sink_fn *sink, void *sink_ctx)
@@ -88,6 +90,7 @@ void hs_buf_add(struct hs_buf *buf, const void *data, size_t bytes)
         memcpy(buf->data + buf->bytes, data, bytes);
         buf->bytes += bytes;
         buf->total_bytes += bytes;
+        HS_ASSERT(hs_buf_is_valid(buf));
     }
 }
 
@@ -150,5 +153,16 @@ int hs_buf_finish(struct hs_buf *buf)
     if (buf->sink) {
         flush(buf);
     }
+    HS_ASSERT(hs_buf_is_valid(buf));
     return buf->err;
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_buf_is_valid(const struct hs_buf *buf)
+{
+    return (buf->data == NULL) == (buf->capacity_bytes == 0) && buf->err <= 0 &&
+           (buf->bytes == 0 || buf->bytes < buf->capacity_bytes) && buf->bytes <= buf->total_bytes;
+}
+
+#endif

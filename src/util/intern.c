@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rt/bits.h"
+#include "rt/check.h"
 #include "util/array.h"
 
 #define SLOTS_MIN 64U
@@ -99,6 +100,8 @@ int hs_intern_put(struct hs_intern *table, struct hs_intern_key key, uint32_t *r
         table->slots[slot] = ++table->count;
     }
     *ret_id = table->slots[slot] - 1;
+    HS_ASSERT(*ret_id < table->count && (!*ret_is_new || *ret_id == table->count - 1));
+    HS_ASSERT((uint64_t)table->count * 2 <= table->slot_count);
     return 0;
 }
 
@@ -142,3 +145,25 @@ struct hs_intern_key hs_intern_hash(const void *data, size_t bytes)
     /* Once more, so that the last word influences every bit. */
     return hs_intern_mix(key, 0);
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_intern_is_valid(const struct hs_intern *table)
+{
+    uint32_t used_count = 0;
+    if (table->count > table->capacity || (uint64_t)table->count * 2 > table->slot_count ||
+        (table->slot_count & (table->slot_count - 1)) != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < table->slot_count; i++) {
+        used_count += table->slots[i] != 0;
+    }
+    for (uint32_t id = 0; id < table->count; id++) {
+        if (table->slots[find_slot(table, table->keys[id])] != id + 1) {
+            return false;
+        }
+    }
+    return used_count == table->count;
+}
+
+#endif

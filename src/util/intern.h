@@ -32,6 +32,9 @@ struct hs_intern {
 /* Frees the table's memory. A zero-initialised table is empty. */
 void hs_intern_deinit(struct hs_intern *table);
 
+/* For assertions: is each key found under its id, and are the slots at most half full? */
+bool hs_intern_is_valid(const struct hs_intern *table);
+
 /* Writes the id of `key`, a new id if the key was not seen before. Returns 0 or -errno. */
 int hs_intern_put(struct hs_intern *table, struct hs_intern_key key, uint32_t *ret_id,
                   bool *ret_is_new);

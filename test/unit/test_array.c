@@ -31,6 +31,7 @@ static void test_growth(void **state)
         size_t before = capacity;
         assert_int_equal(hs_array_reserve(&items, &capacity, count + 1, sizeof(*items)), 0);
         assert_true(capacity > count);
+        HS_ASSERT(hs_array_is_valid(&items, capacity));
         if (capacity != before) {
             assert_int_equal(before, count); /* only when it is full */
             assert_true(capacity >= 2 * before);
@@ -95,6 +96,7 @@ static void test_failure_changes_nothing(void **state)
         size_t capacity_before = capacity;
         assert_int_equal(hs_array_reserve(&numbers, &capacity, cases[i].count, cases[i].elem_bytes),
                          -ENOMEM);
+        HS_ASSERT(hs_array_is_valid(&numbers, capacity));
         assert_ptr_equal(numbers, before);
         assert_int_equal(capacity, capacity_before);
         assert_int_equal(numbers[2], 42);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "rt/check.h"
 #include "util/buf.h"
 
 static void grows_and_formats(void **state)
@@ -19,7 +20,9 @@ static void grows_and_formats(void **state)
     hs_buf_str(&buf, "a");
     hs_buf_char(&buf, 'b');
     hs_buf_repeat(&buf, '-', 3);
+    HS_ASSERT(hs_buf_is_valid(&buf));
     hs_buf_printf(&buf, "%d|%s", 42, "x");
+    HS_ASSERT(hs_buf_is_valid(&buf));
     assert_string_equal(hs_buf_text(&buf), "ab---42|x");
     /* Longer than the small buffer that hs_buf_printf() tries first. */
     char text[2000];
@@ -30,7 +33,9 @@ static void grows_and_formats(void **state)
     assert_int_equal(buf.total_bytes, buf.bytes);
     assert_string_equal(hs_buf_text(&buf) + 9, text);
     assert_int_equal(hs_buf_finish(&buf), 0);
+    HS_ASSERT(hs_buf_is_valid(&buf));
     hs_buf_deinit(&buf);
+    HS_ASSERT(hs_buf_is_valid(&buf));
 }
 
 struct sink {
@@ -72,6 +77,7 @@ static void sink_gets_every_byte_in_order(void **state)
         }
         hs_buf_add(&buf, piece, bytes);
         want_bytes += bytes;
+        HS_ASSERT(hs_buf_is_valid(&buf));
         assert_true(buf.capacity_bytes < 200000);
     }
     assert_int_equal(hs_buf_finish(&buf), 0);
@@ -81,7 +87,9 @@ static void sink_gets_every_byte_in_order(void **state)
         assert_int_equal((unsigned char)sink.data[i], i & 0xFF);
     }
     free(sink.data);
+    HS_ASSERT(hs_buf_is_valid(&buf));
     hs_buf_deinit(&buf);
+    HS_ASSERT(hs_buf_is_valid(&buf));
 }
 
 static void first_error_stays(void **state)
@@ -92,6 +100,7 @@ static void first_error_stays(void **state)
     hs_buf_init(&buf, take, &sink);
     for (int i = 0; i < 100000; i++) {
         hs_buf_str(&buf, "0123456789");
+        HS_ASSERT(hs_buf_is_valid(&buf));
     }
     assert_int_equal(hs_buf_finish(&buf), -ENOSPC);
     int call_count = sink.call_count;
@@ -99,7 +108,9 @@ static void first_error_stays(void **state)
     assert_int_equal(hs_buf_finish(&buf), -ENOSPC);
     assert_int_equal(sink.call_count, call_count);
     free(sink.data);
+    HS_ASSERT(hs_buf_is_valid(&buf));
     hs_buf_deinit(&buf);
+    HS_ASSERT(hs_buf_is_valid(&buf));
 }
 
 int main(void)

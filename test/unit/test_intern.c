@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "rt/check.h"
+
 static void test_ids_are_dense_and_stable(void **state)
 {
     (void)state;
@@ -22,6 +24,9 @@ static void test_ids_are_dense_and_stable(void **state)
         assert_int_equal(hs_intern_put(&table, key, &id, &is_new), 0);
         assert_true(is_new);
         assert_int_equal(id, i);
+        if (i < 200 || i % 10000 == 0) {
+            HS_ASSERT(hs_intern_is_valid(&table));
+        }
     }
     for (uint32_t i = 0; i < KEYS; i++) {
         struct hs_intern_key key = { .hi = (uint64_t)i << 40, .lo = i & 3 };
@@ -32,7 +37,9 @@ static void test_ids_are_dense_and_stable(void **state)
         assert_false(hs_intern_find(&table, key, &id));
     }
     assert_int_equal(table.count, KEYS);
+    HS_ASSERT(hs_intern_is_valid(&table));
     hs_intern_deinit(&table);
+    HS_ASSERT(hs_intern_is_valid(&table));
     assert_false(hs_intern_find(&table, (struct hs_intern_key){ 0 }, &id));
 }
 
@@ -58,6 +65,7 @@ static void test_hash_tells_apart(void **state)
             assert_int_equal(hs_intern_put(&table, hs_intern_hash(text, bytes), &id, &is_new), 0);
             assert_true(is_new);
         }
+        HS_ASSERT(hs_intern_is_valid(&table));
     }
     hs_intern_deinit(&table);
 }
