@@ -77,7 +77,7 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
         .low = overlap.low_bytes,
         .high = overlap.high_bytes,
         .limit = limit,
-        .doubt = "uncertain: how much was live at one moment is not known more closely",
+        .doubt = "uncertain: the memory that was live at one moment is not known more closely",
     };
     struct hs_check_row *row = what.err || figure.err ? NULL : hs_check_put(check, name, &measured);
     hs_buf_deinit(&what);
@@ -202,8 +202,7 @@ static int judge_growth(struct hs_check *check, const struct hs_profile *base_pr
     int err = hs_select_dumps(base_profile, &check->base_select, &base);
     if (err > 0) {
         return hs_check_put_unknown(check, hs_limit_names[HS_LIMIT_GROWTH],
-                                    "growth: cannot be judged: there is nothing in the file it is "
-                                    "held against")
+                                    "growth: cannot be judged: the file to compare with is empty")
                    ? 0
                    : -ENOMEM;
     }

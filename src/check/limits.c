@@ -39,7 +39,7 @@ static int set_size(struct hs_limit *limit, const char *value, struct hs_text_er
 {
     uint64_t bytes;
     if (hs_parse_size(value, &bytes) < 0) {
-        return hs_text_error_set(error, 0, "'%s' is not a size, as 64K or 200M", value);
+        return hs_text_error_set(error, 0, "'%s' is not a size, such as 64K or 200M", value);
     }
     *limit = (struct hs_limit){ .is_set = true, .value = (double)bytes };
     return 0;
@@ -65,8 +65,8 @@ static int set_growth(struct hs_limit *limit, const char *value, struct hs_text_
         return 0;
     }
     if (set_size(limit, value, error) < 0) {
-        return hs_text_error_set(error, 0, "'%s' is neither a share, as 5%%, nor a size, as 10M",
-                                 value);
+        return hs_text_error_set(
+            error, 0, "'%s' is neither a share, such as 5%%, nor a size, such as 10M", value);
     }
     return 0;
 }
@@ -114,7 +114,7 @@ static int set_stack(struct hs_limits *limits, const char *value, struct hs_text
     const char *equals = strrchr(value, '=');
     uint64_t bytes;
     if (!equals || equals == value || hs_parse_size(equals + 1, &bytes) < 0) {
-        return hs_text_error_set(error, 0, "'%s' is not REGEX=SIZE, as parse.*=10M", value);
+        return hs_text_error_set(error, 0, "'%s' is not REGEX=SIZE, such as parse.*=10M", value);
     }
     size_t pattern_bytes = (size_t)(equals - value);
     struct hs_stack_limit *stack = find_stack(limits, value, pattern_bytes);
@@ -173,7 +173,7 @@ static int fail_unknown(const char *name, struct hs_text_error *error)
         "max-growth", "stack",    "against",  "suppressions",   "strict",
     };
     const char *near = hs_suggest_nearest(name, names, HS_COUNT_OF(names));
-    return hs_text_error_set(error, 0, "'%s' is no limit%s%s%s", name,
+    return hs_text_error_set(error, 0, "'%s' is not a limit%s%s%s", name,
                              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -188,7 +188,7 @@ int hs_limits_set(struct hs_limits *limits, const char *name, const char *value,
     }
     if (strcmp(name, "strict") == 0) {
         limits->is_strict = true;
-        return value[0] == '\0' ? 0 : hs_text_error_set(ret_error, 0, "'strict' stands alone");
+        return value[0] == '\0' ? 0 : hs_text_error_set(ret_error, 0, "'strict' takes no value");
     }
     bool is_path = strcmp(name, "against") == 0 || strcmp(name, "suppressions") == 0;
     if (is_path && value[0] == '\0') {

@@ -60,7 +60,7 @@ static int set_pair(struct hs_limits *limits, const char *path, const char *line
     const char *value_text = hs_buf_text(&value);
     int err = name.err ? name.err : value.err;
     if (err == 0 && strncmp(name_text, "--", 2) == 0) {
-        err = hs_text_error_set(error, 0, "'%s': names stand without dashes here", name_text);
+        err = hs_text_error_set(error, 0, "'%s': write the name without dashes", name_text);
     } else if (err == 0) {
         err = hs_limits_set(limits, name_text, value_text, error);
     }
@@ -77,7 +77,7 @@ int hs_limits_parse(struct hs_limits *limits, const char *path, const char *text
     for (unsigned line_no = 1; err == 0 && hs_lines_next(&lines); line_no++) {
         size_t bytes = without_remark(lines.line, lines.bytes);
         if (memchr(lines.line, '\0', lines.bytes)) {
-            return hs_text_error_set(ret_error, line_no, "a NUL byte: this is not a text");
+            return hs_text_error_set(ret_error, line_no, "a NUL byte: this is not a text file");
         }
         if (bytes > 0) {
             err = set_pair(limits, path, lines.line, bytes, ret_error);

@@ -122,14 +122,15 @@ static int parse_line(struct hs_suppressions *suppressions, const char *path, un
         return 0;
     }
     if (memchr(line->line, '\0', line->bytes)) {
-        return hs_text_error_set(error, line_no, "a NUL byte: this is not a text");
+        return hs_text_error_set(error, line_no, "a NUL byte: this is not a text file");
     }
     if (colon && is_other_type(line->line, type_bytes)) {
         suppressions->ignored_count++;
         return 0;
     }
     if (!colon || type_bytes != strlen("leak") || memcmp(line->line, "leak", type_bytes) != 0) {
-        return hs_text_error_set(error, line_no, "'%.*s' is no suppression, as leak:PATTERN",
+        return hs_text_error_set(error, line_no,
+                                 "'%.*s' is not a suppression, such as leak:PATTERN",
                                  (int)(line->bytes > 100 ? 100 : line->bytes), line->line);
     }
     const char *pattern = colon + 1;

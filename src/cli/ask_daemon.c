@@ -13,7 +13,6 @@
 #include "cli/endpoints.h"
 #include "ctl/ctl.pb-c.h"
 
-/* Why nobody answers at this path. */
 int hs_ask_say_nobody(const char *path, int error)
 {
     if (error == -ENOENT || error == -ECONNREFUSED) {
@@ -21,13 +20,13 @@ int hs_ask_say_nobody(const char *path, int error)
                    "Start one with 'heapscoped &' or 'systemctl --user start heapscope.socket'.",
                    path);
     } else if (error == -EHOSTDOWN) {
-        hs_message("the daemon at %s was killed; what it records is kept\n"
-                   "Start it again, and it goes on: 'heapscoped &' or 'systemctl --user start "
+        hs_message("the daemon at %s was killed; its recordings are kept\n"
+                   "Start it again to continue them: 'heapscoped &' or 'systemctl --user start "
                    "heapscope.service'.",
                    path);
     } else if (error == -EACCES) {
-        hs_message("%s: the daemon there serves another user\n"
-                   "Start one of your own with 'heapscoped &'.",
+        hs_message("the daemon at %s serves another user\n"
+                   "Start your own with 'heapscoped &'.",
                    path);
     } else {
         hs_message("%s: %s", path, strerror(-error));
@@ -66,7 +65,7 @@ int hs_ask_is_daemon_there(char *ret_path)
     if (sock < 0) {
         return sock;
     }
-    /* Who says nothing is taken for a process that wanted to be recorded. */
+    /* The daemon takes a connection without a request for a process that wants to be recorded. */
     hs_ctl_send(sock, HS_CTL_LIST, &request.base, NULL, 0);
     close(sock);
     return 0;
@@ -86,7 +85,8 @@ static int say_error(const struct hs_ctl_message *answer)
 {
     ProtobufCMessage *body = hs_ctl_unpack(answer, &hs__ctl__error__descriptor);
     const Hs__Ctl__Error *error = (const Hs__Ctl__Error *)(const void *)body;
-    hs_message("%s", error && error->text ? error->text : "it was refused, without saying why");
+    hs_message("%s",
+               error && error->text ? error->text : "the request was refused without a reason");
     if (body) {
         protobuf_c_message_free_unpacked(body, NULL);
     }
@@ -101,13 +101,14 @@ int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, con
         return HS_EXIT_STATUS_FAILED;
     }
     if (r == -EHOSTDOWN) {
-        hs_message("%s was killed before it answered; what it records is kept\n"
-                   "Start it again; 'heapscope list' then shows what it records.",
+        hs_message("%s was killed before it answered; its recordings are kept\n"
+                   "Start it again; 'heapscope list' then shows them.",
                    who);
         return HS_EXIT_STATUS_FAILED;
     }
     if (r < 0) {
-        hs_message("%s %s: %s", who, r == -ECONNRESET ? "hung up" : "does not answer as it should",
+        hs_message("%s %s: %s", who,
+                   r == -ECONNRESET ? "closed the connection" : "sent no valid answer",
                    strerror(-r));
         return HS_EXIT_STATUS_FAILED;
     }
@@ -129,7 +130,7 @@ int hs_ask_open(struct hs_ctl_message *answer, const ProtobufCMessageDescriptor 
         status = say(ctx, body);
         protobuf_c_message_free_unpacked(body, NULL);
     } else {
-        hs_message("the answer cannot be read; is the daemon of another version?");
+        hs_message("cannot read the daemon's answer; is the daemon of another version?");
     }
     hs_ctl_message_deinit(answer);
     return status;

@@ -12,7 +12,7 @@
 
 #define STARTING_MAX_NS UINT64_C(1000000000)
 
-/* A program that was only just executed is given a moment to load its libraries. */
+/* Gives a program that was only just executed a moment to load its libraries. */
 static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
 {
     const struct timespec pause = { .tv_nsec = 2000000 };

@@ -24,7 +24,7 @@ static int take_operands(struct hs_attach_options *o, const struct hs_opts_spec 
     for (size_t i = 0; i < args->operand_count; i++) {
         uint64_t pid;
         if (hs_parse_number(args->operands[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            return hs_args_fail(spec, "'%s' is no process id; for a name, use -n %s",
+            return hs_args_fail(spec, "'%s' is not a process id; for a name, use -n %s",
                                 args->operands[i], args->operands[i]);
         }
         if (hs_session_settings_add_pid(&o->settings, (pid_t)pid) < 0) {
@@ -55,7 +55,9 @@ static int check_allocator(const struct hs_opts_spec *spec, const char *prefix)
                    (*c >= '0' && *c <= '9');
     }
     return is_name ? HS_ARGS_GO_ON
-                   : hs_args_fail(spec, "'%s' is not what names of functions begin with", prefix);
+                   : hs_args_fail(spec,
+                                  "--allocator: '%s' cannot be the beginning of a function's name",
+                                  prefix);
 }
 
 static const struct hs_attach_options defaults = {
@@ -68,7 +70,7 @@ static const struct hs_attach_options defaults = {
     .stack_count = 3,
 };
 
-/* What follows when the options themselves are fine. */
+/* Checks the values after the options were parsed. */
 static int take_all(struct hs_attach_options *o, const struct hs_opts_spec *spec,
                     const struct hs_opts_result *args, const struct hs_opt_list *names,
                     const struct hs_budget_opts *budget, const struct hs_source_opts *sources)
@@ -98,21 +100,23 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         HS_OPT_SIZE('i', "interval", "BYTES", &s->interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &o->output,
-                      "where the trace goes (default heapscope.NAME.PID.pftrace)"),
+                      "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
-                        HS_TIME_MAX_NS, "for so long (default: until Ctrl-C, or their end)"),
-        HS_OPT_STRING(
-            0, "allocator", "PREFIX", &o->allocator,
-            "an allocator in the program beside malloc, whose functions are PREFIXmalloc,\n"
-            "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are known; 'none': leave it out"),
+                        HS_TIME_MAX_NS,
+                        "record for this time (default: until Ctrl-C, or until the processes end)"),
+        HS_OPT_STRING(0, "allocator", "PREFIX", &o->allocator,
+                      "also record the program's allocator with the functions PREFIXmalloc,\n"
+                      "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are found by themselves;\n"
+                      "'none': record malloc only"),
         HS_OPT_FLAG('q', "quiet", &o->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG(0, "children", &s->is_taking_children,
-                    "also the children that they have, and theirs"),
+                    "also record the children that the processes have, and their children"),
         HS_OPT_FLAG_OFF(0, "no-follow", &o->is_following,
-                        "leave alone the children they fork, and programs they execute"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing, "leave names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "write the file as it is"),
+                        "record neither the children they fork nor the programs they execute"),
+        HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing,
+                        "leave function names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "do not compress the file's packets"),
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &o->stack_count, 0, 1000,
@@ -122,8 +126,8 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
         .command = "attach",
         .summary = "profile processes that run already",
         .operands_usage = "PID... | -n NAME",
-        .footer = "SIGUSR1 makes a dump. What a process allocated before is not seen, and its\n"
-                  "frees are ignored. 'heapscope doctor PID' tells what may be in the way.",
+        .footer = "SIGUSR1 takes a dump. Blocks that a process allocated before are not recorded,\n"
+                  "and their frees are ignored. 'heapscope doctor PID' says what may prevent it.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_max = HS_OPERANDS_ANY,

@@ -1,5 +1,5 @@
 /*
- * Letting go of processes: see attached.h.
+ * Detaching from processes: see attached.h.
  */
 #include "cli/attached.h"
 
@@ -61,8 +61,8 @@ void hs_attached_let_go(const struct hs_attached *attached)
                         !stat.is_exiting &&
                         stat.stack_start_va == attached->processes[i].stack_start_va;
         if (is_there && !hs_attachment_end(pid, HS_PATIENCE_END_NS, &it) && kill(pid, 0) == 0) {
-            hs_message("cannot let go of %d: %s\nIt runs on and records nothing; its calls still "
-                       "go through "
+            hs_message("cannot detach from %d: %s\n"
+                       "The process runs on and records nothing; its calls still go through "
                        "heapscope's library. Try 'heapscope detach %d'.",
                        (int)pid, it.words, (int)pid);
         }

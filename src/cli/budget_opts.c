@@ -11,11 +11,11 @@
 
 #define PPM_PER_PERCENT 10000.0
 
-/* "1%", "0.5 %", "2": millionths, at least one. */
+/* "1%", "0.5 %" or "2" in millionths, at least one. */
 static bool parse_percent(const char *text, uint64_t *ret_ppm)
 {
     char *end;
-    /* Not hexadecimal, infinite, nor with an exponent. */
+    /* strtod() would also take hexadecimal numbers, infinity and exponents. */
     if (strspn(text, "0123456789. %") != strlen(text) || text[0] == ' ') {
         return false;
     }
@@ -41,13 +41,12 @@ static int take_heapprofd(const struct hs_opts_spec *spec, const struct hs_budge
         return hs_args_fail(spec, "--shmem-size must be a power of two, and a multiple of 4096");
     }
     if (bytes != 0 || opts->is_block || opts->is_no_block) {
-        hs_message_info(
-            "%s has no effect: samples are written where they stay, and there is no buffer "
-            "that could be full%s",
-            bytes            ? "--shmem-size"
-            : opts->is_block ? "--block-client"
-                             : "--no-block-client",
-            bytes ? "; --max-memory limits what they take" : "");
+        hs_message_info("%s has no effect: heapscope writes each sample where it stays, and has no "
+                        "buffer that could fill up%s",
+                        bytes            ? "--shmem-size"
+                        : opts->is_block ? "--block-client"
+                                         : "--no-block-client",
+                        bytes ? "; --max-memory limits the memory of the samples" : "");
     }
     return HS_ARGS_GO_ON;
 }
@@ -58,9 +57,9 @@ int hs_budget_opts_take(const struct hs_opts_spec *spec, const struct hs_budget_
     struct hs_budget_limits limits = { .memory_bytes = opts->memory_bytes,
                                        .cpu_ns = opts->cpu_secs * UINT64_C(1000000000) };
     if (opts->overhead && !parse_percent(opts->overhead, &limits.overhead_ppm)) {
-        return hs_args_fail(spec,
-                            "--max-overhead: '%s' is no percentage above 0 and up to 100; try 1%%",
-                            opts->overhead);
+        return hs_args_fail(
+            spec, "--max-overhead: '%s' is not a percentage above 0 and up to 100; try 1%%",
+            opts->overhead);
     }
     int status = take_heapprofd(spec, opts);
     if (status == HS_ARGS_GO_ON) {

@@ -5,9 +5,9 @@
  *     const struct hs_opt options[] = { ..., HS_BUDGET_OPTIONS(&budget) };
  *     status = hs_budget_opts_take(&spec, &budget, &limits);
  *
- * heapprofd's options of its ring buffer are understood, and checked as heapprofd checks them, so that a command line
- * written for it works. There is no ring here: a sample is written where it stays, nobody waits for room, and none
- * is dropped for want of it.
+ * The commands accept heapprofd's options of its ring buffer, and check them as heapprofd does, so
+ * that a command line written for heapprofd works. heapscope has no ring buffer: the client writes
+ * each sample where it stays, no thread waits for room, and no sample is dropped for want of room.
  *
  * Threads   main thread only.
  */
@@ -26,19 +26,22 @@ struct hs_budget_opts {
 #define HS_BUDGET_OPTION_COUNT 6
 #define HS_BUDGET_OPTIONS(b)                                                                       \
     HS_OPT_STRING(0, "max-overhead", "PERCENT", &(b)->overhead,                                    \
-                  "sample less when recording takes more of a process's CPU time: 1%"),            \
+                  "sample less when recording takes more than this share of a process's CPU "      \
+                  "time, for example 1%"),                                                         \
         HS_OPT_SIZE(0, "max-memory", "SIZE", &(b)->memory_bytes, HS_BUDGET_MEMORY_MIN,             \
                     HS_BUDGET_MEMORY_MAX,                                                          \
-                    "sample less when what was recorded of a process comes close to this: 64M"),   \
+                    "sample less when the recorded data of a process comes close to this size, "   \
+                    "for example 64M"),                                                            \
         HS_OPT_NUMBER(0, "max-cpu-secs", "N", &(b)->cpu_secs, 1,                                   \
                       HS_BUDGET_CPU_MAX_NS / UINT64_C(1000000000),                                 \
-                      "fewer snapshots when the collector's CPU time comes close to this"),        \
+                      "take fewer snapshots when the collector's CPU time comes close to this "    \
+                      "many seconds"),                                                             \
         HS_OPT_SIZE(0, "shmem-size", "SIZE", &(b)->shmem_bytes, 8192, UINT64_C(1) << 40,           \
-                    "no effect, as there is no buffer to be sized; see --max-memory"),             \
+                    "no effect: heapscope has no buffer; see --max-memory"),                       \
         HS_OPT_FLAG(0, "block-client", &(b)->is_block,                                             \
-                    "no effect: without a buffer nobody ever waits"),                              \
+                    "no effect: no program waits for a buffer"),                                   \
         HS_OPT_FLAG(0, "no-block-client", &(b)->is_no_block,                                       \
-                    "no effect: without a buffer none overflows, nor ends the profile")
+                    "no effect: there is no buffer whose overflow could end the profile")
 
 /* HS_ARGS_GO_ON and the limits, or the exit status after an error was printed. */
 int hs_budget_opts_take(const struct hs_opts_spec *spec, const struct hs_budget_opts *opts,

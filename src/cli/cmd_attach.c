@@ -1,10 +1,11 @@
 /*
  * heapscope attach: profile processes that run already, for a while.
  *
- * No daemon is needed: this command is the collector for the time being. In this order, so that whatever can be
- * known beforehand is said before a process is touched: options, our library, who is meant and whether it may and
- * can be, the output file. Then each process is attached to; the programs run on all the time but for one thread
- * of each, for about a millisecond. At the end their calls lead where they did before.
+ * No daemon is needed: this command is the collector while it runs. It works in an order in which
+ * it can report every foreseeable error before it touches a process: options, heapscope's library,
+ * the processes that are meant and whether it may and can attach to them, the output file. Then it
+ * attaches to each process. One thread of each is stopped for about a millisecond; all others run
+ * on. At the end it releases their calls.
  *
  * See       collect/attachment.h, session/hub.h, docs/man/heapscope-attach.1
  */
@@ -51,12 +52,12 @@ struct attach {
     struct hs_hub *hub;
     struct hs_session *session;
     bool is_over;
-    bool is_leaving; /* nobody is asked any more */
+    bool is_leaving; /* interrupted: no further process is attached to */
     size_t meant_count, attached_count, unsaid_count;
-    struct hs_attached attached; /* to be let go of at the end */
+    struct hs_attached attached; /* to detach from at the end */
 };
 
-/* --- before anything is touched -------------------------------------------------------------------- */
+/* --- before anything is touched --------------------------------------------------------------- */
 
 /* heapscope.NAME.PID.pftrace of the first process, or of the first name. */
 static void name_file(struct attach *a)
@@ -77,26 +78,26 @@ static void name_file(struct attach *a)
         snprintf(name, sizeof(name), "%s", base ? base + 1 : a->options.settings.names[0]);
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
     }
-    hs_shell_escape(a->default_path); /* a name is whatever a process calls itself */
+    hs_shell_escape(a->default_path); /* a process may choose any name */
 }
 
-/* --- attaching --------------------------------------------------------------------------------------- */
+/* --- attaching -------------------------------------------------------------------------------- */
 
 static void say_attached(const struct hs_process_facts *process, const struct hs_attachment *it)
 {
     char name[64];
     hs_match_display(&process->facts, name, sizeof(name));
-    hs_message_info("attached to %d (%s): one thread stood still for %.1f ms%s",
+    hs_message_info("attached to %d (%s): one thread was stopped for %.1f ms%s",
                     (int)process->facts.pid, name, (double)it->stopped_ns / 1e6,
-                    it->was_preloaded ? "; the client was there" : "");
+                    it->was_preloaded ? "; the client was already loaded" : "");
     if (it->entry_count > 0) {
-        hs_message_info("%u functions of its own allocator lead to us; for that, all its threads "
-                        "(%u) stood still for %.1f ms",
+        hs_message_info("%u functions of its embedded allocator are redirected; for that, all its "
+                        "threads (%u) were stopped for %.1f ms",
                         it->entry_count, it->thread_count, (double)it->all_stopped_ns / 1e6);
     }
     if (it->left_count > 0) {
         bool is_one = it->left_count == 1;
-        hs_message_info("%u call%s to another allocator than malloc's own, and %s not seen",
+        hs_message_info("%u call%s to an allocator other than malloc's own, and %s not recorded",
                         it->left_count, is_one ? " leads" : "s lead", is_one ? "is" : "are");
     }
 }
@@ -111,7 +112,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     }
     if (hs_attached_has(&a->attached, pid)) {
         hs_message_info("process %d executed another program%s", (int)pid,
-                        a->options.is_following ? "" : ", which is left alone");
+                        a->options.is_following ? "" : ", which is not recorded");
         if (!a->options.is_following) {
             return -EPERM;
         }
@@ -131,7 +132,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         .patience_ns = HS_PATIENCE_NS,
     };
     if (!hs_attachment_begin(&request, &it)) {
-        /* Of all that there are, many cannot be: that is no news one by one. */
+        /* Of all processes, many cannot be recorded: one message gives their number. */
         if (session->settings.is_all) {
             a->unsaid_count++;
         } else {
@@ -151,7 +152,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     return 0;
 }
 
-/* The kernel knows what we may; what the process wants it does not. */
+/* The kernel checks heapscope's rights; this checks whether the process has opted out. */
 static enum hs_refusal judge(void *ctx, const struct hs_session *session,
                              const struct hs_process_facts *process, struct hs_target *target,
                              struct hs_refusal_words *ret_words)
@@ -165,7 +166,7 @@ static enum hs_refusal judge(void *ctx, const struct hs_session *session,
     return hs_admission_judge(NULL, "/proc", &asker, &what, ret_words);
 }
 
-/* Later, if it cannot be now: the others are not to wait for it. */
+/* When the process has no safe point in time, the hub asks again later; others need not wait. */
 static int refresh(void *ctx, struct hs_session *session, pid_t pid)
 {
     struct hs_attachment it;
@@ -191,7 +192,7 @@ static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
     }
 }
 
-/* --- while it lasts ---------------------------------------------------------------------------------- */
+/* --- while it lasts --------------------------------------------------------------------------- */
 
 static void on_over(void *ctx, struct hs_session *session)
 {
@@ -240,7 +241,7 @@ static void record(struct attach *a, int signal_fd)
     }
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static bool has_target(const void *ctx, const struct hs_target *target)
 {
@@ -296,7 +297,7 @@ static int open_all(struct attach *a)
 {
     int r = hs_run_file_open(&a->file, a->path);
     if (r < 0) {
-        hs_message("cannot write %s: %s; nothing was attached to", a->path, strerror(-r));
+        hs_message("cannot write %s: %s; heapscope attached to no process", a->path, strerror(-r));
         return r;
     }
     r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
@@ -323,11 +324,12 @@ static int start(struct attach *a)
         return r;
     }
     if (a->unsaid_count > 0) {
-        hs_message_info("%zu more cannot be; the report says why", a->unsaid_count);
+        hs_message_info("%zu more processes cannot be recorded; the report says why",
+                        a->unsaid_count);
     }
     if (a->attached_count == 0 && (a->is_leaving || !is_waiting)) {
         if (a->is_leaving) {
-            hs_message("interrupted: nothing was attached to");
+            hs_message("interrupted: heapscope attached to no process");
         } else if (a->meant_count == 0) {
             hs_message("no running process is called %s", a->session->settings.names[0]);
         }
@@ -376,13 +378,13 @@ static int profile(struct attach *a)
     r = r < 0 ? r : start(a);
     if (r == 0) {
         record(a, signal_fd);
-        a->hub = hs_hub_free(a->hub); /* nobody is answered while names are looked up */
+        a->hub = hs_hub_free(a->hub); /* no request is answered while names are looked up */
         hs_attached_let_go(&a->attached);
         status = finish(a);
     } else {
         hs_attached_let_go(&a->attached);
         if (r == -ESRCH && a->head && a->session->rejected_count > 0 && !a->is_leaving) {
-            finish(a); /* a trace that says why */
+            finish(a); /* the trace has the reasons */
         }
     }
     return status;
@@ -429,8 +431,8 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
             status = profile(&a);
         }
     }
-    hs_session_server_close(&a.server,
-                            &(struct hs_session_server_outcome){ .error = "it could not begin" });
+    hs_session_server_close(
+        &a.server, &(struct hs_session_server_outcome){ .error = "the recording could not begin" });
     hs_session_free(a.session);
     hs_hub_free(a.hub);
     hs_run_file_abort(&a.file);

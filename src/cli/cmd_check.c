@@ -1,11 +1,12 @@
 /*
  * heapscope check: a gate for CI. Does a profile keep within its limits?
  *
- * Options and files of limits end in one set of limits (check/limits.h); each profile is judged by it
- * (check/judge.h), and the verdicts go to standard output, as text or JSON, and to a file of JUnit's XML.
+ * Options and files of limits are merged into one set of limits (check/limits.h). Each profile is
+ * judged by it (check/judge.h). The verdicts go to standard output, as text or JSON, and to a file
+ * in JUnit's XML.
  *
- * Exit status: 0 all limits are kept; 1 one is broken, or cannot be judged; 2 wrong usage, also of a file of
- * limits; 3 a file could not be read or written, and no limit is known to be broken.
+ * Exit status: 0 all limits are kept; 1 one is broken, or cannot be judged; 2 wrong usage, also of
+ * a file of limits; 3 a file could not be read or written, and no limit is known to be broken.
  *
  * See       docs/man/heapscope-check.1
  */
@@ -29,7 +30,7 @@ struct check_args {
     bool is_strict, is_json;
 };
 
-/* What is at hand while files are judged. */
+/* The state while files are judged. */
 struct checks {
     struct hs_limits limits;
     struct hs_suppressions suppressions;
@@ -43,7 +44,7 @@ struct checks {
     int status;
 };
 
-/* --- limits ------------------------------------------------------------------------------------ */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static int set_limit(const struct hs_opts_spec *spec, struct hs_limits *limits, const char *name,
                      const char *value)
@@ -69,7 +70,7 @@ static int set_all(const struct hs_opts_spec *spec, struct hs_limits *limits, co
     return status;
 }
 
-/* Files first: what is typed overrides them. */
+/* Reads files of limits first, because options override them. */
 static int collect_limits(const struct hs_opts_spec *spec, const struct check_args *args,
                           struct checks *checks)
 {
@@ -107,9 +108,9 @@ static int load_base(struct checks *checks)
     return status ? HS_EXIT_STATUS_NO_FILE : 0;
 }
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
-/* A limit that is broken says more than a file that is missing. */
+/* A broken limit decides the exit status, before a file that is missing. */
 static void put_status(struct checks *checks, int status)
 {
     if (checks->status == 0 || status == HS_EXIT_STATUS_FAILED) {
@@ -154,9 +155,9 @@ static void check_file(struct checks *checks, const char *path)
     hs_profile_free(profile);
 }
 
-/* --- output ------------------------------------------------------------------------------------ */
+/* --- output ----------------------------------------------------------------------------------- */
 
-/* A reader that went away (`| head`) is not worth a word. */
+/* A reader that went away (`| head`) is not an error. */
 static int say_output(const char *path, int err)
 {
     if (err < 0 && err != -EPIPE) {
@@ -190,7 +191,7 @@ static void check_all(struct checks *checks, char **paths, size_t path_count)
     }
 }
 
-/* The file of JUnit's comes first: the JSON tells the exit status, in which it has its part. */
+/* Writes JUnit's file first: its failure changes the exit status, which the JSON contains. */
 static int run_checks(struct checks *checks, const char *junit_path, char **paths,
                       size_t path_count)
 {
@@ -218,7 +219,7 @@ static int run_checks(struct checks *checks, const char *junit_path, char **path
     return checks->status;
 }
 
-/* --- the command ------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static int run_check(const struct hs_opts_spec *spec, const struct check_args *args,
                      const struct hs_opts_result *result)
@@ -226,7 +227,7 @@ static int run_check(const struct hs_opts_spec *spec, const struct check_args *a
     bool is_silent = args->junit_path && strcmp(args->junit_path, "-") == 0;
     struct checks checks = { .is_json = args->is_json, .is_silent = is_silent };
     if (args->is_json && is_silent) {
-        return hs_args_fail(spec, "--json and --junit - both want standard output");
+        return hs_args_fail(spec, "--json and --junit - cannot both write to standard output");
     }
     int status = collect_limits(spec, args, &checks);
     status = status ? status : load_base(&checks);
@@ -241,8 +242,8 @@ static int run_check(const struct hs_opts_spec *spec, const struct check_args *a
 }
 
 static const char footer[] =
-    "FILE and BASE are what heapscope report reads; FILE may be - for standard input.\n\n"
-    "Exit status: 0 all limits are kept, 1 one is broken or cannot be judged,\n"
+    "FILE and BASE are files for heapscope report; FILE may be - for standard input.\n\n"
+    "Exit status: 0 all limits are kept, 1 a limit is broken or cannot be judged,\n"
     "2 wrong usage, 3 a file could not be read or written.";
 
 int hs_cmd_check(int argc, char **argv)
@@ -253,30 +254,30 @@ int hs_cmd_check(int argc, char **argv)
                       "live memory at the last snapshot"),
         HS_OPT_STRING(0, "max-peak", "SIZE", &args.values[HS_LIMIT_PEAK], "memory at the peak"),
         HS_OPT_STRING(0, "max-leak", "SIZE", &args.values[HS_LIMIT_LEAK],
-                      "memory that ended processes did not give back"),
+                      "memory that processes had not freed when they ended"),
         HS_OPT_STRING(0, "max-leak-stack", "SIZE", &args.values[HS_LIMIT_LEAK_STACK],
-                      "the same, of each stack by itself"),
+                      "the same, for each stack separately"),
         HS_OPT_LIST(0, "suppressions", "FILE", &args.suppressions,
-                    "leaks that are known, in LeakSanitizer's syntax;\n"
+                    "known leaks, in LeakSanitizer's syntax;\n"
                     "may be given more than once"),
         HS_OPT_STRING(0, "max-allocs", "N", &args.values[HS_LIMIT_ALLOCS],
                       "allocations since the start"),
         HS_OPT_LIST(0, "stack", "REGEX=SIZE", &args.stacks,
-                    "live memory of all stacks with a function that matches;\n"
+                    "live memory of all stacks with a function that matches REGEX;\n"
                     "may be given more than once"),
         HS_OPT_STRING(0, "against", "BASE", &args.against,
-                      "profile that --max-growth is held against"),
+                      "profile that --max-growth compares with"),
         HS_OPT_STRING(0, "max-growth", "SIZE|N%", &args.values[HS_LIMIT_GROWTH],
                       "how much more may be live than in BASE"),
         HS_OPT_FLAG(0, "strict", &args.is_strict,
                     "fail when a limit may be broken, not only when it surely is"),
         HS_OPT_LIST(0, "limits", "FILE", &args.limit_files,
-                    "limits from a file: a line for each, \"max-live 200M\";\n"
-                    "what is typed overrides it"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits, all limits"),
+                    "read limits from a file, one in each line, such as \"max-live 200M\";\n"
+                    "options on the command line override them"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits and all limits"),
         HS_OPT_STRING(0, "junit", "FILE", &args.junit_path,
-                      "also write the verdicts as JUnit's XML; - in place of\n"
-                      "the lines, to standard output"),
+                      "also write the verdicts as JUnit's XML; with -, standard output\n"
+                      "gets the XML instead of the text"),
     };
     const struct hs_opts_spec spec = {
         .command = "check",

@@ -1,5 +1,5 @@
 /*
- * heapscope detach: leave a process that was attached to, when whoever attached could not.
+ * heapscope detach: detaches from a process when the command that attached to it could not.
  *
  * See       collect/attachment.h, docs/man/heapscope-detach.1
  */
@@ -28,10 +28,11 @@ int hs_cmd_detach(int argc, char **argv)
 {
     const struct hs_opts_spec spec = {
         .command = "detach",
-        .summary = "leave processes that were attached to",
+        .summary = "detach from processes that a killed attach left behind",
         .operands_usage = "PID...",
-        .footer = "'heapscope attach' does that itself when it ends; this is for when it was\n"
-                  "killed. What was recorded so far is lost. The client's code stays there.",
+        .footer =
+            "'heapscope attach' detaches by itself when it ends. This command is for the case\n"
+            "that it was killed: what it had recorded is lost, and the client stays loaded.",
         .operands_min = 1,
         .operands_max = HS_OPERANDS_ANY,
         .operand_missing = "no process was named",
@@ -45,7 +46,7 @@ int hs_cmd_detach(int argc, char **argv)
     for (size_t i = 0; i < args.operand_count; i++) {
         uint64_t pid;
         if (hs_parse_number(args.operands[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            return hs_args_fail(&spec, "'%s' is no process id", args.operands[i]);
+            return hs_args_fail(&spec, "'%s' is not a process id", args.operands[i]);
         }
         int one = detach((pid_t)pid);
         status = one == HS_EXIT_STATUS_DONE ? status : one;

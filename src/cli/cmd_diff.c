@@ -49,8 +49,8 @@ static int parse_snapshots(const struct hs_opts_spec *spec, struct diff_args *ar
     }
     return is_good ? 0
                    : hs_args_fail(spec,
-                                  "--snapshots: '%s' is not two snapshots: N,M or N,last, "
-                                  "counted from 0, or from -1, the last",
+                                  "--snapshots: '%s' does not name two snapshots: give N,M or "
+                                  "N,last, counted from 0, or from -1, the last",
                                   args->snapshots);
 }
 
@@ -96,7 +96,7 @@ static int choose_format(const struct hs_opts_spec *spec, struct diff_args *args
     return 0;
 }
 
-/* What the operands and options say, but the format. */
+/* Takes over the operands and options, all but the format. */
 static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result *result,
                    struct diff_args *args)
 {
@@ -118,27 +118,26 @@ static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result 
 static int run_trend(const struct hs_opts_spec *spec, const struct hs_compare *compare)
 {
     if (compare->format != HS_COMPARE_TABLE && compare->format != HS_COMPARE_JSON) {
-        return hs_args_fail(spec, "--trend: there is a table and JSON, and no %s",
+        return hs_args_fail(spec, "--trend writes a table or JSON, not %s",
                             hs_compare_formats[compare->format]);
     }
     if (compare->sides[HS_DIFF_AFTER].has_number) {
-        return hs_args_fail(spec,
-                            "--trend is over all snapshots: leave out the number behind the @");
+        return hs_args_fail(spec, "--trend covers all snapshots: leave out the @ and its number");
     }
     return hs_trend_output_run(compare);
 }
 
-/* One file or two, as the options want it. */
+/* Checks that there are as many files as the options need: one or two. */
 static int check_operands(const struct hs_opts_spec *spec, size_t count,
                           const struct diff_args *args)
 {
     if (args->is_trend && (count != 1 || args->snapshots || args->is_normalized)) {
-        return hs_args_fail(spec, "--trend is over all snapshots of one file: give one, without "
-                                  "--snapshots and --normalize");
+        return hs_args_fail(spec, "--trend covers all snapshots of one file: give one file, "
+                                  "without --snapshots and --normalize");
     }
     if (count == 1 && !args->snapshots && !args->is_trend) {
-        return hs_args_fail(spec,
-                            "one file alone: give a second one, or --snapshots N,M, or --trend");
+        return hs_args_fail(
+            spec, "only one file was given: give a second one, or --snapshots N,M, or --trend");
     }
     return 0;
 }
@@ -152,24 +151,22 @@ int hs_cmd_diff(int argc, char **argv)
                       "alloc_space and alloc_objects (since the start), peak; default:\n"
                       "space, or peak if little is live at the end of both"),
         HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
-                      "snapshot N with M of one FILE, or N of A with M of B; counted\n"
-                      "from 0, or last (the default); FILE@N says the same"),
+                      "compare snapshot N with M of one FILE, or N of A with M of B; counted\n"
+                      "from 0, or last (the default); FILE@N means the same"),
         HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
-                      "only processes of this name, or this one"),
+                      "only processes of this name, or only this pid"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
-                    "scale A so that its total is that of B: compares shares"),
+                    "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,
-                    "what grows over all snapshots of one FILE, how fast, and whether it\n"
-                    "ever fell; as table or JSON"),
+                    "show what grows over all snapshots of one FILE, how fast, and whether\n"
+                    "it ever fell; as a table or JSON"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
                       "table, tree, json, folded (stacks with both values, for\n"
                       "difference flame graphs), svg (such a graph) or pprof (with\n"
-                      "negative values); by\n"
-                      "default what the name of OUT says, or table"),
-        HS_OPT_STRING('o', "output", "OUT", &args.output,
-                      "where it goes (default: standard output)"),
+                      "negative values); default: by the name of OUT, else table"),
+        HS_OPT_STRING('o', "output", "OUT", &args.output, "output file (default: standard output)"),
         HS_OPT_STRING(0, "top", "N", &args.top, "rows of each table (default 20), or all"),
     };
     const struct hs_opts_spec spec = {

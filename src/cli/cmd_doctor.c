@@ -1,5 +1,5 @@
 /*
- * heapscope doctor: why would a profile be empty, cut, or without names?
+ * heapscope doctor: why would a profile be empty, cut short, or without names?
  *
  * See       doctor.h, docs/man/heapscope-doctor.1
  */
@@ -52,11 +52,11 @@ static int examine(const struct hs_opts_spec *spec, const char *operand, const c
         }
         hs_doctor_policy(policy, findings);
     } else if (!is_number(operand) && policy) {
-        return hs_args_fail(spec, "--policy goes with a PID, or alone");
+        return hs_args_fail(spec, "--policy needs a PID, or no argument");
     } else if (!is_number(operand)) {
         hs_doctor_program(operand, findings);
     } else if (hs_parse_number(operand, &pid) < 0 || pid == 0 || pid > INT_MAX) {
-        return hs_args_fail(spec, "'%s' is no process", operand);
+        return hs_args_fail(spec, "'%s' is not a process id", operand);
     } else {
         hs_doctor_process((pid_t)pid, policy, findings);
     }
@@ -70,15 +70,16 @@ int hs_cmd_doctor(int argc, char **argv)
     const struct hs_opt options[] = {
         HS_OPT_STRING(0, "policy", "FILE", &policy,
                       "the daemon's policy (default /etc/heapscope/policy.conf); without PID:\n"
-                      "only whether it can be used"),
-        HS_OPT_FLAG(0, "json", &is_json, "for programs: a list of check, state, detail and remedy"),
+                      "only check that the daemon can use it"),
+        HS_OPT_FLAG(0, "json", &is_json,
+                    "JSON: a list of objects with check, state, detail and remedy"),
     };
     const struct hs_opts_spec spec = {
         .command = "doctor",
-        .summary = "tell why a profile would be empty, cut or without names",
+        .summary = "say why a profile would be empty, cut short or without names",
         .operands_usage = "[PID | PROGRAM]",
-        .footer = "Without an argument, this machine and the installation are looked at.\n"
-                  "Exit status: 0 all will work, 1 there is a problem.",
+        .footer = "Without an argument, doctor checks this machine and the installation.\n"
+                  "Exit status: 0 no problem was found, 1 there is a problem.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_max = 1,

@@ -1,8 +1,8 @@
 /*
  * heapscope export: a profile in the format of another tool.
  *
- * The output appears under its name only when it is whole. What was written is said in one line, for
- * files; on standard output there is nothing but the result.
+ * The output appears under its name only when it is complete. For a file, one message line says
+ * what was written; standard output gets nothing but the result.
  *
  * See       view/{pprof,folded,speedscope,svg,massif,json_lines}.h, docs/man/heapscope-export.1
  */
@@ -73,7 +73,7 @@ struct export_args {
     bool is_quiet;
 };
 
-/* The format that a file's name asks for; FORMAT_N when it asks for none. */
+/* The format that a file's name implies; FORMAT_N: none. */
 static enum format format_of_name(const char *name)
 {
     size_t name_bytes = strlen(name);
@@ -109,7 +109,7 @@ static int write_format(enum format format, const struct hs_profile *profile,
     return -EINVAL;
 }
 
-/* What --view picks is not all that is in it, or not of it. */
+/* True: the output does not consist of just the view that --view chose. */
 static bool has_all_views(unsigned format)
 {
     return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON ||
@@ -181,7 +181,7 @@ static struct hs_select_spec select_of(const struct export_args *args)
     };
 }
 
-/* All other formats have room for words, or for the heap's name. */
+/* Prints which heaps were added up; all other formats say it in the output, or name each heap. */
 static void say_heaps(const struct export_args *args, const struct hs_profile *profile,
                       const struct hs_select_spec *select)
 {
@@ -210,7 +210,7 @@ static int run_export(const char *path, const struct export_args *args)
     if (status == 0) {
         if (hs_profile_file_is_damaged(profile)) {
             char word[HS_SHELL_WORD_BYTES];
-            hs_message("%s is damaged, or was cut off: what could be read is written; what is "
+            hs_message("%s is damaged or cut off: what can be read is exported; to see what is "
                        "missing: heapscope report %s",
                        path, hs_shell_word(path, word, sizeof(word)));
         }
@@ -221,7 +221,7 @@ static int run_export(const char *path, const struct export_args *args)
     return status;
 }
 
-/* The profile less its base, where a format can say what is less than nothing. */
+/* Exports the profile minus its base, in formats that can show negative values. */
 static int export_difference(const struct hs_opts_spec *spec, const char *path,
                              const struct export_args *args)
 {
@@ -244,8 +244,8 @@ static int export_difference(const struct hs_opts_spec *spec, const char *path,
         break;
     default:
         return hs_args_fail(spec,
-                            "--base: %s has no negative values; pprof, folded and svg can show a "
-                            "difference, and heapscope diff as a table, a tree and JSON",
+                            "--base: %s has no negative values; use pprof, folded or svg, or "
+                            "heapscope diff for a table, a tree or JSON",
                             format_names[args->format]);
     }
     int status = hs_compare_fill_in(&compare, args->base, path, &select);
@@ -258,8 +258,8 @@ static int export_all(const struct hs_opts_spec *spec, const char *path,
                       const struct export_args *args)
 {
     if (args->pid != 0 || args->snapshot != UINT64_MAX || args->view != HS_VIEW_AUTO) {
-        return hs_args_fail(spec, "a database has every process, snapshot and figure: --pid, "
-                                  "--snapshot and --view are for other formats");
+        return hs_args_fail(spec, "a database contains every process, snapshot and figure: leave "
+                                  "out --pid, --snapshot and --view");
     }
     if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
         return hs_args_fail(spec,
@@ -276,17 +276,17 @@ int hs_cmd_export(int argc, char **argv)
                       "pprof, folded, speedscope, svg, massif, json or sqlite (default: by\n"
                       "the name of OUT)"),
         HS_OPT_STRING('o', "output", "OUT", &args.output,
-                      "where it goes (default -, standard output)"),
+                      "output file (default -, standard output)"),
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
-                      "default), as for report; pprof and json have them all, speedscope\n"
-                      "begins with it, massif is of live memory and the peak"),
+                      "default), as for report; pprof and json contain all views, speedscope\n"
+                      "opens with this one, massif shows live memory and the peak"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
                       "snapshot N of each process, from 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "less this profile, or BASE@N, its snapshot N: as pprof with negative\n"
-                      "values, folded with two columns, svg in red and blue"),
+                      "subtract this profile, or BASE@N, its snapshot N: pprof gets negative\n"
+                      "values, folded two columns, svg red and blue boxes"),
         HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {

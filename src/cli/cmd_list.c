@@ -1,7 +1,7 @@
 /*
- * heapscope list: what is recorded, by daemons and by other commands, and what that costs now.
+ * heapscope list: what is recorded, by daemons and by other commands, and at what cost.
  *
- * Everybody is asked twice, a moment apart: what happened between the two answers is what it costs.
+ * It asks every endpoint twice, a moment apart: the difference of the two answers is the cost.
  *
  * See       list_model.h, session/answers.h, docs/man/heapscope-list.1
  */
@@ -20,7 +20,7 @@
 
 #define HS_MOMENT_MS 100
 
-/* The answer of one place; NULL, and -errno. */
+/* The answer of one endpoint; NULL with -errno in *ret_result. */
 static Hs__Ctl__Listed *ask(struct hs_endpoint *place, int *ret_result)
 {
     Hs__Ctl__List request = HS__CTL__LIST__INIT;
@@ -46,7 +46,7 @@ static void say_silent(const struct hs_endpoint *place, int error)
     }
 }
 
-/* The first error of a daemon's place; 0: they all answered. */
+/* Asks all endpoints. Returns the first error of a daemon's endpoint; 0: all daemons answered. */
 static int ask_all(struct hs_endpoints *places, struct hs_lists *lists)
 {
     int first_error = 0;
@@ -104,7 +104,7 @@ static int list(bool is_json)
         return HS_EXIT_STATUS_FAILED;
     }
     int error = ask_all(&places, &lists);
-    /* A daemon that was named is to be there; without daemon and recordings there is nothing to list. */
+    /* A daemon that was named must answer; without a daemon and recordings the list is empty. */
     if (lists.daemon_count == 0 && (lists.count == 0 || hs_endpoints_is_one_named())) {
         status = hs_ask_say_nobody(places.items[0].name, error);
     } else {
@@ -128,10 +128,10 @@ int hs_cmd_list(int argc, char **argv)
     const struct hs_opt options[] = { HS_OPT_FLAG(0, "json", &is_json, "as JSON") };
     const struct hs_opts_spec spec = {
         .command = "list",
-        .summary = "show what is recorded, by whom, and what it costs now",
+        .summary = "show what is recorded, by which command, and at what cost",
         .operands_usage = "",
-        .footer = "Daemons, their sessions and the programs they can profile; and each 'heapscope\n"
-                  "run' and 'heapscope attach'. A user sees his own, root everybody's.",
+        .footer = "Lists daemons, their sessions and the programs that they can profile, and each\n"
+                  "'heapscope run' and 'heapscope attach'. Users see their own, root sees all.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

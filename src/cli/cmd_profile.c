@@ -48,7 +48,8 @@ static int take_timestamps(const struct hs_opts_spec *spec, struct profile_args 
     return HS_ARGS_GO_ON;
 }
 
-/* ${TMPDIR}/heap_profile-YYMMDDHHMMSSxxxxx: a new folder, even when two are made in the same second. */
+/* Makes ${TMPDIR}/heap_profile-YYMMDDHHMMSSxxxxx: a new folder, even when two are made in one
+ * second. */
 static int make_folder(char *ret_path, size_t path_bytes)
 {
     static const char *const names[] = { "TMPDIR", "TEMP" };
@@ -92,7 +93,7 @@ static int write_files(const char *path, const struct profile_args *args)
     }
     int r = 0;
     if (profile->dump_count == 0) {
-        hs_message("%s: no profile found in the trace; 'heapscope report' tells what is in it",
+        hs_message("%s: no profile found in the trace; 'heapscope report' says what is in it",
                    path);
         status = HS_EXIT_STATUS_FAILED;
     } else if (args->output_folder) {
@@ -116,12 +117,12 @@ static int write_files(const char *path, const struct profile_args *args)
         if (count > 0) {
             hs_message_info("Wrote profiles to %s", folder);
         } else if (count == 0) {
-            hs_message("%s: no dump fits --pid and --timestamps, or none recorded anything", path);
+            hs_message("%s: no dump matches --pid and --timestamps, or the dumps are empty", path);
         }
         if (count <= 0) {
             status = HS_EXIT_STATUS_FAILED;
             if (!args->output_folder) {
-                rmdir(folder); /* stays, when something was written */
+                rmdir(folder); /* fails, as intended, when it contains files */
             }
         }
     }
@@ -134,24 +135,25 @@ int hs_cmd_profile(int argc, char **argv)
     struct profile_args args = { .is_annotated = true };
     const struct hs_opt list[] = {
         HS_OPT_FLAG(0, "alloc", &args.is_alloc,
-                    "native heap profiles: the only kind there is here, and the default"),
+                    "native heap profiles: the only kind, and the default"),
         HS_OPT_FLAG(0, "perf", &args.is_perf, NULL),
         HS_OPT_FLAG(0, "java-heap", &args.is_java_heap, NULL),
         HS_OPT_FLAG_OFF(0, "no-annotations", &args.is_annotated,
-                        "no [jit] and the like behind names of functions"),
+                        "leave out annotations such as [jit] behind function names"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
         HS_OPT_STRING(0, "timestamps", "T1,T2", &args.timestamps,
-                      "only dumps of these times in nanoseconds: of the dump, or of the start of\n"
-                      "its window, to a millisecond"),
+                      "only dumps with these times in nanoseconds, to a millisecond: the time of\n"
+                      "the dump, or of the start of its window"),
         HS_OPT_STRING(0, "output-dir", "DIR", &args.output_folder,
-                      "the folder (default: a new one, heap_profile-*, in $TMPDIR or /tmp)"),
+                      "output folder (default: a new one, heap_profile-*, in $TMPDIR or /tmp)"),
         HS_OPT_FLAG(0, "verbose", &args.is_verbose, NULL),
     };
     const struct hs_opts_spec spec = {
         .command = "profile",
         .summary = "write a pprof file for each heap of each dump",
         .operands_usage = "FILE",
-        .footer = "FILE may be - for standard input. One file of all processes: heapscope export.",
+        .footer = "FILE may be - for standard input. 'heapscope export' writes one file of all\n"
+                  "processes.",
         .options = list,
         .option_count = sizeof(list) / sizeof(list[0]),
         .operands_min = 1,

@@ -1,8 +1,8 @@
 /*
  * heapscope query: SQL over a profile's database.
  *
- * The file is any that heapscope reads, of which tables are made in memory; or an SQLite database, opened so that nothing
- * in it can do harm and nothing can be written to it.
+ * The file is any profile that heapscope reads, from which it makes tables in memory; or an SQLite
+ * database, which it opens read-only and so that nothing in the file can do harm.
  *
  * See       sql/database.h, sql/sql_session.h, docs/man/heapscope-query.1
  */
@@ -27,7 +27,7 @@ static int write_out(void *ctx, const void *data, size_t bytes)
     return hs_write_all(STDOUT_FILENO, data, bytes);
 }
 
-/* Is this an SQLite database? Whatever cannot be looked at is none. */
+/* True: the file is an SQLite database. False also when it cannot be read. */
 static bool is_database(const char *path)
 {
     static const char magic[16] = "SQLite format 3";
@@ -65,11 +65,12 @@ static int open_database(const char *path, sqlite3 **ret_db)
 struct query_args {
     unsigned format;
     const char *sql_file;
-    /* As trace_processor_shell takes the SQL; its results are CSV. */
+    /* The options of trace_processor_shell for SQL; results are CSV then. */
     const char *query_file, *query_text;
 };
 
-/* The text from where it stands: the command line, a file, a pipe. NULL: none, so a shell. */
+/* Runs the SQL of the command line, a file or a pipe. Text NULL: none was given, so runs a
+ * shell. */
 static int run_query(struct hs_sql *sql, const struct query_args *args, const char *profile,
                      const char *sql_text)
 {
@@ -94,7 +95,7 @@ static int run_query(struct hs_sql *sql, const struct query_args *args, const ch
     return err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
 }
 
-/* Which of the ways to give SQL was used, and the format that goes with it. */
+/* Finds out in which way the SQL was given, and the format that belongs to it. */
 static int take_sql(const struct hs_opts_spec *spec, struct query_args *args, const char **text)
 {
     int count = !!*text + !!args->sql_file + !!args->query_file + !!args->query_text;
@@ -118,19 +119,19 @@ int hs_cmd_query(int argc, char **argv)
         HS_OPT_CHOICE(0, "format", "FORMAT", &args.format, hs_sql_format_names,
                       "table (the default), csv or json"),
         HS_OPT_STRING('f', "file", "SQL_FILE", &args.sql_file,
-                      "the SQL is in this file (-: standard input)"),
+                      "read the SQL from this file (-: standard input)"),
         HS_OPT_STRING('q', "query-file", "SQL_FILE", &args.query_file,
-                      "as trace_processor_shell has it: --file, with --format csv"),
+                      "--file with --format csv, as in trace_processor_shell"),
         HS_OPT_STRING('Q', "query-string", "SQL", &args.query_text,
-                      "as trace_processor_shell has it: this SQL, with --format csv"),
+                      "run this SQL, with --format csv, as in trace_processor_shell"),
     };
     const struct hs_opts_spec spec = {
         .command = "query",
         .summary = "ask a profile's database in SQL",
         .operands_usage = "FILE [SQL]",
-        .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, it\n"
-                  "is read from standard input, or a shell starts on a terminal. '.tables' and\n"
-                  "'.schema TABLE' say what there is, '.help' lists such commands.",
+        .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, the\n"
+                  "SQL is read from standard input; on a terminal, a shell starts. '.tables' and\n"
+                  "'.schema TABLE' list tables and columns, '.help' lists all such commands.",
         .options = list,
         .option_count = HS_COUNT_OF(list),
         .operands_min = 1,

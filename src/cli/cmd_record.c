@@ -1,11 +1,12 @@
 /*
  * heapscope record: heap_profile's command line and its folder of files. Also called heap_profile.
  *
- * What is to be recorded is a TraceConfig, whether it came as flags or as a file. With a program it is done as `run`
- * does it; without one by a session of the daemon, or as `attach` does it where no daemon runs. The trace begins with
- * the config that it was made with.
+ * A TraceConfig says what to record, whether it came as flags or as a file. With a program,
+ * `record` works as `run` does; without one, it uses a session of the daemon, or works as `attach`
+ * does where no daemon runs. The trace begins with the config that it was made with.
  *
- * See       record_options.h, record_config.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md, docs/man/heapscope-record.1
+ * See       record_options.h, record_config.h, record_folder.h, docs/adr/0020-two-meanings-of-c.md,
+ *           docs/man/heapscope-record.1
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* A command line that is made. Zero-initialised is empty. */
+/* A command line for `run` or `attach`. Zero-initialised is empty. */
 struct line {
     char **words; /* owned, and each of them */
     size_t count;
@@ -100,11 +101,12 @@ static void add_attach(struct line *line, const struct hs_trace_wishes *w)
     }
 }
 
-/* What no way can do, before anything is touched. */
+/* Refuses what none of the ways to record can do, before anything is touched. */
 static int check(const struct hs_trace_wishes *w, bool has_program)
 {
     if (!has_program && !w->is_all && w->name_count + w->pid_count == 0) {
-        hs_message("nothing says what to profile: process_cmdline, pid, all, or a command");
+        hs_message("the config names no process to profile: set process_cmdline, pid or all, or "
+                   "give a command");
         return HS_EXIT_STATUS_FAILED;
     }
     if (!has_program) {
@@ -114,17 +116,17 @@ static int check(const struct hs_trace_wishes *w, bool has_program)
         hs_message_info("process ids have no effect when a program is started");
     }
     if (w->min_anon_bytes > 0) {
-        hs_message_info("min_anonymous_memory_kb has no effect when a program is started: it is "
-                        "small then");
+        hs_message_info(
+            "min_anonymous_memory_kb has no effect when a program is started: it is still small");
     }
     if (!w->is_taking_startup) {
-        hs_message("no_startup leaves out the program that is to be started");
+        hs_message("no_startup excludes the program to start");
         return HS_EXIT_STATUS_FAILED;
     }
     return 0;
 }
 
-/* The packet that says how the trace was made. */
+/* Packs the config into a packet for the trace. */
 static int pack_config(Hs__Pb__TraceConfig *config, struct hs_buf *out)
 {
     Hs__Pb__TracePacket packet = HS__PB__TRACE_PACKET__INIT;
@@ -143,7 +145,7 @@ static int pack_config(Hs__Pb__TraceConfig *config, struct hs_buf *out)
     return data ? out->err : -ENOMEM;
 }
 
-/* As heap_profile says it, to whoever waits for the line. */
+/* The line of heap_profile, which scripts wait for. */
 static void say_active(void)
 {
     puts("Profiling active. Press Ctrl+C to terminate.");
@@ -170,14 +172,14 @@ static void make_line(struct line *line, const struct hs_record_options *o,
     }
 }
 
-/* By this process itself: as `run`, or as `attach`. */
+/* Records in this process: as `run`, or as `attach`. */
 static int record_here(const struct hs_record_options *o, const struct hs_trace_wishes *w,
                        const char *raw, bool is_symbolizing, const struct hs_run_head *head)
 {
     int status = HS_EXIT_STATUS_FAILED;
     struct line line = { 0 };
     make_line(&line, o, w, raw, is_symbolizing);
-    char **words = calloc(line.count + 1, sizeof(*words)); /* they are shuffled there */
+    char **words = calloc(line.count + 1, sizeof(*words)); /* parsing reorders them */
     if (line.has_failed || !words) {
         hs_message("%s", strerror(ENOMEM));
     } else {
@@ -194,17 +196,17 @@ static int record_here(const struct hs_record_options *o, const struct hs_trace_
     return status;
 }
 
-/* Without a daemon: what can be done all the same, and what cannot. */
+/* No daemon is running: prints what `record` can do without one, and refuses what it cannot. */
 static int say_without_daemon(const struct hs_trace_wishes *w, struct hs_attach_scope *scope)
 {
     if (w->is_taking_startup && w->is_all) {
         if (!w->is_taking_running) {
-            hs_message("whatever starts is recorded by a daemon only, and none is running: "
+            hs_message("only a daemon can record all processes that start, and none is running: "
                        "'heapscoped &'");
             return HS_EXIT_STATUS_FAILED;
         }
-        hs_message_info("no daemon is running ('heapscoped &'): of all processes, those that run "
-                        "now are recorded, and none that starts later");
+        hs_message_info("no daemon is running ('heapscoped &'): all processes that run now are "
+                        "recorded, and none that starts later");
         scope->is_taking_startup = false;
     } else if (w->is_taking_startup && w->name_count > 0) {
         hs_message_info("no daemon is running ('heapscoped &'): a process that starts later is "
@@ -242,7 +244,7 @@ static int record_processes(const struct hs_record_options *o, const struct hs_t
     return status ? status : record_here(o, w, raw, is_symbolizing, &attach);
 }
 
-/* Writes the trace to `raw`. Exit status. */
+/* Writes the trace to `raw`. Returns the exit status. */
 static int record(const struct hs_record_options *o, const struct hs_trace_wishes *w,
                   const char *raw, bool is_symbolizing)
 {
@@ -286,7 +288,8 @@ static int record_folder(const struct hs_record_options *o, const struct hs_trac
     return status ? status : HS_EXIT_STATUS_FAILED;
 }
 
-/* As `perfetto -c CONFIG -o FILE` leaves it: one trace, names included. What went into a pipe cannot be looked at. */
+/* Leaves what `perfetto -c CONFIG -o FILE` leaves: one trace, with names. A trace that went into a
+ * pipe cannot be read again. */
 static int record_file(const struct hs_record_options *o, const struct hs_trace_wishes *w)
 {
     struct stat st;

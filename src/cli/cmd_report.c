@@ -22,7 +22,7 @@
 #define TOP_DEFAULT    10
 #define STACKS_DEFAULT 5
 #define FRAMES_DEFAULT 12
-/* Of a pipe or a file: names are kept longer there, but not without end. */
+/* Width for a pipe or a file: names may be longer there, but not without a limit. */
 #define COLUMNS_PIPED 160
 
 struct report_args {
@@ -109,7 +109,8 @@ static int run_report(const char *path, struct hs_report_options *options)
     const char *reason;
     int status = hs_profile_file_load(path, &profile);
     if (status == 0) {
-        /* Only to say what is wrong: the report itself chooses again, and says its reason. */
+        /* Only to report an error: the report itself chooses the view again, and prints its
+         * reason. */
         status =
             hs_profile_file_choose(path, profile, &options->select, options->view, &view, &reason);
     }
@@ -121,7 +122,7 @@ static int run_report(const char *path, struct hs_report_options *options)
     return status;
 }
 
-/* The report less its base is a comparison, and looks like one. */
+/* --base: prints a comparison, as `diff` does. */
 static int run_compare(const struct hs_opts_spec *spec, const char *path,
                        const struct report_args *args, const struct hs_report_options *options)
 {
@@ -156,23 +157,23 @@ int hs_cmd_report(int argc, char **argv)
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to show: space and objects (live at the snapshot),\n"
                       "alloc_space and alloc_objects (since the start, freed or not),\n"
-                      "peak (live when most was), or auto (the default): space, or the\n"
+                      "peak (live at the peak), or auto (the default): space, or the\n"
                       "peak when little is live at the end"),
         HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first; with --json nested"),
         HS_OPT_STRING(0, "top", "N", &args.top,
-                      "functions and stacks listed (default 10 and 5), or all"),
+                      "number of functions and stacks listed (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
-                      "frames shown of each stack (default 12), or all"),
+                      "number of frames shown of each stack (default 12), or all"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
                       "snapshot N of each process, from 0 (default: the last)"),
         HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "less this profile, or BASE@N, its snapshot N: what changed since,\n"
-                      "as heapscope diff BASE FILE"),
-        HS_OPT_FLAG(0, "health", &args.is_health, "every counter of what was lost"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "for programs: all digits, all amounts"),
+                      "subtract this profile, or BASE@N, its snapshot N: shows what changed\n"
+                      "since, as heapscope diff BASE FILE does"),
+        HS_OPT_FLAG(0, "health", &args.is_health, "show every loss counter"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits and all figures"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
-                      "columns to fit names into (0: names are not shortened)"),
+                      "shorten names to fit into this many columns (0: do not shorten)"),
     };
     const struct hs_opts_spec spec = {
         .command = "report",

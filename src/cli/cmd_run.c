@@ -1,11 +1,13 @@
 /*
  * heapscope run: profile a program from its start to its end.
  *
- * In this order, so that whatever can be known beforehand is said before the program runs: options,
- * our library, the program, its pid (it is forked, and waits), the output file. Then it runs. Then
- * names are looked up, the file appears, and the summary tells what is in it.
+ * It works in an order in which it can report every foreseeable error before the program runs:
+ * options, heapscope's library, the program, its pid (it is forked, and waits), the output file.
+ * Then the program runs. Then names are looked up, the file appears, and the summary says what is
+ * in it.
  *
- * Whatever goes wrong with the profile, once the program has run its exit status is ours.
+ * Once the program has run, heapscope returns the program's exit status, whatever goes wrong with
+ * the profile.
  *
  * See       collect/collector.h, docs/man/heapscope-run.1
  */
@@ -48,18 +50,18 @@
 #define HS_DURATION_MIN_NS  UINT64_C(1000000)
 
 struct run {
-    struct hs_session_settings settings; /* what of them a program's own run knows */
+    struct hs_session_settings settings; /* those that `run` has */
     uint64_t stack_count;
     struct hs_budget_limits limits;
     const char *output;
     uint64_t duration_ns;
-    struct hs_opt_list only; /* names of processes that are recorded; none: all */
+    struct hs_opt_list only; /* names of the processes to record; none: all */
     struct hs_run_meant meant;
     const struct hs_run_head *head;
     bool is_quiet;
     bool is_following;
     bool is_dumping_at_usr1;
-    bool is_unseen_told; /* that a program's own allocator is not seen */
+    bool is_unseen_told; /* the message about an unseen malloc was printed */
     char **program;      /* and its arguments */
     struct hs_preflight preflight;
     char preload_path[PATH_MAX];
@@ -85,21 +87,22 @@ static int parse(struct run *run, int argc, char **argv)
                     HS_SESSION_INTERVAL_MAX,
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
-                      "where the trace goes (default heapscope.NAME.PID.pftrace)"),
+                      "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &run->duration_ns, HS_DURATION_MIN_NS,
                         HS_DUMP_EVERY_MAX_NS,
-                        "record for so long; the program runs on (default: to its end)"),
+                        "record for this time; the program runs on (default: to its end)"),
         HS_OPT_LIST(0, "only", "NAME", &run->only,
-                    "only processes of this name, or glob; may be given more than once"),
+                    "record only processes of this name, or glob; may be given more than once"),
         HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&run->settings.dumps),
         HS_OPT_FLAG(0, "dump-on-usr1", &run->is_dumping_at_usr1,
-                    "also at SIGUSR1 to heapscope, which is not passed on then"),
+                    "also take a dump at SIGUSR1 to heapscope, which is then not passed on"),
         HS_OPT_FLAG_OFF(0, "no-follow", &run->is_following,
-                        "leave alone the programs that the program starts"),
+                        "do not record the programs that the program starts"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
-                        "leave names out of the file"),
-        HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing, "write the file as it is"),
+                        "leave function names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing,
+                        "do not compress the file's packets"),
         HS_SOURCE_OPTIONS(&sources),
         HS_BUDGET_OPTIONS(&budget),
         HS_OPT_NUMBER(0, "top", "N", &run->stack_count, 0, 1000,
@@ -111,7 +114,7 @@ static int parse(struct run *run, int argc, char **argv)
         .operands_usage = "-- PROGRAM [ARGS]",
         .footer = "The exit status is that of the program.\n"
                   "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"
-                  "HEAPSCOPE_CACHE: folder to keep unpacked debug information in, or 'off'.",
+                  "HEAPSCOPE_CACHE: folder for unpacked debug information, or 'off'.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_min = 1,
@@ -134,8 +137,9 @@ static int parse(struct run *run, int argc, char **argv)
     return status;
 }
 
-/* A descriptor below 3 that is closed would be given to one of our files, and the program, or our own
- * messages, would write into it. The program finds it closed all the same. */
+/* The kernel would give a closed descriptor below 3 to one of heapscope's files, and the program,
+ * or heapscope's messages, would write into that file. The program still gets the descriptor
+ * closed. */
 static void reserve_standard_fds(void)
 {
     for (int fd = 0; fd < 3; fd++) {
@@ -146,7 +150,7 @@ static void reserve_standard_fds(void)
     }
 }
 
-/* heapscope.NAME.PID.pftrace, here, unless another name was asked for. */
+/* The file's name: that of -o, or heapscope.NAME.PID.pftrace in the current folder. */
 static void name_file(struct run *run, pid_t pid)
 {
     snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
@@ -216,10 +220,10 @@ static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
     return r;
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
-/* Names are worth having, but a file without them is still a profile. An error of the writer is told
- * when it finishes. */
+/* A file without names is still a profile, so a failed look-up only prints a message. An error of
+ * the writer is reported when it finishes. */
 static void add_names(struct run *run)
 {
     bool is_interrupted = false;
@@ -230,20 +234,20 @@ static void add_names(struct run *run)
                                   &is_interrupted);
     hs_progress_over();
     if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
-        hs_message("functions could not be named: %s", strerror(-r));
+        hs_message("cannot look up function names: %s", strerror(-r));
     } else if (is_interrupted) {
         hs_message("interrupted: some functions have no names in the file");
     }
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void finish_file(struct run *run)
 {
     const struct hs_run_summary present = {
         .file = &run->file,
         .path = run->file_path,
-        .lost = "the profile is lost, and the program's exit status is kept",
+        .lost = "the profile is lost; the exit status is that of the program",
         .stack_count = (uint32_t)run->stack_count,
         .is_quiet = run->is_quiet,
     };
@@ -268,18 +272,18 @@ static int say_not_started(const struct run *run, int error)
     return error == ENOENT ? 127 : 126;
 }
 
-/* The relay gives signals back to what they did before. Until others take them they do nothing: the file is to be
- * written. */
+/* The relay restores the signals' actions. Until hs_end_signals_open() takes them, they are
+ * ignored, so that none ends heapscope before the file is written. */
 static void outlive_signals(void)
 {
     for (int number = 1; number <= SIGRTMAX; number++) {
         if (number != SIGCHLD && number != SIGTSTP) {
-            signal(number, SIG_IGN); /* a real fault ends us all the same */
+            signal(number, SIG_IGN); /* a real fault still ends heapscope */
         }
     }
 }
 
-/* --- what others ask --------------------------------------------------------------------------- */
+/* --- requests of other commands --------------------------------------------------------------- */
 
 static bool has_target(const void *ctx, const struct hs_target *target)
 {
@@ -303,7 +307,7 @@ static void on_peer(void *ctx, int connection_fd)
 
 static void open_session_server(struct run *run)
 {
-    /* Whom it is about, as `list` tells it. */
+    /* The name that `list` shows. */
     hs_session_settings_add_name(&run->settings, hs_text_base_name(run->program[0]));
     run->server = (struct hs_session_server){ .command = "run",
                                               .registry = hs_collector_registry(run->collector),
@@ -321,7 +325,8 @@ static void on_look(void *ctx, const struct hs_target *target)
     hs_run_meant_look(&run->meant, target);
 }
 
-/* While there is still time to do otherwise; the others are counted at the end. */
+/* Reports the first such program at once, while the user can still react; the others are counted at
+ * the end. */
 static void on_unseen(void *ctx, pid_t pid, const char *words)
 {
     struct run *run = ctx;
@@ -329,16 +334,15 @@ static void on_unseen(void *ctx, pid_t pid, const char *words)
     if (!run->is_unseen_told && hs_proc_read_stat(pid, &stat) == 0) {
         run->is_unseen_told = true;
         for (char *c = stat.comm; *c; c++) {
-            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; /* the program's choice */
+            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; /* the program chose this name */
         }
         hs_message(
-            "process %d (%s) carries a malloc of its own, and what it allocates with that will "
-            "not be seen: %s",
+            "process %d (%s) contains its own malloc, whose allocations will not be recorded: %s",
             (int)pid, stat.comm, words);
     }
 }
 
-/* --- all --------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static int record(struct run *run)
 {
@@ -383,14 +387,14 @@ static int record(struct run *run)
         }
         run->collector = hs_collector_free(run->collector);
         if (r == 0) {
-            hs_end_signals_open(); /* with SIGPIPE ignored, which freeing gave back */
+            hs_end_signals_open(); /* ignores SIGPIPE again, whose action was restored */
             hs_end_signals_begin_end();
             hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
             if (run->settings.sources.with_smaps_at_dumps &&
                 hs_sources_smaps_count(run->sources) == 0) {
-                hs_message("--smaps: there are no mappings in the file: %s ended before they "
-                           "could be read",
-                           run->program[0]);
+                hs_message(
+                    "--smaps: the file contains no mappings: %s ended before they could be read",
+                    run->program[0]);
             }
             if (run->result.image_count > 0) {
                 finish_file(run);

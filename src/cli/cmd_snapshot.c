@@ -1,10 +1,9 @@
 /*
  * heapscope snapshot: the live heap of a recorded process as it is now.
  *
- * Whoever records it (a daemon, run, attach) answers with a trace in memory, without names, and goes on as if nothing
- * had happened.
- * Names are looked up here, with the user's own rights; then it is a trace, or a profile of pprof's kind, by the
- * name of the file.
+ * The process that records it (a daemon, run or attach) answers with a trace in memory, without
+ * names, and goes on recording. This command looks up names, with the user's own rights, and writes
+ * a trace or a pprof profile, by the name of the file.
  *
  * See       session/answers.h, cli/find_recorded.h, docs/man/heapscope-snapshot.1
  */
@@ -55,7 +54,7 @@ static bool is_pprof_name(const char *name)
     return has_end(name, ".pb.gz") || has_end(name, ".pb") || has_end(name, ".pprof");
 }
 
-/* --- what is written --------------------------------------------------------------------------- */
+/* --- the output ------------------------------------------------------------------------------- */
 
 static int write_pprof(struct hs_profile *profile, bool is_symbolizing, struct hs_buf *out)
 {
@@ -77,7 +76,7 @@ static int add_to_buf(void *ctx, const void *data, size_t bytes)
     return out->err;
 }
 
-/* The trace as it came, and names behind it. */
+/* Writes the trace as it came, followed by names. */
 static int write_trace(const struct snapshot *s, const struct hs_profile *profile,
                        struct hs_buf *out)
 {
@@ -140,13 +139,12 @@ static int save(const struct snapshot *s, const Hs__Ctl__Snapped *snapped,
         }
     }
     if (r != 0) {
-        hs_message("cannot write %s: %s", s->output,
-                   r < 0 ? strerror(-r) : "there is nothing in it");
+        hs_message("cannot write %s: %s", s->output, r < 0 ? strerror(-r) : "it would be empty");
     }
     return r == 0 ? HS_EXIT_STATUS_DONE : HS_EXIT_STATUS_FAILED;
 }
 
-/* --- what came --------------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static int map_trace(struct snapshot *s, int fd)
 {
@@ -171,7 +169,8 @@ static int take(struct snapshot *s, const Hs__Ctl__Snapped *snapped, int fd)
         r = hs_profile_load_memory(s->trace, s->trace_bytes, &profile, NULL);
     }
     if (r != 0) {
-        hs_message("what came is no snapshot%s%s", r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+        hs_message("the answer is not a snapshot%s%s", r < 0 ? ": " : "",
+                   r < 0 ? strerror(-r) : "");
         return HS_EXIT_STATUS_FAILED;
     }
     if (!s->output) {
@@ -199,7 +198,7 @@ static int ask(struct snapshot *s)
     request.has_pid = request.has_wants_names = true;
     request.wants_names = s->is_symbolizing && !(s->output && is_pprof_name(s->output));
     int r = hs_endpoint_ask(&place, HS_CTL_SNAPSHOT, &request.base, HS_PATIENCE_LONG_MS, &answer);
-    status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "who records it", &answer);
+    status = hs_ask_take(r, HS_CTL_SNAPSHOT, &answer, "the process that records it", &answer);
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
@@ -226,10 +225,11 @@ int hs_cmd_snapshot(int argc, char **argv)
         HS_OPT_STRING('n', "name", "NAME", &s.name, "the process of this name, or glob"),
         HS_OPT_STRING(0, "by-name", "NAME", &s.name, "the same"),
         HS_OPT_STRING('o', "output", "FILE", &s.output,
-                      "where it goes: .pb.gz or .pb for pprof, else a trace (default\n"
+                      "output file: .pb.gz or .pb for pprof, else a trace (default\n"
                       "heapscope.NAME.PID.snapshot.pftrace)"),
         HS_OPT_STRING(0, "output-file", "FILE", &s.output, "the same"),
-        HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing, "leave names out of the file"),
+        HS_OPT_FLAG_OFF(0, "no-symbolize", &s.is_symbolizing,
+                        "leave function names out of the file"),
         HS_OPT_FLAG('q', "quiet", &s.is_quiet, "print nothing but errors"),
     };
     const struct hs_opts_spec spec = {
@@ -237,9 +237,9 @@ int hs_cmd_snapshot(int argc, char **argv)
         .summary = "write the live heap of a recorded process as it is now",
         .operands_usage = "",
         .footer =
-            "The process must be recorded: by 'heapscope run', by 'heapscope attach', or by a\n"
-            "session of the daemon ('heapscope start'). That goes on undisturbed.\n"
-            "Neither -p nor -n is needed when just one process is recorded.\n"
+            "The process must be recorded by 'heapscope run', by 'heapscope attach', or by a\n"
+            "session of the daemon ('heapscope start'). The recording goes on undisturbed.\n"
+            "-p and -n are not needed when only one process is recorded.\n"
             "HEAPSCOPE_SOCKET: without -p, only the daemon at this socket is asked.",
         .options = options,
         .option_count = HS_COUNT_OF(options),

@@ -42,7 +42,7 @@ struct start {
     struct hs_session_ask ask;
 };
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static const struct hs_opts_spec *make_spec(struct start *s)
 {
@@ -51,30 +51,29 @@ static const struct hs_opts_spec *make_spec(struct start *s)
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
         HS_OPT_LIST('n', "name", "NAME", &s->names,
-                    "processes of this name, or glob: running ones and such that start"),
+                    "processes of this name, or glob: running ones and those that start later"),
         HS_OPT_LIST('p', "pid", "PID", &s->pid_texts, "a running process, and its forked children"),
         HS_OPT_FLAG(0, "all", &settings->is_all, "all processes that announce themselves"),
         HS_OPT_SIZE(0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
-                    "only running processes with so much memory of their own"),
+                    "of the running processes, only those with this much memory of their own"),
         HS_OPT_SIZE('i', "interval", "BYTES", &settings->interval_bytes, 1, HS_SESSION_INTERVAL_MAX,
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &s->output,
-                      "where the trace goes (default heapscope.NAME.DATE-TIME.pftrace)"),
+                      "file for the trace (default heapscope.NAME.DATE-TIME.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &settings->duration_ns, HS_TIME_MIN_NS,
-                        HS_TIME_MAX_NS, "how long (default: until 'heapscope stop')"),
+                        HS_TIME_MAX_NS, "record for this time (default: until 'heapscope stop')"),
         HS_OPTS_DUMPS(&settings->dumps),
         HS_OPT_FLAG(0, "children", &settings->is_taking_children,
-                    "also the children that processes have, and theirs"),
+                    "also record the children that the processes have, and their children"),
         HS_OPT_FLAG_OFF(0, "no-running", &settings->is_taking_running,
-                        "leave alone what runs already"),
+                        "do not record processes that run already"),
         HS_OPT_FLAG_OFF(0, "no-startup", &settings->is_taking_startup,
-                        "leave alone what starts later"),
+                        "do not record processes that start later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &settings->is_symbolizing,
-                        "leave names out of the file"),
+                        "leave function names out of the file"),
         HS_SOURCE_OPTIONS(&s->source_opts),
         HS_BUDGET_OPTIONS(&s->budget),
-        HS_OPT_STRING(0, "session", "NAME", &s->session,
-                      "what to call the session (default: a number)"),
+        HS_OPT_STRING(0, "session", "NAME", &s->session, "name of the session (default: a number)"),
         HS_OPT_FLAG('q', "quiet", &s->is_quiet, "print nothing but errors"),
     };
     _Static_assert(sizeof(list) == sizeof(options), "all of them");
@@ -84,7 +83,7 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         .summary = "begin to profile processes, by name or pid, through the daemon",
         .operands_usage = "",
         .footer = "Programs must have libheapscope_preload.so in LD_PRELOAD to be found.\n"
-                  "Ends with 'heapscope stop'; the file is there when that returns.",
+                  "'heapscope stop' ends the session; the file is complete when it returns.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };
@@ -96,7 +95,7 @@ static int take_processes(struct start *s, const struct hs_opts_spec *spec)
     for (size_t i = 0; i < s->pid_texts.count; i++) {
         uint64_t pid = 0;
         if (hs_parse_number(s->pid_texts.items[i], &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            return hs_args_fail(spec, "--pid: '%s' is no process id", s->pid_texts.items[i]);
+            return hs_args_fail(spec, "--pid: '%s' is not a process id", s->pid_texts.items[i]);
         }
         if (hs_session_settings_add_pid(&s->settings, (pid_t)pid) < 0) {
             return hs_args_fail(spec, "too many processes");
@@ -145,9 +144,9 @@ static int parse(struct start *s, int argc, char **argv)
     return HS_ARGS_GO_ON;
 }
 
-/* --- the file ---------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
-/* A glob or path as a part of a file's name. */
+/* Makes the file's name, with a glob or path escaped. */
 static void name_file(struct start *s)
 {
     char name[64] = "all", date[32] = "";
@@ -167,21 +166,21 @@ static void name_file(struct start *s)
     snprintf(s->default_path, sizeof(s->default_path), "heapscope.%s.%s.pftrace", name, date);
 }
 
-/* --- what became of it ------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static const char *const answer_words[HS_HUB_ANSWER_N] = {
     [HS_HUB_RECORDED] = "recorded from now on",
     [HS_HUB_ATTACHING] = "about to be recorded",
-    [HS_HUB_REJECTED] = "not recorded: another session has it",
+    [HS_HUB_REJECTED] = "not recorded: another session records it",
     [HS_HUB_NO_CLIENT] = "not recorded: another attempt to attach to it is under way; try again",
-    [HS_HUB_NOT_ALLOWED] = "not recorded: it may not be",
+    [HS_HUB_NOT_ALLOWED] = "not recorded: not permitted",
     [HS_HUB_GONE] = "there is no such process",
 };
 
 static void say_verdict(const Hs__Ctl__Verdict *verdict)
 {
     const char *words = verdict->answer < HS_HUB_ANSWER_N ? answer_words[verdict->answer]
-                                                          : "unknown to this version";
+                                                          : "not known to this version";
     const char *why = verdict->why;
     hs_message_info("  %u %s: %s%s%s", verdict->pid,
                     verdict->process && verdict->answer != HS_HUB_GONE ? verdict->process : "",
@@ -191,7 +190,7 @@ static void say_verdict(const Hs__Ctl__Verdict *verdict)
                                       : "");
 }
 
-/* Of all processes, those without the recorder are most, and no news one by one. */
+/* False: with --all, for a process without the recorder: most processes are like that. */
 static bool is_worth_telling(const struct start *s, const Hs__Ctl__Verdict *verdict)
 {
     return verdict->is_named || !s->settings.is_all || verdict->answer != HS_HUB_NO_CLIENT;
@@ -233,23 +232,23 @@ static int say_started(void *ctx, const ProtobufCMessage *body)
     }
     hs_message_info("session %s records %llu process%s%s", session, (unsigned long long)recorded,
                     recorded == 1 ? "" : "es",
-                    started->is_waiting ? ", and such that start from now on" : "");
+                    started->is_waiting ? ", and those that start from now on" : "");
     say_verdicts(s, started);
     if (is_empty) {
-        hs_message("nothing is left for it to record, and it is over");
+        hs_message("the session has no process to record, and has ended");
         if (count_of(started, HS_HUB_NOT_ALLOWED) + count_of(started, HS_HUB_REJECTED) > 0) {
             char word[HS_SHELL_WORD_BYTES];
-            hs_message("why is in %s as well: heapscope report %s", s->output,
+            hs_message("the reasons are also in %s: heapscope report %s", s->output,
                        hs_shell_word(s->output, word, sizeof(word)));
         }
         return HS_EXIT_STATUS_FAILED;
     }
-    hs_message_info("It goes to %s when it is over: heapscope stop %s", s->output, session);
+    hs_message_info("The recording goes to %s. To end it: heapscope stop %s", s->output, session);
     puts(session);
     return hs_args_finish_output();
 }
 
-/* --- asking ------------------------------------------------------------------------------------ */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static int ask(struct start *s)
 {

@@ -1,5 +1,6 @@
 /*
- * heapscope stop: ends a session of the daemon, or an attach of another terminal, and waits until its file is whole.
+ * heapscope stop: ends a session of the daemon, or an attach of another terminal, and waits until
+ * its file is complete.
  *
  * See       daemon/requests.c, session/session_server.h, docs/man/heapscope-stop.1
  */
@@ -19,10 +20,10 @@
 #include "util/human.h"
 #include "util/shell_word.h"
 
-/* A file of this size is read in no time; a larger one has something in it. */
+/* A file of this size is read quickly; a larger one is not empty. */
 #define EMPTY_FILE_BYTES_MAX (UINT64_C(256) * 1024)
 
-/* Processes that were recorded, and not one sample of them. */
+/* Prints why, when processes were recorded and the file has no sample of them. */
 static void say_if_empty(const Hs__Ctl__Stopped *stopped, const char *path)
 {
     struct hs_profile *profile = NULL;
@@ -41,12 +42,13 @@ static int say_stopped(void *ctx, const ProtobufCMessage *body)
     const char *path = stopped->path ? stopped->path : "?";
     const char *session = stopped->session ? stopped->session : "?";
     if (stopped->error) {
-        hs_message("session %s is over, and %s was not written: %s", session, path, stopped->error);
+        hs_message("session %s has ended, but %s was not written: %s", session, path,
+                   stopped->error);
         return HS_EXIT_STATUS_FAILED;
     }
     if (stopped->process_count == 0) {
         hs_message("session %s recorded no process%s", session,
-                   stopped->rejected_count ? ": those that it means could not be had" : "");
+                   stopped->rejected_count ? ": those that it names could not be recorded" : "");
     }
     if (stopped->note) {
         hs_message("%s", stopped->note);
@@ -87,7 +89,8 @@ static bool has_session(struct hs_endpoint *place, const char *session)
     return is_found;
 }
 
-/* attach.PID, as 'heapscope list' calls it: asks that process. False: there is no such one that records. */
+/* For attach.PID, as 'heapscope list' calls it: asks that process. False: no such process
+ * records. */
 static bool stop_recording(const Hs__Ctl__Stop *request, struct hs_ctl_message *answer,
                            int *ret_status)
 {
@@ -115,7 +118,7 @@ int hs_cmd_stop(int argc, char **argv)
     };
     const struct hs_opts_spec spec = {
         .command = "stop",
-        .summary = "end a session, and wait until its file is whole",
+        .summary = "end a session, and wait until its file is complete",
         .operands_usage = "[SESSION]",
         .footer = "SESSION may be left out when the daemon has just one. Prints the file's name.\n"
                   "attach.PID is a 'heapscope attach' in another terminal.",

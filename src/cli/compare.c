@@ -52,7 +52,7 @@ int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char 
     struct hs_compare_side *after = &compare->sides[HS_DIFF_AFTER];
     int status = hs_compare_name_side(before, base);
     *after = (struct hs_compare_side){ .name = path, .path = strdup(path), .select = *select };
-    /* A pid is of one run: where the base has another, all of it is meant. */
+    /* A pid belongs to one run: in a base of another run, all processes are meant. */
     if (select->pid != HS_SELECT_ANY_PID && strcmp(before->path ? before->path : "", path) == 0) {
         before->select.pid = select->pid;
     }
@@ -112,14 +112,14 @@ static int write_output(const struct hs_compare *compare, const struct hs_diff *
     uint64_t bytes = 0;
     int err = hs_output_write(compare->output, fill_output, &output, &bytes);
     if (err == 0 && strcmp(compare->output, "-") != 0 && compare->is_telling) {
-        hs_message_info("wrote %s (%s), view %s less that of %s", compare->output,
+        hs_message_info("wrote %s (%s), view %s minus that of %s", compare->output,
                         hs_human_bytes(size, (double)bytes), hs_views[diff->view].name,
                         compare->sides[HS_DIFF_BEFORE].name);
     }
     return hs_output_end(compare->output, err);
 }
 
-/* Losses that make figures wrong are worth a word before anybody trusts a difference. */
+/* Prints the losses that make figures wrong, because they make the difference wrong, too. */
 static void warn_of_losses(const char *path, const struct hs_selection *selection)
 {
     const struct hs_profile *p = selection->profile;
@@ -160,10 +160,9 @@ static int compare_profiles(const struct hs_compare *compare, struct hs_profile 
         status = write_output(compare, &diff, selections);
         hs_diff_deinit(&diff);
     } else if (err == -EDOM) {
-        hs_message("one of the profiles is empty, so there is nothing to scale to: leave out "
-                   "--normalize");
+        hs_message("one of the profiles is empty and cannot be scaled: leave out --normalize");
     } else {
-        hs_message("the profiles cannot be compared: %s", strerror(err < 0 ? -err : EINVAL));
+        hs_message("cannot compare the profiles: %s", strerror(err < 0 ? -err : EINVAL));
     }
     hs_selection_deinit(&selections[0]);
     hs_selection_deinit(&selections[1]);
@@ -189,7 +188,7 @@ int hs_compare_run(const struct hs_compare *compare)
                                             &views[side], &reason);
         }
     }
-    /* Two snapshots of one file have one peak, mostly. */
+    /* Two snapshots of one file mostly have the same peak, so their live memory is compared. */
     if (compare->view == HS_VIEW_AUTO && (is_one_file || views[0] != views[1])) {
         views[0] = HS_VIEW_SPACE;
     } else if (status == 0 && reason) {

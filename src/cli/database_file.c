@@ -16,7 +16,7 @@
 
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
-/* What a signal removes. Once the file is whole it has another name. */
+/* The temporary file, which a signal removes. The complete file has another name. */
 static char unfinished[PATH_MAX];
 
 static void on_end(int number)
@@ -26,7 +26,8 @@ static void on_end(int number)
     raise(number);
 }
 
-/* path: NULL, signals end us as they do. Those that are ignored stay so. */
+/* Sets the file that ending signals remove; NULL: restores the signals. Ignored signals stay
+ * ignored. */
 static void guard(const char *path)
 {
     if (path) {
@@ -39,7 +40,8 @@ static void guard(const char *path)
     }
 }
 
-/* A signal comes before there is a file, or when it is known which. */
+/* Opens the file with signals blocked: a signal comes before there is a file, or when its name is
+ * known. */
 static int open_guarded(struct hs_outfile *out, const char *path)
 {
     sigset_t set, before;

@@ -47,12 +47,12 @@ void hs_doctor_jit_program(const char *path, struct hs_findings *findings)
     const struct runtime *runtime = find_runtime(name, strlen(name));
     if (runtime) {
         hs_findings_add(findings, HS_FINDING_NOTE, "code made at run time", runtime->remedy,
-                        "%s compiles functions while it runs, which have no names by themselves",
+                        "%s compiles functions at run time, which have no names without a perf map",
                         name);
     }
 }
 
-/* Memory of no file; names in brackets are the kernel's: [vdso]. */
+/* True: executable memory that belongs to no file. The kernel names its own in brackets: [vdso]. */
 static bool is_made_code(const struct hs_proc_map *map)
 {
     return map->is_executable && map->inode == 0 &&

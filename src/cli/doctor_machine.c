@@ -1,8 +1,8 @@
 /*
  * This machine and this installation: see doctor.h.
  *
- * What a kernel can do is found out by doing it, since distributions bring features into older releases and
- * containers take them away again.
+ * doctor tests what the kernel can do by doing it: distributions bring features into older
+ * releases, and containers take them away again.
  */
 #include <errno.h>
 #include <gnu/libc-version.h>
@@ -33,7 +33,7 @@
 #define FDS_ENOUGH         256U
 #define GLIBC_MINOR_FINE   35U /* has _dl_find_object */
 
-/* --- the installation -------------------------------------------------------------------------- */
+/* --- the installation ------------------------------------------------------------------------- */
 
 static void check_library(struct hs_findings *findings)
 {
@@ -43,7 +43,7 @@ static void check_library(struct hs_findings *findings)
         hs_findings_add(
             findings, HS_FINDING_PROBLEM, "recorder",
             "install it into ../lib beside heapscope, or name its folder in HEAPSCOPE_LIB",
-            PRELOAD_NAME " is not there: %s", strerror(-r));
+            PRELOAD_NAME " cannot be found: %s", strerror(-r));
     } else {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "%s", path);
     }
@@ -58,9 +58,8 @@ static void check_cache(struct hs_findings *findings)
     } else if (!hs_cache_folder_find(path, sizeof(path))) {
         hs_findings_add(
             findings, HS_FINDING_NOTE, "cache",
-            "name a folder of yours in HEAPSCOPE_CACHE, or give it the value off",
-            "there is no folder to keep unpacked debug information in: looking up names "
-            "takes longer");
+            "name a folder of yours in HEAPSCOPE_CACHE, or set it to off",
+            "there is no folder for unpacked debug information: looking up names takes longer");
     } else if (access(path, W_OK | X_OK) != 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "cache",
                         "make it writable, or name another folder in HEAPSCOPE_CACHE",
@@ -70,7 +69,7 @@ static void check_cache(struct hs_findings *findings)
     }
 }
 
-/* --- the kernel -------------------------------------------------------------------------------- */
+/* --- the kernel ------------------------------------------------------------------------------- */
 
 static bool close_fd(int fd)
 {
@@ -122,7 +121,7 @@ static const struct facility {
     const char *name;
     const char *since;
     bool (*works)(void);
-    bool is_vital; /* nothing goes without it; else only attaching */
+    bool is_vital; /* nothing works without it; else only attaching fails */
 } facilities[] = {
     { "memfd_create", "3.17", has_memfd, true },
     { "MADV_WIPEONFORK", "4.14", has_wipe_on_fork, true },
@@ -140,21 +139,23 @@ static void check_kernel(struct hs_findings *findings)
         if (!facility->works()) {
             char remedy[128];
             snprintf(remedy, sizeof(remedy),
-                     "a kernel from Linux %s on; in a container, allow that call", facility->since);
+                     "use Linux %s or later; in a container, allow this system call",
+                     facility->since);
             hs_findings_add(findings, facility->is_vital ? HS_FINDING_PROBLEM : HS_FINDING_NOTE,
-                            "kernel", remedy, "%s is not there or not allowed: %s", facility->name,
+                            "kernel", remedy, "%s is missing or not allowed: %s", facility->name,
                             facility->is_vital ? "nothing can be recorded"
                                                : "running processes cannot be attached to");
             is_whole = false;
         }
     }
     if (is_whole && uname(&name) == 0) {
-        hs_findings_add(findings, HS_FINDING_OK, "kernel", NULL, "%s %s %s has all that is used",
-                        name.sysname, name.release, name.machine);
+        hs_findings_add(findings, HS_FINDING_OK, "kernel", NULL,
+                        "%s %s %s has all that heapscope uses", name.sysname, name.release,
+                        name.machine);
     }
 }
 
-/* What we know of ourselves tells what we may do to others. */
+/* The rights of this process say what it may do to others. */
 static void check_attaching(struct hs_findings *findings)
 {
     static const char remedy[] =
@@ -163,7 +164,7 @@ static void check_attaching(struct hs_findings *findings)
     hs_eligibility_look("/proc", getpid(), &us);
     if (us.actor.has_sys_ptrace && us.yama_scope < 3) {
         hs_findings_add(findings, HS_FINDING_OK, "attaching", NULL,
-                        "to the processes of all users (we have CAP_SYS_PTRACE)");
+                        "to the processes of all users (heapscope has CAP_SYS_PTRACE)");
     } else if (us.yama_scope == 0) {
         hs_findings_add(findings, HS_FINDING_OK, "attaching", NULL,
                         "to the processes of this user");
@@ -178,7 +179,7 @@ static void check_attaching(struct hs_findings *findings)
     }
 }
 
-/* --- limits ------------------------------------------------------------------------------------ */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static void check_glibc(struct hs_findings *findings)
 {
@@ -210,11 +211,11 @@ static void check_limits(struct hs_findings *findings)
           "files may not be larger than %s, so the recorder has less room for stacks and blocks",
           "ulimit -f unlimited" },
         { RLIMIT_AS, SPACE_BYTES_ENOUGH, 0,
-          "a process may not use more than %s of address space, and the recorder's 12 MiB and more "
-          "count",
+          "a process may not use more than %s of address space, and the recorder takes 12 MiB or "
+          "more of it",
           "ulimit -v unlimited" },
         { RLIMIT_DATA, SPACE_BYTES_ENOUGH, 0,
-          "a process may not have more than %s of data, and the recorder's count",
+          "a process may not have more than %s of data, and the recorder's data counts",
           "ulimit -d unlimited" },
     };
     bool is_fine = true;
@@ -242,7 +243,7 @@ static void check_limits(struct hs_findings *findings)
     }
 }
 
-/* --- the daemon -------------------------------------------------------------------------------- */
+/* --- the daemon ------------------------------------------------------------------------------- */
 
 static int try_kind(const struct sockaddr_un *address, int kind)
 {
@@ -252,10 +253,10 @@ static int try_kind(const struct sockaddr_un *address, int kind)
     }
     int r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : -errno;
     close(fd);
-    return r == -EAGAIN ? 0 : r; /* its queue is full: it is there */
+    return r == -EAGAIN ? 0 : r; /* its queue is full, so it is there */
 }
 
-/* 0, or -errno. Whoever answers is not asked who he is. */
+/* 0: a process listens at the path, or -errno. Does not check which process it is. */
 static int try_socket(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -286,14 +287,14 @@ static void check_daemon(struct hs_findings *findings)
         }
         if (r != -ENOENT || (is_asked && i == 0)) {
             hs_findings_add(findings, HS_FINDING_NOTE, "heapscoped",
-                            r == -EACCES ? "ask who runs it for access to that socket"
+                            r == -EACCES ? "ask the user who runs it for access to that socket"
                                          : "start heapscoped, or correct HEAPSCOPE_SOCKET",
                             "cannot be reached at %s: %s", paths[i], strerror(-r));
             return;
         }
     }
     hs_findings_add(findings, HS_FINDING_OK, "heapscoped", NULL,
-                    "does not run here; only sessions of a daemon would need it");
+                    "does not run here; only 'heapscope start' needs it");
 }
 
 void hs_doctor_machine(struct hs_findings *findings)

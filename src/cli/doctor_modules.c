@@ -14,12 +14,13 @@
 #define NAMES_SHOWN 8U
 #define NAMES_BYTES 1024U
 
-/* The C library's start-up code in every module, without rules but for a few bytes. */
+/* The C library's start-up code in every module: almost all of it has no rules. */
 #define START_CODE_BYTES    256U
 #define START_COVERED_BYTES 64U
-/* Less code than this is a library that only forwards to others. */
+/* A library with less code than this only forwards to others. */
 #define OWN_CODE_MIN_BYTES 128U
-/* Hand-written assembler without rules is a small part of most libraries, and a large one of codecs. */
+/* Hand-written assembler without rules is a small part of most libraries, and a large part of
+ * codecs. */
 #define PART_MIN_CODE_BYTES 4096U
 #define PART_PERCENT        60U
 
@@ -62,7 +63,7 @@ void hs_doctor_modules_deinit(struct hs_doctor_modules *modules)
     *modules = (struct hs_doctor_modules){ 0 };
 }
 
-/* --- rules ------------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------ */
 
 static uint64_t own_code_bytes(const struct hs_module_health *health)
 {
@@ -136,7 +137,7 @@ static const struct rule {
     { UNWIND_TABLES, HS_FINDING_PROBLEM, has_no_rules,
       "none for the code of %s: stacks are cut there", "build with -fasynchronous-unwind-tables" },
     { UNWIND_TABLES, HS_FINDING_PROBLEM, has_unfound_rules,
-      "nothing tells at run time where those of %s are: stacks are cut there",
+      "those of %s cannot be found at run time: stacks are cut there",
       "link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_unsorted_rules,
       "no search table in %s: recording is slow there", "link with -Wl,--eh-frame-hdr" },
@@ -144,7 +145,8 @@ static const struct rule {
       "none for much of the code of %s (assembler, as a rule): some stacks are cut there",
       "give the assembler .cfi directives, if stacks end there" },
     { BUILD_IDS, HS_FINDING_NOTE, has_no_build_id,
-      "none in %s: whether a file is the one that ran cannot be told", "link with -Wl,--build-id" },
+      "none in %s: heapscope cannot tell whether a file is the one that ran",
+      "link with -Wl,--build-id" },
     { NAMES, HS_FINDING_NOTE, has_no_names, "no names at all in %s", DEBUG_FILES },
     { NAMES, HS_FINDING_NOTE, has_exported_names, "only exported functions have names in %s",
       DEBUG_FILES },
@@ -156,12 +158,12 @@ static const struct rule {
       "unpack it with objcopy --decompress-debug-sections FILE" },
 };
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 void hs_doctor_join(char *text, size_t text_bytes, const char *name, size_t idx, size_t count)
 {
     size_t used = strlen(text);
-    /* One left over is as short as saying so. */
+    /* The last name is as short as "and 1 more". */
     size_t shown = count > NAMES_SHOWN + 1 ? NAMES_SHOWN : count;
     const char *before = idx == 0 ? "" : idx + 1 == count ? " and " : ", ";
     if (idx < shown) {
@@ -197,7 +199,7 @@ static size_t say_rule(const struct hs_doctor_modules *modules, const struct rul
     return count;
 }
 
-/* What is there, before what is not. */
+/* Adds what debug information there is, before the findings about what is missing. */
 static void say_debug_information(const struct hs_doctor_modules *modules,
                                   struct hs_findings *findings)
 {
@@ -234,8 +236,8 @@ static void say_unreadable(const struct hs_doctor_modules *modules, struct hs_fi
     }
     if (first) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules",
-                        "keep the files that run where they were, and readable",
-                        "%zu cannot be looked at, first %s: %s", count, name_of(first),
+                        "keep the files of running programs in their place, and readable",
+                        "%zu cannot be read, the first of them is %s: %s", count, name_of(first),
                         first->err > 0 ? "another build is in its place" : strerror(-first->err));
     }
 }

@@ -9,7 +9,7 @@
 #include "cli/doctor.h"
 #include "session/policy_file.h"
 
-/* NULL: there is none that could be asked, and what is to be said of that has been. */
+/* NULL: there is no policy to ask, and a finding says why, where that matters. */
 static struct hs_policy *load(const char *path, struct hs_findings *findings)
 {
     char words[HS_POLICY_WORDS_BYTES];
@@ -24,7 +24,7 @@ static struct hs_policy *load(const char *path, struct hs_findings *findings)
         hs_findings_add(findings, HS_FINDING_NOTE, "policy", "run doctor as root", "%s", words);
     } else if (r != -ENOENT || !is_default) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "policy",
-                        "correct it: the daemon does not start with it, and keeps the old one",
+                        "correct it: the daemon does not start with it, or keeps its old policy",
                         "%s", words);
     }
     return NULL;
@@ -43,23 +43,22 @@ void hs_doctor_policy(const char *path, struct hs_findings *findings)
 static void say(const struct hs_policy *policy, const struct hs_policy_rule *rule, bool is_sure,
                 struct hs_findings *findings)
 {
-    const char *unsure = is_sure ? "" : "; not all of what the rules ask for can be seen of it";
+    const char *unsure = is_sure ? "" : "; heapscope may not read all that the rules ask for";
     const char *remedy = is_sure ? NULL : "run doctor as root";
     if (!rule) {
         hs_findings_add(findings, is_sure ? HS_FINDING_OK : HS_FINDING_NOTE, "policy", remedy,
-                        "no rule of %s is about it: its user and root may profile it%s",
+                        "no rule of %s matches it: its user and root may profile it%s",
                         policy->path, unsure);
     } else if (rule->class == HS_POLICY_NEVER) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "policy",
-                        is_sure ? "change the rule, if that is yours to do, and send the daemon "
-                                  "SIGHUP"
+                        is_sure ? "change the rule, if you may, and send SIGHUP to the daemon"
                                 : remedy,
                         "%s:%u forbids the daemon to profile it (%s)%s", policy->path, rule->line,
                         rule->text, unsure);
     } else if (rule->class == HS_POLICY_PROFILEABLE) {
         hs_findings_add(findings, HS_FINDING_NOTE, "policy",
                         "start it with libheapscope_preload.so in LD_PRELOAD",
-                        "%s:%u lets the daemon profile it when it brings the recorder itself, and "
+                        "%s:%u lets the daemon profile it when it loads the recorder itself, but "
                         "not attach to it (%s)%s",
                         policy->path, rule->line, rule->text, unsure);
     } else {

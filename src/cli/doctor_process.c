@@ -27,7 +27,7 @@
 #define FILTER_PATIENCE_NS UINT64_C(1000000000)
 #define LINK_BYTES         (PATH_MAX + 64)
 
-/* --- the process ------------------------------------------------------------------------------- */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static void say_verdict(const struct hs_eligibility *it, struct hs_findings *findings)
 {
@@ -43,11 +43,10 @@ static void say_allocator(const struct hs_eligibility *it, struct hs_findings *f
     if (it->allocator == HS_ALLOCATOR_OWN) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "allocator",
                         "link its allocator as a shared library, or use the C library's",
-                        "the program carries a malloc of its own: what it allocates with it is not "
-                        "seen");
+                        "the program contains its own malloc, whose allocations are not recorded");
     } else if (it->heap_profiler) {
         hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
-                        "start it without, to have the time of one profiler only",
+                        "start it without that, to pay for one profiler only",
                         "malloc comes from %s, and %s is switched on",
                         hs_allocator_name(it->allocator), it->heap_profiler);
     } else if (it->is_maps_known) {
@@ -56,15 +55,15 @@ static void say_allocator(const struct hs_eligibility *it, struct hs_findings *f
     }
 }
 
-/* By its symbols; one that has none goes unnoticed. */
+/* Finds a second allocator by its symbols; an allocator without symbols is not found. */
 static void say_own_allocator(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     char names[80];
     hs_embedded_allocator_describe(it->pid, names, sizeof(names));
     if (names[0] != '\0') {
         hs_findings_add(findings, HS_FINDING_OK, "second allocator", NULL,
-                        "the program has one beside that, by its symbols: %s and so on; attaching "
-                        "sees it too",
+                        "by its symbols, the program contains another one: %s and so on; attaching "
+                        "records it, too",
                         names);
     }
 }
@@ -74,7 +73,7 @@ static void say_memory(const struct hs_eligibility *it, struct hs_findings *find
     char rss[HS_HUMAN_BYTES], private[HS_HUMAN_BYTES];
     if (it->rss_bytes > 0) {
         hs_findings_add(findings, HS_FINDING_OK, "memory", NULL,
-                        "%s resident; %s that it wrote itself, the heap among it",
+                        "%s resident; %s anonymous, which includes the heap",
                         hs_human_bytes(rss, (double)it->rss_bytes),
                         hs_human_bytes(private, (double)it->private_bytes));
     }
@@ -104,13 +103,14 @@ static void say_container(const struct hs_eligibility *it, struct hs_findings *f
     if (count > 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "container",
                         "keep its debug files on this side, in /usr/lib/debug/.build-id",
-                        "it runs in one, with %s of its own: names come from its files as we see "
-                        "them through /proc",
+                        "it runs in one, with %s of its own: heapscope reads names from its files "
+                        "through /proc",
                         names);
     }
 }
 
-/* What its filters say of the recorder's system calls; read by those who may attach to it. */
+/* What its seccomp filters say of the recorder's system calls. Only a user who may attach can read
+ * them. */
 static void say_filter(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     struct hs_attachment attachment;
@@ -119,17 +119,17 @@ static void say_filter(const struct hs_eligibility *it, struct hs_findings *find
     }
     if (it->verdict != HS_ELIGIBLE) {
         hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
-                        "it has a filter on them (seccomp), which attaching would read first");
+                        "it has a filter for them (seccomp), which attaching must read first");
     } else if (!hs_attachment_try(it->pid, FILTER_PATIENCE_NS, &attachment)) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "system calls", NULL, "%s", attachment.words);
     } else if (attachment.is_limited) {
         hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
-                        "it has a filter on them (seccomp), which allows what attaching needs, but "
-                        "not the names of threads, nor that forked children are followed");
+                        "it has a filter for them (seccomp), which allows what attaching needs, "
+                        "but neither reading the names of threads nor following forked children");
     } else {
-        hs_findings_add(findings, HS_FINDING_OK, "system calls", NULL,
-                        "it has a filter on them (seccomp), which allows all that the recorder "
-                        "makes");
+        hs_findings_add(
+            findings, HS_FINDING_OK, "system calls", NULL,
+            "it has a filter for them (seccomp), which allows all that the recorder makes");
     }
 }
 
@@ -150,24 +150,26 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
                         "debug file with its build id");
     }
     if (it->recorder.state == HS_RECORDER_ASLEEP) {
-        hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is in there, and sleeps");
+        hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is loaded, and dormant");
     } else if (it->recorder.state == HS_RECORDER_ORPHANED) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "recorder", "attach to it: that takes it over",
-                        "records for process %u, which is gone", it->recorder.collector_pid);
+        hs_findings_add(findings, HS_FINDING_NOTE, "recorder",
+                        "attach to the process: that takes the recorder over",
+                        "records for process %u, which has ended", it->recorder.collector_pid);
     }
 }
 
-/* --- its modules ------------------------------------------------------------------------------- */
+/* --- its modules ------------------------------------------------------------------------------ */
 
 struct mapped {
     pid_t pid;
-    bool is_our_root; /* its paths are ours */
+    bool is_our_root; /* its paths name the same files here */
     struct hs_doctor_modules modules;
 };
 
 /*
- * Where the mapped file can be read: at its path when the file there is still the same, else through the
- * mapping itself, which takes more rights but works for deleted files and in every namespace.
+ * The path at which the mapped file can be read: its own path when the file there is still the
+ * same, else the mapping itself in /proc, which takes more rights but works for deleted files and
+ * in every namespace.
  */
 static void find_file(const struct mapped *mapped, const struct hs_proc_map *map, const char *path,
                       char *ret_path)
@@ -189,7 +191,7 @@ static void find_file(const struct mapped *mapped, const struct hs_proc_map *map
     }
 }
 
-/* Files with code in them, once each. Devices and shared memory are no modules. */
+/* Adds each file that has code, once. Devices and shared memory are not modules. */
 static void add_mapping(struct mapped *mapped, const struct hs_proc_map *map)
 {
     char path[PATH_MAX], file[LINK_BYTES];
@@ -214,7 +216,7 @@ static void check_modules(const struct hs_eligibility *it, struct hs_findings *f
     int r = hs_proc_read_whole(folder, "maps", &text);
     if (r < 0 || text.bytes == 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules", "run doctor as root",
-                        "they cannot be seen: %s", r < 0 ? strerror(-r) : "nothing is mapped");
+                        "they cannot be read: %s", r < 0 ? strerror(-r) : "nothing is mapped");
     }
     for (const char *at = text.data; hs_proc_maps_next(&at, text.data + text.bytes, &map);) {
         add_mapping(&mapped, &map);
@@ -225,7 +227,8 @@ static void check_modules(const struct hs_eligibility *it, struct hs_findings *f
     hs_buf_deinit(&text);
 }
 
-/* What the process has said, and what it is, that counts when a daemon is asked. */
+/* The properties of the process that a daemon takes into account: its consent, and whether it is
+ * dumpable. */
 static void say_consent(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     bool is_willing = it->is_profileable == HS_ANSWER_YES;
@@ -233,11 +236,11 @@ static void say_consent(const struct hs_eligibility *it, struct hs_findings *fin
         hs_findings_add(
             findings, HS_FINDING_NOTE, "consent",
             is_willing ? NULL
-                       : "start it with " HS_ENV_PROFILEABLE "=1 and the recorder preloaded, "
-                         "for its user to profile it",
+                       : "start it with " HS_ENV_PROFILEABLE
+                         "=1 and the recorder preloaded, so that its user may profile it",
             is_willing
                 ? "it is not dumpable, but agrees to be profiled by its user (" HS_ENV_PROFILEABLE
-                  "=1) if it brings the recorder itself"
+                  "=1) if it loads the recorder itself"
                 : "it is not dumpable: only root may profile it");
     } else if (is_willing) {
         hs_findings_add(findings, HS_FINDING_OK, "consent", NULL,

@@ -15,7 +15,7 @@
 
 #define NAMES_BYTES 1024U
 
-/* False: there is no use in looking further. */
+/* False: the program cannot be profiled, and further checks are useless. */
 static bool say_verdict(const char *program, const struct hs_preflight *preflight,
                         struct hs_findings *findings)
 {
@@ -34,10 +34,10 @@ static bool say_verdict(const char *program, const struct hs_preflight *prefligh
     }
     if (preflight->defines_malloc) {
         hs_findings_add(findings, HS_FINDING_NOTE, "allocator",
-                        "where 'heapscope run' says that it cannot, link its allocator as a shared "
-                        "library",
-                        "%s carries a malloc of its own: its functions are changed when it starts, "
-                        "which takes the right to trace it",
+                        "if 'heapscope run' says that it cannot record it, link its allocator as a "
+                        "shared library",
+                        "%s contains its own malloc: heapscope redirects it when the program "
+                        "starts, for which it must be allowed to trace the program",
                         preflight->elf);
     }
     return true;
@@ -61,9 +61,10 @@ static void say_missing(const struct hs_libraries *libraries, struct hs_findings
                         "%zu of %zu cannot be found, so it will not start: %s", count,
                         libraries->count - 1, names);
     } else {
-        hs_findings_add(findings, HS_FINDING_OK, "libraries", NULL,
-                        "all %zu it needs are there (what it opens while it runs cannot be known)",
-                        libraries->count - 1);
+        hs_findings_add(
+            findings, HS_FINDING_OK, "libraries", NULL,
+            "all %zu that it needs are there (those that it opens at run time are not known)",
+            libraries->count - 1);
     }
 }
 
@@ -72,14 +73,14 @@ static void check_modules(const char *path, struct hs_findings *findings)
     const struct hs_library_options options = { .library_path = getenv("LD_LIBRARY_PATH") };
     struct hs_libraries libraries;
     struct hs_doctor_modules modules = { 0 };
-    /* "./program" is no name for those who look for its debug information. */
+    /* Debug files are searched by the absolute path, not by "./program". */
     char real[PATH_MAX];
     path = realpath(path, real) ? real : path;
     int r = hs_library_search(path, &options, &libraries);
     if (r < 0) {
         hs_findings_add(findings, HS_FINDING_NOTE, "modules",
-                        "run doctor as a user who may read it", "%s cannot be looked into: %s",
-                        path, strerror(-r));
+                        "run doctor as a user who may read it", "cannot read %s: %s", path,
+                        strerror(-r));
         return;
     }
     say_missing(&libraries, findings);

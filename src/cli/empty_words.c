@@ -9,7 +9,7 @@
 #include "trace/refusal.h"
 #include "util/human.h"
 
-/* Of processes of one kind; the report lists all. */
+/* How many processes get a message; the report lists all. */
 #define SAID_MAX 3U
 
 static bool has_allocations(const struct hs_profile *p)
@@ -40,7 +40,7 @@ static void say_refused(const struct hs_profile *p, const struct hs_profile_proc
                hs_profile_string(p, process->name), why, remedy[0] ? "; " : "", remedy);
 }
 
-/* It was recorded, and no sample of it is there. */
+/* Prints why a process that was recorded has no sample. */
 static void say_silent(const struct hs_profile *p, const struct hs_profile_process *process)
 {
     const char *name = hs_profile_string(p, process->name);
@@ -49,7 +49,7 @@ static void say_silent(const struct hs_profile *p, const struct hs_profile_proce
                                   : 0;
     char most[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES];
     if (process->has_own_malloc) {
-        hs_message("process %u (%s) carries a malloc of its own, whose calls cannot be seen: "
+        hs_message("process %u (%s) contains its own malloc, whose allocations cannot be recorded: "
                    "'heapscope doctor' on the program says more",
                    process->pid, name);
     } else if (interval_bytes > 1) {
@@ -57,19 +57,17 @@ static void say_silent(const struct hs_profile *p, const struct hs_profile_proce
         hs_human_bytes(interval, (double)interval_bytes);
         hs_message(
             "process %u (%s) was recorded, but none of its allocations was sampled%s: with one "
-            "sample for each %s they were hardly more than %s; -i 1 records each",
+            "sample for each %s they were hardly more than %s; -i 1 records every allocation",
             process->pid, name, process->is_from_startup ? "" : " since recording began", interval,
             most);
     } else if (process->is_from_startup) {
-        hs_message(
-            "process %u (%s) was recorded, and has called no function that allocates: it may map "
-            "its memory by itself (mmap), or have ended before",
-            process->pid, name);
+        hs_message("process %u (%s) was recorded, but called no allocation function: it may map "
+                   "its memory itself (mmap), or have ended before",
+                   process->pid, name);
     } else {
         hs_message(
-            "process %u (%s) was recorded, and has allocated nothing since recording began; what "
-            "it allocated before is not seen: record for longer, or start it with "
-            "'heapscope run'",
+            "process %u (%s) was recorded, but allocated nothing after recording began; earlier "
+            "allocations are not recorded: record for longer, or start it with 'heapscope run'",
             process->pid, name);
     }
 }
@@ -93,14 +91,13 @@ bool hs_empty_words_say(const struct hs_profile *profile, const char *asked)
         }
     }
     if (unsaid_count > 0) {
-        hs_message("and of %u more nothing was recorded; 'heapscope report' lists them",
+        hs_message("%u more processes were not recorded; 'heapscope report' lists them",
                    unsaid_count);
     }
     if (profile->process_count == 0) {
-        hs_message(
-            "no process %s was there while it recorded, or started then. Names are compared with "
-            "the program's, without its folder: 'ps -eo pid,args' shows them",
-            asked);
+        hs_message("no process %s ran or started during the recording. heapscope compares names "
+                   "with the program's name without its folder: 'ps -eo pid,args' shows them",
+                   asked);
     }
     return true;
 }

@@ -15,7 +15,7 @@
 
 #define HS_SAME_WISH_NS UINT64_C(1000000000)
 
-/* Signals are the process's, and so is this. */
+/* State of the process, as its signals are. */
 static int signal_fd = -1;
 static enum hs_end_wish wish;
 static uint64_t wished_ns; /* when the wish last grew */
@@ -23,14 +23,15 @@ static bool is_dump_asked;
 
 int hs_end_signals_open(void)
 {
-    /* Job control, the progress line's timer, and what is ignored anyway. */
+    /* Job control, the progress line's timer, and signals that are ignored. */
     static const int left_alone[] = { SIGTSTP, SIGTTIN, SIGTTOU,  SIGCONT, SIGCHLD,
                                       SIGURG,  SIGALRM, SIGWINCH, SIGPIPE, SIGXFSZ };
     sigset_t set;
     if (signal_fd >= 0) {
         return signal_fd;
     }
-    /* A real fault ends the process although its signal is blocked; a signal of this number that was sent does not. */
+    /* A real fault ends the process although its signal is blocked; the same signal, sent by a
+     * process, does not. */
     sigfillset(&set);
     for (size_t i = 0; i < HS_COUNT_OF(left_alone); i++) {
         sigdelset(&set, left_alone[i]);

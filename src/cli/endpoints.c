@@ -57,8 +57,9 @@ static bool is_trusted(int sock, pid_t *ret_pid)
            (uid == 0 || uid == geteuid() || geteuid() == 0);
 }
 
-/* A daemon that was killed leaves its socket open, for the next one: what is asked waits there until that comes. It may
- * be a zombie for as long as the shell that started it has other things to do. */
+/* A daemon that was killed leaves its socket open for the next daemon: a request waits there
+ * until that one starts. The killed daemon is a zombie until its parent, such as a shell,
+ * waits for it. */
 static bool is_alive(pid_t pid)
 {
     struct hs_proc_stat stat;
@@ -79,7 +80,8 @@ int hs_endpoint_connect(struct hs_endpoint *place)
                               : hs_ctl_collector_connect(place->name);
     }
     if (fd >= 0 && !is_trusted(fd, &place->pid)) {
-        /* Who connects and says nothing is taken for a process that wanted to be recorded. */
+        /* The other side takes a connection without a request for a process that wants to be
+         * recorded. */
         Hs__Ctl__List request = HS__CTL__LIST__INIT;
         hs_ctl_send(fd, HS_CTL_LIST, &request.base, NULL, 0);
         close(fd);
@@ -97,7 +99,8 @@ static int64_t now_ms(void)
     return (int64_t)(hs_clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
-/* A descriptor of the process that listens at the other end. -1: it is gone, or not visible from here. */
+/* A pidfd of the process that listens at the other end. -1: it has ended, or is not visible from
+ * here. */
 static int open_listener(int sock)
 {
     pid_t pid = 0;
@@ -108,8 +111,8 @@ static int open_listener(int sock)
                : -1;
 }
 
-/* A request that a killed daemon had not accepted waits in its socket, which is kept for the next one: without a look at
- * the process, so would we. */
+/* The socket of a killed daemon is kept for the next daemon, with the requests that it had not
+ * accepted: without watching the process, this command would wait there, too. */
 static int wait_for_answer(int sock, int listener_fd, int patience_ms,
                            struct hs_ctl_message *ret_answer)
 {

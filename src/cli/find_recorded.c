@@ -1,5 +1,5 @@
 /*
- * Asking all for candidates: see find_recorded.h.
+ * Asking all endpoints for candidates: see find_recorded.h.
  */
 #include "cli/find_recorded.h"
 
@@ -20,11 +20,11 @@ struct finding {
     uint32_t found_pid;
     uint64_t count;
     bool is_dormant, has_daemon;
-    int daemon_error;         /* of the first place that is none */
-    const char *daemon_path;  /* that place */
-    uint64_t silent_count;    /* collectors that do not answer, */
-    pid_t silent_pid;         /* and the last of them */
-    struct hs_buf candidates; /* a line each */
+    int daemon_error;         /* of the first daemon that did not answer */
+    const char *daemon_path;  /* of that daemon */
+    uint64_t silent_count;    /* collectors that do not answer */
+    pid_t silent_pid;         /* the last of them */
+    struct hs_buf candidates; /* one line for each */
 };
 
 static void take_answer(struct finding *f, const struct hs_endpoint *place,
@@ -75,22 +75,22 @@ static void ask(struct finding *f, struct hs_endpoint *place)
     hs_ctl_message_deinit(&message);
 }
 
-/* Nobody who can be asked has the process of this pid. */
+/* Prints why no endpoint that answers has the process of this pid. */
 static int say_pid_missing(const struct finding *f)
 {
     struct hs_eligibility it;
     hs_eligibility_check((pid_t)f->pid, &it);
     if (f->is_dormant) {
-        hs_message("process %u is not recorded by any session\n"
+        hs_message("no session records process %u\n"
                    "Begin one with 'heapscope start -p %u'.",
                    f->pid, f->pid);
     } else if (!it.exists) {
         hs_message("there is no process %u", f->pid);
     } else if (it.recorder.state == HS_RECORDER_ACTIVE) {
         hs_message(
-            "process %u (%s) is recorded by process %u, which cannot be asked from here\n"
-            "It is another user's, or in another network namespace (a container): ask there, "
-            "or as root.",
+            "process %u (%s) is recorded by process %u, which heapscope cannot ask from here\n"
+            "That process belongs to another user, or is in another network namespace (a "
+            "container): run this command there, or as root.",
             f->pid, it.name, it.recorder.collector_pid);
     } else {
         hs_message("process %u (%s) is not recorded, and has not announced itself to a daemon\n"
@@ -116,11 +116,10 @@ static int say_none(const struct finding *f)
         hs_message("no process named '%.200s' is recorded\n'heapscope list' shows those that are.",
                    f->name);
     } else {
-        hs_message(
-            "no process is recorded\n"
-            "Begin with 'heapscope attach PID', 'heapscope run -- PROGRAM' or, with a "
-            "daemon, 'heapscope start'.\n"
-            "What is recorded in another network namespace (a container) is seen there only.");
+        hs_message("no process is recorded\n"
+                   "Begin with 'heapscope attach PID', 'heapscope run -- PROGRAM' or, with a "
+                   "daemon, 'heapscope start'.\n"
+                   "A recording in another network namespace (a container) is visible only there.");
     }
     return HS_EXIT_STATUS_FAILED;
 }

@@ -17,7 +17,7 @@
 
 #define GAP_COLUMNS   2U
 #define MARK_COLUMNS  7U  /* "problem" */
-#define WORDS_MIN     20U /* columns for the words, however narrow the terminal */
+#define WORDS_MIN     20U /* columns for the text, even on a narrow terminal */
 #define REMEDY_PREFIX "remedy: "
 
 static const struct {
@@ -66,7 +66,7 @@ size_t hs_findings_count(const struct hs_findings *findings, enum hs_finding_sta
     return count;
 }
 
-/* Words from column `left` on, broken at blanks. */
+/* Writes the text from column `left` on, broken at blanks. */
 static void write_words(struct hs_buf *out, const char *text, size_t left, unsigned columns)
 {
     size_t room = columns > left + WORDS_MIN ? columns - left : WORDS_MIN;

@@ -1,10 +1,12 @@
 /*
  * What recording costs now: see list_model.h.
  *
- * The process does the recording itself, between two of its own instructions, and nobody measures it there: a clock
- * would cost as much as a sample. So it is estimated from how many samples it took meanwhile, and how many of their
- * stacks had to be walked. A rare sample finds our code and tables out of the processor's caches, and costs a microsecond;
- * in a storm of them they stay there, and it costs some ten nanoseconds (docs/PERFORMANCE.md, "What list says").
+ * The client records inside the process, and does not measure its own time: reading a clock would
+ * cost as much as a sample. So the cost is estimated from the number of samples that the process
+ * took in the meantime, and from how many of their stacks had to be walked. A rare sample misses
+ * the processor's caches for heapscope's code and tables, and costs a microsecond; when samples are
+ * frequent, code and tables stay in the caches, and a sample costs some ten nanoseconds
+ * (docs/PERFORMANCE.md, "What list says").
  */
 #include <string.h>
 
@@ -13,7 +15,7 @@
 #define HS_COLD_NS 1000.0
 #define HS_WARM_NS 30.0
 #define HS_WARM_RATE                                                                               \
-    3e5 /* samples in a second of CPU time with which half of the caches' misses are gone */
+    3e5 /* samples in a second of CPU time at which half of the cache misses are gone */
 #define HS_WALK_NS 300.0
 
 static double seconds_between(const struct hs_list_model *listed)
@@ -22,7 +24,7 @@ static double seconds_between(const struct hs_list_model *listed)
     return now->mono_ns > before->mono_ns ? (double)(now->mono_ns - before->mono_ns) / 1e9 : 0;
 }
 
-/* Counters grow; one that does not is another process's. */
+/* Counters grow; a counter that does not belongs to another process. */
 static double growth(uint64_t before, uint64_t now)
 {
     return now > before ? (double)(now - before) : 0;

@@ -1,8 +1,9 @@
 /*
  * What is recorded, and what it costs, as JSON: see list_model.h.
  *
- * "daemon", "sessions" and "clients" are the (first) daemon's, and what it records; "recordings" are run and attach,
- * each with its own; so a script that knows daemons only finds nothing else there.
+ * "daemon", "sessions" and "clients" belong to the first daemon; "recordings" lists run and attach,
+ * each with its own session and clients. So a script that knows only daemons finds nothing else
+ * under the first three keys.
  */
 #include "cli/list_model.h"
 #include "util/json.h"

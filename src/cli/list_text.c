@@ -1,5 +1,5 @@
 /*
- * What is recorded, and what it costs, for people: see list_model.h.
+ * What is recorded, and what it costs, as text: see list_model.h.
  */
 #include <inttypes.h>
 #include <time.h>
@@ -21,7 +21,7 @@ static const char *since(char *text, uint64_t start_real_ns)
     return hs_human_duration(text, now > start_real_ns ? now - start_real_ns : 0);
 }
 
-/* "nginx, *.py, 1234" */
+/* The names and pids of a session: "nginx, *.py, 1234" */
 static void put_targets(struct hs_buf *text, const Hs__Ctl__Session *session)
 {
     const char *between = "";
@@ -135,7 +135,7 @@ static void write_clients(const struct hs_lists *lists, struct hs_buf *out, unsi
     hs_table_deinit(&table);
 }
 
-/* "  0.12 s CPU, 0.3 % now, 3.1 MiB": of a processor, and of memory */
+/* One endpoint: "  0.12 s CPU, 0.3 % now, 3.1 MiB", the share of a processor and the memory */
 static void write_place(const struct hs_list_model *listed, struct hs_buf *out)
 {
     const Hs__Ctl__Listed *now = listed->now;

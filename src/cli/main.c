@@ -1,11 +1,11 @@
 /*
  * heapscope: the command line.
  *
- * A table of commands in groups, each a name, a function and one line; --help is that table printed.
- * Only what works is listed. Adding a command: its file cmd_NAME.c, a prototype in cmd.h, a row here,
- * and a man page docs/man/heapscope-NAME.1 (tools/check-commands asks for it).
+ * A table of commands in groups, each with a name, a function and one line; --help prints that
+ * table. A new command needs its file cmd_NAME.c, a prototype in cmd.h, a row here, and a man page
+ * docs/man/heapscope-NAME.1 (tools/check-commands demands it).
  *
- * See       cmd.h for what a command owes, docs/ARCHITECTURE.md for what lies beneath.
+ * See       cmd.h for the rules of commands, docs/ARCHITECTURE.md for the layers below
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,14 +32,14 @@ struct command_group {
 static const struct command record_commands[] = {
     { "run", hs_cmd_run, "profile a program from its start" },
     { "attach", hs_cmd_attach, "profile processes that run already" },
-    { "detach", hs_cmd_detach, "leave processes that were attached to" },
+    { "detach", hs_cmd_detach, "detach from processes that a killed attach left behind" },
     { "record", hs_cmd_record, "profile as heap_profile does, into a folder of files" },
 };
 
 static const struct command daemon_commands[] = {
     { "start", hs_cmd_start, "begin to profile processes, by name or pid" },
-    { "stop", hs_cmd_stop, "end a session, and wait until its file is whole" },
-    { "list", hs_cmd_list, "show what is recorded, by whom, and what it costs now" },
+    { "stop", hs_cmd_stop, "end a session, and wait until its file is complete" },
+    { "list", hs_cmd_list, "show what is recorded, by which command, and at what cost" },
     { "snapshot", hs_cmd_snapshot, "write the live heap of a recorded process as it is now" },
 };
 
@@ -53,7 +53,7 @@ static const struct command read_commands[] = {
 
 static const struct command check_commands[] = {
     { "check", hs_cmd_check, "hold profiles against limits, for CI" },
-    { "doctor", hs_cmd_doctor, "tell why a profile would be empty, cut or without names" },
+    { "doctor", hs_cmd_doctor, "say why a profile would be empty, cut short or without names" },
 };
 
 static const struct command_group groups[] = {
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         puts("heapscope " HS_VERSION);
         return hs_args_finish_output();
     }
-    /* `heapscope help run` is `heapscope run --help`. */
+    /* `heapscope help run` means `heapscope run --help`. */
     bool is_help = strcmp(argv[1], "help") == 0;
     const struct command *command = find(argv[is_help ? 2 : 1]);
     if (!command) {

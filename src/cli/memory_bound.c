@@ -1,5 +1,5 @@
 /*
- * A soft RLIMIT_DATA, taken back afterwards: see memory_bound.h.
+ * A soft RLIMIT_DATA, restored afterwards: see memory_bound.h.
  */
 #include "cli/memory_bound.h"
 

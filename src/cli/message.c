@@ -1,8 +1,9 @@
 /*
  * Messages on standard error: see message.h.
  *
- * The text is formatted, then copied with a prefix in front of every line, and made harmless: it may quote what
- * anyone wrote into a file. Both buffers are on the stack: a message may be about memory having run out.
+ * The text is formatted, then copied with a prefix in front of every line, and sanitized: it may
+ * quote arbitrary bytes of a file. Both buffers are on the stack, because a message may report that
+ * memory ran out.
  */
 #include "cli/message.h"
 
@@ -28,7 +29,7 @@ static void HS_PRINTF(1, 0) print(const char *format, va_list args)
     vsnprintf(text, sizeof(text), format, args);
     for (const char *line = text; *line;) {
         size_t line_bytes = strcspn(line, "\n");
-        /* Many short lines, each with a prefix, may need more room than there is: cut there. */
+        /* Many short lines, each with a prefix, may not fit: the text is cut there. */
         if (out_bytes + sizeof(prefix) > sizeof(out)) {
             break;
         }

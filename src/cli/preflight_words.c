@@ -1,5 +1,5 @@
 /*
- * The words of a refusal: see preflight_words.h.
+ * The text of a refusal: see preflight_words.h.
  */
 #include "cli/preflight_words.h"
 
@@ -11,21 +11,21 @@
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND      127
 
-/* "x BEFORE detail AFTER" */
+/* The message is "PROGRAM before DETAIL after". */
 struct refusal {
     const char *before, *after;
     const char *remedy;
 };
 
 static const struct refusal refusals[] = {
-    [HS_PREFLIGHT_STATIC] = { "is statically linked, so the dynamic loader cannot bring in the "
+    [HS_PREFLIGHT_STATIC] = { "is statically linked, so the dynamic loader cannot load the "
                               "recorder, and nothing could be recorded",
                               "", "link it dynamically to profile it" },
     [HS_PREFLIGHT_SECURE] = { "is ",
                               ", so the dynamic loader ignores LD_PRELOAD, and nothing could be "
                               "recorded",
-                              "run heapscope as the user it runs as, or profile a copy without "
-                              "that mark" },
+                              "run heapscope as the user that the program runs as, or profile a "
+                              "copy without that mark" },
     [HS_PREFLIGHT_32BIT] = { "is a 32-bit program, and only 64-bit ones can be profiled", "",
                              "build it for 64 bits" },
     [HS_PREFLIGHT_OTHER_MACHINE] = { "is a program for another processor, and only native ones can "
@@ -34,12 +34,11 @@ static const struct refusal refusals[] = {
     [HS_PREFLIGHT_MUSL] = { "uses the musl C library, and the recorder needs glibc", "",
                             "build it for glibc to profile it" },
     [HS_PREFLIGHT_SANITIZER] = { "is built with ",
-                                 ", whose malloc bears no other before it, so nothing could be "
-                                 "recorded",
+                                 ", whose malloc cannot be replaced, so nothing could be recorded",
                                  "build it without the sanitizer to profile it" },
 };
 
-/* "x" or, when it is a script, "x: its interpreter y": what the verdict is about. */
+/* What the verdict is about: "x" or, when it is a script, "x: its interpreter y". */
 static void name_subject(const char *program, const struct hs_preflight *preflight, char *text,
                          size_t text_bytes)
 {

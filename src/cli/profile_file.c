@@ -27,7 +27,7 @@
 #include "util/buf.h"
 
 #define PIDS_NAMED 8
-/* No packet is longer: it would not be one. */
+/* A longer packet is not a packet. */
 #define TRACE_PACKET_BYTES_MAX (UINT64_C(1) << 30)
 
 const char *const hs_profile_file_views[HS_VIEW_N + 1] = {
@@ -64,8 +64,8 @@ static int symbolize(struct hs_profile *profile, const struct hs_symbol_env *env
     return r;
 }
 
-/* What was not found when a file was recorded is not looked for again: only a file without any names is one
- * that was recorded without. Unless the environment says where else to look. */
+/* Names that were not found during recording are not searched again: only a file without any name
+ * was recorded without names. Folders in the environment change that. */
 static void add_names(struct hs_profile *profile, const char *name)
 {
     struct hs_symbol_env env;
@@ -73,11 +73,11 @@ static void add_names(struct hs_profile *profile, const char *name)
     int r = env.root_count > 0 || !has_names(profile) ? symbolize(profile, &env) : 0;
     hs_symbol_env_deinit(&env);
     if (r < 0) {
-        hs_message("%s: functions could not be named: %s", name, strerror(-r));
+        hs_message("%s: cannot look up function names: %s", name, strerror(-r));
     }
 }
 
-/* Does its first packet, field 1 of a trace, end behind the file's end? */
+/* True: the first packet, field 1 of a trace, ends after the end of the file. */
 static bool is_cut_trace(const char *head, size_t bytes, const char *path)
 {
     struct hs_cursor c = { .at = (const uint8_t *)head, .end = (const uint8_t *)head + bytes };
@@ -87,7 +87,8 @@ static bool is_cut_trace(const char *head, size_t bytes, const char *path)
            packet_bytes > (uint64_t)st.st_size && packet_bytes < TRACE_PACKET_BYTES_MAX;
 }
 
-/* The first bytes of a file; 0: of a pipe, which has been read, and to open it again would wait for ever. */
+/* Reads the first bytes of a file. Returns 0 for a pipe: it has been read, and opening it again
+ * would block forever. */
 static size_t read_head(const char *path, char *ret_head, size_t bytes)
 {
     struct stat st;
@@ -100,7 +101,7 @@ static size_t read_head(const char *path, char *ret_head, size_t bytes)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Files that people take for heap profiles, and what to do with them. */
+/* Hints for files that users take for heap profiles. */
 static const char *foreign_hint(const char *path)
 {
     static const struct {
@@ -124,9 +125,9 @@ static const char *foreign_hint(const char *path)
             return hints[i].hint;
         }
     }
-    return is_cut_trace(head, bytes, path)
-               ? " (it may be a trace that was cut off: its first packet ends behind its end)"
-               : "";
+    return is_cut_trace(head, bytes, path) ? " (it may be a trace that was cut off: its first "
+                                             "packet ends after the end of the file)"
+                                           : "";
 }
 
 static const char *name_of(const char *path)
@@ -134,7 +135,7 @@ static const char *name_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* Why a file could not be loaded, without its name. */
+/* Writes why a file could not be loaded, without the file's name. */
 static void write_load_words(const char *path, int error, const struct hs_load_report *report,
                              struct hs_buf *words)
 {
@@ -149,8 +150,8 @@ static void write_load_words(const char *path, int error, const struct hs_load_r
         hs_buf_printf(words, "not a heap profile: a pprof profile of %s",
                       report->type_name[0] ? report->type_name : "nothing: it has no sample types");
     } else if (error == -ENOMEM) {
-        hs_buf_str(words, "it needs more memory than there is, or than the reading of a file may "
-                          "take (" HS_MEMORY_BOUND_WORDS ")");
+        hs_buf_str(words, "reading it needs more memory than there is, or than heapscope may take "
+                          "for a file (" HS_MEMORY_BOUND_WORDS ")");
     } else {
         hs_buf_str(words, strerror(-error));
     }
@@ -197,7 +198,7 @@ bool hs_profile_file_is_damaged(const struct hs_profile *profile)
     return false;
 }
 
-/* "12, 13 and 5 more", or "server (12), worker (13)" */
+/* Lists processes: "12, 13 and 5 more", or "server (12), worker (13)" */
 static void list_pids(const struct hs_profile *profile, bool has_names, struct hs_buf *text)
 {
     for (uint32_t i = 0; i < profile->process_count; i++) {
@@ -213,7 +214,7 @@ static void list_pids(const struct hs_profile *profile, bool has_names, struct h
     }
 }
 
-/* Why a profile has nothing to show, without its file's name. */
+/* Writes why a profile has nothing to show, without the file's name. */
 static void write_select_words(const struct hs_profile *profile,
                                const struct hs_select_spec *select, int error, struct hs_buf *words)
 {
@@ -224,10 +225,12 @@ static void write_select_words(const struct hs_profile *profile,
         break;
     case HS_SELECT_E_NO_PID:
         if (select->name) {
-            hs_buf_printf(words, "there is no profile of a process named '%s'; there is of ",
+            hs_buf_printf(words,
+                          "there is no profile of a process named '%s'; there are profiles of ",
                           select->name);
         } else {
-            hs_buf_printf(words, "there is no profile of process %u; there is of ", select->pid);
+            hs_buf_printf(words, "there is no profile of process %u; there are profiles of ",
+                          select->pid);
         }
         list_pids(profile, select->name != NULL, words);
         break;

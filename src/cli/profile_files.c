@@ -17,7 +17,8 @@
 #include "view/gzip.h"
 #include "view/pprof.h"
 
-/* Clocks of a trace are read one after the other: times of the same moment differ by so much. */
+/* The clocks of a trace are read one after the other: times of the same moment differ by up to
+ * this. */
 #define TIME_TOLERANCE_NS UINT64_C(1000000)
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -25,7 +26,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Of a dump at the maximum, Perfetto's tables have the time of that. */
+/* For a dump at the maximum, Perfetto's tables have the time of the maximum. */
 static uint64_t distance_to_end(const struct hs_profile_dump *dump, uint64_t time_ns)
 {
     uint64_t end = distance(dump->time_ns, time_ns);
@@ -34,8 +35,9 @@ static uint64_t distance_to_end(const struct hs_profile_dump *dump, uint64_t tim
 }
 
 /*
- * Is it the one dump of its process that is meant by this time? A time is that of a dump; that of the start of a
- * window is the time of the dump before, so it counts only where no dump is near. Of several the nearest, then the first.
+ * True: this time means this one dump of its process. A time means the dump of that time. The start
+ * of a window is the time of the dump before, so it counts only where no dump is near. Of several
+ * dumps the nearest counts, then the first.
  */
 static bool is_meant(const struct hs_profile *p, uint32_t dump_idx, uint64_t time_ns)
 {
@@ -103,7 +105,7 @@ static int fill_output(void *ctx, struct hs_buf *buf)
     return write_dump(output->profile, output->dump, output->is_compressed, buf);
 }
 
-/* A heap's name is whatever a program calls it. */
+/* A program may give a heap any name, so it is escaped. */
 static void name_file(char *ret_path, size_t path_bytes, const struct hs_profile_files *files,
                       int number, uint32_t pid, const char *heap)
 {
@@ -118,7 +120,7 @@ static void name_file(char *ret_path, size_t path_bytes, const struct hs_profile
              files->is_compressed ? ".gz" : "");
 }
 
-/* Files of one dump: one for each heap that has anything in it. */
+/* Writes the files of one dump: one for each heap that is not empty. */
 static int write_heaps(const struct hs_profile *p, uint32_t dump_idx, bool *has_heap,
                        const struct hs_profile_files *files, int *count)
 {
@@ -191,7 +193,7 @@ void hs_profile_files_warn(const struct hs_profile *profile)
         }
     }
     if (count > 0) {
-        hs_message("%u warning%s; 'heapscope report --health' on the trace tells more", count,
+        hs_message("%u warning%s; 'heapscope report --health' on the trace says more", count,
                    count == 1 ? "" : "s");
     }
 }

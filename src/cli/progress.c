@@ -1,5 +1,5 @@
 /*
- * A timer that says a line. See progress.h.
+ * A timer that prints a line. See progress.h.
  */
 #include "cli/progress.h"
 

@@ -18,7 +18,7 @@
 #define SQL_BYTES_MAX  (64U << 20)
 #define READ_DEPTH_MAX 16
 
-/* Rows of a statement that fails later were right: they are shown before it is said. */
+/* The rows of a statement that fails later are right: they are shown before the message. */
 static int run_sql(struct hs_query *query, const char *text, size_t bytes, const char *origin)
 {
     struct hs_query_output *output = &query->output;
@@ -31,8 +31,8 @@ static int run_sql(struct hs_query *query, const char *text, size_t bytes, const
     if (err == HS_SQL_E_STATEMENT) {
         hs_message("%s", hs_sql_error(query->sql));
     } else if (err == -ENOMEM) {
-        hs_message("that needs more memory than there is, or than the tables of a file may "
-                   "take (" HS_MEMORY_BOUND_WORDS ")");
+        hs_message("the query needs more memory than there is, or than heapscope may take for the "
+                   "tables of a file (" HS_MEMORY_BOUND_WORDS ")");
     } else if (err < 0 && err != -EPIPE) {
         hs_message("%s", strerror(-err));
     } else if (late_err < 0 && late_err != -EPIPE) {
@@ -99,7 +99,7 @@ static int command_schema(struct hs_query *query, const char *word)
     }
     if (hs_sql_know_table(query->sql, word) != 0) {
         hs_message("%s", hs_sql_error(query->sql));
-        hs_message(".tables lists those that there are");
+        hs_message(".tables lists all tables");
         return HS_SQL_E_STATEMENT;
     }
     char *text =
@@ -131,7 +131,7 @@ static int command_format(struct hs_query *query, const char *word)
             return 0;
         }
     }
-    hs_message("'%s' is no format: .format table, csv or json", word);
+    hs_message("'%s' is not a format: .format table, csv or json", word);
     return HS_SQL_E_STATEMENT;
 }
 
@@ -139,7 +139,7 @@ static int command_read(struct hs_query *query, const char *word)
 {
     struct hs_buf text;
     if (word[0] == '\0') {
-        hs_message(".read wants a file");
+        hs_message(".read needs a file");
         return HS_SQL_E_STATEMENT;
     }
     if (query->depth >= READ_DEPTH_MAX) {
@@ -171,12 +171,13 @@ static const struct {
 } commands[] = {
     { ".tables", ".tables", "the tables and views", command_tables },
     { ".schema", ".schema [TABLE]", "the columns of all, or of one", command_schema },
-    { ".modules", ".modules", "what INCLUDE PERFETTO MODULE knows", command_modules },
-    { ".format", ".format FORMAT", "table, csv or json; without one: which it is", command_format },
+    { ".modules", ".modules", "the modules for INCLUDE PERFETTO MODULE", command_modules },
+    { ".format", ".format FORMAT", "table, csv or json; without FORMAT, show the current one",
+      command_format },
     { ".mode", ".mode FORMAT", "the same, as sqlite3 calls it", command_format },
     { ".read", ".read FILE", "run the SQL in a file", command_read },
     { ".help", ".help", "this list", command_help },
-    { ".quit", ".quit", "leave; so does Ctrl-D", command_quit },
+    { ".quit", ".quit", "leave, as Ctrl-D does", command_quit },
 };
 
 static int command_help(struct hs_query *query, const char *word)
@@ -212,7 +213,7 @@ static bool is_command(const char *text, size_t bytes, size_t off)
     return hs_sql_token_is(text, hs_sql_token_solid(text, bytes, off), ".");
 }
 
-/* Where the statements that begin at `off` end: at a command, or at the end. */
+/* The end of the statements that begin at `off`: at a command, or at the end of the text. */
 static size_t end_of_sql(const char *text, size_t bytes, size_t off)
 {
     while (off < bytes && !is_command(text, bytes, off)) {
@@ -222,7 +223,8 @@ static size_t end_of_sql(const char *text, size_t bytes, size_t off)
     return off;
 }
 
-/* A part of a text, behind as many lines as there are before it: messages name the line. */
+/* Runs a part of a text, with as many empty lines in front of it as there are lines before it, so
+ * that messages name the right line. */
 static int run_part(struct hs_query *query, const char *text, size_t begin_off, size_t end_off,
                     const char *origin)
 {

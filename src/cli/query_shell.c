@@ -1,5 +1,5 @@
 /*
- * The shell of heapscope query: libedit reads lines, until they are a statement or a command.
+ * The shell of heapscope query: libedit reads lines until they form a statement or a command.
  */
 #include "cli/query_shell.h"
 
@@ -23,7 +23,7 @@ struct shell {
     struct hs_query *query;
     EditLine *editor;
     History *history;
-    char history_path[4096]; /* "" none */
+    char history_path[4096]; /* "": none */
     struct hs_buf statement; /* the lines so far */
 };
 
@@ -43,7 +43,7 @@ static char *prompt(EditLine *editor)
     return shell && shell->statement.bytes > 0 ? next : first;
 }
 
-/* Makes the folders of a path, as far as they are missing. */
+/* Makes the missing folders of a path. */
 static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -72,11 +72,11 @@ static void run_text(struct shell *shell, const char *text, size_t bytes)
     is_stopped = 0;
     int err = hs_query_script(shell->query, text, bytes, NULL);
     shell->query->is_over |= err == -EPIPE;
-    /* A failed write is not for ever: the next statement may write again. */
+    /* A failed write is not final: the next statement may write again. */
     shell->query->output.buf.err = 0;
 }
 
-/* All statements in the text end with a semicolon. */
+/* True: all statements in the text end with a semicolon. */
 static bool is_complete(const char *text, size_t bytes)
 {
     size_t off = 0;

@@ -28,10 +28,10 @@ static void say(void *ctx, const char *text)
 
 const struct hs_trace_config_notes hs_record_notes = { .say = say };
 
-/* --- flags as text --------------------------------------------------------------------------------- */
+/* --- flags as text ---------------------------------------------------------------------------- */
 
-/* The word that begins at *at and ends at a comma or the end of the text, without the blanks around it; *at moves behind the
- * comma, or becomes NULL. */
+/* Returns the word that begins at *at and ends at a comma or the end of the text, without the
+ * blanks around it; *at moves behind the comma, or becomes NULL. */
 static const char *next_word(const char **at, size_t *ret_bytes)
 {
     const char *word = *at;
@@ -48,7 +48,7 @@ static const char *next_word(const char **at, size_t *ret_bytes)
     return word;
 }
 
-/* A line "field: word" for each word that is not empty. */
+/* Adds a line "field: word" for each word that is not empty. */
 static void put_words(struct hs_buf *buf, const char *field, const char *words)
 {
     while (words) {
@@ -71,7 +71,7 @@ static int put_pids(struct hs_buf *buf, const char *pids)
         const char *at = next_word(&pids, &bytes);
         snprintf(word, sizeof(word), "%.*s", (int)(bytes < 31 ? bytes : 31), at);
         if (hs_parse_number(word, &pid) < 0 || pid == 0 || pid > INT_MAX) {
-            hs_message("--pid: '%s' is no process id", word);
+            hs_message("--pid: '%s' is not a process id", word);
             return HS_EXIT_STATUS_FAILED;
         }
         hs_buf_printf(buf, "      pid: %llu\n", (unsigned long long)pid);
@@ -133,7 +133,7 @@ static int put_config(struct hs_buf *buf, const struct hs_record_flags *f, const
     return status;
 }
 
-/* --- configs from files ------------------------------------------------------------------------------ */
+/* --- configs from files ----------------------------------------------------------------------- */
 
 static int read_file(const char *path, struct hs_buf *buf)
 {
@@ -159,7 +159,7 @@ static int read_file(const char *path, struct hs_buf *buf)
     return r;
 }
 
-/* --duration and --interval beside a config take the place of what the config says. */
+/* --duration and --interval replace the values of a config. */
 static void replace(const struct hs_record_flags *f, Hs__Pb__TraceConfig *config)
 {
     if (f->duration_ms != HS_RECORD_NOT_GIVEN) {

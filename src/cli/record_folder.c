@@ -25,7 +25,7 @@
 #include "profile/load.h"
 #include "util/outfile.h"
 
-/* As Python's tempfile chooses. */
+/* Chooses as Python's tempfile does. */
 static const char *temporary_folder(void)
 {
     static const char *const names[] = { "TMPDIR", "TEMP", "TMP" };
@@ -48,7 +48,7 @@ static int make_new(struct hs_record_folder *folder)
         snprintf(folder->path, sizeof(folder->path), "%s/%02x%02x%02x", temporary_folder(),
                  bytes[0], bytes[1], bytes[2]);
         if (mkdir(folder->path, 0777) == 0) {
-            /* The link is to lead here from anywhere. */
+            /* The link needs an absolute path. */
             char whole[PATH_MAX];
             if (realpath(folder->path, whole) && strlen(whole) < sizeof(folder->path)) {
                 snprintf(folder->path, sizeof(folder->path), "%.*s", (int)sizeof(folder->path) - 1,
@@ -100,7 +100,7 @@ int hs_record_folder_open(struct hs_record_folder *folder, const char *path)
         hs_message("output folder %s is not empty: give another one", path);
     } else if (r < 0) {
         hs_message("output folder %s: %s%s", path, strerror(-r),
-                   r == -ENOENT ? "; it must be there already: make it, or leave -o out" : "");
+                   r == -ENOENT ? "; the folder must exist: make it, or leave out -o" : "");
     }
     return r < 0 ? HS_EXIT_STATUS_FAILED : 0;
 }
@@ -117,7 +117,7 @@ void hs_record_folder_drop(const struct hs_record_folder *folder)
     }
 }
 
-/* --- symbols ----------------------------------------------------------------------------------------- */
+/* --- symbols ---------------------------------------------------------------------------------- */
 
 static int write_symbols(const char *raw, const char *symbols, const struct hs_symbol_env *env)
 {
@@ -190,9 +190,10 @@ bool hs_record_folder_symbolize(const struct hs_record_folder *folder)
     return r == 0;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
-/* heap_profile-latest beside the folder, exchanged at once. False: it is somebody else's. */
+/* Makes heap_profile-latest beside the folder, with an atomic replacement. False: an entry of this
+ * name belongs to another user. */
 static bool link_latest(const struct hs_record_folder *folder, char *ret_link)
 {
     char parent[PATH_MAX / 2], temporary[PATH_MAX];

@@ -19,7 +19,7 @@
 #define INTERVAL_DEFAULT 4096
 #define SHMEM_DEFAULT    8388608
 
-/* --- what cannot be meant ---------------------------------------------------------------------------- */
+/* --- values that make no sense ---------------------------------------------------------------- */
 
 static int fail(const char *text)
 {
@@ -33,8 +33,8 @@ static int check(const struct hs_record_flags *f, const char *program)
         return fail("--block-client and --no-block-client exclude each other");
     }
     if (!f->names && !f->pids && !program) {
-        return fail("nothing says what to profile: give a command behind --, or -n NAME or -p PID "
-                    "of what runs");
+        return fail("no process to profile was named: give a command after --, or -n NAME or -p "
+                    "PID of a running process");
     }
     if (f->shmem_bytes % 4096 != 0) {
         return fail("--shmem-size: not a multiple of 4096");
@@ -48,7 +48,7 @@ static int check(const struct hs_record_flags *f, const char *program)
     return HS_ARGS_GO_ON;
 }
 
-/* --- the command line ---------------------------------------------------------------------------------- */
+/* --- the command line ------------------------------------------------------------------------- */
 
 static bool has_other_than_config(const struct hs_record_flags *f)
 {
@@ -58,7 +58,7 @@ static bool has_other_than_config(const struct hs_record_flags *f)
            f->has_no_block || f->has_dump_at_max || f->has_disable_fork_teardown;
 }
 
-/* As they were given. */
+/* The flags as they were given. */
 static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
                                         .duration_ms = HS_RECORD_NOT_GIVEN,
                                         .continuous_ms = HS_RECORD_NOT_GIVEN,
@@ -67,14 +67,14 @@ static struct hs_record_flags given = { .interval_bytes = HS_RECORD_NOT_GIVEN,
 static const char *output;
 static bool is_annotated = true;
 
-/* Understood, and without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's --txt (which form a
- * config has, its bytes tell). */
+/* Accepted, without effect: heap_profile's own tools, its flags for Android devices, and Perfetto's
+ * --txt (the bytes of a config show whether it is text). */
 static struct {
     const char *preload, *tracebox, *traceconv;
     bool is_given;
 } unused;
 
-/* heap_profile's -o names a folder that is there; that of Perfetto's own command line, beside a config, a trace. */
+/* heap_profile's -o names a folder that exists; with a config, Perfetto's own -o names a trace. */
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -90,7 +90,7 @@ static int check_unused_tools(void)
             return HS_EXIT_STATUS_FAILED;
         }
         if (names[i]) {
-            hs_message_info("%s is not used: heapscope has all it needs", names[i]);
+            hs_message_info("%s is not used: heapscope does not need it", names[i]);
         }
     }
     return HS_ARGS_GO_ON;
@@ -102,8 +102,8 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
     o->program = args->operand_count > 0 ? args->operands : NULL;
     const char *program = o->program ? o->program[0] : NULL;
     if (f->config && has_other_than_config(f)) {
-        return hs_args_fail(spec, "a config says what is to be recorded: only --interval and "
-                                  "--duration may stand beside it");
+        return hs_args_fail(spec, "with a config, only --interval and --duration may be given: the "
+                                  "config says what to record");
     }
     o->is_annotated = is_annotated;
     o->has_forks = !f->config && !f->names;
@@ -130,35 +130,36 @@ static const struct hs_opt list[] = {
     HS_OPT_NUMBER('d', "duration", "MS", &given.duration_ms, 0, UINT32_MAX,
                   "milliseconds to record; 0, the default: until Ctrl-C or the command's end"),
     HS_OPT_STRING('n', "name", "NAMES", &given.names,
-                  "names of processes, with commas between (default: the command's)"),
-    HS_OPT_STRING('p', "pid", "PIDS", &given.pids, "running processes, with commas between"),
+                  "names of processes, separated by commas (default: the command's)"),
+    HS_OPT_STRING('p', "pid", "PIDS", &given.pids, "ids of running processes, separated by commas"),
     HS_OPT_NUMBER('c', "continuous-dump", "MS", &given.continuous_ms, 0, UINT32_MAX,
-                  "also dump at these intervals; -c with what is no number is --config"),
+                  "also dump at these intervals; -c with anything but a number is --config"),
     HS_OPT_STRING(0, "config", "FILE", &given.config,
                   "record what this TraceConfig says, text or binary; - is standard input"),
     HS_OPT_STRING(0, "heaps", "NAMES", &given.heaps,
-                  "heaps, with commas between; there is libc.malloc"),
-    HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "every heap there is"),
-    HS_OPT_FLAG(0, "no-running", &given.has_no_running, "not those that run already"),
-    HS_OPT_FLAG(0, "no-startup", &given.has_no_startup, "not those that start meanwhile"),
+                  "names of heaps, separated by commas; the only one is libc.malloc"),
+    HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "record all heaps"),
+    HS_OPT_FLAG(0, "no-running", &given.has_no_running, "do not record processes that run already"),
+    HS_OPT_FLAG(0, "no-startup", &given.has_no_startup,
+                "do not record processes that start meanwhile"),
     HS_OPT_FLAG(0, "dump-at-max", &given.has_dump_at_max,
-                "what lived at the peak, in place of what lives at the end"),
+                "record what was live at the peak in place of what is live at the end"),
     HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
                 "no effect: forked children are recorded as processes of their own"),
-    HS_OPT_STRING('o', "output", "PATH", &output,
-                  "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a "
-                  "config, what is no folder is the file for the trace alone, - standard output"),
+    HS_OPT_STRING(
+        'o', "output", "PATH", &output,
+        "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a config, a "
+        "PATH that is no folder is a file for the trace alone, - is standard output"),
     HS_OPT_FLAG_OFF(0, "no-annotations", &is_annotated,
-                    "no [jit] and the like behind names of functions"),
-    HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and do no more"),
+                    "leave out annotations such as [jit] behind function names"),
+    HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and record nothing"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
-                "no effect, as there is no buffer to be sized"),
-    HS_OPT_FLAG(0, "block-client", &given.has_block,
-                "no effect: without a buffer nobody ever waits"),
+                "no effect: heapscope has no buffer"),
+    HS_OPT_FLAG(0, "block-client", &given.has_block, "no effect: no program waits for a buffer"),
     HS_OPT_NUMBER(0, "block-client-timeout", "US", &given.block_timeout_us, 0, UINT32_MAX,
                   "no effect, for the same reason"),
     HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
-                "no effect: without a buffer none overflows, nor ends the profile"),
+                "no effect: there is no buffer whose overflow could end the profile"),
     HS_OPT_STRING(0, "preload-library", "FILE", &unused.preload, NULL),
     HS_OPT_STRING(0, "tracebox-binary", "FILE", &unused.tracebox, NULL),
     HS_OPT_STRING(0, "traceconv-binary", "FILE", &unused.traceconv, NULL),
@@ -177,8 +178,8 @@ static const struct hs_opts_spec spec = {
     .summary = "profile as heap_profile does, into a folder of files",
     .operands_usage = "[host] [-- PROGRAM [ARGS]]",
     .footer = "The exit status is that of the program. heap_profile's flags for Android devices\n"
-              "and its own tools are understood, and have no effect.\n"
-              "PERFETTO_BINARY_PATH: folders to look for symbols in, with colons between;\n"
+              "and for its own tools are accepted, and have no effect.\n"
+              "PERFETTO_BINARY_PATH: folders to look for symbols in, separated by colons;\n"
               "by build id, or, with PERFETTO_SYMBOLIZER_MODE=find, by name.",
     .options = list,
     .option_count = sizeof(list) / sizeof(list[0]),
@@ -187,8 +188,8 @@ static const struct hs_opts_spec spec = {
     .is_abbreviated = true,
 };
 
-/* heap_profile's -c takes milliseconds: -c with anything but a whole number is Perfetto's, a config. What follows the
- * program's name belongs to the program. */
+/* heap_profile's -c takes milliseconds; Perfetto's -c takes a config: -c with anything but a whole
+ * number is the latter. Options after the program's name belong to the program. */
 static void tell_configs_apart(int argc, char **argv)
 {
     static char config[] = "--config";
@@ -202,12 +203,13 @@ static void tell_configs_apart(int argc, char **argv)
     }
 }
 
-/* The word that heap_profile wants before its flags, or between them. */
+/* Takes the word "host" or "android", which heap_profile accepts before or between its flags. */
 static int take_subcommand(int *argc, char **argv)
 {
     int at = hs_opts_find_operand(&spec, *argc, argv);
     if (at > 0 && strcmp(argv[at], "android") == 0) {
-        return fail("no Android devices here: 'host', or nothing, profiles on this machine");
+        return fail("heapscope cannot profile Android devices: give 'host', or nothing, to profile "
+                    "on this machine");
     }
     if (at > 0 && strcmp(argv[at], "host") == 0) {
         memmove(argv + at, argv + at + 1, (size_t)(*argc - at) * sizeof(*argv));

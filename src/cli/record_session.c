@@ -21,15 +21,15 @@
 #include "session/hub.h"
 #include "util/shell_word.h"
 
-/* A daemon that was killed is started again by whoever looks after it, within so long. */
+/* How long to wait until a killed daemon has been started again, by systemd or by a user. */
 #define PATIENCE_S 10
 #define RETRY_MS   200
 
 struct waiting {
     char session[HS_SESSION_NAME_MAX + 1];
     int signal_fd;
-    int sock;              /* on which the end is told; -1: none */
-    enum hs_end_wish wish; /* what the daemon knows of */
+    int sock;              /* on which the daemon reports the end; -1: none */
+    enum hs_end_wish wish; /* the request that the daemon has got */
 };
 
 static int take_settings(const struct hs_record_session *record,
@@ -64,9 +64,9 @@ static int take_settings(const struct hs_record_session *record,
     return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
 }
 
-/* --- it begins --------------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
-/* Whoever was asked for by pid and cannot be had; of the others the trace tells. */
+/* Prints which processes that were named by pid cannot be recorded; the trace lists the others. */
 static void say_refused(const Hs__Ctl__Started *started)
 {
     for (size_t i = 0; i < started->n_verdicts; i++) {
@@ -77,11 +77,11 @@ static void say_refused(const Hs__Ctl__Started *started)
         if (it->answer == HS_HUB_GONE) {
             hs_message("there is no process %u", it->pid);
         } else if (it->answer == HS_HUB_REJECTED) {
-            hs_message("process %u is not recorded: another session has it%s%s", it->pid,
+            hs_message("process %u is not recorded: another session records it%s%s", it->pid,
                        it->holder ? ", " : "", it->holder ? it->holder : "");
         } else {
             hs_message("process %u is not recorded: %s", it->pid,
-                       it->why ? it->why : "it may not be");
+                       it->why ? it->why : "not permitted");
         }
     }
 }
@@ -121,9 +121,9 @@ static int begin(const struct hs_record_session *record, struct waiting *waiting
     return status;
 }
 
-/* --- it lasts ---------------------------------------------------------------------------------------- */
+/* --- the recording ---------------------------------------------------------------------------- */
 
-/* Asks for the end, or only to be told of it: as the wish is. */
+/* Asks the daemon to end the session, or, without a signal, only to report its end. */
 static int ask_for_end(struct waiting *waiting)
 {
     char path[HS_CTL_PATH_MAX + 1];
@@ -187,7 +187,7 @@ static int look_for_daemon(struct waiting *waiting)
     return r;
 }
 
-/* Until the daemon says what became of it. */
+/* Waits until the daemon reports the end of the session. */
 static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answer)
 {
     int r = look_for_daemon(waiting);
@@ -212,7 +212,7 @@ static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answ
     return r < 0 ? r : -EINTR;
 }
 
-/* --- it ends ------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static int say_stopped(void *ctx, const ProtobufCMessage *body)
 {
@@ -238,13 +238,13 @@ static int end(struct waiting *waiting, const char *path)
     if (r == -EINTR) {
         char word[HS_SHELL_WORD_BYTES];
         hs_message(
-            "interrupted: the daemon goes on to write %s, and no other files are made of it\n"
-            "When it is there: heapscope profile %s",
+            "interrupted: the daemon still writes %s, and heapscope makes no other files of it\n"
+            "When the file is there: heapscope profile %s",
             path, hs_shell_word(path, word, sizeof(word)));
         return HS_EXIT_STATUS_FAILED;
     }
     if (r == -ECONNRESET || r == -ECONNREFUSED || r == -ENOENT || r == -EHOSTDOWN) {
-        hs_message("the daemon is gone; what it recorded is kept for the next one\n"
+        hs_message("the daemon has ended; its recordings are kept for the next one\n"
                    "Start it again, and end the session: heapscope stop %s",
                    waiting->session);
         return HS_EXIT_STATUS_FAILED;
@@ -266,7 +266,7 @@ int hs_record_session_run(const struct hs_record_session *record)
     if (status == HS_EXIT_STATUS_DONE) {
         record->on_active();
         status = end(&waiting, record->path);
-        hs_end_signals_begin_end(); /* for those who make files of it */
+        hs_end_signals_begin_end(); /* for the code that makes files of the trace */
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * Writing what `run` records: see run_file.h.
+ * Writing the file of `run`: see run_file.h.
  */
 #include "cli/run_file.h"
 

@@ -10,7 +10,7 @@
 #include "session/process_facts.h"
 #include "util/array.h"
 
-/* Of a process whose parent only forked, as its parent did, and so on. */
+/* How many generations of forked parents are followed. */
 #define HS_ANCESTORS_MAX 64
 
 static bool has_name(const struct hs_run_meant *meant, const struct hs_match_facts *facts)
@@ -23,7 +23,7 @@ static bool has_name(const struct hs_run_meant *meant, const struct hs_match_fac
     return false;
 }
 
-/* The image of this process that began then; 0: its newest one. */
+/* The image of this process that began at `start_ns`; 0: its newest image. */
 static struct hs_run_image *find_image(const struct hs_run_meant *meant, pid_t pid,
                                        uint64_t start_ns)
 {
@@ -47,7 +47,7 @@ static void keep_image(struct hs_run_meant *meant, const struct hs_run_image *im
     }
 }
 
-/* A process that does not run any more, or has no heap of its own. */
+/* True: a process without a target is meant: it has ended, or has no heap of its own. */
 static bool is_other_meant(const struct hs_run_meant *meant, pid_t pid)
 {
     const struct hs_run_image *image = find_image(meant, pid, 0);
@@ -55,12 +55,13 @@ static bool is_other_meant(const struct hs_run_meant *meant, pid_t pid)
     if (image && pid != meant->program_pid) {
         return image->is_meant;
     }
-    /* The program's last image is dumped last. It is the first one, too, if none has been dumped. */
+    /* The program's last image is dumped last. If no image has been dumped, it is also the first
+     * one. */
     return (!image && pid == meant->program_pid) ||
            (hs_process_facts_read(pid, &facts) == 0 && has_name(meant, &facts.facts));
 }
 
-/* Is a process meant whose first dump may be still to come? */
+/* True: the process is meant, although its first dump may be still to come. */
 static bool is_pid_meant(const struct hs_run_meant *meant, pid_t pid)
 {
     for (unsigned i = 0; pid > 0 && i < HS_ANCESTORS_MAX; i++) {
@@ -102,7 +103,8 @@ bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap
     return image.is_meant;
 }
 
-/* Has a forked child another title than its parent began with? That one does not count: each child has it at first. */
+/* True: a forked child has another title than its parent began with. Each child has that one at
+ * first, so it does not count. */
 static bool has_own_title(const struct hs_target *target, const char *title)
 {
     const struct hs_region_header_v1 *header = &target->region.header;

@@ -1,5 +1,5 @@
 /*
- * Showing what was recorded. See run_summary.h.
+ * The end of a recording: see run_summary.h.
  */
 #include "cli/run_summary.h"
 

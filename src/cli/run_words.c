@@ -1,5 +1,5 @@
 /*
- * The words of `run`: see run_words.h.
+ * The messages of `run`: see run_words.h.
  */
 #include "cli/run_words.h"
 
@@ -31,9 +31,9 @@ int hs_run_words_refuse(const char *program, const struct hs_preflight *prefligh
 static void say_nothing_recorded(const char *program)
 {
     hs_message(
-        "%s: nothing was recorded: no process brought in the recorder\n"
-        "That happens when the program is ended at once, when its environment is cleared on the\n"
-        "way (env -i, sudo), or when it runs in a container with a network of its own.",
+        "%s: nothing was recorded: no process loaded the recorder\n"
+        "That happens when the program ends at once, when its environment is cleared on the\n"
+        "way (env -i, sudo), or when it runs in a container with its own network.",
         program);
 }
 
@@ -47,17 +47,16 @@ void hs_run_words_gaps(const char *program, const struct hs_collector_result *re
     }
     if (result->image_count > 0 && result->has_silent_children) {
         hs_message_info("%s started other processes, and nothing was recorded of them: they "
-                        "allocated nothing, or are "
-                        "statically linked, 32-bit or set-user-id programs, or had no LD_PRELOAD "
-                        "in their environment",
+                        "allocated nothing, or are statically linked, 32-bit or set-user-id "
+                        "programs, or had no LD_PRELOAD in their environment",
                         program);
     }
     if (result->own_malloc_count > is_one_told) {
-        hs_message(
-            "%llu of %llu programs carry a malloc of their own: what they allocate with it is "
-            "not in the profile%s%s",
-            (unsigned long long)result->own_malloc_count, (unsigned long long)result->image_count,
-            result->own_malloc_why[0] ? ": " : "", result->own_malloc_why);
+        hs_message("%llu of %llu programs contain their own malloc, whose allocations are not in "
+                   "the profile%s%s",
+                   (unsigned long long)result->own_malloc_count,
+                   (unsigned long long)result->image_count, result->own_malloc_why[0] ? ": " : "",
+                   result->own_malloc_why);
     }
     if (result->bad_count > 0) {
         hs_message("%llu process%s could not be read and %s missing: %s",

@@ -32,7 +32,7 @@ int hs_session_ask_open(struct hs_session_ask *ask, const char *path)
         return fail_file(path, strerror(-r));
     }
     if (ask->file.is_direct) {
-        return fail_file(path, "a session goes into a regular file");
+        return fail_file(path, "a session can only be written to a regular file");
     }
     const char *base = hs_text_base_name(ask->file.path);
     snprintf(folder, sizeof(folder), "%.*s", (int)(base - ask->file.path), ask->file.path);
@@ -111,7 +111,7 @@ static int send_request(struct hs_session_ask *ask, uint32_t *pids,
     Hs__Ctl__Start request = HS__CTL__START__INIT;
     Hs__Ctl__Sources sources = HS__CTL__SOURCES__INIT;
     char folder[PATH_MAX], path[2 * PATH_MAX];
-    /* For people in another folder. */
+    /* An absolute path, for users in another folder. */
     bool is_relative = ask->file.path[0] != '/' && getcwd(folder, sizeof(folder));
     snprintf(path, sizeof(path), "%s%s%s", is_relative ? folder : "", is_relative ? "/" : "",
              ask->file.path);

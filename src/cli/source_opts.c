@@ -1,5 +1,5 @@
 /*
- * Reading them: see source_opts.h.
+ * Reading the options of counter sources: see source_opts.h.
  */
 #include "cli/source_opts.h"
 
@@ -21,13 +21,14 @@ static int take_counters(const struct hs_opts_spec *spec, const char *text,
         return HS_ARGS_GO_ON;
     }
     if (hs_parse_duration(text, &ns) < 0) {
-        return hs_args_fail(spec, "--counters: '%s' is no duration; try 1s, 500ms, or off", text);
+        return hs_args_fail(spec, "--counters: '%s' is not a duration; try 1s, 500ms, or off",
+                            text);
     }
     if (ns < HS_SOURCES_POLL_MS_MIN * NS_PER_MS || ns > HS_SOURCES_POLL_MS_MAX * NS_PER_MS) {
         return hs_args_fail(spec, "--counters: '%s' is not between 100ms and 24h", text);
     }
     settings->poll_ms = (uint32_t)(ns / NS_PER_MS);
-    settings->is_thinning = false; /* who names a pace wants that one */
+    settings->is_thinning = false; /* an explicit interval stays as it is */
     return HS_ARGS_GO_ON;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The options that say what a trace holds besides heaps: the same for run, attach and start.
+ * The options that say what a trace contains besides heaps: the same for run, attach and start.
  *
  *     struct hs_source_opts sources = { 0 };
  *     const struct hs_opt options[] = { ..., HS_SOURCE_OPTIONS(&sources) };
@@ -21,14 +21,14 @@ struct hs_source_opts {
 #define HS_SOURCE_OPTION_COUNT 3
 #define HS_SOURCE_OPTIONS(o)                                                                       \
     HS_OPT_STRING(0, "counters", "INTERVAL", &(o)->counters,                                       \
-                  "memory and CPU time of each process this often (default: each second,\n"        \
-                  "more rarely as time goes by), or 'off'"),                                       \
+                  "read memory and CPU time of each process this often (default: once a second,\n" \
+                  "later more rarely), or 'off'"),                                                 \
         HS_OPT_FLAG(0, "smaps", &(o)->with_smaps,                                                  \
-                    "what is mapped, and how much of it is resident, at each dump"),               \
+                    "at each dump, record the mappings and how much of each is resident"),         \
         HS_OPT_DURATION(0, "system-stats", "INTERVAL", &(o)->system_ns,                            \
                         HS_SOURCES_POLL_MS_MIN *UINT64_C(1000000),                                 \
                         HS_SOURCES_POLL_MS_MAX *UINT64_C(1000000),                                 \
-                        "memory and pressure (PSI) of the machine this often")
+                        "read memory and pressure (PSI) of the machine this often")
 
 /* HS_ARGS_GO_ON and the settings, or the exit status after an error was printed. */
 int hs_source_opts_take(const struct hs_opts_spec *spec, const struct hs_source_opts *opts,

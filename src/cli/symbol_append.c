@@ -76,7 +76,7 @@ int hs_symbol_append_packets(const char *path, const struct hs_symbol_env *env,
     return r;
 }
 
-/* --- a copy ---------------------------------------------------------------------------------------- */
+/* --- a copy ----------------------------------------------------------------------------------- */
 
 static int write_to(void *ctx, const void *data, size_t bytes)
 {
@@ -115,7 +115,8 @@ static int copy_to(const char *path, int copy_fd)
     return r;
 }
 
-/* Only traces have packets. What cannot be read at all is left to whoever opens the copy to complain of. */
+/* Only traces have packets. The code that opens the copy reports a file that cannot be read
+ * at all. */
 static int append_names(int fd, const struct hs_symbol_env *env)
 {
     char path[32];

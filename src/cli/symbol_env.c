@@ -1,5 +1,5 @@
 /*
- * Folders of names, as the environment has them: see symbol_env.h.
+ * Folders of symbol files in the environment: see symbol_env.h.
  */
 #include "cli/symbol_env.h"
 

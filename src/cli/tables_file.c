@@ -15,18 +15,18 @@
 #include "cli/symbol_append.h"
 #include "sql/database.h"
 
-/* What could be read is there; that it is not all must be known. */
+/* The tables contain what could be read; the user must know that it is not everything. */
 static void say_damage(const char *name, const struct hs_trace_damage *damage)
 {
     if (damage->is_truncated || damage->bad_packet_count > 0 || damage->skipped_bytes > 0 ||
         damage->has_bad_compression || damage->is_too_big) {
-        hs_message(
-            "%s is damaged: the database has what could be read; see its table heapscope_losses",
-            name);
+        hs_message("%s is damaged: the database contains what could be read; its table "
+                   "heapscope_losses says what is missing",
+                   name);
     }
 }
 
-/* With the names that the environment leads to, as for the other commands. */
+/* Opens the file with the names from the folders in the environment, as the other commands do. */
 static int open_with_names(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
     char copy[32];
@@ -43,7 +43,7 @@ static int open_with_names(const char *path, sqlite3 **ret_db, struct hs_load_re
     }
     snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
     int r = hs_sql_open(copy, ret_db, ret_report);
-    close(fd); /* it stays mapped */
+    close(fd); /* the file stays mapped */
     return r;
 }
 
@@ -51,7 +51,7 @@ int hs_tables_file_open(const char *path, sqlite3 **ret_db)
 {
     struct hs_load_report report = { 0 };
     hs_progress_expect("heapscope: making tables of the file ...\n");
-    /* For good: tables that are read later are made of the file, too. */
+    /* Without an end: tables that are read later are made from the file, too. */
     struct hs_memory_bound bound;
     hs_memory_bound_begin(&bound, path);
     int r = open_with_names(path, ret_db, &report);

@@ -19,7 +19,8 @@
 
 #define COLUMNS_PIPED 160
 
-/* The one process that has snapshots enough, or what to do when there is none, or are several. */
+/* Finds the one process with enough snapshots, or prints what to do when there is none, or
+ * several. */
 static int choose_process(const struct hs_compare_side *side, const struct hs_profile *profile,
                           uint32_t *ret_process)
 {
@@ -49,7 +50,7 @@ static int choose_process(const struct hs_compare_side *side, const struct hs_pr
             "heapscope run --dump-every 10s",
             side->path, HS_TREND_DUMPS_MIN, most);
     } else if (found > 1) {
-        hs_message("%s: a trend is of one process: choose one with --process PID, of %s",
+        hs_message("%s: a trend shows one process: choose it with --process PID, from %s",
                    side->path, hs_buf_text(&names));
     }
     hs_buf_deinit(&names);
@@ -111,7 +112,7 @@ int hs_trend_output_run(const struct hs_compare *compare)
             hs_trend_deinit(&trend);
         } else {
             hs_message("%s: %s", side->path,
-                       err == -ENODATA ? "all snapshots are of one moment" : strerror(-err));
+                       err == -ENODATA ? "all snapshots have the same time" : strerror(-err));
             status = HS_EXIT_STATUS_FAILED;
         }
     }

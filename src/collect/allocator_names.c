@@ -207,8 +207,8 @@ bool hs_allocator_names_choose(struct hs_allocator_names *names, uint64_t malloc
         }
         if (names->chosen_count == HS_ALLOCATOR_SETS) {
             snprintf(ret_words, cap_bytes,
-                     "it has more allocators in it than can be led to us at once, %smalloc's among "
-                     "them: choose one with --allocator %s",
+                     "it contains more allocators than can be redirected at once, among them that "
+                     "of %smalloc: choose one with --allocator %s",
                      family->prefix, family->prefix);
             return false;
         }

@@ -60,16 +60,17 @@ static const char *message_of(int64_t value)
 {
     switch (-value) {
     case ENOTSUP:
-        return "a sanitizer or valgrind serves its memory, or it is emulated: profile it without";
+        return "a sanitizer or valgrind serves its memory, or it is emulated: profile it without "
+               "them";
     case ENOMEM:
-        return "it has no memory or address space left for our tables: see its RLIMIT_AS";
+        return "it has no memory or address space left for heapscope's tables: see its RLIMIT_AS";
     case EMFILE:
     case ENFILE:
         return "it has no descriptor left: see its RLIMIT_NOFILE";
     case EFBIG:
-        return "its RLIMIT_FSIZE leaves no room for our tables";
+        return "its RLIMIT_FSIZE leaves no room for heapscope's tables";
     case EAGAIN:
-        return "each time it was tried, a thread of it was in the midst of a fork: try again";
+        return "at each attempt, one of its threads was in the middle of a fork: try again";
     case EINVAL:
         return "the heapscope client in it is of another version: restart the program";
     default:

@@ -88,7 +88,7 @@ static void dump(struct hs_collector *c, struct hs_target *target, bool is_final
         c->bad_count += !target->has_failed; /* counts processes, not snapshots */
         target->has_failed = true;
         c->bad_why = r == -ENOMEM ? "there was not enough memory to read it"
-                                  : "what it recorded makes no sense";
+                                  : "its recorded data is not valid";
     } else {
         r = c->config.sink(c->config.sink_ctx, snap);
         hs_snapshot_free(snap);

@@ -86,7 +86,7 @@ const char *hs_detour_objection(const struct hs_remote_memory *memory,
     struct hs_remote_symbol symbol;
     for (unsigned i = 0; i < HS_COUNT_OF(checkers); i++) {
         if (hs_remote_objects_symbol(memory, &objects->items[0], checkers[i], &symbol)) {
-            return "a sanitizer serves its memory: profile it without";
+            return "a sanitizer serves its memory: profile it without the sanitizer";
         }
     }
     return NULL;
@@ -215,13 +215,13 @@ static bool add(struct planning *p, const struct redirect *redirect)
     const char *why = NULL;
     const struct hs_detour_row_v1 *same = find_entry(p, redirect->symbol.va, &kind);
     if (same && kind != redirect->kind) {
-        return fail(p, redirect, "it is the same as another one that does something else");
+        return fail(p, redirect, "another function with a different meaning has the same code");
     }
     if (same && redirect->own_number != 0) {
         return true; /* the other name's hook serves this one */
     }
     if (detours->count == HS_DETOUR_ROWS_MAX) {
-        return fail(p, redirect, "there are too many");
+        return fail(p, redirect, "there are too many functions to redirect");
     }
     if (same) {
         row = *same;
@@ -272,7 +272,7 @@ static bool add_family(struct planning *p, const struct hs_allocator_family *fam
         if (hs_allocator_is_freeing(redirect.kind) && (symbol->is_twice || symbol->has_copy)) {
             return fail(p, &redirect,
                         symbol->is_twice
-                            ? "there are two of this name"
+                            ? "there are two functions of this name"
                             : "the compiler made a copy of it, which is called in its place");
         }
         if (symbol->is_there && !symbol->is_twice && !add(p, &redirect)) {
@@ -291,7 +291,7 @@ bool hs_detour_make_plan(const struct hs_detour_place *place, struct hs_detour_p
     ret_plan->detours.slots_va = place->slots_va;
     p.code = malloc(FUNCTION_BYTES_MAX);
     if (!p.code) {
-        snprintf(ret_words, HS_DETOUR_PLAN_WORDS, "we ran out of memory");
+        snprintf(ret_words, HS_DETOUR_PLAN_WORDS, "heapscope ran out of memory");
         return false;
     }
     bool is_ok = add_exported(&p, place->has_exported_malloc);

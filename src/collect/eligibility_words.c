@@ -67,7 +67,8 @@ static void say_yama(const struct hs_eligibility *it, struct hs_eligibility_word
 {
     if (it->yama_scope >= YAMA_NOBODY) {
         put_what(words,
-                 "%s: this system lets nobody attach to a process (kernel.yama.ptrace_scope is %u)",
+                 "%s: this system lets no process attach to another one (kernel.yama.ptrace_scope "
+                 "is %u)",
                  name_subject(it).text, it->yama_scope);
         put_remedy(words, "profile it from its start, with heapscope run");
         return;
@@ -82,19 +83,18 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
 {
     switch (it->verdict) {
     case HS_INELIGIBLE_OTHER_USER:
-        put_what(words, "%s belongs to user %u, and we are user %u", name_subject(it).text,
-                 it->status.uid.real, it->actor.uid);
+        put_what(words, "%s belongs to user %u, and heapscope runs as user %u",
+                 name_subject(it).text, it->status.uid.real, it->actor.uid);
         put_remedy(words, it->by == HS_ELIGIBLE_BY_OWNER ? "run heapscope as that user or as root"
                                                          : "run heapscope as root");
         break;
     case HS_INELIGIBLE_NOT_DUMPABLE:
-        put_what(words,
-                 "%s has forbidden to look into its memory, or gained rights when it started",
+        put_what(words, "%s forbids access to its memory, or gained privileges when it started",
                  name_subject(it).text);
         put_remedy(words, "run heapscope as root");
         break;
     case HS_INELIGIBLE_MORE_RIGHTS:
-        put_what(words, "%s has capabilities that we have not", name_subject(it).text);
+        put_what(words, "%s has capabilities that heapscope lacks", name_subject(it).text);
         put_remedy(words, "run heapscope as root");
         break;
     case HS_INELIGIBLE_YAMA:
@@ -102,24 +102,24 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
         break;
     case HS_INELIGIBLE_FILTER:
         put_what(words,
-                 "%s has a filter on its system calls (seccomp), which attaching must read first, "
-                 "and we may not",
+                 "%s has a filter for its system calls (seccomp), which attaching must read first, "
+                 "and heapscope may not",
                  name_subject(it).text);
         put_remedy(words, "run heapscope as root of the machine (CAP_SYS_ADMIN), outside of "
                           "containers and sandboxes");
         break;
     case HS_INELIGIBLE_OPTED_OUT:
         put_what(words,
-                 "%s does not want to be profiled: it was started with " HS_ENV_PROFILEABLE "=0",
+                 "%s does not permit profiling: it was started with " HS_ENV_PROFILEABLE "=0",
                  name_subject(it).text);
         put_remedy(words, "start it without that variable");
         break;
     default:
         put_what(words,
-                 "%s: the kernel lets us not attach, by its security module or because we "
-                 "are in a container",
+                 "%s: the kernel does not let heapscope attach, because of a security module or "
+                 "because heapscope is in a container",
                  name_subject(it).text);
-        put_remedy(words, "run heapscope as root of the machine, or allow it ptrace there (a "
+        put_remedy(words, "run heapscope as root of the machine, or allow ptrace there (a "
                           "container: --cap-add SYS_PTRACE)");
         break;
     }
@@ -149,10 +149,9 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
         put_remedy(words, "start it without valgrind");
         break;
     case HS_INELIGIBLE_STATIC:
-        put_what(
-            words,
-            "%s is statically linked%s, so there is no dynamic loader to bring in the recorder",
-            name_subject(it).text, it->exe.is_known && it->exe.is_pie ? " (static-pie)" : "");
+        put_what(words,
+                 "%s is statically linked%s, so there is no dynamic loader to load the recorder",
+                 name_subject(it).text, it->exe.is_known && it->exe.is_pie ? " (static-pie)" : "");
         put_remedy(words, "link it dynamically");
         break;
     case HS_INELIGIBLE_MUSL:
@@ -161,7 +160,7 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
         put_remedy(words, "build it for glibc");
         break;
     case HS_INELIGIBLE_SANITIZER:
-        put_what(words, "%s is built with %s, whose malloc bears no other before it",
+        put_what(words, "%s is built with %s, whose malloc cannot be replaced",
                  name_subject(it).text, name_sanitizer(it));
         put_remedy(words, "build it without the sanitizer");
         break;
@@ -187,7 +186,7 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);
         if (it->recorder.collector_pid != 0) {
-            put_remedy(words, "end that recording first, that of process %u",
+            put_remedy(words, "end that recording first: process %u makes it",
                        it->recorder.collector_pid);
         } else {
             put_remedy(words, "end that recording first");
@@ -199,9 +198,8 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
         put_remedy(words, "detach that first: a process has one tracer");
         break;
     default:
-        put_what(words, "%s is stopped, and does nothing that could be recorded",
-                 name_subject(it).text);
-        put_remedy(words, "let it go on: kill -CONT %d", (int)it->pid);
+        put_what(words, "%s is stopped, so there is nothing to record", name_subject(it).text);
+        put_remedy(words, "continue it: kill -CONT %d", (int)it->pid);
         break;
     }
 }
@@ -212,7 +210,8 @@ void hs_eligibility_words(const struct hs_eligibility *it, struct hs_eligibility
     if (it->verdict == HS_ELIGIBLE) {
         put_what(ret_words, "%s can be profiled", name_subject(it).text);
     } else if (it->verdict == HS_ELIGIBLE_FOR_DAEMON) {
-        put_what(ret_words, "%s can be profiled: heapscoped, process %u, has it already",
+        put_what(ret_words,
+                 "%s can be profiled: heapscoped, process %u, is already connected to it",
                  name_subject(it).text, it->recorder.collector_pid);
         put_remedy(ret_words, "heapscope start -p %d", (int)it->pid);
     } else if (it->verdict <= HS_INELIGIBLE_SELF) {

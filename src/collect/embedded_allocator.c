@@ -59,12 +59,11 @@ static const char *message_of(int64_t value)
 {
     switch (-value) {
     case EEXIST:
-        return "near its code there is no room for ours; try again";
+        return "there is no free address space near its code; try again";
     case EPERM:
     case EACCES:
-        return "its allocator is part of the program, and a security module does not allow it the "
-               "new "
-               "code that this takes";
+        return "its allocator is embedded, and a security module does not allow the new code that "
+               "redirecting it needs";
     case EINVAL:
         return "the heapscope client in it is of another version: restart the program";
     case ENOMEM:
@@ -190,7 +189,8 @@ static bool call(struct work *w, int64_t *ret_value)
     struct hs_inject_result result;
     if (w->waiting_fd >= 0) {
         int r = hs_waiting_call(w->waiting_fd, &w->memory, &w->objects, &w->request, ret_value);
-        return r == 0 || fail(w, "it did not wait until its allocator was led to us", strerror(-r));
+        return r == 0 ||
+               fail(w, "it did not wait until its allocator was redirected", strerror(-r));
     }
     w->inject.arg = &w->request;
     w->inject.arg_bytes = sizeof(w->request);
@@ -205,7 +205,7 @@ static bool plan(struct work *w, unsigned nth)
     struct hs_remote_symbol unused;
     char words[HS_DETOUR_PLAN_WORDS];
     if (hs_remote_maps_load(w->pid, &w->maps) < 0) {
-        return fail(w, "its memory cannot be looked at", "");
+        return fail(w, "its memory cannot be read", "");
     }
     const struct hs_detour_place place = {
         .memory = &w->memory,
@@ -221,10 +221,10 @@ static bool plan(struct work *w, unsigned nth)
     return hs_detour_make_plan(&place, &w->plan, words) ||
            fail(w,
                 w->malloc_va != 0
-                    ? "its allocator is part of the program, and cannot be led to us there; link "
-                      "the allocator as a shared library"
-                    : "it has an allocator beside malloc, which cannot be led to us; link that as "
-                      "a shared library, or attach with --allocator none, and it is not seen",
+                    ? "its allocator is embedded, and cannot be redirected; link the allocator as "
+                      "a shared library"
+                    : "it has an allocator beside malloc, which cannot be redirected; link that as "
+                      "a shared library, or attach with --allocator none, to leave it out",
                 words);
 }
 
@@ -269,7 +269,7 @@ static bool prepare(struct work *w)
 {
     int64_t value = -EEXIST;
     if (!load_objects(w)) {
-        return fail(w, "what its loader keeps in memory makes no sense", "");
+        return fail(w, "the data of its loader in memory is not valid", "");
     }
     for (unsigned nth = 0; value == -EEXIST && nth < PLACES; nth++) {
         if (!plan(w, nth) || !send_plan(w, &value)) {
@@ -322,8 +322,8 @@ static bool find_allocators(struct work *w, const char *prefix, bool *ret_is_the
     if (prefix && strcmp(prefix, HS_ALLOCATOR_NONE) != 0 && w->names.chosen_count == 0) {
         snprintf(w->own->words, sizeof(w->own->words),
                  "it has no functions like %smalloc and %sfree%s", prefix, prefix,
-                 w->malloc_va != 0 ? " that are the malloc which it exports"
-                                   : ", or no symbols that say so");
+                 w->malloc_va != 0 ? " that are the malloc that it exports"
+                                   : ", or no symbols for them");
         return false;
     }
     *ret_is_there = w->malloc_va != 0 || w->names.chosen_count > 0;
@@ -389,7 +389,7 @@ static bool check(struct work *w, bool is_open)
     }
     const char *objection = hs_detour_objection(&w->memory, &w->objects);
     if (!objection && is_sanitized(w->pid)) {
-        objection = "a sanitizer serves its memory: profile it without";
+        objection = "a sanitizer serves its memory: profile it without the sanitizer";
     }
     return !objection || fail(w, objection, "");
 }

@@ -69,7 +69,7 @@ static const char *find_file_fault(int fd, uint64_t region_bytes, uint64_t *ret_
         return "its memory is not ordinary shared memory";
     }
     if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64_t)st.st_size != region_bytes) {
-        return "its memory has not the size it claims";
+        return "its memory does not have the size that it claims";
     }
     if (region_bytes > HS_REGION_BYTES_MAX ||
         region_bytes < HS_REGION_HEADER_OFF + sizeof(struct hs_region_header_v1)) {

@@ -316,10 +316,10 @@ static bool receive(struct hs_registry *registry, int connection_fd, uint64_t no
         registry->unseen_count++;
         return true;
     case -ECONNRESET:
-        count_bad(registry, "it hung up before it said who it is");
+        count_bad(registry, "it closed the connection before it identified itself");
         return true;
     default:
-        count_bad(registry, "its hello made no sense");
+        count_bad(registry, "its hello message was not valid");
         return true;
     }
 }
@@ -332,7 +332,7 @@ static void keep_pending(struct hs_registry *registry, int connection_fd, uint64
     if (registry->pending[slot] >= 0) {
         /* A hello may have arrived since the last look: connections are taken before hellos. */
         if (!receive(registry, registry->pending[slot], now_ns)) {
-            count_bad(registry, "it connected and said nothing");
+            count_bad(registry, "it connected and sent nothing");
         }
         drop_pending(registry, slot);
     }

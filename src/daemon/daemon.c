@@ -107,8 +107,8 @@ void hs_daemon_write_startup_hint(struct hs_daemon *daemon)
     int r =
         hs_daemon_socket_write_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
     if (r < 0) {
-        hs_daemon_log("%s.board cannot be written: %s; programs that start are not recorded from "
-                      "their first allocation, but a moment later",
+        hs_daemon_log("cannot write %s.board: %s; programs that start are recorded a moment later "
+                      "than they could be",
                       daemon->daemon_socket.path, strerror(-r));
     }
 }
@@ -121,9 +121,10 @@ static void log_lack_of_descriptors(struct hs_daemon *daemon, uint64_t now_ns)
     if (hs_hub_is_deaf(daemon->hub) && now_ns >= daemon->complaint_ns) {
         daemon->complaint_ns = now_ns + HS_COMPLAINT_NS;
         getrlimit(RLIMIT_NOFILE, &limit);
-        hs_daemon_log("no descriptor is left of %llu: new connections wait until programs end; "
-                      "start the daemon with a higher limit (ulimit -Hn, LimitNOFILE=)",
-                      (unsigned long long)limit.rlim_cur);
+        hs_daemon_log(
+            "all %llu descriptors are in use: new connections have to wait until programs end; "
+            "start the daemon with a higher limit (ulimit -Hn, LimitNOFILE=)",
+            (unsigned long long)limit.rlim_cur);
     }
 }
 

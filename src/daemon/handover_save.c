@@ -293,7 +293,7 @@ void hs_handover_update_job(struct hs_recording_job *job)
     head.epoch = job->epoch;
     head.is_over = job->state != HS_RECORDING_JOB_RUNNING;
     if (pwrite(job->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
-        hs_daemon_log("session %s: its progress cannot be saved", job->name);
+        hs_daemon_log("session %s: cannot save its progress for the next daemon", job->name);
     }
 }
 

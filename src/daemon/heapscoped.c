@@ -40,26 +40,26 @@ static int parse(int argc, char **argv, struct options *options)
 {
     const struct hs_opt list[] = {
         HS_OPT_STRING(0, "socket", "PATH", &options->socket,
-                      "where to listen (default HEAPSCOPE_SOCKET, else\n"
+                      "socket to listen at (default HEAPSCOPE_SOCKET, else\n"
                       "$XDG_RUNTIME_DIR/heapscope.sock, else as with --system)"),
         HS_OPT_FLAG(0, "system", &options->is_system,
                     "serve all users of the machine; for root: at /run/heapscope/heapscope.sock"),
         HS_OPT_DURATION(0, "keep", "DURATION", &options->keep_ns, 0, HS_KEEP_MAX_NS,
-                        "if it is killed, how long what it records is kept for the\n"
-                        "next one, before it is finished without (default 10m; 0s: not)"),
+                        "if this daemon is killed, keep its recordings this long for the\n"
+                        "next one, then finish them without it (default 10m; 0s: do not keep)"),
         HS_OPT_STRING(0, "policy", "FILE", &options->policy,
-                      "who may profile what: see heapscope-policy(5) (default with "
-                      "--system\n" HS_POLICY_SYSTEM_PATH ", if it is there; else none)"),
+                      "policy that says who may profile what, see heapscope-policy(5) (default "
+                      "with --system\n" HS_POLICY_SYSTEM_PATH ", if it is there; else none)"),
         HS_OPT_FLAG('V', "version", &options->is_version_wanted, "print the version"),
     };
     const struct hs_opts_spec spec = {
         .program = "heapscoped",
         .summary = "profile running programs, and those that start later, on demand",
         .operands_usage = "",
-        .footer = "Stays in the foreground. SIGUSR1: a dump of all profiled processes.\n"
-                  "SIGHUP: reads the policy again.\n"
-                  "SIGTERM, SIGINT: ends all sessions, and finishes their files.\n"
-                  "Then 'heapscope start', 'stop', 'list' and 'snapshot' talk to it.",
+        .footer = "heapscoped stays in the foreground. 'heapscope start', 'stop', 'list' and\n"
+                  "'snapshot' talk to it. SIGUSR1: take a dump of all profiled processes.\n"
+                  "SIGHUP: read the policy again.\n"
+                  "SIGTERM, SIGINT: end all sessions, and finish their files.",
         .options = list,
         .option_count = HS_COUNT_OF(list),
     };
@@ -86,10 +86,10 @@ static int log_listen_error(const char *path, int error)
     if (error == -EADDRINUSE) {
         hs_daemon_log("another daemon listens at %s already", path);
     } else if (error == -EEXIST) {
-        hs_daemon_log("%s already exists, and is not a socket", path);
+        hs_daemon_log("%s exists already, and is not a socket", path);
     } else if (error == -EINVAL) {
-        hs_daemon_log("%s is not an absolute path, or a descriptor of LISTEN_FDS is not a "
-                      "listening SOCK_SEQPACKET socket",
+        hs_daemon_log("%s is not an absolute path, or LISTEN_FDS does not pass a listening "
+                      "SOCK_SEQPACKET socket",
                       path);
     } else {
         hs_daemon_log("cannot listen at %s: %s; choose another path with --socket PATH", path,
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
         return status;
     }
     if (options.is_system && geteuid() != 0) {
-        hs_daemon_log("--system serves all users, which only root can");
+        hs_daemon_log("--system serves all users: only root may use it");
         return 1;
     }
     const char *path = choose_path(&options);

@@ -127,7 +127,8 @@ void hs_peer_add(struct hs_daemon *daemon, int connection_fd)
     if (r == 0) {
         r = read_groups(peer);
     }
-    const char *why = r == 0 ? why_refused(daemon, peer) : "the kernel does not say who you are";
+    const char *why =
+        r == 0 ? why_refused(daemon, peer) : "the kernel does not say which user is connected";
     if (why) {
         /* The request is read first: closing a socket with unread data is an error for the peer,
          * which would see that error before the answer. */

@@ -260,7 +260,7 @@ uint64_t hs_recording_jobs_end_left(struct hs_daemon *daemon, uint64_t now_ns)
             uint64_t look_ns = now_ns + HS_OWNER_LOOK_NS;
             next_ns = look_ns < next_ns ? look_ns : next_ns;
         } else {
-            hs_daemon_log("session %s ends: the command that asked for it is gone", job->name);
+            hs_daemon_log("session %s ends: the command that asked for it has ended", job->name);
             hs_hub_stop(daemon->hub, job->session, now_ns);
             i = 0; /* start again: the list may have changed. This job is not running any more. */
         }
@@ -271,8 +271,9 @@ uint64_t hs_recording_jobs_end_left(struct hs_daemon *daemon, uint64_t now_ns)
 /* --- the end ---------------------------------------------------------------------------------- */
 
 #define NOTHING_RECORDED                                                                           \
-    "no process was recorded: none that the session means was there long enough to be noticed. "   \
-    "Names are compared with the program's, without its folder: 'ps -eo pid,args' shows them"
+    "no process was recorded: none that the session names ran long enough to be noticed. "         \
+    "heapscope compares names with the program's name without its folder: 'ps -eo pid,args' "      \
+    "shows them"
 
 const char *hs_recording_job_why(const struct hs_recording_job *job)
 {
@@ -306,10 +307,10 @@ static void set_done(struct hs_daemon *daemon, struct hs_recording_job *job)
     close_files(job);
     job->state = HS_RECORDING_JOB_DONE;
     if (job->result.error) {
-        hs_daemon_log("session %s is over without a file %s: %s", job->name, job->path,
+        hs_daemon_log("session %s has ended without a file %s: %s", job->name, job->path,
                       hs_recording_job_why(job));
     } else {
-        hs_daemon_log("session %s is over: %s", job->name, job->path);
+        hs_daemon_log("session %s has ended: %s", job->name, job->path);
     }
     for (size_t i = daemon->peer_count; i > 0; i--) {
         struct hs_peer *peer = daemon->peers[i - 1];

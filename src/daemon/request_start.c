@@ -43,7 +43,7 @@ static const char *check_file(const struct hs_daemon *daemon, int fd)
         return "the file is not open for writing";
     }
     if (daemon->is_system && fs.f_type == FUSE_SUPER_MAGIC) {
-        return "the file is on a FUSE file system; choose a place on a local one";
+        return "the file is on a FUSE file system; choose a local one";
     }
     return NULL;
 }

@@ -55,7 +55,7 @@ static struct hs_recording_job *take_job(struct hs_daemon *daemon, struct hs_pee
 {
     const char *name = session && session[0] ? session : NULL;
     if (name && !hs_session_is_name(name)) {
-        *ret_result = hs_peer_refuse(peer, "that is no name of a session");
+        *ret_result = hs_peer_refuse(peer, "that is not the name of a session");
         return NULL;
     }
     return find_job(daemon, peer, name, ret_result);
@@ -89,7 +89,7 @@ static int dump(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__D
         return r;
     }
     if (job->state != HS_RECORDING_JOB_RUNNING) {
-        return hs_peer_refuse(peer, "session %s is over", job->name);
+        return hs_peer_refuse(peer, "session %s has ended", job->name);
     }
     Hs__Ctl__Dumped dumped = HS__CTL__DUMPED__INIT;
     dumped.has_process_count = true;

@@ -33,13 +33,13 @@ static const char *add_processes(const Hs__Ctl__Start *request,
     }
     for (size_t i = 0; r == 0 && i < request->n_name; i++) {
         if (strlen(request->name[i]) > HS_PATTERN_MAX) {
-            return "a name of a process is too long";
+            return "the name of a process is too long";
         }
         r = hs_session_settings_add_name(settings, request->name[i]);
     }
     for (size_t i = 0; r == 0 && i < request->n_skip_symbol_prefix; i++) {
         if (i >= HS_SESSION_NAMES_MAX || strlen(request->skip_symbol_prefix[i]) > HS_PATTERN_MAX) {
-            return "it leaves out too many files, or one of too long a name";
+            return "it leaves out too many files, or a file whose name is too long";
         }
         r = hs_session_settings_add_skipped(settings, request->skip_symbol_prefix[i]);
     }

@@ -229,7 +229,7 @@ static bool is_safe(struct hs_inject_session *s, const struct hs_wait *wait)
         return false;
     }
     if (!hs_remote_objects_are_settled(&s->memory, &s->objects)) {
-        hs_inject_session_say(s, "libraries come and go");
+        hs_inject_session_say(s, "libraries are being loaded or unloaded");
         s->prepared_ns = 0;
         return false;
     }

@@ -55,7 +55,7 @@ static void describe(const char *name, uint32_t result, struct hs_seccomp_why *r
         snprintf(to, HS_SECCOMP_WHY_BYTES, "it asks a tracer about %s", name);
         break;
     default:
-        snprintf(to, HS_SECCOMP_WHY_BYTES, "it kills for %s", name);
+        snprintf(to, HS_SECCOMP_WHY_BYTES, "it kills the process for %s", name);
         break;
     }
 }
@@ -95,7 +95,7 @@ void hs_seccomp_ask(const struct hs_seccomp_stack *stack, const struct hs_seccom
         const struct hs_seccomp_call *call = &calls->items[i];
         uint32_t result = 0;
         if (!evaluate_all(stack, call, &result)) {
-            snprintf(ret_why->text, HS_SECCOMP_WHY_BYTES, "what it says of %s is not understood",
+            snprintf(ret_why->text, HS_SECCOMP_WHY_BYTES, "its rule for %s cannot be understood",
                      call->name);
             return;
         }

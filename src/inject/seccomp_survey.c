@@ -60,7 +60,7 @@ static int translate(struct hs_inject_session *s)
         return HS_INJECT_DONE;
     case -EACCES:
     case -EPERM:
-        hs_inject_session_say(s, "we have that right in a user namespace only");
+        hs_inject_session_say(s, "heapscope has that right in a user namespace only");
         return HS_INJECT_SECCOMP_UNREAD;
     case -EINVAL:
     case -EIO:

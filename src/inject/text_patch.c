@@ -98,8 +98,8 @@ static int check(const struct patching *p, size_t *ret_count)
         bool is_done = memcmp(bytes, change->now, change->size_bytes) == 0;
         count += !is_done;
         if (!is_done && memcmp(bytes, change->was, change->size_bytes) != 0) {
-            snprintf(p->result->detail, sizeof(p->result->detail),
-                     "its code at 0x%llx is not what it was", (unsigned long long)change->va);
+            snprintf(p->result->detail, sizeof(p->result->detail), "its code at 0x%llx has changed",
+                     (unsigned long long)change->va);
             return HS_INJECT_BAD_MEMORY;
         }
     }
@@ -150,7 +150,8 @@ static int attempt(struct patching *p)
     if (r == HS_INJECT_DONE) {
         r = patch_stopped(p);
     } else if (r == HS_ALL_THREADS_AGAIN) {
-        snprintf(p->result->detail, sizeof(p->result->detail), "some of them did not stop in time");
+        snprintf(p->result->detail, sizeof(p->result->detail),
+                 "some of its threads did not stop in time");
     }
     uint64_t begin_ns = p->all.begin_ns;
     p->result->thread_count = p->all.count;

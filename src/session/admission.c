@@ -92,12 +92,12 @@ static enum hs_refusal check_policy(const struct judging *j)
 {
     const struct hs_policy_rule *rule = j->rule;
     if (rule && rule->class == HS_POLICY_NEVER) {
-        return refuse(j, HS_REFUSAL_POLICY,
-                      "an administrator of the machine can change the daemon's policy",
-                      j->is_sure ? "%s:%u forbids it (%.200s)"
-                                 : "%s:%u may forbid it (%.200s); some of what the rule asks for "
-                                   "cannot be read",
-                      j->policy->path, rule->line, rule->text);
+        return refuse(
+            j, HS_REFUSAL_POLICY, "the administrator of the machine can change the daemon's policy",
+            j->is_sure
+                ? "%s:%u forbids it (%.200s)"
+                : "%s:%u may forbid it (%.200s), and the daemon cannot check that condition for it",
+            j->policy->path, rule->line, rule->text);
     }
     return HS_REFUSAL_NONE;
 }
@@ -111,7 +111,7 @@ static enum hs_refusal check_user(const struct judging *j)
     bool is_given = j->rule && hs_policy_gives(j->rule, asker->uid, asker->gids, asker->gid_count);
     if (!is_given && j->process->uid == asker->uid) {
         return refuse(j, HS_REFUSAL_OTHER_USER, "begin the session as root",
-                      "it acts for other users than %u, too", asker->uid);
+                      "it also acts for users other than %u", asker->uid);
     }
     if (!is_given) {
         return refuse(j, HS_REFUSAL_OTHER_USER, "begin the session as that user, or as root",
@@ -121,7 +121,7 @@ static enum hs_refusal check_user(const struct judging *j)
     if (j->process->is_attaching && j->process->uid == 0) {
         return refuse(j, HS_REFUSAL_POLICY,
                       "begin the session as root, or start it with libheapscope_preload.so",
-                      "only root attaches to processes of root, whatever %s:%u says",
+                      "only root may attach to processes of root, whatever %s:%u says",
                       j->policy->path, j->rule->line);
     }
     return HS_REFUSAL_NONE;
@@ -135,7 +135,7 @@ static enum hs_refusal check_attaching(const struct judging *j)
         return refuse(j, HS_REFUSAL_POLICY,
                       "start it with libheapscope_preload.so in LD_PRELOAD, or have the rule "
                       "changed to debuggable",
-                      "%s:%u forbids to attach to it (%.200s)", j->policy->path, rule->line,
+                      "%s:%u forbids attaching to it (%.200s)", j->policy->path, rule->line,
                       rule->text);
     }
     return HS_REFUSAL_NONE;
@@ -154,7 +154,7 @@ static enum hs_refusal check_process(const struct judging *j)
                       process->is_attaching
                           ? "begin the session as root"
                           : "begin the session as root, or start it with " HS_ENV_PROFILEABLE "=1",
-                      "it changed its user, gained rights, or forbade to look into its memory "
+                      "it changed its user, gained privileges, or forbade access to its memory "
                       "(PR_SET_DUMPABLE)");
     }
     return HS_REFUSAL_NONE;

@@ -90,11 +90,12 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
 void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words)
 {
     bool is_busy = error == -EBUSY;
-    *ret_words = (struct hs_refusal_words){ .what = "the recording ended before it was its turn",
-                                            .remedy = "record it again, and for longer" };
+    *ret_words =
+        (struct hs_refusal_words){ .what = "the recording ended before heapscope attached to it",
+                                   .remedy = "record it again, and for longer" };
     if (error != -EINTR) {
         snprintf(ret_words->what, sizeof(ret_words->what),
-                 "the recorder is not in it, and cannot be brought in: %s",
+                 "the recorder is not loaded in it, and cannot be loaded: %s",
                  is_busy ? "another attempt is under way" : strerror(-error));
         snprintf(ret_words->remedy, sizeof(ret_words->remedy), "%s",
                  is_busy ? "try again" : "start it with libheapscope_preload.so in LD_PRELOAD");

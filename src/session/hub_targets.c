@@ -91,9 +91,10 @@ static void reject(struct hs_session *session, const struct hs_session *holder,
                    const struct hs_process_facts *facts, uint64_t now_ns)
 {
     struct hs_refusal_words words;
-    snprintf(words.what, sizeof(words.what), "another session records it, %s",
-             holder->settings.name[0] ? holder->settings.name : "which has no name");
-    snprintf(words.remedy, sizeof(words.remedy), "wait for its end, or have it stopped");
+    snprintf(words.what, sizeof(words.what), "another session records it: %s",
+             holder->settings.name[0] ? holder->settings.name : "one without a name");
+    snprintf(words.remedy, sizeof(words.remedy),
+             "wait for the end of that session, or have it stopped");
     hs_session_refuse(session, facts, HS_REFUSAL_CONCURRENT, &words, now_ns);
 }
 

@@ -30,10 +30,11 @@ static const char *why_untrusted(int fd, uid_t owner)
         return "it is not a regular file";
     }
     if (st.st_uid != 0 && st.st_uid != owner) {
-        return owner == 0 ? "it belongs to a user who is not root; chown root"
-                          : "it belongs to another user";
+        return owner == 0 ? "its owner is not root; chown root" : "it belongs to another user";
     }
-    return st.st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it; chmod go-w" : NULL;
+    return st.st_mode & (S_IWGRP | S_IWOTH)
+               ? "users other than its owner may write to it; chmod go-w"
+               : NULL;
 }
 
 static int read_all(int fd, struct hs_buf *out)

@@ -80,7 +80,7 @@ static int add_user(const struct parse *p, const char *name, uid_t **uids, size_
     uid_t uid;
     if (hs_parse_number(name, &number) == 0) {
         return number <= ID_MAX ? add_id(uids, count, (uid_t)number)
-                                : fail(p, "'%s' is no number of a user", name);
+                                : fail(p, "'%s' is not a user id", name);
     }
     return p->lookup->user(name, &uid) ? add_id(uids, count, uid)
                                        : fail(p, "there is no user '%s'", name);
@@ -92,7 +92,7 @@ static int add_group(const struct parse *p, const char *name, gid_t **gids, size
     gid_t gid;
     if (hs_parse_number(name, &number) == 0) {
         return number <= ID_MAX ? add_id(gids, count, (gid_t)number)
-                                : fail(p, "'@%s' is no number of a group", name);
+                                : fail(p, "'@%s' is not a group id", name);
     }
     return p->lookup->group(name, &gid) ? add_id(gids, count, gid)
                                         : fail(p, "there is no group '%s'", name);
@@ -140,10 +140,10 @@ static int take_by(const struct parse *p, char *value, struct hs_policy_rule *ru
 static int take_glob(const struct parse *p, const char *key, const char *value, char **ret_glob)
 {
     if (*ret_glob) {
-        return fail(p, "%s= stands twice; write a rule for each", key);
+        return fail(p, "%s= is given twice; write a rule for each", key);
     }
     if (value[0] != '/' && value[0] != '*' && value[0] != '[' && value[0] != '?') {
-        return fail(p, "%s=%s is no absolute path", key, value);
+        return fail(p, "%s=%s is not an absolute path", key, value);
     }
     *ret_glob = strdup(value);
     return *ret_glob ? 0 : -ENOMEM;
@@ -157,14 +157,13 @@ static int take_word(const struct parse *p, char *word, struct hs_policy_rule *r
     }
     char *value = strchr(word, '=');
     if (!value) {
-        return fail(p,
-                    "'%s' is no condition; there are user=, exe=, cgroup=, willing and *, "
-                    "and by=",
-                    word);
+        return fail(
+            p, "'%s' is not a condition; there are user=, exe=, cgroup=, willing and *, and by=",
+            word);
     }
     *value++ = '\0';
     if (*value == '\0') {
-        return fail(p, "there is nothing behind %s=", word);
+        return fail(p, "%s= has no value", word);
     }
     if (strcmp(word, "exe") == 0) {
         return take_glob(p, word, value, &rule->exe);
@@ -178,7 +177,7 @@ static int take_word(const struct parse *p, char *word, struct hs_policy_rule *r
     if (strcmp(word, "by") == 0) {
         return take_by(p, value, rule);
     }
-    return fail(p, "'%s=' is no condition; there are user=, exe=, cgroup=, and by=", word);
+    return fail(p, "'%s=' is not a condition; there are user=, exe=, cgroup=, and by=", word);
 }
 
 static bool has_condition(const struct hs_policy_rule *rule)
@@ -199,7 +198,7 @@ static int take_class(const struct parse *p, const char *word, struct hs_policy_
             return 0;
         }
     }
-    return fail(p, "'%s' is no class; there are never, profileable and debuggable", word);
+    return fail(p, "'%s' is not a class; there are never, profileable and debuggable", word);
 }
 
 static int take_rule(const struct parse *p, char **words, size_t count, struct hs_policy_rule *rule)
@@ -214,13 +213,13 @@ static int take_rule(const struct parse *p, char **words, size_t count, struct h
         }
     }
     if (r == 0 && !is_for_all && !has_condition(rule)) {
-        r = fail(p, "the rule has no condition; * stands for every process");
+        r = fail(p, "the rule has no condition; * matches every process");
     }
     if (r == 0 && is_for_all && has_condition(rule)) {
-        r = fail(p, "* is every process, and stands without other conditions");
+        r = fail(p, "* matches every process, and allows no other condition");
     }
     if (r == 0 && rule->class == HS_POLICY_NEVER && has_by(rule)) {
-        r = fail(p, "never is for everybody; by= goes with profileable and debuggable");
+        r = fail(p, "never applies to all users; by= is for profileable and debuggable");
     }
     return r;
 }

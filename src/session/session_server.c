@@ -98,7 +98,7 @@ static bool take_stop(struct hs_session_server *server, const Hs__Ctl__Stop *req
         return false;
     }
     if (server->waiting_count == HS_SESSION_SERVER_WAITING_MAX) {
-        hs_ctl_refuse(sock, "too many wait for the end of %s", server->name);
+        hs_ctl_refuse(sock, "too many commands wait for the end of %s", server->name);
         return false;
     }
     server->waiting[server->waiting_count++] = sock;
@@ -121,7 +121,8 @@ static bool answer(struct hs_session_server *server, const struct hs_ctl_message
     ProtobufCMessage *body = descriptor ? hs_ctl_unpack(message, descriptor) : NULL;
     bool is_kept = false;
     if (!body) {
-        hs_ctl_refuse(sock, "%s records for itself, and begins no other session", server->name);
+        hs_ctl_refuse(sock, "%s makes its own recording, and cannot begin other sessions",
+                      server->name);
         return false;
     }
     if (message->kind == HS_CTL_STOP) {
@@ -151,7 +152,7 @@ void hs_session_server_serve(struct hs_session_server *server, int connection_fd
         hs_ctl_message_deinit(&message);
     } else if (r == -EPROTONOSUPPORT) {
         hs_ctl_refuse(connection_fd,
-                      "%s is of heapscope " HS_VERSION
+                      "%s belongs to heapscope " HS_VERSION
                       ", which does not know this version of its messages",
                       server->name);
     }

@@ -81,19 +81,19 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
         return "it names no process";
     }
     if (!settings->is_taking_startup && !settings->is_taking_running) {
-        return "it takes neither running processes nor those that start";
+        return "it takes neither running processes nor those that start later";
     }
     if (settings->name[0] && !hs_session_is_name(settings->name)) {
         return "a session's name is at most 63 letters, digits, '.', '_' and '-'";
     }
     for (size_t i = 0; i < settings->pid_count; i++) {
         if (settings->pids[i] <= 0) {
-            return "a process id is above 0";
+            return "a process id must be above 0";
         }
     }
     for (size_t i = 0; i < settings->name_count; i++) {
         if (settings->names[i][0] == '\0') {
-            return "a name of a process is not empty";
+            return "the name of a process must not be empty";
         }
     }
     if (settings->limits.memory_bytes > 0 && settings->limits.memory_bytes < HS_BUDGET_MEMORY_MIN) {

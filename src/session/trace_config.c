@@ -99,7 +99,7 @@ int hs_trace_config_read(const char *name, const void *data, size_t bytes,
         *ret_config = hs__pb__trace_config__unpack(NULL, bytes, data);
         if (!*ret_config) {
             snprintf(ret_error->text, sizeof(ret_error->text),
-                     "%s: neither the text nor the binary form of a TraceConfig", name);
+                     "%s: not a TraceConfig, neither as text nor in binary form", name);
         }
         return *ret_config ? 0 : HS_TRACE_CONFIG_E_WRONG;
     }

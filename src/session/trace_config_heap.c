@@ -56,7 +56,8 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
                    strcmp(name, "linux.sys_stats") != 0) {
             /* In a binary config the name may contain any bytes. */
             size_t shown_bytes = hs_utf8_clean(name, strlen(name), shown, sizeof(shown));
-            snprintf(text, sizeof(text), "data source '%.*s' is not recorded: there is none here",
+            snprintf(text, sizeof(text),
+                     "data source '%.*s' is not recorded: heapscope does not have it",
                      (int)shown_bytes, shown);
             note(notes, text);
         }
@@ -64,7 +65,7 @@ static int find_source(const Hs__Pb__TraceConfig *config, const struct hs_trace_
     return *ret_source && (*ret_source)->heapprofd_config
                ? 0
                : reject(error, "the config has no data source " SOURCE_NAME
-                               " with a heapprofd_config: nothing says what to profile");
+                               " with a heapprofd_config: it does not say what to profile");
 }
 
 /* heapscope records one heap here, libc.malloc; a config for other heaps only is an error. */
@@ -99,9 +100,9 @@ static int take_heaps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_co
     for (size_t i = 0; i < c->n_exclude_heaps; i++) {
         has_malloc &= strcmp(c->exclude_heaps[i], HEAP_NAME) != 0;
     }
-    return has_malloc ? 0
-                      : reject(error, "none of these heaps is recorded here; the one there is, is "
-                                      "called " HEAP_NAME);
+    return has_malloc
+               ? 0
+               : reject(error, "heapscope records none of these heaps; the only one is " HEAP_NAME);
 }
 
 static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_config_notes *notes,
@@ -112,7 +113,7 @@ static void take_dumps(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
         uint64_t every_ns = dumps->dump_interval_ms * NS_PER_MS;
         uint64_t phase_ns = dumps->dump_phase_ms * NS_PER_MS;
         if (every_ns < HS_DUMP_EVERY_MIN_NS) {
-            note(notes, "dump_interval_ms: a dump every 10 ms is as often as there can be");
+            note(notes, "dump_interval_ms: dumps are at least 10 ms apart");
             every_ns = HS_DUMP_EVERY_MIN_NS;
         }
         recording->dumps.every_ns = every_ns;
@@ -144,7 +145,7 @@ static int take_limits(const Hs__Pb__HeapprofdConfig *c, const struct hs_trace_c
     }
     if (c->adaptive_sampling_shmem_threshold > 0) {
         note(notes, "adaptive_sampling_shmem_threshold has no effect: there is no buffer that "
-                    "could be full");
+                    "could fill up");
     }
     if (c->adaptive_sampling_max_sampling_interval_bytes > 0) {
         note(notes, "adaptive_sampling_max_sampling_interval_bytes has no effect: the interval "
@@ -157,7 +158,7 @@ static void note_the_rest(const Hs__Pb__HeapprofdConfig *c,
                           const struct hs_trace_config_notes *notes)
 {
     if (c->block_client_timeout_us > 0) {
-        note(notes, "block_client_timeout_us has no effect: without a buffer nobody ever waits");
+        note(notes, "block_client_timeout_us has no effect: no program waits for a buffer");
     }
     if (c->stream_allocations) {
         note(notes, "stream_allocations has no effect: call stacks are recorded");
@@ -166,9 +167,9 @@ static void note_the_rest(const Hs__Pb__HeapprofdConfig *c,
         note(notes, "target_installed_by has no effect: there are no Android packages here");
     }
     if (c->disable_fork_teardown || c->disable_vfork_detection) {
-        note(notes, "forked children are recorded as processes of their own, and vforked ones "
-                    "disturb nothing: disable_fork_teardown and disable_vfork_detection have no "
-                    "effect");
+        note(notes,
+             "disable_fork_teardown and disable_vfork_detection have no effect: forked children "
+             "are recorded as processes of their own, and vforked ones disturb nothing");
     }
 }
 

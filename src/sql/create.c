@@ -150,9 +150,10 @@ static int check_columns(struct cursor *at, const char *name, const struct hs_sq
         sqlite3_finalize(stmt);
         sqlite3_free(text);
         if (!is_there) {
-            return hs_sql_fail_at(at->sql, at->place, at->place->off,
-                                  "the schema of %s declares a column %s that the query has not",
-                                  name, schema->names[i]);
+            return hs_sql_fail_at(
+                at->sql, at->place, at->place->off,
+                "the schema of %s declares a column %s that the query does not have", name,
+                schema->names[i]);
         }
     }
     return 0;
@@ -206,10 +207,10 @@ static int create_index(struct cursor *at, bool is_replacing)
     size_t rest_off = at->token.begin_off;
     err = err ? err : take_name(at, &table);
     if (err == 0 && !is_object(at->sql->db, table)) {
-        err = hs_sql_fail_at(at->sql, at->place, rest_off,
-                             "an index can be on a table that was made with CREATE PERFETTO TABLE; "
-                             "%s is none",
-                             table);
+        err = hs_sql_fail_at(
+            at->sql, at->place, rest_off,
+            "an index needs a table that was made with CREATE PERFETTO TABLE; %s is not one",
+            table);
     }
     if (err == 0 && is_replacing) {
         drop(at->sql->db, "INDEX", name);

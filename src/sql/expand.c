@@ -187,7 +187,8 @@ static int apply_pairs(struct hs_sql *sql, const struct hs_sql_place *place,
     for (size_t i = 0; i < list_count; i++) {
         if (args[i].bytes == 0 || args[i].text[0] != '(' ||
             split_arguments(args[i].text, args[i].bytes, 0, lists[i], &counts[i]) == 0) {
-            return hs_sql_fail_at(sql, place, source_of(level, off), "this wants lists: (a, b, c)");
+            return hs_sql_fail_at(sql, place, source_of(level, off),
+                                  "a list is expected here: (a, b, c)");
         }
     }
     if (list_count == 2 && counts[0] != counts[1]) {
@@ -197,7 +198,8 @@ static int apply_pairs(struct hs_sql *sql, const struct hs_sql_place *place,
     struct hs_sql_macro *macro =
         hs_sql_macro_find(sql, args[list_count].text, args[list_count].bytes);
     if (!macro || macro->param_count != list_count) {
-        return hs_sql_fail_at(sql, place, source_of(level, off), "there is no macro %.*s of %zu",
+        return hs_sql_fail_at(sql, place, source_of(level, off),
+                              "there is no macro %.*s with %zu arguments",
                               (int)args[list_count].bytes, args[list_count].text, list_count);
     }
     int err = 0;

@@ -188,7 +188,7 @@ int hs_flamegraph_config_read(const void *blob, size_t bytes,
         ret_config->view == HS_FLAMEGRAPH_PIVOT || ret_config->view == HS_FLAMEGRAPH_FROM_FRAME;
     if (err == 0 && is_wanted != ret_config->has_view_pattern) {
         snprintf(error, HS_PATTERN_ERROR_BYTES, "%s",
-                 is_wanted ? "the views PIVOT and FROM_FRAME want a 'view_pattern'"
+                 is_wanted ? "the views PIVOT and FROM_FRAME need a 'view_pattern'"
                            : "a 'view_pattern' is for the views PIVOT and FROM_FRAME");
         err = -EINVAL;
     }

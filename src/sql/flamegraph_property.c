@@ -83,7 +83,7 @@ static void result_sum(const struct hs_flamegraph_column *column, const uint32_t
     } else if (is_real) {
         sqlite3_result_double(context, real);
     } else if (is_over) {
-        sqlite3_result_error(context, "a sum of a flame graph's property leaves 64 bits", -1);
+        sqlite3_result_error(context, "a sum of a flame graph's property exceeds 64 bits", -1);
     } else {
         sqlite3_result_int64(context, sum);
     }

@@ -261,7 +261,7 @@ static int make_graph(struct query *query)
     }
     return err == 0                          ? SQLITE_OK
            : err == -ENOMEM                  ? SQLITE_NOMEM
-           : err == HS_FLAMEGRAPH_E_OVERFLOW ? fail(query, "a sum of values leaves 64 bits")
+           : err == HS_FLAMEGRAPH_E_OVERFLOW ? fail(query, "a sum of values exceeds 64 bits")
                                              : fail(query, "the flame graph becomes too large");
 }
 

@@ -158,7 +158,7 @@ static int check_tree(struct hs_flamegraph_source *source, char **ret_error)
     *ret_error = err == HS_FLAMEGRAPH_E_DUPLICATE
                      ? sqlite3_mprintf("there are two nodes with the id %lld", id)
                  : err == HS_FLAMEGRAPH_E_ORPHAN
-                     ? sqlite3_mprintf("the parent of node %lld, %lld, is not there", id,
+                     ? sqlite3_mprintf("node %lld has the parent %lld, which does not exist", id,
                                        (long long)parents->words[bad])
                  : err == HS_FLAMEGRAPH_E_CYCLE
                      ? sqlite3_mprintf("node %lld is on a cycle, or below one", id)

@@ -98,7 +98,7 @@ static int add_site(struct maker *maker, const struct node_slots *table, uint32_
     uint32_t parent = forest->sites.parents[site];
     uint32_t node = parent == HS_STACK_NONE ? HS_STACK_NONE : maker->site_nodes[parent];
     if (!frame) {
-        *maker->error = sqlite3_mprintf("Failed to build flamegraph: frame %lld is not there",
+        *maker->error = sqlite3_mprintf("Failed to build flamegraph: there is no frame %lld",
                                         (long long)forest->sites.frame_ids[site]);
         return SQLITE_ERROR;
     }
@@ -306,7 +306,7 @@ int hs_heap_flamegraph_make(sqlite3 *db, struct hs_stack_forest *forest, int64_t
 {
     struct maker maker = { .db = db, .forest = forest, .error = ret_error };
     if (forest->is_in_flamegraph) {
-        *ret_error = sqlite3_mprintf("Failed to build flamegraph: its tables are made of it");
+        *ret_error = sqlite3_mprintf("Failed to build flamegraph: its tables depend on it");
         return SQLITE_ERROR;
     }
     forest->is_in_flamegraph = true;

@@ -182,9 +182,8 @@ static int table_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_te
         return fail(base, "the only profile_type here is 'native'");
     }
     if (!is_number(all[ARGUMENT_TS]) || !is_number(all[ARGUMENT_UPID])) {
-        return fail(base,
-                    "ts and upid are wanted: experimental_flamegraph('native', ts, NULL, upid, "
-                    "NULL, NULL)");
+        return fail(base, "ts and upid are needed: experimental_flamegraph('native', ts, NULL, "
+                          "upid, NULL, NULL)");
     }
     const char *focus =
         all[ARGUMENT_FOCUS] ? (const char *)sqlite3_value_text(all[ARGUMENT_FOCUS]) : NULL;

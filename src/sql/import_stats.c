@@ -33,7 +33,7 @@ static const struct {
     [HS_STAT_MISSING_PACKET] = { "heapprofd_missing_packet", false, "error", "trace",
                                  "Gaps in the numbers of profile packets." },
     [HS_STAT_REJECTED_CONCURRENT] = { "heapprofd_rejected_concurrent", true, "error", "trace",
-                                      "The process was profiled by somebody else already." },
+                                      "Another session was profiling the process already." },
     [HS_STAT_NON_FINALIZED] = { "heapprofd_non_finalized_profile", false, "error", "trace",
                                 "The trace ends in the middle of a dump." },
     [HS_STAT_INTERVAL_ADJUSTED] = { "heapprofd_sampling_interval_adjusted", true, "info", "trace",

@@ -27,9 +27,8 @@ static const struct {
     { "android.memory.heap_profile.summary_tree", hs_sql_module_summary_tree, NULL },
     { "callstacks.stack_profile", hs_sql_module_stack_profile, NULL },
     { "callstacks.symbolize", NULL,
-      "names are not looked up inside a query: the frames of a recorded file have them already, "
-      "and "
-      "those still without are in stacks.symbolization_candidates" },
+      "a query does not look up names: the frames of a recorded file have names already, and those "
+      "without are in stacks.symbolization_candidates" },
     { "stacks.symbolization_candidates", hs_sql_module_symbolization_candidates, NULL },
     { "time.conversion", "", NULL }, /* its functions always exist */
 };
@@ -101,7 +100,7 @@ int hs_sql_include(struct hs_sql *sql, const struct hs_sql_place *place, size_t 
             continue;
         }
         if (!modules[i].text) {
-            return hs_sql_fail_at(sql, place, name_off, "module %s is not here: %s", name,
+            return hs_sql_fail_at(sql, place, name_off, "module %s does not exist here: %s", name,
                                   modules[i].refusal);
         }
         is_found = true;

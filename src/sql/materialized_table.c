@@ -136,7 +136,7 @@ static int make_rows(struct cursor *cursor, sqlite3_value *argument)
     int code = SQLITE_OK;
     if (table->is_making) {
         sqlite3_free(table->base.zErrMsg);
-        table->base.zErrMsg = sqlite3_mprintf("the table is made of itself");
+        table->base.zErrMsg = sqlite3_mprintf("the table depends on itself");
         return SQLITE_ERROR;
     }
     if (!*rows) {

@@ -60,7 +60,7 @@ static int connect_table(sqlite3 *db, void *ctx, int argc, const char *const *ar
     struct hs_sql_store *store = ctx;
     enum hs_sql_table id = argc > 3 ? hs_sql_store_find(store, argv[3]) : HS_SQL_TABLES_N;
     if (id == HS_SQL_TABLES_N) {
-        *ret_error = sqlite3_mprintf("no such table of heapscope's: %s", argc > 3 ? argv[3] : "");
+        *ret_error = sqlite3_mprintf("heapscope has no such table: %s", argc > 3 ? argv[3] : "");
         return SQLITE_ERROR;
     }
     char *text = declaration(&store->tables[id]);

@@ -204,7 +204,7 @@ static int run_include(struct hs_sql *sql, const struct hs_sql_place *place, siz
         if (bytes + token.bytes >= sizeof(name) ||
             (token.kind != HS_SQL_TOKEN_WORD && !hs_sql_token_is(place->text, token, ".") &&
              !hs_sql_token_is(place->text, token, "*"))) {
-            return hs_sql_fail_at(sql, place, token.begin_off, "this is no name of a module");
+            return hs_sql_fail_at(sql, place, token.begin_off, "this is not the name of a module");
         }
         memcpy(name + bytes, place->text + token.begin_off, token.bytes);
         bytes += token.bytes;

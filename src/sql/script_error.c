@@ -101,8 +101,8 @@ int hs_sql_fail_sqlite(struct hs_sql *sql, const struct hs_sql_place *place,
     }
     hs_buf_str(&sql->error, message);
     if (code == SQLITE_READONLY) {
-        hs_buf_str(&sql->error, ": the file is only read; CREATE PERFETTO TABLE and CREATE TABLE "
-                                "make temporary tables, which can be written");
+        hs_buf_str(&sql->error, ": the file cannot be changed; CREATE PERFETTO TABLE and CREATE "
+                                "TABLE make temporary tables, which can be written");
     }
     size_t out_off = error_off >= 0 ? (size_t)error_off : SIZE_MAX;
     if (made) {

@@ -56,7 +56,7 @@ int hs_stack_forest_need(sqlite3 *db, struct hs_stack_forest *forest, char **ret
         return SQLITE_OK;
     }
     if (forest->is_loading) {
-        *ret_error = sqlite3_mprintf("the tables of stacks are made of themselves");
+        *ret_error = sqlite3_mprintf("the tables of stacks depend on themselves");
         return SQLITE_ERROR;
     }
     forest->is_loading = true;

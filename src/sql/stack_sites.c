@@ -12,7 +12,7 @@ const char *const hs_stack_fault_texts[HS_STACK_FAULT_N] = {
     [HS_STACK_FAULT_NONE] = "",
     [HS_STACK_FAULT_ORPHAN] = "has no parent",
     [HS_STACK_FAULT_CYCLE] = "is on a cycle, or below one",
-    [HS_STACK_FAULT_DUPLICATE] = "is there twice",
+    [HS_STACK_FAULT_DUPLICATE] = "exists twice",
 };
 
 void hs_stack_sites_deinit(struct hs_stack_sites *sites)

@@ -161,7 +161,7 @@ static void add_suggestion(const struct hs_sql *sql, const char *word, const cha
 {
     const char *module = kind ? find_module(sql, kind, word, NULL) : NULL;
     if (module) {
-        hs_buf_printf(out, "; INCLUDE PERFETTO MODULE %s brings it", module);
+        hs_buf_printf(out, "; INCLUDE PERFETTO MODULE %s defines it", module);
         return;
     }
     if (kind) {
@@ -175,7 +175,7 @@ static void add_suggestion(const struct hs_sql *sql, const char *word, const cha
     module = kind ? find_module(sql, kind, meant, NULL) : NULL;
     hs_buf_printf(out, "; did you mean %s%s%s%s?", meant,
                   module ? ", which INCLUDE PERFETTO MODULE " : "", module ? module : "",
-                  module ? " brings" : "");
+                  module ? " defines" : "");
 }
 
 /* Suggests the tables that have the column, if the tables of the statement do not. */

@@ -174,12 +174,12 @@ static const char *take_escape(const char **at, const char *end, struct hs_buf *
     }
     size_t wanted = c == 'u' ? 4 : c == 'U' ? 8 : 2;
     if (c != 'x' && c != 'X' && wanted == 2) {
-        return "an escape that there is not";
+        return "an unknown escape";
     }
     size_t count = take_digits(*at, end, 16, wanted, &value);
     *at += count;
     if (count == 0 || (wanted > 2 && count < wanted)) {
-        return "an escape that lacks digits";
+        return "an escape without digits";
     }
     if (wanted == 2) {
         hs_buf_char(out, (char)value);

@@ -450,7 +450,7 @@ static void read_field(struct parse *p, const ProtobufCMessageDescriptor *messag
     if (field->label != PROTOBUF_C_LABEL_REPEATED && idx < FIELDS_MAX) {
         if (*seen >> idx & 1) {
             p->lexer.token = where;
-            set_error(p, "%s stands here twice, and can only once", name);
+            set_error(p, "%s is given twice here, and may be given only once", name);
             return;
         }
         *seen |= UINT64_C(1) << idx;

@@ -100,7 +100,7 @@ static int set_choice(struct parser *p, const struct hs_opt *opt, const char *ty
         size_t used = strlen(all);
         snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", opt->choices[i]);
     }
-    return fail(p, "%s: '%s' is none of: %s", typed, value, all);
+    return fail(p, "%s: '%s' is not one of: %s", typed, value, all);
 }
 
 static int append_to_list(struct hs_opt_list *list, const char *value)

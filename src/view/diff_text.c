@@ -162,11 +162,10 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
     write_sum(diff, HS_DIFF_NOISE, order, count, buf);
     write_sum(diff, HS_DIFF_SAME, order, count, buf);
     if (count >= ROWS_MANY && (diff->interval_bytes[0] > 1 || diff->interval_bytes[1] > 1)) {
-        hs_buf_printf(
-            buf,
-            "Each of %u rows is judged by itself, at 95 %%: where nothing changed, some %.0f "
-            "may seem to.\n",
-            count, ceil(0.05 * count));
+        hs_buf_printf(buf,
+                      "Each of %u rows is judged separately, at 95 %%: where nothing changed, "
+                      "about %.0f may seem to have changed.\n",
+                      count, ceil(0.05 * count));
     }
     free(order);
     return buf->err;

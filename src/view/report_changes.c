@@ -45,7 +45,7 @@ static void write_one_process(struct hs_report *report, const struct hs_profile_
         if (count <= TOLD_MAX || nth < TOLD_MAX || nth == count) {
             write_change(report, &p->changes[i]);
         } else if (nth == TOLD_MAX) {
-            hs_buf_printf(report->buf, "  (%u more in between: --json tells all)\n",
+            hs_buf_printf(report->buf, "  (%u more in between: --json lists all)\n",
                           count - TOLD_MAX);
         }
     }
@@ -62,7 +62,8 @@ static void write_all_processes(struct hs_report *report)
     }
     if (count > 0) {
         hs_buf_printf(
-            &text, "budgets changed the interval in %u of the processes: --json tells each", count);
+            &text, "budgets changed the interval in %u of the processes: --json lists each change",
+            count);
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     hs_buf_deinit(&text);

@@ -48,7 +48,7 @@ static void describe(const struct hs_profile *p, uint32_t process,
     hs_human_bytes(end, (double)last->value);
     hs_human_duration(when, after_ns(p, process, most->time_ns));
     hs_buf_printf(text,
-                  "resident memory, as looked at: %s at first, %s at most (after %s), %s last",
+                  "resident memory, when it was read: %s at first, %s at most (after %s), %s last",
                   first, peak, when, end);
 }
 

@@ -227,7 +227,7 @@ static void write_heaps(struct hs_report *report)
 {
     struct hs_buf text = HS_BUF_INIT;
     if (hs_heap_sums_describe(&report->selection, &text) > 1) {
-        hs_buf_str(&text, "; memory that one of them got from another one counts in both");
+        hs_buf_str(&text, "; memory that one heap got from another one counts in both");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     report->buf->err = report->buf->err ? report->buf->err : text.err;
@@ -269,8 +269,8 @@ static void write_before(struct hs_report *report)
     }
     hs_human_bytes(before, (double)dump->rss_start_bytes);
     hs_buf_printf(&text,
-                  "%s were resident before the session began: blocks from then are not in here, "
-                  "and their frees are ignored",
+                  "%s were resident before the session began: blocks from before are not in this "
+                  "profile, and their frees are ignored",
                   before);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);
@@ -289,8 +289,8 @@ static void describe_exact(const struct hs_report *report, const char *count, st
         hs_buf_str(text, "exact: all allocations were recorded");
     } else if (!hs_report_is_from_start(report)) {
         hs_buf_printf(text,
-                      "%s %s recorded with the exact size; what the program allocates through "
-                      "pointers to malloc that it took before is not seen",
+                      "%s %s recorded with the exact size; allocations through pointers to malloc "
+                      "that the program took before are not recorded",
                       count, verb);
     } else {
         /* Statically linked children, for example, are not included, and may be unknown. */
@@ -302,10 +302,10 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 static const char *describe_margins(const struct hs_report *report)
 {
     if (report->selection.is_lossy) {
-        return "; data is missing: the figures are too low, by more than margins tell";
+        return "; data is missing: the figures are too low, by more than the margins say";
     }
-    return report->profile->origin ? "; all figures are estimates, and margins hold only as far as "
-                                     "the blocks of a stack are of one size"
+    return report->profile->origin ? "; all figures are estimates, and margins hold only where all "
+                                     "blocks of a stack have one size"
                                    : "; margins hold with 95 % confidence, and figures without one "
                                      "are estimates, too";
 }
@@ -322,7 +322,7 @@ static void write_sampling(struct hs_report *report)
     if (s->interval_min_bytes == 0) {
         hs_buf_str(&text, s->interval_max_bytes <= 1
                               ? "how it was sampled is not known"
-                              : "how some of it was sampled is not known: no margin holds");
+                              : "how some of it was sampled is not known: there are no margins");
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
@@ -346,7 +346,8 @@ static void write_sampling(struct hs_report *report)
     }
     if (s->peak.peak_short_bytes > 0 && s->has_peak) {
         hs_buf_printf(
-            &text, "; the peak shown is that of one moment, at another one up to %s more %s live",
+            &text,
+            "; the peak shown is that of one moment; at another moment up to %s more %s live",
             hs_human_bytes(interval, (double)s->peak.peak_short_bytes),
             s->is_sampled ? "of what was sampled may have been" : "may have been");
     }
@@ -391,8 +392,8 @@ static void write_forks(struct hs_report *report)
     }
     struct hs_buf text = HS_BUF_INIT;
     hs_buf_printf(&text,
-                  "%u of the processes %s forked, and began with the blocks of another one: these "
-                  "count in each, though most of their memory may be shared",
+                  "%u of the processes %s forked, and began with the blocks of another process: "
+                  "these count in each of them, although most of their memory may be shared",
                   count, count == 1 ? "was" : "were");
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);

@@ -109,10 +109,10 @@ static void warn_own_malloc(struct hs_report *report)
             &p->processes[p->dumps[report->selection.dumps[i]].process];
         if (process->has_own_malloc) {
             struct hs_buf text = HS_BUF_INIT;
-            hs_buf_printf(&text,
-                          "%s (pid %u) carries its own malloc in the executable: what that gave "
-                          "out could not be seen",
-                          hs_profile_string(p, process->name), process->pid);
+            hs_buf_printf(
+                &text,
+                "%s (pid %u) contains its own malloc, whose allocations could not be recorded",
+                hs_profile_string(p, process->name), process->pid);
             hs_report_warn(report, hs_buf_text(&text), 0);
             hs_buf_deinit(&text);
         }

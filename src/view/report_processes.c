@@ -140,7 +140,7 @@ static void write_largest(struct hs_report *report)
     for (uint32_t i = 0; i < listed; i++) {
         add_process(report, &table, order[i]);
     }
-    hs_report_heading(report, "Processes", "largest first; --pid PID shows one alone");
+    hs_report_heading(report, "Processes", "largest first; --pid PID shows one of them");
     finish_table(report, &table, "3 2 1", s->dump_count - listed);
     free(order);
 }

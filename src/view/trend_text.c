@@ -68,7 +68,7 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
         hs_format_value(first, is_count, total->first),
         hs_format_value(last, is_count, total->last), hs_diff_signed(slope, is_count, total->slope),
         margin[0] ? " " : "", margin, steps_of(steps, total),
-        total->verdict == HS_TREND_NOISE ? "no line" : hs_trend_verdict_names[total->verdict]);
+        total->verdict == HS_TREND_NOISE ? "no trend" : hs_trend_verdict_names[total->verdict]);
 }
 
 static void write_table(const struct hs_trend *trend, const struct hs_trend_options *options,
@@ -162,7 +162,10 @@ int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_opti
     for (uint32_t i = 0; i < count; i++) {
         counts[trend->functions[order[i]].line.verdict]++;
     }
-    hs_buf_printf(buf, "\nNo line to be told from noise: %u function%s\nUnchanged: %u function%s\n",
+    hs_buf_printf(buf,
+                  "\n"
+                  "No trend above noise: %u function%s\n"
+                  "Unchanged: %u function%s\n",
                   counts[HS_TREND_NOISE], counts[HS_TREND_NOISE] == 1 ? "" : "s",
                   counts[HS_TREND_SAME], counts[HS_TREND_SAME] == 1 ? "" : "s");
     free(order);

@@ -280,7 +280,7 @@ def test_executes_and_is_not_followed(attach, report, tmp_path):
         go_on(program)
         assert session.process.wait(timeout=20) == 0  # although the process still runs
         assert program.poll() is None
-        assert f"process {program.pid} executed another program, which is left alone" in session.process.stderr.read()
+        assert f"process {program.pid} executed another program, which is not recorded" in session.process.stderr.read()
         go_on(program)
         assert program.wait(timeout=20) == 0
     assert [p["end"] for p in report(session.file)["processes"]] == ["executed another program"]
@@ -344,7 +344,7 @@ def test_interrupted_while_it_attaches(target, dist, tmp_path):
         time.sleep(1)
         session.send_signal(signal.SIGINT)
         said = session.communicate(timeout=60)[1]
-        assert session.returncode == 1 and "interrupted: nothing was attached to" in said, said
+        assert session.returncode == 1 and "interrupted: heapscope attached to no process" in said, said
         assert said.count("cannot attach to") == 1, said
         assert time.monotonic() - begin < 20
     finally:

@@ -39,7 +39,7 @@ def test_exact_from_now_on(resident, attach, report, allocator, position):
     code = code_of(program)
     session = attach(program.pid)
     assert session.is_recording, session.said
-    assert re.search(r"\d+ functions of its own allocator lead to us", session.said)
+    assert re.search(r"\d+ functions of its embedded allocator are redirected", session.said)
     assert code_of(program) != code
     program.tell("work", "threads", "work")
     assert session.stop() == 0, session.said
@@ -81,14 +81,14 @@ def test_many_times_under_load(resident, attach, allocator, count):
         assert session.is_recording, session.said
         assert session.stop() == 0, session.said
         assert program.process.poll() is None
-        stops += [float(n) for n in re.findall(r"threads \(\d+\) stood still for ([\d.]+) ms", session.said)]
+        stops += [float(n) for n in re.findall(r"threads \(\d+\) were stopped for ([\d.]+) ms", session.said)]
         assert code_of(program) == code
         # Except for the mappings that the allocator makes for the program.
         shape = [line for line in program.mappings() if " rw-p 00000000 00:00 0" not in line]
         first = first or shape
         assert shape == first
     assert len(stops) == count
-    print(f"{allocator}: all stood still for {sorted(stops)[count // 2]} ms, at most {max(stops)}")
+    print(f"{allocator}: all were stopped for {sorted(stops)[count // 2]} ms, at most {max(stops)}")
     program.tell("work")
 
 

@@ -107,7 +107,7 @@ def test_exact_from_now_on(private, attach, report, kind):
     code = code_of(program)
     session = attach(program.pid)
     assert session.is_recording, session.said
-    assert re.search(r"\d+ functions of its own allocator lead to us", session.said)
+    assert re.search(r"\d+ functions of its embedded allocator are redirected", session.said)
     assert code_of(program) != code
     program.tell("work", "before", "work")
     assert session.stop() == 0, session.said
@@ -158,7 +158,7 @@ def test_only_by_the_word_of_the_user(private, attach, report):
     """my_malloc may be an allocator, or pass its calls on to malloc."""
     program = private("unknown")
     session = attach(program.pid)
-    assert session.is_recording and "own allocator" not in session.said
+    assert session.is_recording and "embedded allocator" not in session.said
     program.tell("work")
     assert session.stop() == 0, session.said
     sites = read_sites(report(session.file, "--top", "all", "--view", "alloc_objects"))
@@ -179,7 +179,7 @@ def test_without_symbols(private, attach, report, heapscope):
     program = private("je_", strip=("-s",))
     session = attach(program.pid)
     assert session.is_recording, session.said
-    assert "own allocator" not in session.said
+    assert "embedded allocator" not in session.said
     program.tell("work")
     assert session.stop() == 0, session.said
     done = heapscope("attach", "--allocator", "je_", str(program.pid))
@@ -283,8 +283,8 @@ int main(void) { je_free(je_malloc(1)); puts("ready"); fflush(stdout); sleep(60)
 @pytest.mark.parametrize(
     "flag, said",
     [
-        ("-DTHREE", r"more allocators in it than can be led to us.*--allocator tc_"),
-        ("-DSHORT", r"cannot be led to us.*--allocator none.*its je_dallocx: it is too short"),
+        ("-DTHREE", r"more allocators than can be redirected.*--allocator tc_"),
+        ("-DSHORT", r"cannot be redirected.*--allocator none.*its je_dallocx: it is too short"),
         ("-DCOPY", r"its je_free: the compiler made a copy of it"),
     ],
 )
@@ -302,7 +302,7 @@ def test_refused(heapscope, tmp_path, flag, said):
             assert done.returncode == 0, done.stderr
             if flag == "-DTHREE":
                 done = heapscope("attach", "--allocator", "mi_", *output, str(process.pid))
-                assert done.returncode == 0 and "2 functions of its own" in done.stderr, done.stderr
+                assert done.returncode == 0 and "2 functions of its embedded allocator" in done.stderr, done.stderr
         finally:
             process.kill()
 
@@ -310,4 +310,4 @@ def test_refused(heapscope, tmp_path, flag, said):
 @pytest.mark.parametrize("prefix", ["0x", "my-", "a" * 25])
 def test_what_is_no_prefix(heapscope, prefix):
     done = heapscope("attach", "--allocator", prefix, "1")
-    assert done.returncode == 2 and "not what names of functions begin with" in done.stderr
+    assert done.returncode == 2 and "cannot be the beginning of a function's name" in done.stderr

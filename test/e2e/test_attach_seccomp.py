@@ -152,16 +152,16 @@ def careful_names():
 
 
 FORBIDDEN = {
-    "memfd_create killed": (lambda: deny("kill", "memfd_create"), "it kills for memfd_create"),
+    "memfd_create killed": (lambda: deny("kill", "memfd_create"), "it kills the process for memfd_create"),
     "memfd_create refused": (lambda: deny("errno", "memfd_create"), "it does not allow memfd_create: Operation"),
     "memfd_create trapped": (lambda: deny("trap", "memfd_create"), "it does not allow memfd_create: SIGSYS"),
     "traced": (lambda: deny("trace", "ftruncate"), "it asks a tracer about ftruncate"),
     "notified": (lambda: deny("notify", "prlimit64"), "it asks another process about prlimit64"),
     "memory": (lambda: deny("errno", "process_vm_readv"), "it does not allow process_vm_readv: Operation"),
-    "tgkill": (lambda: deny("kill", "tgkill"), "it kills for tgkill"),
-    "the second of two": (lambda: docker() + deny("kill", "memfd_create"), "it kills for memfd_create"),
-    "restart_syscall": (lambda: deny("kill", "restart_syscall"), "it kills for restart_syscall"),
-    "by place": (lambda: ["place", "kill", str(numbers()["memfd_create"])], "it kills for memfd_create"),
+    "tgkill": (lambda: deny("kill", "tgkill"), "it kills the process for tgkill"),
+    "the second of two": (lambda: docker() + deny("kill", "memfd_create"), "it kills the process for memfd_create"),
+    "restart_syscall": (lambda: deny("kill", "restart_syscall"), "it kills the process for restart_syscall"),
+    "by place": (lambda: ["place", "kill", str(numbers()["memfd_create"])], "it kills the process for memfd_create"),
 }
 
 
@@ -212,7 +212,7 @@ def test_threads_with_different_filters(target, attach, tmp_path):
         assert program.stdout.readline() == "ready\n"
         session = attach(program.pid)
         assert session.wait() == 1
-        assert "it kills for mremap" in session.said, session.said
+        assert "it kills the process for mremap" in session.said, session.said
         program.stdin.close()
         assert program.wait() == 0
 

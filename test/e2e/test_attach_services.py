@@ -96,7 +96,7 @@ class Attacher:
         file = self.folder / "attached.pftrace"
         done = self.heapscope("attach", pid, "--top", "0", "-o", file, *(options or ("-d", "100ms")))
         assert done.returncode == 0, done.stderr
-        self.stops_ms += [float(ms) for ms in re.findall(r"stood still for ([\d.]+) ms", done.stderr)]
+        self.stops_ms += [float(ms) for ms in re.findall(r"stopped for ([\d.]+) ms", done.stderr)]
         found = self.report(file, "--top", "all", "--view", "alloc_objects")
         self.functions |= {f["function"] for s in found["stacks"] for f in s["frames"]}
         return found

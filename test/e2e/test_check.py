@@ -256,7 +256,7 @@ def test_limits_from_files(heapscope, ten, tmp_path):
     options = ("--limits", limits, "--max-live", "1M", "--stack", "^cache$=10000")
     assert heapscope("check", ten, *options).returncode == 0
     for text, words in (
-        ("max-live 1\nmax-lvie 2\n", ":2: 'max-lvie' is no limit; did you mean 'max-live'?"),
+        ("max-live 1\nmax-lvie 2\n", ":2: 'max-lvie' is not a limit; did you mean 'max-live'?"),
         ("max-live much\n", ":1: 'much' is not a size"),
         ("stack (=1\n", ":1: '(' is not a regular expression"),
     ):
@@ -265,7 +265,7 @@ def test_limits_from_files(heapscope, ten, tmp_path):
         assert done.returncode == 2 and f"{limits}{words}" in done.stderr, done.stderr
     (folder / "known.supp").write_text("leak:x\nleek:y\n")
     done = heapscope("check", ten, "--max-leak", 0, "--suppressions", folder / "known.supp")
-    assert done.returncode == 2 and "known.supp:2: 'leek:y' is no suppression" in done.stderr
+    assert done.returncode == 2 and "known.supp:2: 'leek:y' is not a suppression" in done.stderr
     for options in (
         ("--limits", folder / "none"),
         ("--max-leak", "0", "--suppressions", folder / "none"),

@@ -194,7 +194,7 @@ def test_a_process_has_one_session(daemon, target, tmp_path):
     first = daemon.begin("-n", "phases-*", "-i", 1)
     second = daemon.ask("start", "-p", program.pid, "-o", tmp_path / "second.pftrace")
     assert second.returncode == 1
-    assert f"another session has it, {first}" in second.stderr
+    assert f"another session records it, {first}" in second.stderr
     wait_until((tmp_path / "second.pftrace").exists)
     rejected = daemon._report(tmp_path / "second.pftrace")
     assert [p["pid"] for p in rejected["processes"]] == [program.pid]
@@ -309,7 +309,7 @@ def test_snapshot_of_what(daemon, target):
 
     assert "heapscope start" in refused()
     programs = [daemon.phases(target) for _ in range(2)]
-    assert "not recorded by any session" in refused("-p", programs[0].pid)
+    assert "no session records process" in refused("-p", programs[0].pid)
     assert "has not announced itself" in refused("-p", os.getpid())
     daemon.begin("-n", "phases-*")
     assert "no process named 'x*'" in refused("-n", "x*")

@@ -202,7 +202,7 @@ def test_more_programs_than_descriptors(crowded):
     costs = Costs(daemon)
     wait_until(lambda: costs.fds() > 190)
     assert idle_share(daemon, 1) < 0.05
-    assert daemon.text().count("no descriptor is left of 200") == 1
+    assert daemon.text().count("all 200 descriptors are in use") == 1
     gone = crowd.pids[:150]
     assert all(os.path.exists(f"/proc/{pid}") for pid in crowd.pids)
     for pid in gone:

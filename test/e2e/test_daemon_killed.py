@@ -386,7 +386,7 @@ def test_a_request_that_was_not_accepted(daemon):
         kill(daemon)
         _, said = stop.communicate(timeout=30)
     assert stop.returncode == 1
-    assert "the daemon was killed before it answered; what it records is kept" in said
+    assert "the daemon was killed before it answered; its recordings are kept" in said
 
 
 def catch_finisher(daemon, stop):

@@ -191,7 +191,7 @@ def test_attaching_is_for_the_debuggable(world, agent):
     roots = world.program([agent, "60"], is_preloaded=False)
     for who in ({}, AS_NOBODY, AS_OTHER):
         (refused,) = world.refused("-p", process.pid, **who)
-        assert refused[1] == "refused_policy" and "forbids to attach" in refused[2]
+        assert refused[1] == "refused_policy" and "forbids attaching" in refused[2]
     world.rules(f"debuggable exe={agent} by={OTHER}")
     assert "1 rule" in world.hup()
     for who in (AS_OTHER, AS_NOBODY, {}):
@@ -201,7 +201,7 @@ def test_attaching_is_for_the_debuggable(world, agent):
         wait_until(lambda: not world.daemon.client(process.pid))
     assert process.poll() is None
     (refused,) = world.refused("-p", roots.pid, **AS_OTHER)
-    assert "only root attaches to processes of root" in refused[2]
+    assert "only root may attach to processes of root" in refused[2]
 
 
 @needs_root
@@ -224,10 +224,10 @@ def test_a_new_policy_counts_at_once(world, agent):
     name = world.daemon.begin("-p", process.pid, "-p", other.pid, "-o", world.folder / "x.pftrace")
     world.rules("never *", "nevermore *")
     said = world.hup()
-    assert f"{world.policy}:2: 'nevermore' is no class" in said and "stays as it was" in world.daemon.text()
+    assert f"{world.policy}:2: 'nevermore' is not a class" in said and "stays as it was" in world.daemon.text()
     assert world.daemon.session(name)["running_count"] == 2
     world.rules(f"never exe={agent}", mode=0o666)
-    assert "others may write to it" in world.hup()
+    assert "other than its owner may write to it" in world.hup()
     assert world.daemon.session(name)["running_count"] == 2
     world.rules(f"never exe={agent}")
     world.hup()

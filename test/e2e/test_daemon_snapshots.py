@@ -71,7 +71,7 @@ class Looker:
             if isinstance(trace, bytes):
                 file.write_bytes(trace)
         if isinstance(trace, str):
-            assert "not recorded" in trace or "there is no process" in trace or "not announced itself" in trace, trace
+            assert "not recorded" in trace or "no session records" in trace or "there is no process" in trace or "not announced itself" in trace, trace
             self.count -= 1
             return None
         return self.report(file, "--top", "all", "--view", "alloc_objects")

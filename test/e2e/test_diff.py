@@ -258,7 +258,7 @@ def test_base_of_report_and_export(heapscope, families, tmp_path):
     assert folded.stdout == heapscope("diff", "-f", "folded", before, after).stdout
     out = tmp_path / "less.pb.gz"
     done = heapscope("export", "-o", out, "--base", before, after)
-    assert done.returncode == 0 and "less that of" in done.stderr
+    assert done.returncode == 0 and "minus that of" in done.stderr
     assert out.read_bytes()[:2] == b"\x1f\x8b"
     svg = heapscope("export", "-f", "svg", "--base", before, after)
     assert svg.stdout == heapscope("diff", "-f", "svg", before, after).stdout

@@ -211,7 +211,7 @@ def test_no_unwind_tables(doctor, build, tmp_path):
     program = build("cut")
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
     assert_problem(doctor(program), "unwind tables", "none for the code of cut: ")
-    assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "those of lost are", "--eh-frame-hdr")
+    assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "those of lost cannot be found", "--eh-frame-hdr")
     status, findings = doctor(build("fine"))
     assert status == 0
     assert of(findings, "unwind tables")[0] == ["ok"]
@@ -298,7 +298,7 @@ def test_sanitizer(doctor, build):
 def test_own_malloc(doctor, target):
     _, findings = doctor(target("own_malloc", "-pthread"))
     states, text = of(findings, "allocator")
-    assert states == ["note"] and "malloc of its own" in text, findings
+    assert states == ["note"] and "its own malloc" in text, findings
 
 
 def test_libraries_that_are_missing(doctor, tmp_path):
@@ -439,7 +439,7 @@ def test_traced_process(doctor):
 @pytest.mark.parametrize("value", ["0", "no", "OFF"])
 def test_process_that_opted_out(doctor, value):
     with python("", env={"HEAPSCOPE_PROFILEABLE": value}) as process:
-        assert_problem(doctor(process.pid), "process", "does not want to be profiled", "without that variable")
+        assert_problem(doctor(process.pid), "process", "does not permit profiling", "without that variable")
 
 
 def test_process_that_opted_in(doctor):
@@ -454,7 +454,7 @@ def policy_of(findings):
 def test_policy(doctor, tmp_path):
     policy = tmp_path / "policy.conf"
     rules = {"never exe=/no-such": ("ok", "no rule of"), f"never user={os.geteuid()}": ("problem", ":1 forbids the daemon"),
-             "profileable exe=/usr/bin/python3*": ("note", ":1 lets the daemon profile it when it brings"),
+             "profileable exe=/usr/bin/python3*": ("note", ":1 lets the daemon profile it when it loads"),
              "debuggable * by=*": ("ok", ":1 lets the daemon profile it (debuggable * by=*)"),
              "profileable willing": ("ok", "no rule of"), "never cgroup=/": ("problem", ":1 forbids")}
     with python("") as process:
@@ -467,7 +467,7 @@ def test_policy(doctor, tmp_path):
             assert status == (state == "problem")
     assert policy_of(doctor("--policy", policy)[1]) == [("ok", f"{policy}: 1 rule")]
     policy.write_text("never *\nnever again\n")
-    assert_problem(doctor("--policy", policy), "policy", f"{policy}:2: 'again' is no condition")
+    assert_problem(doctor("--policy", policy), "policy", f"{policy}:2: 'again' is not a condition")
     assert_problem(doctor("--policy", tmp_path / "none"), "policy", "No such file")
 
 
@@ -483,7 +483,7 @@ def test_policy_of_what_cannot_be_seen(doctor):
         policy.flush()
         os.chmod(policy.name, 0o644)
         _, findings = doctor("--policy", policy.name, process.pid, **nobody)
-        assert "can be seen" in policy_of(findings)[0][1]
+        assert "may not read all that the rules ask for" in policy_of(findings)[0][1]
 
 
 @needs_root
@@ -502,15 +502,15 @@ def test_users(doctor, dist):
     with python("") as roots, python("", becomes=65534) as same, python("", **one) as other:
         for process in (same, other):
             assert doctor(process.pid)[0] == 0, "root may"
-        assert_problem(doctor(roots.pid, **nobody), "process", "belongs to user 0, and we are user 65534")
+        assert_problem(doctor(roots.pid, **nobody), "process", "belongs to user 0, and heapscope runs as user 65534")
         assert_problem(doctor(other.pid, **nobody), "process", "belongs to user 1", "as that user or as root")
         # It has changed its user, so other processes of that user may not inspect it.
-        assert_problem(doctor(same.pid, **nobody), "process", "gained rights", "as root")
+        assert_problem(doctor(same.pid, **nobody), "process", "gained privileges", "as root")
     with python("", **nobody) as own:
         status, findings = doctor(own.pid, **nobody)
         assert status == 0, findings
     with python("import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)", **nobody) as hidden:
-        assert_problem(doctor(hidden.pid, **nobody), "process", "forbidden to look into its memory", "as root")
+        assert_problem(doctor(hidden.pid, **nobody), "process", "forbids access to its memory", "as root")
         assert doctor(hidden.pid)[0] == 0
 
 
@@ -519,7 +519,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     command = [dist / "bin/heapscope", "run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/python3", "-c", code]
     with running(*command) as run:
         pid = int(run.stdout.readline())
-        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"that of process {run.pid}")
+        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"process {run.pid} makes it")
         # Its collector dies: the client continues to record, but no process reads it.
         run.kill()
         run.wait()
@@ -527,14 +527,14 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
         os.kill(pid, signal.SIGKILL)
     assert status == 0
     assert of(findings, "recorder")[0] == ["note"]
-    assert f"for process {run.pid}, which is gone" in of(findings, "recorder")[1]
+    assert f"for process {run.pid}, which has ended" in of(findings, "recorder")[1]
 
 
 def test_client_without_a_session(doctor, dist):
     with python("", env={"LD_PRELOAD": str(preloadable(dist / "lib/libheapscope_preload.so"))}) as process:
         status, findings = doctor(process.pid)
     assert status == 0
-    assert of(findings, "recorder") == (["ok"], "is in there, and sleeps > None")
+    assert of(findings, "recorder") == (["ok"], "is loaded, and dormant > None")
 
 
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="needs heaptrack")

@@ -200,7 +200,7 @@ def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
     go = pprof(tmp_path / "heap", GO, packed=False)
     for sampled in (go, jemalloc_file):
         head = " ".join(heapscope("report", sampled).stdout.split("Where did")[0].split())
-        assert "only as far as the blocks of a stack are of one size" in head
+        assert "only where all blocks of a stack have one size" in head
         assert "95 %" not in head and "exact" not in head
         data = report(sampled, "--top", "all")
         assert data["is_sampled"] and not data["is_exact"]

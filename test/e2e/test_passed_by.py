@@ -79,7 +79,7 @@ def test_a_library_that_opens_under_attach(target, library, attach, report, heap
     assert read_sites(found) == told
     assert "site_deep_constructor" in read_sites(found)
     words = words_of(heapscope, session.file)
-    assert "exact: all" not in words and "pointers to malloc that it took before is not seen" in words
+    assert "exact: all" not in words and "pointers to malloc that the program took before are not recorded" in words
 
 
 def test_a_session_of_a_daemon(daemon, target, library, tmp_path):

@@ -117,7 +117,7 @@ def test_sampled_peaks_of_many_processes(run, target):
 def test_check_says_what_is_not_known_of_processes_at_the_same_time(run, target, heapscope):
     done = run([target("summits", "-pthread"), "hold", "1000000"], "-i", 1)
     told = heapscope("check", "--max-peak", "1500000", done.file).stdout
-    assert "uncertain: how much was live at one moment is not known more closely" in told
+    assert "uncertain: the memory that was live at one moment is not known more closely" in told
     assert heapscope("check", "--max-peak", "1500000", "--strict", done.file).returncode == 1
 
 

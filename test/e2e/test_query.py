@@ -162,8 +162,8 @@ def test_commands_wherever_sql_is_read(database, tmp_path):
     (tmp_path / "self.sql").write_text(f"SELECT 1;\n.read {tmp_path}/self.sql\n")
     done = query("-f", str(tmp_path / "self.sql"), database)
     assert done.returncode == 1 and "too deeply" in done.stderr, done.stderr
-    for text, words in ((".read", "wants a file"), (".read nowhere", "nowhere: No such file"), (".what", "no command .what"),
-                        (".mode xml", "'xml' is no format"), (".", "no command .")):
+    for text, words in ((".read", "needs a file"), (".read nowhere", "nowhere: No such file"), (".what", "no command .what"),
+                        (".mode xml", "'xml' is not a format"), (".", "no command .")):
         done = query(database, text)
         assert done.returncode == 1 and words in done.stderr and done.stdout == "", done
 
@@ -175,9 +175,9 @@ def test_commands_wherever_sql_is_read(database, tmp_path):
     ("SELECT * FROM HEAP_PROFIEL", "did you mean heap_profile?"),
     ("SELECT sise FROM heap_profile_allocation", "no such column: sise; did you mean size?"),
     ("SELECT size FROM heap_profile", "no such column: size; there is one in heap_profile_allocation"),
-    ("SELECT * FROM _android_heap_profile_intervals", "INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals brings it"),
+    ("SELECT * FROM _android_heap_profile_intervals", "INCLUDE PERFETTO MODULE android.memory.heap_profile.intervals defines it"),
     ("SELECT * FROM android_heap_profile_sumary_tree", "did you mean android_heap_profile_summary_tree, which INCLUDE PERFETTO"),
-    ("SELECT * FROM _callstacks_for_stack_profile_samples!(x)", "INCLUDE PERFETTO MODULE callstacks.stack_profile brings it"),
+    ("SELECT * FROM _callstacks_for_stack_profile_samples!(x)", "INCLUDE PERFETTO MODULE callstacks.stack_profile defines it"),
     ("SELECT DEMANGEL('x')", "did you mean demangle?"),
 ])
 def test_what_was_meant(database, text, words):

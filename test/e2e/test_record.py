@@ -71,7 +71,7 @@ def test_flags_as_heap_profile_takes_them(dist, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("['--output', 'x', '-i', 'host']\n") and list(out.glob("heap_dump.1.*")), done
     done = record(dist, "-n", "x", "android")
-    assert done.returncode == 1 and "no Android devices" in done.stderr
+    assert done.returncode == 1 and "cannot profile Android devices" in done.stderr
     done = record(dist, "--no", "--", "true")
     assert done.returncode == 2 and "unknown option '--no'" in done.stderr
 
@@ -229,9 +229,9 @@ def test_refused(dist, tmp_path):
             (["--shmem-size", "4096", "--", "true"], 1, "less than 8192"),
             (["--shmem-size", "10000", "--", "true"], 1, "multiple of 4096"),
             (["--shmem-size", "12288", "--", "true"], 1, "power of two"),
-            (["-p", "x1"], 1, "'x1' is no process id"),
-            ([], 1, "nothing says what to profile"),
-            (["android", "-n", "x"], 1, "no Android devices"),
+            (["-p", "x1"], 1, "'x1' is not a process id"),
+            ([], 1, "no process to profile was named"),
+            (["android", "-n", "x"], 1, "cannot profile Android devices"),
             (["--frobnicate"], 2, "--frobnicate"),
             (["-c", "/nowhere", "--", "true"], 1, "/nowhere: No such file"),
             (["--", "/nowhere/program"], 127, "/nowhere/program")]:

@@ -120,7 +120,7 @@ def test_daemon_that_is_a_zombie(daemon):
     os.kill(daemon.pid, signal.SIGKILL)
     os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOWAIT)
     done = daemon.ask("list", timeout=20)
-    assert done.returncode == 1 and "was killed; what it records is kept" in done.stderr, done
+    assert done.returncode == 1 and "was killed; its recordings are kept" in done.stderr, done
     daemon.process.wait(30)
 
 
@@ -168,7 +168,7 @@ def test_all_without_daemon(dist, tmp_path):
     out.mkdir()
     done = subprocess.run([dist / "bin" / "heapscope", "record", "-o", out, "-c", "-"], capture_output=True, text=True,
                           timeout=60, env=without_daemon(tmp_path), input=config("all: true no_running: true"))
-    assert done.returncode == 1 and "by a daemon only" in done.stderr and not list(out.iterdir())
+    assert done.returncode == 1 and "only a daemon can record" in done.stderr and not list(out.iterdir())
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("unshare"), reason="makes namespaces")

@@ -49,7 +49,7 @@ def test_cut_off(heapscope, traces, tmp_path):
     assert "no heap profile in this file: it is damaged, or was cut off" in done.stderr, done
     late = cut(traces, "plain", 0.995)
     done = heapscope("export", "-f", "folded", "-o", tmp_path / "x", late)
-    assert done.returncode == 0 and f"{late} is damaged, or was cut off" in done.stderr, done
+    assert done.returncode == 0 and f"{late} is damaged or cut off" in done.stderr, done
     done = heapscope("export", "-f", "folded", "-o", tmp_path / "x", traces / "plain")
     assert done.returncode == 0 and "damaged" not in done.stderr
     other = tmp_path / "other"
@@ -68,7 +68,7 @@ def test_mode_of_the_shell(dist, traces, tmp_path):
     os.close(main)
     os.close(side)
     assert process.returncode == 0
-    for words in ("csv\n", '"answer"\n42\n', "'wrong' is no format"):
+    for words in ("csv\n", '"answer"\n42\n', "'wrong' is not a format"):
         assert words in out, out
 
 
@@ -97,7 +97,7 @@ def test_doctor_of_a_relative_path(heapscope, tmp_path):
     subprocess.run(["gcc", "-g", "-o", tmp_path / "program", source], check=True)
     for name in ("./program", f"../{tmp_path.name}/program"):
         done = heapscope("doctor", name, cwd=tmp_path)
-        assert done.returncode == 0 and "cannot be looked at" not in done.stdout, done.stdout
+        assert done.returncode == 0 and "cannot be read" not in done.stdout, done.stdout
 
 
 def test_a_pipe_of_something_else(dist, tmp_path):

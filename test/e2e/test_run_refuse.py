@@ -197,7 +197,7 @@ def test_sanitizer_in_the_program_is_a_malloc_of_its_own(heapscope, tmp_path, sa
     file = sanitized("gcc", "-fsanitize=address", "-static-libasan")
     done = heapscope("run", "-q", "-o", tmp_path / "x", "--", file)
     assert done.returncode == 3
-    assert "carries a malloc of its own" in done.stderr and "a sanitizer serves its memory" in done.stderr
+    assert "contains its own malloc" in done.stderr and "a sanitizer serves its memory" in done.stderr
 
 
 @pytest.mark.parametrize("flag", ["undefined", "leak"])
@@ -255,7 +255,7 @@ int main(void) { return malloc(10000) == 0; }
     subprocess.run(["gcc", "-O1", "-fno-builtin", "-rdynamic", "-o", program, source], check=True)
     done = heapscope("run", "-q", "-o", tmp_path / "x", "--", program)
     assert done.returncode == 0
-    assert "(own) carries a malloc of its own" in done.stderr and "its free: it is too short" in done.stderr
+    assert "(own) contains its own malloc" in done.stderr and "its free: it is too short" in done.stderr
     (process,) = report(tmp_path / "x")["processes"]
     assert process["has_own_malloc"]
 

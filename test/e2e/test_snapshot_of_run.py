@@ -358,7 +358,7 @@ def test_other_users_are_refused(record, heapscope, dist, target, tmp_path):
     it = record("run", python(), user=NOBODY, group=NOBODY, extra_groups=[])
     stranger = {"user": OTHER, "group": OTHER, "extra_groups": [], "cwd": "/"}
     done = heapscope("snapshot", "-p", it.pid, **stranger)
-    assert done.returncode == 1 and "cannot be asked" in done.stderr or "not recorded" in done.stderr
+    assert done.returncode == 1 and "heapscope cannot ask" in done.stderr or "not recorded" in done.stderr
     assert str(it.pid) not in heapscope("list", **stranger).stdout
     assert heapscope("list", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout.count(it.name) == 2
     # A user who asks without our commands gets a message and nothing else.

@@ -258,7 +258,7 @@ def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
         time.sleep(0.3)
     program.end()
     text = heapscope("report", tmp_path / "a.pftrace").stdout
-    line = re.search(r"resident memory, as looked at: (\S+) MiB at first, (\S+) MiB at most", text)
+    line = re.search(r"resident memory, when it was read: (\S+) MiB at first, (\S+) MiB at most", text)
     assert line and float(line[1]) < 10 and 72 <= float(line[2]) < 90, text
     # And the figure for the whole process is at least as large, whichever of both was read last.
     process = report(tmp_path / "a.pftrace")["processes"][0]
@@ -386,7 +386,7 @@ def test_smaps_of_one_that_is_gone_too_soon(dist, tmp_path):
     for _ in range(20):
         done = subprocess.run([dist / "bin/heapscope", "run", "--smaps", "-o", tmp_path / "a.pftrace", "--", "true"],
                               capture_output=True, text=True, timeout=60, env=clean_env())
-        assert bool(Beside(tmp_path / "a.pftrace").smaps) != ("there are no mappings in the file" in done.stderr)
+        assert bool(Beside(tmp_path / "a.pftrace").smaps) != ("the file contains no mappings" in done.stderr)
 
 
 # --- the machine --------------------------------------------------------------------------------
@@ -455,7 +455,7 @@ def test_snapshot_has_one_of_each(daemon, steps, tmp_path):
 
 
 @pytest.mark.parametrize("command", [["run"], ["attach"], ["start", "-n", "x"]])
-@pytest.mark.parametrize("option, words", [("--counters=often", "'often' is no duration"),
+@pytest.mark.parametrize("option, words", [("--counters=often", "'often' is not a duration"),
                                            ("--counters=10ms", "not between 100ms and 24h"),
                                            ("--system-stats=1ms", "--system-stats")])
 def test_wrong_usage(heapscope, command, option, words):

@@ -543,11 +543,11 @@ def test_truncated_file_is_said(heapscope, trace, tmp_path):
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (["report", "--pid", "1"], 1, "there is no profile of process 1; there is of"),
+        (["report", "--pid", "1"], 1, "there is no profile of process 1; there are profiles of"),
         (["report", "--snapshot", "9"], 1, "there is no snapshot 9; the last one is 0"),
         (["report", "--top", "x"], 2, "--top: 'x' is neither a number above 0 nor 'all'"),
         (["report", "--health", "--json"], 2, "--health cannot be shown together with --tree or --json"),
-        (["report", "--view", "sapce"], 2, "--view: 'sapce' is none of: space, objects"),
+        (["report", "--view", "sapce"], 2, "--view: 'sapce' is not one of: space, objects"),
         (["export"], 2, "no format was given"),
         (["export", "-f", "svg", "-o", "/nowhere/x.svg"], 1, "cannot write /nowhere/x.svg: No such file"),
         (["export", "-f", "svg", "-o", "/dev/full"], 1, "cannot write /dev/full: No space left on device"),

@@ -221,7 +221,7 @@ static void test_attaching_to_root(void **state)
     assert_int_equal(judge(world, &other, &process), HS_REFUSAL_NONE);
     process.is_attaching = true;
     assert_int_equal(judge(world, &other, &process), HS_REFUSAL_POLICY);
-    assert_non_null(strstr(world->words.what, "only root attaches"));
+    assert_non_null(strstr(world->words.what, "only root may attach"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

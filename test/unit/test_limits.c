@@ -66,19 +66,19 @@ static void test_wrong_lines(void **state)
         unsigned line;
         const char *words;
     } rows[] = {
-        { "max-live 1\nmax-lvie 200M\n", 2, "'max-lvie' is no limit; did you mean 'max-live'?" },
-        { "something 1\n", 1, "'something' is no limit" },
-        { "--max-live 1\n", 1, "'--max-live': names stand without dashes here" },
-        { "max-live\n", 1, "'' is not a size, as 64K or 200M" },
-        { "max-peak 10 M\n", 1, "'10 M' is not a size, as 64K or 200M" },
+        { "max-live 1\nmax-lvie 200M\n", 2, "'max-lvie' is not a limit; did you mean 'max-live'?" },
+        { "something 1\n", 1, "'something' is not a limit" },
+        { "--max-live 1\n", 1, "'--max-live': write the name without dashes" },
+        { "max-live\n", 1, "'' is not a size, such as 64K or 200M" },
+        { "max-peak 10 M\n", 1, "'10 M' is not a size, such as 64K or 200M" },
         { "max-allocs 1K\n", 1, "'1K' is not a number" },
-        { "max-growth 5x%\n", 1, "'5x%' is neither a share, as 5%, nor a size, as 10M" },
-        { "max-growth -5%\n", 1, "'-5%' is neither a share, as 5%, nor a size, as 10M" },
-        { "max-growth nan%\n", 1, "'nan%' is neither a share, as 5%, nor a size, as 10M" },
-        { "stack foo\n", 1, "'foo' is not REGEX=SIZE, as parse.*=10M" },
-        { "stack =10M\n", 1, "'=10M' is not REGEX=SIZE, as parse.*=10M" },
+        { "max-growth 5x%\n", 1, "'5x%' is neither a share, such as 5%, nor a size, such as 10M" },
+        { "max-growth -5%\n", 1, "'-5%' is neither a share, such as 5%, nor a size, such as 10M" },
+        { "max-growth nan%\n", 1, "'nan%' is neither a share, such as 5%, nor a size, such as 10M" },
+        { "stack foo\n", 1, "'foo' is not REGEX=SIZE, such as parse.*=10M" },
+        { "stack =10M\n", 1, "'=10M' is not REGEX=SIZE, such as parse.*=10M" },
         { "\nagainst\n", 2, "'against' needs the name of a file" },
-        { "strict yes\n", 1, "'strict' stands alone" },
+        { "strict yes\n", 1, "'strict' takes no value" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct hs_limits limits = { 0 };

@@ -180,7 +180,7 @@ static void test_names_each_mistake(void **state)
     EXPECT_ERROR("-d: '10' is not a duration like 500ms, 10s, 5m or 1h", "-d10");
     EXPECT_ERROR("-d: '1us' is too small: at least 1ms", "-d1us");
     EXPECT_ERROR("--top: '2K' is not a whole number", "--top", "2K");
-    EXPECT_ERROR("--view: 'spaec' is none of: space, objects, peak", "--view=spaec");
+    EXPECT_ERROR("--view: 'spaec' is not one of: space, objects, peak", "--view=spaec");
     EXPECT_ERROR("--quiet takes no value", "--quiet=yes");
     EXPECT_ERROR("--output: the FILE is empty", "--output=");
 }

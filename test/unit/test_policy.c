@@ -94,23 +94,23 @@ static void test_mistakes(void **state)
         unsigned line;
         const char *words;
     } cases[] = {
-        { "always *", 1, "'always' is no class" },
+        { "always *", 1, "'always' is not a class" },
         { "\n\nnever", 3, "no condition" },
         { "never *\nprofileable by=ann\n", 2, "no condition" },
         { "never * user=ann", 1, "every process" },
         { "never user=carl", 1, "no user 'carl'" },
-        { "never user=", 1, "nothing behind user=" },
+        { "never user=", 1, "user= has no value" },
         { "never user=ann,,bob", 1, "no user ''" },
-        { "never user=4294967295", 1, "no number of a user" },
+        { "never user=4294967295", 1, "is not a user id" },
         { "never user=99999999999999999999999", 1, "no user" },
         { "profileable * by=@carl", 1, "no group 'carl'" },
-        { "profileable * by=@4294967295", 1, "no number of a group" },
-        { "never * by=ann", 1, "never is for everybody" },
-        { "never exe=gpg-agent", 1, "no absolute path" },
-        { "never exe=/a exe=/b", 1, "stands twice" },
-        { "never cgroup=x", 1, "no absolute path" },
-        { "never argv=/x", 1, "'argv=' is no condition" },
-        { "never gpg-agent", 1, "'gpg-agent' is no condition" },
+        { "profileable * by=@4294967295", 1, "is not a group id" },
+        { "never * by=ann", 1, "never applies to all users" },
+        { "never exe=gpg-agent", 1, "is not an absolute path" },
+        { "never exe=/a exe=/b", 1, "given twice" },
+        { "never cgroup=x", 1, "is not an absolute path" },
+        { "never argv=/x", 1, "'argv=' is not a condition" },
+        { "never gpg-agent", 1, "'gpg-agent' is not a condition" },
         { "never exe=/\x1b[31m", 1, "control character" },
     };
     for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {

@@ -87,7 +87,7 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "  from 2 samples, one for each 4.00 KiB allocated; data is missing: the figures are too "     \
     "low, "                                                                                        \
     "by more\n"                                                                                    \
-    "  than margins tell\n"
+    "  than the margins say\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
@@ -145,7 +145,7 @@ static void changes_of_the_interval(void **state)
     fx.p.changes[4].to_bytes = 1;
     hs_buf_clear(&buf);
     assert_int_equal(hs_report_write(&fx.p, &health, &buf), 0);
-    assert_non_null(strstr(hs_buf_text(&buf), "  (1 more in between: --json tells all)\n"
+    assert_non_null(strstr(hs_buf_text(&buf), "  (1 more in between: --json lists all)\n"
                                               "  no more scheduled snapshots after 4.00 s"));
     hs_buf_deinit(&buf);
     fixture_deinit(&fx);
@@ -253,8 +253,8 @@ static void exact_only_if_nothing_is_missing(void **state)
     fx.p.processes[0].is_from_startup = false;
     assert_true(
         has_text(&fx, &options,
-                 "  2 allocations were recorded with the exact size; what the program "
-                 "allocates through pointers to\n  malloc that it took before is not seen\n"));
+                 "  2 allocations were recorded with the exact size; allocations through pointers "
+                 "to malloc that the\n  program took before are not recorded\n"));
     fixture_deinit(&fx);
 }
 
@@ -438,7 +438,7 @@ static void empty_and_several(void **state)
                    fixture_exact(5000, 1));
     assert_true(has_text(&fx, &plain, "idle (pid 7) and 1 more process in 2.00 s\n"));
     assert_true(has_text(&fx, &plain,
-                         "Processes   largest first; --pid PID shows one alone\n"
+                         "Processes   largest first; --pid PID shows one of them\n"
                          "  pid       peak   live at end   allocated   process\n"
                          "    8   4.88 KiB      4.88 KiB    5.86 KiB   busy  killed by signal 9 "
                          "(SIGKILL)\n"

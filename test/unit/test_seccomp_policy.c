@@ -72,9 +72,9 @@ static void test_answers(void **state)
     assert_says(SECCOMP_RET_TRAP, &may_list, "it does not allow one: SIGSYS");
     assert_says(SECCOMP_RET_USER_NOTIF, &may_list, "it asks another process about one");
     assert_says(SECCOMP_RET_TRACE, &may_list, "it asks a tracer about one");
-    assert_says(SECCOMP_RET_KILL_THREAD, &may_list, "it kills for one");
-    assert_says(SECCOMP_RET_KILL_PROCESS, &may_list, "it kills for one");
-    assert_says(0x12340000, &may_list, "it kills for one");
+    assert_says(SECCOMP_RET_KILL_THREAD, &may_list, "it kills the process for one");
+    assert_says(SECCOMP_RET_KILL_PROCESS, &may_list, "it kills the process for one");
+    assert_says(0x12340000, &may_list, "it kills the process for one");
 }
 
 static void test_the_strictest_of_all(void **state)
@@ -127,7 +127,7 @@ static void test_not_understood(void **state)
     (void)state;
     ADD(stack, code);
     hs_seccomp_ask(stack, &may_list, &why);
-    assert_string_equal(why.text, "what it says of one is not understood");
+    assert_string_equal(why.text, "its rule for one cannot be understood");
     free(stack);
 }
 

@@ -84,11 +84,11 @@ static void test_wrong_lines(void **state)
         unsigned line;
         const char *words;
     } rows[] = {
-        { "leak:a\nleek:b\n", 2, "'leek:b' is no suppression, as leak:PATTERN" },
-        { "\n\nfoo", 3, "'foo' is no suppression, as leak:PATTERN" },
+        { "leak:a\nleek:b\n", 2, "'leek:b' is not a suppression, such as leak:PATTERN" },
+        { "\n\nfoo", 3, "'foo' is not a suppression, such as leak:PATTERN" },
         { "leak: \t\n", 1, "the pattern is missing; leak:* suppresses everything" },
-        { ":x\n", 1, "':x' is no suppression, as leak:PATTERN" },
-        { "a\033b\n", 1, "'a?b' is no suppression, as leak:PATTERN" },
+        { ":x\n", 1, "':x' is not a suppression, such as leak:PATTERN" },
+        { "a\033b\n", 1, "'a?b' is not a suppression, such as leak:PATTERN" },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct hs_suppressions s = { 0 };

@@ -85,7 +85,7 @@ static void test_refused(void **state)
         { "buffers { size_kb: 1 >", 1, 22, "the name of a field" },
         { "}", 1, 1, "the name of a field" },
         { "unique_session_name: \"a", 1, 22, "does not end" },
-        { "unique_session_name: \"\\q\"", 1, 22, "an escape" },
+        { "unique_session_name: \"\\q\"", 1, 22, "an unknown escape" },
         { "unique_session_name: \"\\0\"", 1, 22, "NUL" },
         { "unique_session_name: a", 1, 22, "a text in quotes" },
         { "write_into_file: yes", 1, 18, "true or false" },
