@@ -1,5 +1,5 @@
 /*
- * Asking a daemon: finds it, sends one request, waits for the answer, and says in words what went wrong.
+ * Asking a daemon: finds it, sends one request, waits for the answer, and prints what went wrong.
  *
  *     struct hs_ctl_message answer;
  *     int status = hs_ask_daemon(HS_CTL_LIST, &list.base, NULL, 0, HS_ASK_SOON, &answer);
@@ -7,7 +7,8 @@
  *         return status;
  *     }
  *
- * Only a daemon of root or of the same user is talked to: it gets descriptors of ours.
+ * A command talks only to a daemon of root or of its own user, because the daemon gets descriptors
+ * of the command.
  *
  * Threads   main thread only.
  */
@@ -16,29 +17,35 @@
 #include "ctl/ctl_message.h"
 
 enum hs_ask_patience {
-    HS_ASK_SOON,    /* what takes longer than half a minute has failed */
-    HS_ASK_FOREVER, /* it takes as long as it takes */
+    HS_ASK_SOON,    /* an answer that takes longer than half a minute is a failure */
+    HS_ASK_FOREVER, /* wait without a limit */
 };
 
-/* 0 with the answer of the right kind, to be freed; else the exit status, after having said why. */
+/* Sends `request` and waits for its answer. 0 with an answer of the right kind, which the caller
+ * frees; else the exit status, after a message. */
 int hs_ask_daemon(enum hs_ctl_kind kind, const ProtobufCMessage *request, const int *fds,
                   size_t fd_count, enum hs_ask_patience patience,
                   struct hs_ctl_message *ret_answer);
 
-/* Would one answer? Else -errno, as below. */
+/* 0: a daemon would answer; else -errno, as hs_ask_find_daemon() returns it. */
 int hs_ask_is_daemon_there(char *ret_path);
-/* A connection to it, or -errno: why nobody answers at the first place where it would be. Nothing is said. */
+/* A connection to a daemon, or -errno: why no daemon answers at the first path that was tried.
+ * Prints nothing. */
 int hs_ask_find_daemon(
     char *ret_path /* HS_CTL_PATH_MAX + 1; "": the environment names no socket */);
 
-/* What others that ask have to say as well: that the environment names no socket; that nobody answers at a path;
- * and what became of asking `who`, 0 or -errno. Each returns the exit status. */
+/* Prints that HEAPSCOPE_SOCKET is not the path of a socket. Returns the exit status. */
 int hs_ask_say_bad_socket(void);
+
+/* Prints why no daemon answers at `path`, by the -errno of connecting. Returns the exit status. */
 int hs_ask_say_nobody(const char *path, int error);
+
+/* Takes `r`, 0 or -errno of asking `who`, and the answer: 0 with an answer of the kind that belongs
+ * to request `kind`, else the exit status, after a message. */
 int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *who,
                 struct hs_ctl_message *ret_answer);
 
-/* Opens an answer, has `say` tell what is in it, and frees it. The exit status is that of `say`; a body that is no such
- * message is said, and is a failure. */
+/* Unpacks an answer, calls `say` with it, and frees it. Returns the exit status of `say`; a body
+ * that is no message of this kind is a failure, after a message. */
 int hs_ask_open(struct hs_ctl_message *answer, const ProtobufCMessageDescriptor *kind,
                 int (*say)(void *ctx, const ProtobufCMessage *body), void *ctx);

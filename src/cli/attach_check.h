@@ -1,5 +1,5 @@
 /*
- * A look at the processes that `attach` was asked for by pid, before any of them is touched.
+ * Checks the processes that `attach` was asked for by pid, before it touches any of them.
  *
  * See       collect/eligibility.h
  */
@@ -9,6 +9,7 @@
 
 #include "session/session.h"
 
-/* Says which processes cannot be attached to, and why, and takes them off the list of pids: the others are recorded.
- * False: nothing is left. Processes that are meant by name are told one by one, later. */
+/* Prints which processes cannot be attached to, and why, and removes them from the list of pids;
+ * the others are recorded. False: no process is left. Processes that are meant by name are reported
+ * one by one, later. */
 bool hs_attach_check(struct hs_session_settings *settings);

@@ -1,8 +1,9 @@
 /*
- * Processes that were attached to, and are to be let go of at the end: those that were named, and their forked children.
+ * The processes that a command attached to and detaches from at its end: those that were named, and
+ * their forked children.
  *
  * Threads   main thread only.
- * Fails     a process that cannot be let go of is told of, with what to do.
+ * Fails     when a process cannot be detached from, a message says what to do.
  * See       collect/attachment.h
  */
 #pragma once
@@ -14,13 +15,13 @@
 
 #include "collect/registry.h"
 
-/* How long a process is waited for until it may be left. */
+/* How long detaching waits for a safe point of the process. */
 #define HS_PATIENCE_END_NS UINT64_C(10000000000)
 
-/* A process that has our library, */
+/* A process that has heapscope's library. */
 struct hs_attached_process {
     pid_t pid;
-    uint64_t stack_start_va; /* as long as its program's stack is here */
+    uint64_t stack_start_va; /* another value: it has executed another program */
 };
 
 /* Zero-initialised is empty. */
@@ -29,11 +30,13 @@ struct hs_attached {
     size_t count, capacity;
 };
 
-/* Again, when it executed another program. */
+/* Adds a process; again after it executed another program. */
 void hs_attached_add(struct hs_attached *attached, pid_t pid);
+/* True: the process was added. */
 bool hs_attached_has(const struct hs_attached *attached, pid_t pid);
-/* Forked children are let go of, too: those that are recorded now. */
+/* Adds the forked children of these processes that are recorded now. */
 void hs_attached_add_children(struct hs_attached *attached, const struct hs_registry *registry);
-/* Calls lead where they did, in forked children too. */
+/* Detaches from every process: releases its calls, in forked children, too. */
 void hs_attached_let_go(const struct hs_attached *attached);
+/* Frees the list. */
 void hs_attached_deinit(struct hs_attached *attached);

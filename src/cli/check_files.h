@@ -1,5 +1,6 @@
 /*
- * The texts that `check` reads beside profiles: limits and suppressions, which lie in people's repositories.
+ * The text files that `check` reads beside profiles: limits and suppressions, which lie in users'
+ * repositories.
  *
  * Threads   main thread only.
  */
@@ -8,9 +9,11 @@
 #include "check/limits.h"
 #include "check/suppressions.h"
 
-/* A file could not be read or written: for CI another answer than that of a broken limit. */
+/* A file could not be read or written: CI can tell that from a broken limit. */
 #define HS_EXIT_STATUS_NO_FILE 3
 
-/* Each: 0, or the exit status to return after having said why. */
+/* Reads a file of limits: 0, or the exit status, after a message. */
 int hs_check_files_limits(const char *path, struct hs_limits *limits);
+
+/* Reads a file of suppressions: 0, or the exit status, after a message. */
 int hs_check_files_suppressions(const char *path, struct hs_suppressions *suppressions);

@@ -18,6 +18,7 @@
 #define HS_EXIT_STATUS_FAILED 1
 #define HS_EXIT_STATUS_USAGE  2
 
+/* The commands, each with its own arguments. Each returns the exit status. */
 int hs_cmd_run(int argc, char **argv);
 int hs_cmd_record(int argc, char **argv);
 int hs_cmd_attach(int argc, char **argv);
@@ -37,25 +38,26 @@ int hs_cmd_doctor(int argc, char **argv);
 struct hs_skipped_files;
 struct hs_sources_settings;
 
-/* Whom `attach` is to record, where it is more than its options can say. */
+/* Which processes `attach` records, as far as its options cannot express it. */
 struct hs_attach_scope {
-    bool is_all; /* the name is "*" then */
+    bool is_all; /* all processes; the name is "*" then */
     bool is_taking_running;
-    bool is_taking_startup;  /* also who starts later, once he is noticed */
-    uint64_t min_anon_bytes; /* of those that run */
+    bool is_taking_startup;  /* also processes that start later, once they are noticed */
+    uint64_t min_anon_bytes; /* of the processes that run, only those with this much memory */
 };
 
 /* What `record` adds to run and attach, besides their options. */
 struct hs_run_head {
-    const void *data; /* packets in front of what they record */
+    const void *data; /* packets to write in front of the recording */
     size_t bytes;
-    const struct hs_sources_settings *sources; /* NULL: as they do by themselves */
+    const struct hs_sources_settings *sources; /* NULL: their own defaults */
     const struct hs_skipped_files *skipped;    /* NULL: none */
     const struct hs_attach_scope *scope;       /* NULL: running processes, as named */
     bool is_max_in_samples;                    /* struct hs_dump_schedule */
     bool has_forks;                            /* run: struct hs_run_meant */
-    void (*on_active)(void); /* attach: from now on it records; NULL: nobody asks */
+    void (*on_active)(void); /* attach: called when recording begins; may be NULL */
 };
 
+/* run and attach for `record`: with `head`, which may be NULL. */
 int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head);
 int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head);

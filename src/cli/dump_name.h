@@ -7,19 +7,20 @@
  *     server.pftrace         the last one
  *     mail@7                 a file of that name, when there is one
  *
- * Threads   pure, but for looking whether there is a file.
+ * Threads   pure, except that hs_dump_name_split() checks whether a file exists.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "2", "-1" or "last"; -EINVAL for anything else. */
+/* Parses "2", "-1" or "last" into *ret_snapshot: 0, or -EINVAL for anything else. */
 int hs_dump_name_number(const char *text, uint32_t *ret_snapshot);
 
 /*
- * *ret_path is to be freed; *ret_snapshot is for hs_select_spec, HS_SELECT_LAST when none is named;
- * *ret_has_number says whether one is. -ENOMEM. What is behind an @ and no number is part of the path.
+ * Splits an operand. The caller frees *ret_path. *ret_snapshot is for hs_select_spec:
+ * HS_SELECT_LAST when the operand names none; *ret_has_number says whether it names one. 0 or
+ * -ENOMEM. Text behind an @ that is not a number is part of the path.
  */
 int hs_dump_name_split(const char *operand, char **ret_path, uint32_t *ret_snapshot,
                        bool *ret_has_number);

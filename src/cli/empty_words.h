@@ -1,9 +1,9 @@
 /*
- * Why nothing was recorded, and what to do: of a trace without any allocation, one sentence for each reason that it
- * knows.
+ * Prints why nothing was recorded, and what to do: for a trace without any allocation, one sentence
+ * for each reason that the trace contains.
  *
  * Threads   main thread only.
- * See       trace/refusal.h, which has the reasons against single processes
+ * See       trace/refusal.h, which has the reasons for refusing single processes
  */
 #pragma once
 
@@ -11,8 +11,9 @@
 
 #include "profile/profile.h"
 
-/* Who was asked for: "no process ASKED was ..."; e.g. "called redis". */
+/* The processes that were asked for, as part of "no process ASKED ran ...": "called redis", or
+ * this. */
 #define HS_EMPTY_ASKED "that was asked for"
 
-/* Says it, as messages of the command. False: something was recorded, and nothing is said. */
+/* Prints the reasons as messages. False: something was recorded, and nothing is printed. */
 bool hs_empty_words_say(const struct hs_profile *profile, const char *asked);

@@ -1,6 +1,6 @@
 /*
- * Signals to a command that records: all but SIGKILL and SIGSTOP ask for something, and none of them throws away what was
- * recorded.
+ * Signals to a command that records: all but SIGKILL and SIGSTOP ask for something, and none of
+ * them loses what was recorded.
  *
  *     SIGUSR1                      a dump now
  *     SIGINT, SIGTERM, SIGHUP,
@@ -11,13 +11,14 @@
  *     one more, another second
  *     later                        the command may leave, if another process writes the files
  *
- * One wish often comes as several signals: timeout(1) sends its own to the process and to the process group, a
- * terminal that closes sends SIGHUP after the shell did. So what comes within a second of the signal before, or of
- * the end of the recording, is the same wish.
+ * One request often comes as several signals: timeout(1) sends its signal to the process and to the
+ * process group; when a terminal closes, SIGHUP comes from the shell and from the terminal. So a
+ * signal within a second of the one before, or of the end of the recording, belongs to the same
+ * request.
  *
- * Holds     from hs_end_signals_open() on, these signals are blocked and come through a descriptor, until the process
- *           ends: nothing interrupts the writing of files.
- * Threads   main thread, before others are started: they get its mask.
+ * Holds     from hs_end_signals_open() until the process ends, these signals are blocked and come
+ *           through a descriptor: nothing interrupts the writing of files.
+ * Threads   main thread, before it starts others: they inherit its mask.
  */
 #pragma once
 
@@ -26,21 +27,23 @@
 enum hs_end_wish {
     HS_END_NOT_YET,
     HS_END_SOON,  /* the recording is over */
-    HS_END_HURRY, /* and names are not worth waiting for */
-    HS_END_LEAVE,
+    HS_END_HURRY, /* and the user does not wait for names */
+    HS_END_LEAVE, /* the command may leave when another process writes the files */
 };
 
-/* A descriptor that is readable when a signal has come; -1 with errno. SIGPIPE, SIGXFSZ and SIGALRM are ignored: a
- * reader of our messages may go away, and a file that may not grow is an error of writing. */
+/* Returns a descriptor that is readable when a signal has come; -1 with errno. Ignores SIGPIPE,
+ * SIGXFSZ and SIGALRM: a reader of the messages may go away, and a file that may not grow is an
+ * error of writing. */
 int hs_end_signals_open(void);
 
-/* Reads what has come, and returns what is wished by now; a wish only grows. */
+/* Reads the signals that have come, and returns what they ask for so far; it only grows. */
 enum hs_end_wish hs_end_signals_read(void);
-/* Has SIGUSR1 been read since this was last asked? */
+/* True: SIGUSR1 was read since the last call. */
 bool hs_end_signals_take_dump(void);
 
-/* The recording is over, by a signal or by itself. Signals that have come until now are no wish to hurry. */
+/* The recording is over, by a signal or by itself. Signals that came before do not mean to
+ * hurry. */
 void hs_end_signals_begin_end(void);
 
-/* As hs_symbol_options.is_hurried. */
+/* True from HS_END_HURRY on; for hs_symbol_options.is_hurried. */
 bool hs_end_signals_is_hurried(void);

@@ -1,10 +1,11 @@
 /*
- * Who records the process that the user means: a daemon, or another command; and which process that is.
+ * Finds the process that the user means, and the daemon or other command that records it.
  *
- * Everybody who may record something is asked for candidates. Just one in all: that is it. Otherwise it is said what
- * there is to choose from, or why there is none.
+ * All endpoints are asked for candidates. When there is exactly one, it is the answer. Otherwise a
+ * message lists the candidates, or says why there is none.
  *
- * A user who named a daemon (HEAPSCOPE_SOCKET) means its processes, and others only by their pid.
+ * When the user has named a daemon (HEAPSCOPE_SOCKET), the search covers the processes of that
+ * daemon, and others only by their pid.
  *
  * Threads   main thread only.
  */
@@ -14,6 +15,7 @@
 
 #include "cli/endpoints.h"
 
-/* `pid` 0 and `name` NULL: the only one there is. 0, or the exit status, after having said why. */
+/* Finds a process by `pid`, or by `name`; `pid` 0 and `name` NULL: the only one. 0, or the exit
+ * status, after a message. */
 int hs_recorded_find(uint32_t pid, const char *name, struct hs_endpoint *ret_place,
                      uint32_t *ret_pid);

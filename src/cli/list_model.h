@@ -1,5 +1,5 @@
 /*
- * What everybody who records answered to `list`: twice, a moment apart, so that it can be said what it costs now.
+ * The answers of all endpoints to `list`: two of each, a moment apart, from which the cost follows.
  *
  * Threads   main thread only.
  */
@@ -13,7 +13,7 @@
 #include "ctl/ctl.pb-c.h"
 #include "util/buf.h"
 
-/* One that answered. */
+/* An endpoint that answered. */
 struct hs_list_model {
     struct hs_endpoint place;
     Hs__Ctl__Listed *before, *now; /* the first answer and the second one, or twice the same */
@@ -24,19 +24,20 @@ struct hs_lists {
     size_t count, daemon_count;
 };
 
-/* What a process costs now, and whoever records it. */
+/* The cost of a process, or of the command or daemon that records it. */
 struct hs_cost {
-    bool is_known; /* there was time between two answers */
+    bool is_known; /* time passed between the two answers */
     double samples_a_second;
-    double cpu_share; /* of one processor */
-    double
-        overhead_share; /* estimated: of the CPU time that the process takes; 0 when it takes none */
+    double cpu_share;      /* of one processor */
+    double overhead_share; /* estimated share of the process's CPU time; 0 when it uses none */
 };
 
-/* Of whoever answered: its own CPU. */
+/* The cost of the endpoint itself: its own CPU. */
 void hs_cost_of_endpoint(const struct hs_list_model *listed, struct hs_cost *ret_cost);
-/* Of its process number `idx`. */
+/* The cost of recording its process number `idx`. */
 void hs_cost_of_client(const struct hs_list_model *listed, size_t idx, struct hs_cost *ret_cost);
 
+/* Writes the lists as text for a terminal of `columns`. */
 void hs_list_text(const struct hs_lists *lists, unsigned columns, struct hs_buf *out);
+/* Writes the lists as JSON. */
 void hs_list_json(const struct hs_lists *lists, struct hs_buf *out);

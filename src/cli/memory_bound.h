@@ -1,17 +1,19 @@
 /*
- * How much memory the reading of a file may take.
+ * Limits the memory that reading a file may take.
  *
- * A megabyte can say, compressed, that it is a gigabyte, and each byte of that can become a row of fifty. Whoever looks
- * at such a file must not lose the machine to it: while it is read the process may grow by 2 GiB, or by 256 times the
- * file where that is more, which is far more than a recorder's files take. Beyond that allocations fail, and each of
- * them is checked. A pipe's size is not known; for it the bound is half of the machine's memory.
+ * A compressed file of a megabyte can expand to a gigabyte, and each byte of that can become a row
+ * of fifty. Reading such a file must not exhaust the machine: while a file is read, the process may
+ * grow by 2 GiB, or by 256 times the file's size where that is more, which is far more than the
+ * files of a recorder need. Beyond that, allocations fail, and each of them is checked. The size of
+ * a pipe is not known; its bound is half of the machine's memory.
  *
  *     struct hs_memory_bound bound;
  *     hs_memory_bound_begin(&bound, path);
  *     r = hs_profile_load(path, &profile, &report);
  *     hs_memory_bound_end(&bound);
  *
- * Holds     a bound of the user's (ulimit -d) that is lower stays. Children that are started meanwhile inherit it.
+ * Holds     a lower bound that the user has set (ulimit -d) stays. Children that are started
+ *           meanwhile inherit the bound.
  * Threads   main thread only: the bound is the process's.
  */
 #pragma once
@@ -26,5 +28,7 @@ struct hs_memory_bound {
     bool is_set;
 };
 
+/* Sets the bound for the file `path`. */
 void hs_memory_bound_begin(struct hs_memory_bound *ret_bound, const char *path);
+/* Restores the bound that was there before. */
 void hs_memory_bound_end(const struct hs_memory_bound *bound);

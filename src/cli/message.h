@@ -1,11 +1,11 @@
 /*
- * Messages for people, on standard error, each line with the prefix "heapscope: ".
+ * Messages on standard error for the user, each line with the prefix "heapscope: ".
  *
- * Only src/cli prints. A message goes out in one write, so that it is not torn apart by what the
- * profiled program prints to the same terminal meanwhile.
+ * Of all folders, only src/cli prints them. A message goes out in one write, so that output of the
+ * profiled program to the same terminal does not tear it apart.
  *
  * Threads   any.
- * Fails     never: a message that cannot be written is lost. errno is left alone.
+ * Fails     never: a message that cannot be written is lost. errno stays as it was.
  */
 #pragma once
 
@@ -13,10 +13,12 @@
 
 #include "rt/base.h"
 
-/* '\n' inside the text starts a new line, with a prefix of its own; none is needed at the end. */
+/* Prints a message. A '\n' inside the text starts a new line with its own prefix; none is needed at
+ * the end. */
 void hs_message(const char *format, ...) HS_PRINTF(1, 2);
 
-/* The same, silent after hs_message_set_quiet(true): for what is good to know, not for errors. */
+/* Prints information, not an error: silent after hs_message_set_quiet(true). */
 void hs_message_info(const char *format, ...) HS_PRINTF(1, 2);
 
+/* Turns hs_message_info() off and on. */
 void hs_message_set_quiet(bool is_quiet);

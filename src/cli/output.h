@@ -1,5 +1,5 @@
 /*
- * What a command writes to the file of its -o, or to standard output.
+ * The output of a command: the file of its -o, or standard output.
  *
  * Threads   main thread only.
  */
@@ -9,10 +9,12 @@
 
 struct hs_buf;
 
-/* Opens what `path` names, has it filled by `fill`, and gives it its name when it is whole. 0 or -errno: what `fill`
- * returns, or what writing met. ret_bytes: NULL, or how much was written. */
+/* Opens the output that `path` names, calls `fill` to write it, and gives the file its name when it
+ * is complete. 0 or -errno: what `fill` returned, or an error of writing. ret_bytes: NULL, or the
+ * number of bytes written. */
 int hs_output_write(const char *path, int (*fill)(void *ctx, struct hs_buf *buf), void *ctx,
                     uint64_t *ret_bytes);
 
-/* The exit status; a failure is told. A reader that went away (`| head`) is not worth a word. */
+/* Returns the exit status for `err`, after a message about a failure. A reader that went away (`|
+ * head`) is not an error. */
 int hs_output_end(const char *path, int err);

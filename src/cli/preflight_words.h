@@ -1,5 +1,6 @@
 /*
- * Why a program cannot be run or profiled, in words: for `run`, which refuses, and `doctor`, which explains.
+ * The text that says why a program cannot be run or profiled: for `run`, which refuses, and
+ * `doctor`, which explains.
  *
  * Threads   no state.
  * See       collect/preflight.h
@@ -12,11 +13,11 @@
 #include "collect/preflight.h"
 
 struct hs_preflight_words {
-    char what[3 * PATH_MAX]; /* a clause */
-    const char *remedy;      /* another; NULL when there is none */
+    char what[3 * PATH_MAX]; /* a sentence without its full stop */
+    const char *remedy;      /* what to do, in the same form; NULL: none */
     int status;              /* the exit status of `run` */
 };
 
-/* False: nothing is against it. */
+/* Fills in the text. False: the program can be run and profiled. */
 bool hs_preflight_words(const char *program, const struct hs_preflight *preflight,
                         struct hs_preflight_words *ret_words);

@@ -1,6 +1,6 @@
 /*
- * Opening a profile for a command that reads one: loads it, picks dumps and a view, and says in one
- * line what is wrong when that cannot be. A file without names gets those that this machine knows.
+ * Opens a profile for a command that reads one: loads it, chooses dumps and a view, and prints one
+ * line about any error. A file without names gets the names that this machine knows.
  *
  * Threads   main thread only.
  */
@@ -12,30 +12,31 @@
 #include "profile/aggregate.h"
 #include "profile/select.h"
 
-/* What --view takes; the index is that of enum hs_view, "auto" last. */
+/* The values of --view, by enum hs_view; "auto" is the last one. */
 extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
 
 struct hs_load_report;
 
-/* Says why a file could not be loaded: what hs_profile_load() or hs_sql_open() returned. The exit status. */
+/* Prints why a file could not be loaded: `error` is what hs_profile_load() or hs_sql_open()
+ * returned. Returns the exit status. */
 int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report);
 
 struct hs_buf;
 
-/* Loads FILE or FILE@N (dump_name.h) with a heap in it, and says nothing: 0, or the exit status, and why not in
- * *ret_why, without the file's name. */
+/* Loads FILE or FILE@N (dump_name.h) that contains a heap, and prints nothing: 0, or the exit
+ * status with the reason in *ret_why, without the file's name. */
 int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
                          struct hs_profile **ret_profile, struct hs_buf *ret_why);
 
-/* 0, or the exit status to return after having said why. */
+/* Loads a profile: 0, or the exit status, after a message. */
 int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 
-/* Could some of the file not be read? The report says what. */
+/* True: some of the file could not be read. The report says what. */
 bool hs_profile_file_is_damaged(const struct hs_profile *profile);
 
 /*
- * Can this be shown? Returns 0 with the view to show and why that one (NULL: it was asked for, or it
- * goes without saying), or the exit status to return after having said why not.
+ * Chooses the view. Returns 0 with the view and the reason for it (NULL: the user asked for it, or
+ * it needs no reason), or the exit status, after a message.
  */
 int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
                            const struct hs_select_spec *select, enum hs_view wanted,

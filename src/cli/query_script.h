@@ -1,11 +1,13 @@
 /*
- * What heapscope query is given, from the command line, a file, a pipe or its shell: SQL, and commands that begin with a
- * dot, as sqlite3 has them.
+ * Runs the input of heapscope query, from the command line, a file, a pipe or its shell: SQL, and
+ * commands that begin with a dot, as those of sqlite3.
  *
- * A command is a line of its own, where a statement could begin. What fails ends the text it stands in.
+ * A command is a line of its own, where a statement could begin. A statement or command that fails
+ * ends the text that contains it.
  *
  * Threads   main thread only.
- * Fails     HS_SQL_E_STATEMENT after having said why; -errno of the output, said but for -EPIPE.
+ * Fails     HS_SQL_E_STATEMENT after a message; -errno of the output, with a message except for
+ *           -EPIPE.
  */
 #pragma once
 
@@ -22,11 +24,12 @@ struct hs_query {
     struct hs_sql *sql;
     struct hs_query_output output;
     bool is_over;   /* .quit */
-    unsigned depth; /* of files that read files */
+    unsigned depth; /* of files that .read files */
 };
 
-/* Runs statements and commands; `origin` is what messages call the text, NULL: nothing. */
+/* Runs statements and commands. `origin` is the name of the text in messages; NULL: none. */
 int hs_query_script(struct hs_query *query, const char *text, size_t bytes, const char *origin);
 
-/* The text of a file, "-" standard input, which is to be deinitialised: 0, or -errno with a message. */
+/* Reads a file, "-": standard input, into *ret_text, which the caller frees: 0, or -errno after a
+ * message. */
 int hs_query_read_file(const char *path, struct hs_buf *ret_text);

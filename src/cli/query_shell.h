@@ -7,5 +7,5 @@
 
 #include "cli/query_script.h"
 
-/* Reads until .quit or the end of the input. The exit status. */
+/* Reads and runs input until .quit or its end. Returns the exit status. */
 int hs_query_shell(struct hs_query *query, const char *file_name);

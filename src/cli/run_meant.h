@@ -1,16 +1,17 @@
 /*
- * Which processes of a program that `run` started go into its file: those that have one of the names at one of their
- * dumps, or take it as a title in between, as servers' workers change theirs with what they do. `record` without names means the program itself, and then those too that were only forked from a meant
- * process: a server's workers often take another name.
+ * Which processes of a program that `run` started go into its file: those that have one of the
+ * names at one of their dumps, or take it as a title in between, as the workers of servers change
+ * their title with their work. `record` without names means the program itself, and also processes
+ * that were only forked from a meant process: a server's workers often take another name.
  *
  *     struct hs_run_meant meant = { .names = &only, .registry = registry, .program_pid = pid };
  *     ... now and then: hs_run_meant_look(&meant, target);
  *     ... at each dump: if (hs_run_meant_has(&meant, snap)) ...
  *     hs_run_meant_deinit(&meant);
  *
- * Holds     an image that was meant once is meant until its last dump, whatever it calls itself then.
- * Threads   none.
- * Fails     without memory an image is forgotten, and its name decides at its next dump.
+ * Holds     an image that was meant once is meant until its last dump, even when its name changes.
+ * Threads   one.
+ * Fails     when memory runs out, an image is forgotten, and its name decides at its next dump.
  * See       session/match.h
  */
 #pragma once
@@ -25,7 +26,7 @@
 
 struct hs_run_image {
     pid_t pid;
-    uint64_t start_ns; /* when it began to record: of the same pid another image may follow */
+    uint64_t start_ns; /* when it began to record: another image may follow under the same pid */
     bool is_meant;
 };
 
@@ -34,11 +35,13 @@ struct hs_run_meant {
     bool has_forks;
     pid_t program_pid;                  /* the program's own last image, which is dumped last */
     const struct hs_registry *registry; /* the running processes */
-    struct hs_run_image *images;        /* that were dumped, or had one of the names */
+    struct hs_run_image *images;        /* those that were dumped, or had one of the names */
     size_t image_count, image_capacity;
 };
 
-/* A running process, whose title may have changed. */
+/* Looks at the title of a running process, which may have changed. */
 void hs_run_meant_look(struct hs_run_meant *meant, const struct hs_target *target);
+/* True: the process of this dump is meant. */
 bool hs_run_meant_has(struct hs_run_meant *meant, const struct hs_snapshot *snap);
+/* Frees the images. */
 void hs_run_meant_deinit(struct hs_run_meant *meant);

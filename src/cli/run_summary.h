@@ -1,5 +1,5 @@
 /*
- * The end of every recording: the summary of the trace that was written, and the file under its final name.
+ * The end of every recording: prints the summary of the trace, and gives the file its final name.
  *
  * Threads   main thread only.
  */
@@ -12,11 +12,12 @@
 
 struct hs_run_summary {
     struct hs_run_file *file;
-    const char *path;     /* its final name */
-    const char *lost;     /* what to add when it cannot be written: "the profile is lost" */
+    const char *path; /* its final name */
+    const char
+        *lost; /* end of the message when the file cannot be written: "the profile is lost" */
     uint32_t stack_count; /* in the summary */
     bool is_quiet;
 };
 
-/* `r`: what became of writing the trace. 0, or -errno that has been told. */
+/* `r` is the result of writing the trace, 0 or -errno. Returns 0, or -errno after a message. */
 int hs_run_summary_file(const struct hs_run_summary *present, int r);

@@ -1,8 +1,9 @@
 /*
- * A session that a command asks a daemon for, and the file it goes to.
+ * A session that a command asks a daemon for, and the file that it goes to.
  *
- * The file is opened here, with the user's own rights, under a temporary name in the folder where it will be;
- * the daemon gets descriptors of both, and gives it its name when it is whole. So the session outlives us.
+ * The command opens the file, with the user's own rights, under a temporary name in its final
+ * folder. The daemon gets descriptors of both, and gives the file its name when it is complete. So
+ * the session outlives the command.
  *
  *     struct hs_session_ask ask = { .settings = &settings, .name = NULL };
  *     hs_session_ask_open(&ask, path);
@@ -10,7 +11,7 @@
  *     hs_session_ask_close(&ask);
  *
  * Threads   main thread only.
- * Fails     after saying why.
+ * Fails     with the exit status, after a message.
  * See       daemon/request_start.c
  */
 #pragma once
@@ -22,14 +23,15 @@
 struct hs_session_ask {
     const struct hs_session_settings *settings;
     const char *name; /* of the session; NULL: a number */
-    bool is_owned;    /* it ends when nobody waits for its end any more */
+    bool is_owned;    /* it ends when no command waits for its end any more */
     struct hs_outfile file;
     int folder_fd;
 };
 
-/* Of one whose settings and name are set. Exit status. */
+/* Opens the file; settings and name must be set. Returns the exit status. */
 int hs_session_ask_open(struct hs_session_ask *ask, const char *path);
-/* What was written to the file before stays in front of the trace. From here on it is the daemon's affair. */
+/* Sends the request. Bytes that were written to the file before stay in front of the trace. From
+ * here on the daemon owns the file. Returns the exit status; the answer is a Started. */
 int hs_session_ask_send(struct hs_session_ask *ask, struct hs_ctl_message *ret_answer);
-/* Fine on one that was only opened: the file is gone then. */
+/* Closes the descriptors. Without hs_session_ask_send(), it removes the file. */
 void hs_session_ask_close(struct hs_session_ask *ask);

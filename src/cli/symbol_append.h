@@ -1,6 +1,6 @@
 /*
- * Names for the addresses of a trace, as packets that can be put behind it: what `record` leaves as `symbols`, and what
- * SQL needs to see names that PERFETTO_BINARY_PATH leads to.
+ * Names for the addresses of a trace, as packets that can be appended to it: `record` writes them
+ * as `symbols`, and SQL needs them to see the names that PERFETTO_BINARY_PATH provides.
  *
  * Threads   main thread only.
  * Fails     -errno, and the codes of profile/load.h.
@@ -11,10 +11,11 @@
 #include "cli/symbol_env.h"
 #include "util/buf.h"
 
-/* ModuleSymbols packets for the trace in the file `path`. HS_LOAD_E_... when that is no profile. */
+/* Writes ModuleSymbols packets for the trace in the file `path` to `sink`. 0, -errno, or
+ * HS_LOAD_E_... when the file is no profile. */
 int hs_symbol_append_packets(const char *path, const struct hs_symbol_env *env,
                              hs_buf_sink_fn *sink, void *sink_ctx);
 
-/* A copy of the file ("-": standard input) in memory, with such packets behind it if it is a trace. The descriptor, or
- * -errno. */
+/* Copies the file ("-": standard input) to memory, followed by such packets if it is a trace.
+ * Returns the descriptor, or -errno. */
 int hs_symbol_append_copy(const char *path, const struct hs_symbol_env *env);

@@ -1,6 +1,6 @@
 /*
- * Opening a profile as tables, for SQL: says in one line what is wrong when that cannot be, and what is missing of a
- * damaged file.
+ * Opens a profile as tables, for SQL: prints one line about any error, and one about what is
+ * missing of a damaged file.
  *
  * Threads   main thread only.
  * See       sql/database.h
@@ -9,5 +9,6 @@
 
 #include <sqlite3.h>
 
-/* "-" is standard input. 0, or the exit status to return after having said why. The caller closes the connection. */
+/* Opens `path`, "-": standard input. 0, or the exit status, after a message. The caller closes the
+ * connection. */
 int hs_tables_file_open(const char *path, sqlite3 **ret_db);
