@@ -93,21 +93,21 @@ static int say_error(const struct hs_ctl_message *answer)
     return HS_EXIT_STATUS_FAILED;
 }
 
-int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *who,
+int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *peer_name,
                 struct hs_ctl_message *ret_answer)
 {
     if (r == -ETIMEDOUT) {
-        hs_message("%s does not answer; its log may say why", who);
+        hs_message("%s does not answer; its log may say why", peer_name);
         return HS_EXIT_STATUS_FAILED;
     }
     if (r == -EHOSTDOWN) {
         hs_message("%s was killed before it answered; its recordings are kept\n"
                    "Start it again; 'heapscope list' then shows them.",
-                   who);
+                   peer_name);
         return HS_EXIT_STATUS_FAILED;
     }
     if (r < 0) {
-        hs_message("%s %s: %s", who,
+        hs_message("%s %s: %s", peer_name,
                    r == -ECONNRESET ? "closed the connection" : "sent no valid answer",
                    strerror(-r));
         return HS_EXIT_STATUS_FAILED;

@@ -40,9 +40,9 @@ int hs_ask_say_bad_socket(void);
 /* Prints why no daemon answers at `path`, by the -errno of connecting. Returns the exit status. */
 int hs_ask_say_nobody(const char *path, int error);
 
-/* Takes `r`, 0 or -errno of asking `who`, and the answer: 0 with an answer of the kind that belongs
- * to request `kind`, else the exit status, after a message. */
-int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *who,
+/* Takes `r`, 0 or -errno of asking `peer_name`, and the answer: 0 with an answer of the kind that
+ * belongs to request `kind`, else the exit status, after a message. */
+int hs_ask_take(int r, enum hs_ctl_kind kind, struct hs_ctl_message *answer, const char *peer_name,
                 struct hs_ctl_message *ret_answer);
 
 /* Unpacks an answer, calls `say` with it, and frees it. Returns the exit status of `say`; a body
