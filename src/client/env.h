@@ -16,7 +16,7 @@ struct hs_env {
     const char *collector;      /* NULL: none */
     const char *socket;         /* path of a daemon's socket; NULL: none named */
     const char *runtime_folder; /* of the user; NULL: unknown */
-    /* false: nothing is recorded, and no collector is told of the process */
+    /* false: nothing is recorded, and the process announces itself to no collector */
     bool is_profileable;
     bool is_willing;         /* the environment says that the process may be profiled */
     uint64_t interval_bytes; /* 0: none, or not a number */

@@ -236,8 +236,8 @@ struct hs_startup_hint_v1 {
     uint32_t version;
     uint32_t board_bytes; /* sizeof(struct hs_startup_hint_v1); a later version may be longer */
     /* Programs that start now record at once, with this interval: the smallest of all sessions that
-     * wait for programs to start. 0: no session does. A program that no session matches is told so
-     * right after its hello. */
+     * wait for programs to start. 0: no session does. A program that no session matches is
+     * switched off right after its hello. */
     uint64_t startup_interval_bytes;
     uint64_t reserved[5];
 };
