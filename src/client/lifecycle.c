@@ -28,6 +28,7 @@
 #include "client/thread.h"
 #include "fmt/ctl_layout.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 
 static const uint32_t not_alive = 0;
@@ -77,6 +78,7 @@ static void empty_tables(void)
     hs_live_clear();
     hs_stacks_clear();
     hs_record_clear();
+    HS_ASSERT_SLOW(hs_sandbox_is_tight() || (hs_live_is_valid() && hs_stacks_is_valid()));
     has_tables = false;
 }
 

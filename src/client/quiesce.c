@@ -5,7 +5,10 @@
 
 #include <time.h>
 
+#include "client/lifecycle.h"
 #include "client/thread.h"
+#include "rt/atomic.h"
+#include "rt/check.h"
 #include "rt/sys.h"
 
 /* Without the barrier: by then other threads have run this often. */
@@ -48,6 +51,8 @@ static void pass_barrier(void)
 bool hs_quiesce_wait(uint64_t max_ns)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + max_ns;
+    /* Recording is off: no thread enters. */
+    HS_ASSERT(hs_load_relaxed(hs_load_relaxed(&hs_lifecycle.alive_word)) == 0);
     pass_barrier();
     while (is_any_inside()) {
         if (hs_sys_clock_ns(CLOCK_MONOTONIC) >= end_ns) {

@@ -10,6 +10,7 @@
 #include "profile/builder_state.h"
 #include "profile/cut_stacks.h"
 #include "profile/recorder_frames.h"
+#include "rt/check.h"
 #include "util/array.h"
 
 struct hs_builder *hs_builder_new(void)
@@ -304,6 +305,7 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     if (builder->err != 0) {
         return builder->err;
     }
+    HS_ASSERT_SLOW(hs_builder_is_valid(builder));
     apply_symbols(builder);
     hs_builder_tidy_places(builder);
     builder->err = hs_profile_leave_out_recorder(builder->p);
@@ -316,3 +318,37 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     builder->p = NULL;
     return 0;
 }
+
+#if HS_HAS_CHECKS
+
+static bool are_nodes_valid(const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        const struct hs_profile_node *node = &p->nodes[i];
+        bool is_root = node->parent == HS_NODE_NONE;
+        if (!is_root && node->parent >= i) {
+            return false;
+        }
+        if (node->depth != (is_root ? 0 : p->nodes[node->parent].depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool hs_builder_is_valid(const struct hs_builder *builder)
+{
+    const struct hs_profile *p = builder->p;
+    if (builder->err != 0 || !p) {
+        return true;
+    }
+    return hs_intern_is_valid(&builder->strings) && builder->strings.count == p->string_count &&
+           hs_intern_is_valid(&builder->modules) && builder->modules.count == p->module_count &&
+           hs_intern_is_valid(&builder->frames) && builder->frames.count == p->frame_count &&
+           hs_intern_is_valid(&builder->nodes) && builder->nodes.count == p->node_count &&
+           hs_intern_is_valid(&builder->heaps) && builder->heaps.count == p->heap_count &&
+           hs_intern_is_valid(&builder->symbols) && hs_intern_is_valid(&builder->symbol_modules) &&
+           p->string_count > 0 && p->strings[0][0] == '\0' && are_nodes_valid(p);
+}
+
+#endif

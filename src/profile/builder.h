@@ -46,6 +46,10 @@ struct hs_builder *hs_builder_free(struct hs_builder *builder);
 /* 0 or the first error. */
 int hs_builder_error(const struct hs_builder *builder);
 
+/* For assertions: does each table have an id for each element of its array, and does each node come
+ * after its parent, one deeper? Always true after an error. */
+bool hs_builder_is_valid(const struct hs_builder *builder);
+
 /* The id of a text, which is copied. */
 uint32_t hs_builder_string(struct hs_builder *builder, const char *text);
 /* The same for a text of `bytes` bytes, which ends at its first NUL if it has one. */

@@ -227,6 +227,12 @@ void writers_stop(void)
     for (uint32_t i = 0; i < plan.writer_count; i++) {
         pthread_join(threads[i], NULL);
     }
+    HS_ASSERT(hs_region_is_valid());
+    HS_ASSERT(hs_stacks_is_valid());
+    HS_ASSERT(hs_filter_is_valid());
+    HS_ASSERT(hs_locate_is_valid());
+    HS_ASSERT(hs_records_is_valid());
+    HS_ASSERT(hs_live_is_valid());
 }
 
 _Noreturn void writers_run(const struct writers_plan *new_plan)

@@ -14,9 +14,12 @@
 
 #include <cmocka.h>
 
+#include "rt/check.h"
+
 static struct hs_profile *finish(struct hs_builder *b)
 {
     struct hs_profile *p = NULL;
+    HS_ASSERT(hs_builder_is_valid(b));
     assert_int_equal(hs_builder_finish(b, &p), 0);
     hs_builder_free(b);
     return p;
@@ -38,6 +41,7 @@ static void test_strings(void **state)
     assert_int_equal(hs_builder_string_n(b, "one more", 3), one);
     assert_int_equal(hs_builder_string_n(b, "one\0more", 8), one);
     assert_int_not_equal(hs_builder_string(b, "One"), one);
+    HS_ASSERT(hs_builder_is_valid(b));
     for (int i = 0; i < 5000; i++) {
         char text[16];
         snprintf(text, sizeof(text), "s%d", i);
@@ -64,6 +68,7 @@ static void test_modules_frames_nodes(void **state)
 
     struct hs_builder_frame frame = { .module = id1, .rel_pc = 0x10 };
     uint32_t f1 = hs_builder_frame(b, &frame);
+    HS_ASSERT(hs_builder_is_valid(b));
     frame.rel_pc = 0x20;
     uint32_t f2 = hs_builder_frame(b, &frame);
     frame.module = id2;
@@ -86,7 +91,9 @@ static void test_modules_frames_nodes(void **state)
     assert_int_equal(hs_builder_node(b, HS_NODE_NONE, f1), n1);
     assert_true(n1 < n2 && n2 < n3);
     /* A parent that does not exist. */
+    HS_ASSERT(hs_builder_is_valid(b));
     uint32_t n4 = hs_builder_node(b, 99, f1);
+    HS_ASSERT(hs_builder_is_valid(b));
     assert_int_equal(n4, n1);
 
     struct hs_profile *p = finish(b);

@@ -82,9 +82,11 @@ static void fill(void)
 
 static void clear(void)
 {
+    HS_ASSERT(hs_live_is_valid() && hs_stacks_is_valid() && hs_modules_is_valid());
     for (uintptr_t i = 0; i < BLOCKS; i++) {
         take(i);
     }
+    HS_ASSERT(hs_live_is_valid() && hs_region_is_valid());
 }
 
 /* A token by which parent and child wait for each other. */
@@ -142,7 +144,14 @@ static double sum_of_sizes(uintptr_t first, uintptr_t step)
 
 static int begin(void)
 {
-    return is_child_told && hs_fork_begin(collector_name) ? 0 : 1;
+    if (!is_child_told || !hs_fork_begin(collector_name)) {
+        return 1;
+    }
+    const struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
+    HS_ASSERT(hs_stacks_is_valid() && hs_region_is_valid() && hs_records_is_valid());
+    /* The index goes on naming blocks whose record was not recovered. */
+    HS_ASSERT(block->lost_count[HS_LOSS_INHERITED] != 0 || hs_live_is_valid());
+    return 0;
 }
 
 /* --- ------------------------------------------------------------------------------------------ */

@@ -31,6 +31,15 @@ static int set_up(void **state)
     return 0;
 }
 
+/* After each test. */
+static int check(void **state)
+{
+    (void)state;
+    HS_ASSERT(hs_live_is_valid() && hs_stacks_is_valid() && hs_modules_is_valid());
+    HS_ASSERT(hs_region_is_valid() && hs_replay_is_valid(&hs_thread_self()->replay));
+    return 0;
+}
+
 /* Records a block at `addr`; returns what the table says about it. */
 static struct hs_live_block record(uintptr_t addr, size_t size_bytes)
 {
@@ -149,10 +158,10 @@ static void test_a_limit_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_recorded),
-        cmocka_unit_test(test_births),
-        cmocka_unit_test(test_a_share_is_timed),
-        cmocka_unit_test(test_a_limit_is_counted),
+        cmocka_unit_test_teardown(test_what_is_recorded, check),
+        cmocka_unit_test_teardown(test_births, check),
+        cmocka_unit_test_teardown(test_a_share_is_timed, check),
+        cmocka_unit_test_teardown(test_a_limit_is_counted, check),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
