@@ -129,9 +129,11 @@ void hs_locate_forget_slow(struct hs_thread *thread, const struct hs_record_plac
         hs_index_remove(&index_of_all, place->slot, place->slot_value);
         dispose(thread, place, dead_word);
     } else if (place->is_own) {
+        /* The address first: an entry with an address and no record could not be evicted. */
+        hs_store_relaxed(&cached->addr, 0);
+        hs_signal_fence();
         hs_store_relaxed(&cached->record, NULL);
         hs_signal_fence(); /* the record leaves its entry before anything else is done with it */
-        hs_store_relaxed(&cached->addr, 0);
         dispose(thread, place, dead_word);
     } else {
         uint64_t expected = addr;
