@@ -6,6 +6,8 @@ tree. Programs come from test/target/: they are compiled once and kept in build/
 their source or flags change.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -20,14 +22,59 @@ from truth import behind, measure
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
 TARGETS = ROOT / "test" / "target"
+# The files that take longest, in this order. Workers start them first: a worker that started one last would keep
+# all others waiting at the end.
+LONG_FILES = ["inject", "symbols_cache", "snapshot_of_run", "attach_inline", "daemon", "daemon_kills", "attach_services",
+              "daemon_snapshots", "truth_signals", "run_inline", "end_signals", "daemon_servers", "symbols_addr2line",
+              "inject_killed", "attach_libraries", "daemon_killed", "sources", "attach", "run_snapshots", "trace_protoc"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--alone", choices=["with", "without", "only"], default="with",
+                     help="run tests that must run alone: with all others, not at all, or nothing else")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: more than a few seconds; only with ./dev test --full")
+    config.addinivalue_line("markers", "alone(reason): no other test may run at the same time")
     # A shell that starts the tests in the background makes them, and all that they start, ignore
     # these signals.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def is_alone(item):
+    """Whether no other test may run beside this one. Slow tests load the machine, so they are among these."""
+    for mark in item.iter_markers("alone"):
+        assert mark.args and isinstance(mark.args[0], str), f"{item.nodeid}: say why it must run alone"
+    return any(item.get_closest_marker(name) for name in ("alone", "slow"))
+
+
+def pytest_collection_modifyitems(config, items):
+    which = config.getoption("alone")
+    if which != "with":
+        left_out = [item for item in items if is_alone(item) != (which == "only")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if is_alone(item) == (which == "only")]
+    if which == "without":
+        places = {f"test_{name}": place for place, name in enumerate(LONG_FILES)}
+        items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+@contextlib.contextmanager
+def lock(path):
+    """A worker that builds at this path holds this lock, so that several workers build it once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def let_others_in(folder):
+    """Every user may look for files below this folder of a test. pytest closes it, and those that it lies in."""
+    for each in (folder, *folder.parents[:-2]):
+        if each.stat().st_uid == os.geteuid() and not each.stat().st_mode & 0o001:
+            each.chmod(each.stat().st_mode | 0o055)
 
 
 def clean_env(**extra):
@@ -132,11 +179,31 @@ def target():
         key = repr(command).encode() + b"".join(p.read_bytes() for p in [source, *headers])
         out = ROOT / "build" / "target" / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}"
         if not out.exists():
-            out.parent.mkdir(parents=True, exist_ok=True)
-            made = out.with_suffix(f".{os.getpid()}")
-            subprocess.run([*command, "-o", str(made)], check=True)
-            made.rename(out)
+            with lock(out.with_suffix(".lock")):
+                if not out.exists():
+                    made = out.with_suffix(f".{os.getpid()}")
+                    subprocess.run([*command, "-o", str(made)], check=True)
+                    made.rename(out)
         return str(out)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def built_once(tmp_path_factory):
+    """built_once("tool", MAKE): a folder that MAKE(FOLDER) fills, in one of the workers, for those of all files."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+
+    def call(name, make):
+        folder = base / name
+        with lock(base / f"{name}.lock"):
+            if not (folder / "complete").exists():
+                folder.mkdir(exist_ok=True)
+                make(folder)
+                (folder / "complete").touch()
+        return folder
 
     return call
 
@@ -225,20 +292,25 @@ def attach(dist, tmp_path):
             one.process.communicate()
 
 
+def fetch_node_modules(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text('{"private": true}')
+    command = ["npm", "install", "--no-audit", "--no-fund", "pprof-format@2", "speedscope@1", "ajv@8"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm did not answer: formats are not read by other readers")
+    if done.returncode != 0:
+        pytest.skip("npm could not fetch pprof-format, speedscope and ajv: not read by other readers")
+
+
 @pytest.fixture(scope="session")
 def node_modules(root):
     """Packages that read the formats; kept in build/npm."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed: formats are not read by other readers")
     folder = root / "build" / "npm"
-    if not (folder / "node_modules" / "speedscope").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--no-audit", "--no-fund", "pprof-format@2", "speedscope@1", "ajv@8"]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm did not answer: formats are not read by other readers")
-        if done.returncode != 0:
-            pytest.skip("npm could not fetch pprof-format, speedscope and ajv: not read by other readers")
+    with lock(root / "build" / "npm.lock"):
+        if not (folder / "node_modules" / "speedscope").exists():
+            fetch_node_modules(folder)
     return folder

@@ -12,9 +12,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 VALUE = "-4711"
 
 
+def tools_in(folder):
+    """The tool and the library that it brings."""
+    return folder / "inject_tool", folder / "injected.so"
+
+
 def build(folder):
     """Builds the tool and the library that it injects, in `folder`."""
-    tool, library = folder / "inject_tool", folder / "injected.so"
+    tool, library = tools_in(folder)
     sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
                *(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")]
     flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", "-I", ROOT / "src", "-I", ROOT / "test/e2e"]
@@ -22,7 +27,6 @@ def build(folder):
                    check=True)
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", ROOT / "test/e2e/injected.c", "-o", library],
                    check=True)
-    return tool, library
 
 
 def words(text):

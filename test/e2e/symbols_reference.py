@@ -123,13 +123,18 @@ class Symbols:
 
 
 def build_tool(root, folder, cc="cc"):
-    """Compiles test/e2e/symbols_tool.c with the sources it needs; returns a function to call it."""
+    """Compiles test/e2e/symbols_tool.c with the sources it needs, into this folder."""
     tool = folder / "hs-symbols"
     sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
     sources += sorted(p for p in (root / "src/util").glob("*.c") if p.stem != "selfpath")
     flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
     libs = ["-ldw", "-lelf", "-llzma", "-lz", "-lzstd", "-l:libdeflate.a", "-liberty", "-lm"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)
+
+
+def tool_in(folder):
+    """A function that calls the tool in this folder."""
+    tool = folder / "hs-symbols"
 
     def call(module, addresses, *options):
         done = subprocess.run(

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import clean_env
+from conftest import clean_env, let_others_in
 from filters import RESIDENT, client_calls, deny, docker, injection_calls, numbers, only, systemd
 from resident import Resident, differences, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth, truths_of_children
@@ -227,8 +227,7 @@ def test_not_root(target, dist, tmp_path):
     """The message says what to do: only the filter prevents the attach."""
     shutil.copytree(dist, tmp_path / "dist")
     shutil.copy(target("filtered"), tmp_path / "filtered")
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    let_others_in(tmp_path)
     heapscope = str(tmp_path / "dist" / "bin" / "heapscope")
     command = [tmp_path / "filtered", *docker(), "--", "/bin/sleep", "60"]
     with subprocess.Popen(command, preexec_fn=become_nobody) as program:

@@ -19,6 +19,8 @@ from daemon import Daemon, wait_until
 from preload import preloadable
 from truth import read_sites
 
+pytestmark = pytest.mark.alone("hundreds of processes start and end at once, and delay every other test")
+
 AS_NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
 CLIENTS = 500
 SESSIONS = 100

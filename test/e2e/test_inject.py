@@ -16,7 +16,8 @@ import threading
 import time
 
 import pytest
-from injecting import VALUE, build, descriptors, maps, running, status, wait_for_call, wait_for_signals, words
+from conftest import let_others_in
+from injecting import VALUE, build, descriptors, maps, running, status, tools_in, wait_for_call, wait_for_signals, words
 
 KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
          "futex", "cond", "read", "recv", "recv_timeout", "epoll_endless", "timerfd", "pause", "sigsuspend",
@@ -24,13 +25,11 @@ KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("inject")
-    made = build(folder)
+def built(built_once):
+    folder = built_once("inject", build)
     if os.geteuid() == 0:
-        for each in (folder, folder.parent, folder.parent.parent):  # for the tests that change the user
-            each.chmod(0o755)
-    return made
+        let_others_in(folder)  # for the tests that become another user
+    return tools_in(folder)
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
         for kind, program in programs.items():
             said = finish(program)
             assert (said["result"], said["errno"]) == ("0", "0"), (kind, said)
-            assert 7990 < float(said["took_ms"]) < 8300, (kind, said)
+            assert 7990 < float(said["took_ms"]) < 8900, (kind, said)  # one that begins anew takes more than 9000
 
 
 def test_leaves_nothing_but_the_library(inject, sleepers):
@@ -630,9 +629,7 @@ def test_other_user_with_half_the_rights(inject, sleepers):
 def test_not_dumpable(inject, sleepers, tmp_path):
     needs_root()
     shutil.copy(sleepers, tmp_path / "program")
-    tmp_path.chmod(0o755)
-    for folder in (tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    let_others_in(tmp_path)
 
     def become_nobody():
         os.setgroups([])
@@ -650,8 +647,7 @@ def test_same_user(inject, sleepers, tmp_path):
     """Without root, into a process of the same user."""
     needs_root()
     shutil.copy(sleepers, tmp_path / "program")
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    let_others_in(tmp_path)
 
     def become_nobody():
         os.setgroups([])

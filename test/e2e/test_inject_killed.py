@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from injecting import assert_scheduled, build, descriptors, running, scheduling, wait_for_call, words
+from injecting import assert_scheduled, build, descriptors, running, scheduling, tools_in, wait_for_call, words
 from resident import need_ptrace
 
 KILLS = 80
@@ -20,8 +20,8 @@ def permitted():
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("killed"))
+def built(built_once):
+    return tools_in(built_once("inject", build))
 
 
 @pytest.fixture

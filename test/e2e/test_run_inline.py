@@ -16,7 +16,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import clean_env
+from conftest import clean_env, let_others_in
 from own_allocators import ALL, POSITIONS, flags_of
 from preload import preloadable
 from resident import need_ptrace
@@ -353,9 +353,8 @@ def test_attached_to_after_a_killed_run(dist, target, attach, report, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 def test_without_the_right_to(dist, target, report, tmp_path):
     """A program that its user may execute but not read may not be inspected either."""
+    let_others_in(tmp_path)
     tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:-2]:
-        parent.chmod(parent.stat().st_mode | 0o111)
     program = tmp_path / "unreadable"
     shutil.copy(target("own_malloc", "-fno-builtin"), program)
     program.chmod(0o111)

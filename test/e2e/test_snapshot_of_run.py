@@ -19,7 +19,7 @@ import sys
 import time
 
 import pytest
-from conftest import clean_env
+from conftest import clean_env, let_others_in
 from daemon import stop_process, wait_until
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, bad_windows, read_sites, windows
@@ -352,9 +352,8 @@ def test_stop_of_an_attach(record, heapscope, report):
 def test_other_users_are_refused(record, heapscope, dist, target, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can be two users")
+    let_others_in(tmp_path)
     tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
     it = record("run", python(), user=NOBODY, group=NOBODY, extra_groups=[])
     stranger = {"user": OTHER, "group": OTHER, "extra_groups": [], "cwd": "/"}
     done = heapscope("snapshot", "-p", it.pid, **stranger)

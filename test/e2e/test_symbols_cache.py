@@ -16,8 +16,8 @@ SETTLED_S = 2.1  # a file that changed just now is not cached
 
 
 @pytest.fixture(scope="session")
-def symbols(tmp_path_factory):
-    return reference.build_tool(ROOT, tmp_path_factory.mktemp("symbols"))
+def symbols(built_once):
+    return reference.tool_in(built_once("symbols", lambda folder: reference.build_tool(ROOT, folder)))
 
 
 @pytest.fixture

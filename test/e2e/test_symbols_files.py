@@ -21,8 +21,8 @@ int main(int argc, char **argv) { (void)argv; puts(exported(argc) ? "yes" : "no"
 
 
 @pytest.fixture(scope="session")
-def symbols(tmp_path_factory):
-    return reference.build_tool(ROOT, tmp_path_factory.mktemp("symbols"))
+def symbols(built_once):
+    return reference.tool_in(built_once("symbols", lambda folder: reference.build_tool(ROOT, folder)))
 
 
 class Module:

@@ -15,8 +15,8 @@ REASONS = {"found", "no symbols for this code", "not readable as an ELF file", "
 
 
 @pytest.fixture(scope="session")
-def symbols(tmp_path_factory):
-    return reference.build_tool(ROOT, tmp_path_factory.mktemp("symbols"))
+def symbols(built_once):
+    return reference.tool_in(built_once("symbols", lambda folder: reference.build_tool(ROOT, folder)))
 
 
 @pytest.fixture(scope="session")

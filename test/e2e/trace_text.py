@@ -12,6 +12,8 @@ import pathlib
 import re
 import subprocess
 
+from conftest import lock
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROTO = ROOT / "src" / "trace" / "proto"
 PPROF = ROOT / "src" / "profile" / "proto"
@@ -33,22 +35,27 @@ def trace_tool():
         watched += sorted((ROOT / "src" / layer).glob("*.h"))
     key = hashlib.sha256(b"".join(p.read_bytes() for p in watched)).hexdigest()[:12]
     folder = ROOT / "build" / "target" / f"trace_tool-{key}"
-    if not (folder / "tool").exists():
-        made = folder / "trace" / "proto"
-        made.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["protoc-c", f"--proto_path={PROTO}", f"--c_out={made}",
-                        *(f"{n}.proto" for n in protos)], check=True)
-        sources += [made / f"{n}.pb-c.c" for n in protos]
-        made_pprof = folder / "profile" / "proto"
-        made_pprof.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["protoc-c", f"--proto_path={PPROF}", f"--c_out={made_pprof}", "pprof.proto"], check=True)
-        sources.append(made_pprof / "pprof.pb-c.c")
-        unfinished = folder / f"tool.{os.getpid()}"
-        subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
-                        "-I", ROOT / "src", "-I", folder, "-I", made, *sources, "-o", unfinished,
-                        "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lm"], check=True)
-        unfinished.rename(folder / "tool")
+    with lock(folder.with_suffix(".lock")):
+        if not (folder / "tool").exists():
+            build_trace_tool(folder, protos, sources)
     return folder / "tool"
+
+
+def build_trace_tool(folder, protos, sources):
+    made = folder / "trace" / "proto"
+    made.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["protoc-c", f"--proto_path={PROTO}", f"--c_out={made}",
+                    *(f"{n}.proto" for n in protos)], check=True)
+    sources += [made / f"{n}.pb-c.c" for n in protos]
+    made_pprof = folder / "profile" / "proto"
+    made_pprof.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["protoc-c", f"--proto_path={PPROF}", f"--c_out={made_pprof}", "pprof.proto"], check=True)
+    sources.append(made_pprof / "pprof.pb-c.c")
+    unfinished = folder / f"tool.{os.getpid()}"
+    subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
+                    "-I", ROOT / "src", "-I", folder, "-I", made, *sources, "-o", unfinished,
+                    "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lm"], check=True)
+    unfinished.rename(folder / "tool")
 
 
 def protoc(mode, data):
