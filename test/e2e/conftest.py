@@ -191,19 +191,19 @@ def target():
 
 @pytest.fixture(scope="session")
 def built_once(tmp_path_factory):
-    """built_once("tool", MAKE): a folder that MAKE(FOLDER) fills, in one of the workers, for those of all files."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
+    """built_once("tool", MAKE): a copy of the folder that MAKE(FOLDER) filled, once for each state of our sources."""
+    sources = [p for folder in ("src", "test/e2e") for p in (ROOT / folder).rglob("*.[ch]")]
+    key = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(sources))).hexdigest()[:12]
 
     def call(name, make):
-        folder = base / name
-        with lock(base / f"{name}.lock"):
-            if not (folder / "complete").exists():
-                folder.mkdir(exist_ok=True)
-                make(folder)
-                (folder / "complete").touch()
-        return folder
+        kept = ROOT / "build" / "target" / f"{name}-{key}"
+        with lock(kept.with_suffix(".lock")):
+            if not kept.exists():
+                made = kept.with_suffix(f".{os.getpid()}")
+                made.mkdir()
+                make(made)
+                made.rename(kept)
+        return shutil.copytree(kept, tmp_path_factory.mktemp(name), dirs_exist_ok=True)
 
     return call
 

@@ -129,6 +129,7 @@ def test_figures_stay_right(run, program, tmp_path, interval):
         assert abs(statistics.mean(found)) < 2.5, (key, found)
 
 
+@pytest.mark.alone("the program has to end within the two seconds for which its collector is stopped")
 def test_a_collector_that_comes_too_late(dist, program, report, heapscope, tmp_path):
     """Then the client itself stops growing its tables, counts what it loses, and continues."""
     truth = new_truth(tmp_path)

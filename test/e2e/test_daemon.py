@@ -425,7 +425,7 @@ def test_the_users_place(dist, heapscope, tmp_path):
         assert done.returncode == 0 and "1 process," in done.stderr
         process.terminate()
         assert process.wait(30) == 0
-    assert os.listdir(tmp_path) == ["x.pftrace"]
+    wait_until(lambda: os.listdir(tmp_path) == ["x.pftrace"], "the daemon left something")
 
 
 def test_not_profileable(daemon):

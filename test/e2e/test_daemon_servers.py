@@ -158,6 +158,7 @@ def test_each_process_adds_up(daemon, server, how, target, report, folder):
     server.end()
 
 
+@pytest.mark.alone("it expects several sessions within the two seconds of the load")
 @pytest.mark.parametrize("how", ["preloaded", "attached"])
 @pytest.mark.parametrize("server, times", few_or_many(6, 200), indirect=["server"])
 def test_sessions_come_and_go_under_load(daemon, server, how, times):

@@ -423,6 +423,7 @@ def test_thread(doctor):
     not pathlib.Path("/proc/2/comm").exists() or pathlib.Path("/proc/2/comm").read_text() != "kthreadd\n",
     reason="no thread of the kernel can be seen here",
 )
+@pytest.mark.alone("threads of the kernel are not to be seen from the namespaces of the workers")
 def test_kernel_thread(doctor):
     assert_problem(doctor(2), "process", "thread of the kernel")
 

@@ -476,6 +476,7 @@ def test_zombie(inject):
     child.wait()
 
 
+@pytest.mark.alone("threads of the kernel are not to be seen from the namespaces of the workers")
 def test_kernel_thread(inject):
     if not os.path.exists("/proc/2/status") or "kthreadd" not in pathlib.Path("/proc/2/status").read_text():
         pytest.skip("no kernel threads to be seen")

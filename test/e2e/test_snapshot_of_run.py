@@ -21,6 +21,7 @@ import time
 import pytest
 from conftest import clean_env, let_others_in
 from daemon import stop_process, wait_until
+from injecting import wait_for_call
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, bad_windows, read_sites, windows
 
@@ -430,6 +431,7 @@ def test_dump_at_max(dist, heapscope, report, target, tmp_path, command):
         collector = process
     else:
         process = subprocess.Popen(program, **steps)
+        wait_for_call(process.pid)  # it reads its first step
         collector = subprocess.Popen([heapscope_path, "attach", *options, str(process.pid)], env=clean_env())
         wait_until(lambda: any(r["pid"] == collector.pid and r["clients"] for r in
                                json.loads(heapscope("list", "--json").stdout or '{"recordings": []}')["recordings"]))
