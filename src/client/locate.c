@@ -258,8 +258,9 @@ static void examine_cache(struct examined *examined, struct hs_thread *thread)
         bool is_alive = cached->record && HS_RECORD_STATE(cached->record->word) == HS_RECORD_ALIVE;
         examined->count += is_used;
         examined->is_valid &= is_used == is_alive;
-        examined->is_valid &= !is_used || (hs_locate_cached(thread, cached->addr) == cached &&
-                                           cached->record->addr == cached->addr);
+        examined->is_valid &=
+            !is_used || (is_alive && hs_locate_cached(thread, cached->addr) == cached &&
+                         cached->record->addr == cached->addr);
     }
 }
 
