@@ -69,8 +69,8 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
     EINTR."""
     mask = ("SigBlk", "SigIgn", "SigCgt", "Threads")
     with contextlib.ExitStack() as stack:
-        programs = {kind: stack.enter_context(running([sleepers, kind, "8000"])) for kind in KINDS}
-        time.sleep(1)  # so that a wait that is started again would end late
+        programs = {kind: stack.enter_context(running([sleepers, kind, "12000"])) for kind in KINDS}
+        time.sleep(1)  # so that a wait that begins anew would end late
         for kind, program in programs.items():
             wait_for_call(program.pid)
             before = status(program.pid, *mask)
@@ -84,7 +84,7 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
         for kind, program in programs.items():
             said = finish(program)
             assert (said["result"], said["errno"]) == ("0", "0"), (kind, said)
-            assert 7990 < float(said["took_ms"]) < 8900, (kind, said)  # one that begins anew takes more than 9000
+            assert 11990 < float(said["took_ms"]) < 12900, (kind, said)  # one that begins anew takes more than 13000
 
 
 def test_leaves_nothing_but_the_library(inject, sleepers):
