@@ -33,8 +33,9 @@ def test_frames_left_cost_no_output(same, target, interval):
 
 def test_stacks_that_overflow(exact):
     """A handler on a small, guarded stack of its own allocates, and jumps back."""
-    # Where a frame has already reached the guard page, its caller cannot be known.
-    measured = exact(["overflow", "3", "200"], losses={"stack_cut_unreadable"})
+    # Where a frame has already reached the guard page, its caller cannot be known; and a stack that
+    # fills its thread's stack is deeper than heapscope keeps.
+    measured = exact(["overflow", "3", "200"], losses={"stack_cut_unreadable", "stack_cut_middle"})
     assert measured.run.stdout == "3 threads fell and came back\n"
     assert measured.sites["site_rescue"].alloc_count == 1200
 
