@@ -33,6 +33,14 @@ static uint32_t hot_room(const struct hs_walker *w)
     return frames < words ? frames : words;
 }
 
+/* For assertions: is a frame's end `cfa` above sp, with a return address that may be read? */
+static inline __attribute__((unused)) bool is_in_window(const struct hs_walker *w, uint64_t sp,
+                                                        uint64_t cfa)
+{
+    const struct hs_stack_window *window = w->reader.window;
+    return cfa > sp && cfa - sp >= 8 && cfa - 8 >= window->lo_va && cfa <= window->hi_va;
+}
+
 /*
  * Takes frames that are plain, cached and readable. `shift` is a constant 0 in process.
  *
@@ -85,9 +93,7 @@ static inline __attribute__((always_inline)) void run_hot_shifted(struct hs_walk
         if (hs_unlikely(cfa > hi)) {
             break;
         }
-        HS_ASSERT(cfa > sp && cfa - sp >= 8);
-        HS_ASSERT(cfa - 8 >= w->reader.window->lo_va);
-        HS_ASSERT(cfa <= w->reader.window->hi_va);
+        HS_ASSERT(is_in_window(w, sp, cfa));
         *frame++ = (uint32_t)word;
         pc = hs_stack_load(cfa - 8, shift);
         walk->word_va_low[words] = (uint32_t)cfa - 8;

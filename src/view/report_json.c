@@ -287,9 +287,7 @@ int hs_report_write_json(struct hs_report *report)
     int err = write_overlap(&json, s);
     hs_json_close(&json, '}');
     hs_json_kv_bool(&json, "is_sampled", s->is_sampled);
-    /*
-     * Not exact: when the file does not say how it was sampled, and when allocations are missing.
-     */
+    /* False when the file does not say how it was sampled, and when allocations are missing. */
     hs_json_kv_bool(&json, "is_exact",
                     s->interval_min_bytes == 1 && s->interval_max_bytes == 1 &&
                         !hs_report_is_incomplete(report) &&
