@@ -252,8 +252,9 @@ static bool is_thread_valid(uint64_t *met, const struct hs_thread *thread)
         is_valid = record && record->word == 0;
     }
     for (uint32_t i = 0; is_valid && i < HS_COUNT_OF(thread->record_cache); i++) {
+        /* It may be an address in an older view of the section: ids are compared. */
         const struct hs_record_v1 *record = thread->record_cache[i].record;
-        is_valid = !record || meet(met, hs_region_record_id(record)) == record;
+        is_valid = !record || meet(met, hs_region_record_id(record)) != NULL;
     }
     return is_valid;
 }

@@ -106,6 +106,7 @@ def test_libraries_come_and_go_for_long(heapscope, target, libraries, tmp_path, 
     print(f"{kind} {modes} {also}: median {sorted(took)[25]:.2f} s, most {max(took):.2f} s; {said}")
 
 
+@pytest.mark.alone("a child that is forked while the first attach calls dlopen() inherits a loader in the middle of its work")
 def test_children_of_the_attached_open_libraries(heapscope, target, libraries, tmp_path):
     """A lock of the loader that is held while a child is forked stays locked in the child: its
     dlopen() would hang."""
