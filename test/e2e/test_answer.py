@@ -74,7 +74,8 @@ def test_little_of_it_is_in_blocks(dist, tmp_path):
 def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
     """A script around the program does not suppress this sentence. Small processes, which are
     mostly code, do not count."""
-    code = "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]"
+    # It lives for as long as it may take until its size is looked at.
+    code = "import mmap, time; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]; time.sleep(1)"
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"/usr/bin/python3 -c \"{code}\"; true")
     assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident in the one large process", said), text
     two = f"/usr/bin/python3 -c \"{code}\"; /usr/bin/python3 -c \"{code}\""
