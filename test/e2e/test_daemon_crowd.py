@@ -128,12 +128,14 @@ def turns_inode(daemon):
 
 
 def finishers(daemon):
-    """How many of the daemon's processes hold a lock, and how many wait for one."""
+    """How many bytes of the file are locked, and how many of the daemon's processes wait for one. The kernel makes
+    /proc/locks anew for each page that is read, so one lock may be listed under its old owner and its new one: bytes
+    are counted, not lines."""
     inode = turns_inode(daemon)
     # "7: POSIX ADVISORY WRITE 4711 00:01:77 0 0"; a waiting process has an arrow behind the number
     locks = [line for line in pathlib.Path("/proc/locks").read_text().splitlines() if f":{inode} " in line]
-    waiting = sum("->" in line for line in locks)
-    return len(locks) - waiting, waiting
+    locked = {line.split()[-2] for line in locks if "->" not in line}
+    return len(locked), sum("->" in line for line in locks)
 
 
 def stop_all_at_once(daemon, pids, who):
