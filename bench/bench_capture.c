@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "collect/capture.h"
+#include "collect/region/capture.h"
 #include "region_writer.h"
 #include "rt/bits.h"
 

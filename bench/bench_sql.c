@@ -19,7 +19,7 @@
 
 #include "rt/base.h"
 #include "sql/database.h"
-#include "sql/sql_session.h"
+#include "sql/language/sql_session.h"
 
 #define WRITE "(export)"
 

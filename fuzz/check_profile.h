@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "profile/profile.h"
+#include "profile/model/profile.h"
 
 static void check(bool is_true)
 {

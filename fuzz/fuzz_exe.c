@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/exe_file.h"
+#include "collect/inspect/exe_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

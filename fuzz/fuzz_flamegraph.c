@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sql/flamegraph_query.h"
-#include "sql/sql_session.h"
+#include "sql/flamegraph/flamegraph_query.h"
+#include "sql/language/sql_session.h"
 #include "util/buf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

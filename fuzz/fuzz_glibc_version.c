@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/glibc_version.h"
+#include "collect/inspect/glibc_version.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/capture.h"
+#include "collect/region/capture.h"
 #include "region_writer.h"
 
 #define PATCHES_MAX 64U

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/seccomp_eval.h"
+#include "inject/seccomp/seccomp_eval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

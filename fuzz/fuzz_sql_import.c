@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sql/from_profile.h"
-#include "sql/import.h"
+#include "sql/import/from_profile.h"
+#include "sql/import/import.h"
 
 enum { CALLSITE_DEPTH, CALLSITE_PARENT, CALLSITE_FRAME };
 

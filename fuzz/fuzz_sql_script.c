@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "sql/database.h"
-#include "sql/result_rows.h"
-#include "sql/sql_session.h"
+#include "sql/language/result_rows.h"
+#include "sql/language/sql_session.h"
 #include "util/buf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/allocator_names.h"
-#include "collect/symbol_file.h"
+#include "collect/inspect/allocator_names.h"
+#include "collect/inspect/symbol_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "trace/proto/config.pb-c.h"
-#include "trace/textproto.h"
+#include "config/textproto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

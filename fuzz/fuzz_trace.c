@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check_profile.h"
-#include "profile/load.h"
+#include "profile/read/load.h"
 
 static void check_not_below_zero(const struct hs_amount *amount)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load.h"
+#include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/folded.h"
 #include "view/json_lines.h"

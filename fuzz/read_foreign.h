@@ -5,7 +5,7 @@
 #pragma once
 
 #include "check_profile.h"
-#include "profile/load_foreign.h"
+#include "profile/read/load_foreign.h"
 #include "util/buf.h"
 #include "view/massif.h"
 #include "view/report.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check/check_view.h"
-#include "profile/heap_sums.h"
+#include "profile/analyse/heap_sums.h"
 
 #define FORMAT 1
 

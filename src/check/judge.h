@@ -18,7 +18,7 @@
  * Holds     there is one row for each limit, in the order of the limits' names in the manual.
  * Threads   one user.
  * Fails     -ENOMEM, -EOVERFLOW as in aggregate.h.
- * See       limits.h, suppressions.h, profile/margin.h
+ * See       limits.h, suppressions.h, profile/model/margin.h
  */
 #pragma once
 
@@ -28,9 +28,9 @@
 
 #include "check/limits.h"
 #include "check/suppressions.h"
-#include "profile/aggregate.h"
-#include "profile/margin.h"
-#include "profile/select.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/model/margin.h"
+#include "profile/analyse/select.h"
 
 enum hs_verdict {
     HS_VERDICT_PASS,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check/limits.h"
-#include "profile/text_lines.h"
+#include "profile/read/text_lines.h"
 #include "util/buf.h"
 
 /*

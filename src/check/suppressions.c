@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/text_lines.h"
+#include "profile/read/text_lines.h"
 #include "rt/base.h"
 #include "util/array.h"
 

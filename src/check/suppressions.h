@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "check/text_error.h"
-#include "profile/aggregate.h"
+#include "profile/analyse/aggregate.h"
 
 #define HS_SUPPRESSION_NONE UINT32_MAX
 

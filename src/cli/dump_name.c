@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/select.h"
+#include "profile/analyse/select.h"
 #include "util/parse.h"
 
 int hs_dump_name_number(const char *text, uint32_t *ret_snapshot)

@@ -4,8 +4,8 @@
 #include "cli/empty_words.h"
 
 #include "cli/message.h"
-#include "profile/loss.h"
-#include "profile/margin.h"
+#include "profile/model/loss.h"
+#include "profile/model/margin.h"
 #include "trace/refusal.h"
 #include "util/human.h"
 

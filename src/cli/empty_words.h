@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "profile/profile.h"
+#include "profile/model/profile.h"
 
 /* The processes that were asked for, as part of "no process ASKED ran ...": "called redis", or
  * this. */

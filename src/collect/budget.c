@@ -89,7 +89,7 @@ static uint64_t raised(const struct hs_budget *budget, const struct hs_budget_re
         uint64_t mean_bytes = mean < FINE_INTERVAL_BYTES ? (uint64_t)mean : FINE_INTERVAL_BYTES;
         base = mean_bytes > base ? mean_bytes : base;
     }
-    while ((double)to < (double)base * factor && to <= HS_BUDGET_INTERVAL_MAX / 2) {
+    while ((double)to < (double)base * factor && to <= HS_INTERVAL_BYTES_MAX / 2) {
         to *= 2;
     }
     return to;
@@ -229,7 +229,7 @@ bool hs_budget_decide(struct hs_budget *budget, const struct hs_budget_reading *
 bool hs_budget_raise(struct hs_budget *budget, unsigned factor, uint32_t interval_room)
 {
     if (interval_room == 0 || budget->change_count >= HS_BUDGET_CHANGES_MAX ||
-        budget->interval_bytes > HS_BUDGET_INTERVAL_MAX / factor) {
+        budget->interval_bytes > HS_INTERVAL_BYTES_MAX / factor) {
         return false;
     }
     budget->interval_bytes *= factor;

@@ -27,7 +27,7 @@
  * memory the interval is never lowered, because a region that is full stays full.
  *
  * Holds     intervals are asked_bytes times a power of two, never below asked_bytes, and at most
- *           HS_BUDGET_INTERVAL_MAX. There are so few that the region's table of HS_REGION_INTERVALS
+ *           HS_INTERVAL_BYTES_MAX. There are so few that the region's table of HS_REGION_INTERVALS
  *           has room for them; when it has none, nothing changes. At most HS_BUDGET_CHANGES_MAX
  *           changes.
  * Threads   none; a value.
@@ -40,8 +40,8 @@
 
 #include "trace/snapshot.h"
 
-#define HS_BUDGET_INTERVAL_MAX (UINT64_C(1) << 40)
-#define HS_BUDGET_CHANGES_MAX  128U
+#define HS_INTERVAL_BYTES_MAX (UINT64_C(1) << 40)
+#define HS_BUDGET_CHANGES_MAX 128U
 
 /* The size of an empty region, in bytes. */
 #define HS_BUDGET_MEMORY_MIN   (UINT64_C(1) << 20)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "collect/launch.h"
-#include "collect/embedded_allocator.h"
+#include "collect/attach/embedded_allocator.h"
 #include "collect/registry.h"
 #include "collect/relay.h"
 #include "collect/target_budget.h"

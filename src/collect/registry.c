@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "collect/exit_cause.h"
+#include "collect/inspect/exit_cause.h"
 #include "util/array.h"
 
 /* The subject of an epoll event: one of these small numbers, or a pointer to a target. */

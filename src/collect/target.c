@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/capture.h"
+#include "collect/region/capture.h"
 #include "rt/atomic.h"
 #include "util/proc.h"
 

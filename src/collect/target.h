@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "collect/budget.h"
-#include "collect/exit_cause.h"
+#include "collect/inspect/exit_cause.h"
 #include "collect/listen.h"
-#include "collect/process_names.h"
-#include "collect/region_reader.h"
-#include "inject/library_watch.h"
+#include "collect/inspect/process_names.h"
+#include "collect/region/region_reader.h"
+#include "inject/remote/library_watch.h"
 #include "sources/sources.h"
 #include "trace/snapshot.h"
 

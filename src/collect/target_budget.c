@@ -26,7 +26,7 @@ uint64_t hs_target_inherited_interval(const struct hs_target *target, uint64_t a
     uint64_t now_bytes = hs_load_relaxed(&target->region.control->interval_bytes);
     uint64_t ratio = now_bytes / asked_bytes;
     bool is_raised = target->region.header.forked_from_pid != 0 && now_bytes > asked_bytes &&
-                     now_bytes <= HS_BUDGET_INTERVAL_MAX && ratio * asked_bytes == now_bytes &&
+                     now_bytes <= HS_INTERVAL_BYTES_MAX && ratio * asked_bytes == now_bytes &&
                      (ratio & (ratio - 1)) == 0;
     return is_raised ? now_bytes : asked_bytes;
 }

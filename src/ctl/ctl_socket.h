@@ -1,6 +1,6 @@
 /*
  * Where a daemon listens: the same paths, in the same order, for programs that announce themselves
- * (client/daemon_lookup.h), for commands, and for the daemon itself.
+ * (client/life/daemon_lookup.h), for commands, and for the daemon itself.
  *
  *     HEAPSCOPE_SOCKET                  this path and no other
  *     $XDG_RUNTIME_DIR/heapscope.sock   the user's daemon

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collect/attachment.h"
+#include "collect/attach/attachment.h"
 #include "daemon/daemon_log.h"
 #include "daemon/worker_process.h"
 #include "util/fd_message.h"

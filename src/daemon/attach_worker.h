@@ -15,7 +15,7 @@
  * Threads   one.
  * Fails     -errno, if the work could not begin. Later failures are logged, and that of attaching
  *           becomes the recording job's note.
- * See       collect/attachment.h
+ * See       collect/attach/attachment.h
  */
 #pragma once
 

@@ -14,8 +14,8 @@
 
 #include "daemon/handover_save.h"
 #include "daemon/worker_process.h"
-#include "profile/load.h"
-#include "profile/symbolize.h"
+#include "profile/read/load.h"
+#include "profile/model/symbolize.h"
 #include "util/write_all.h"
 
 /* --- hurry ------------------------------------------------------------------------------------ */

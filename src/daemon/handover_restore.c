@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/attachment.h"
+#include "collect/attach/attachment.h"
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "daemon/handover_save.h"

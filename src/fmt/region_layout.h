@@ -145,7 +145,7 @@ struct hs_region_control_v1 {
     int64_t peak_bytes;
     uint64_t peak_epoch;   /* cut of the peak; 0: none yet */
     uint64_t peak_time_ns; /* CLOCK_MONOTONIC; 0 until the epoch has moved past peak_epoch */
-    /* How far the highest total can have been above the marked peak: see collect/peak_bound.h. */
+    /* How far the highest total can have been above the marked peak: see collect/region/peak_bound.h. */
     /* Highest total that a thread saw before a free: live_bytes and its own part. */
     int64_t peak_most_bytes;
     int64_t peak_quantum_bytes; /* no thread's part was ever larger; 0: the client does not tell */

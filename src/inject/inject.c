@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #include "arch/return_frame.h"
-#include "inject/brief_stop.h"
+#include "inject/ptrace/brief_stop.h"
 #include "inject/inject_check.h"
 #include "inject/inject_session.h"
-#include "inject/seccomp_survey.h"
+#include "inject/seccomp/seccomp_survey.h"
 #include "rt/sys.h"
 #include "util/proc.h"
 

@@ -37,7 +37,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/seccomp_policy.h"
+#include "inject/seccomp/seccomp_policy.h"
 
 #define HS_INJECT_ARG_BYTES_MAX 8192U
 #define HS_INJECT_DETAIL_BYTES  160U

@@ -10,17 +10,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/candidates.h"
+#include "inject/remote/candidates.h"
 #include "inject/inject.h"
-#include "inject/library_bytes.h"
-#include "inject/remote_maps.h"
-#include "inject/remote_memory.h"
-#include "inject/remote_objects.h"
-#include "inject/remote_stack.h"
-#include "inject/safe_point.h"
-#include "inject/seccomp_policy.h"
-#include "inject/tracee.h"
-#include "inject/wait_clock.h"
+#include "inject/remote/library_bytes.h"
+#include "inject/remote/remote_maps.h"
+#include "inject/remote/remote_memory.h"
+#include "inject/remote/remote_objects.h"
+#include "inject/remote/remote_stack.h"
+#include "inject/ptrace/safe_point.h"
+#include "inject/seccomp/seccomp_policy.h"
+#include "inject/ptrace/tracee.h"
+#include "inject/ptrace/wait_clock.h"
 
 struct hs_filtered_thread;
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collect/loaded_runtimes.h"
+#include "collect/inspect/loaded_runtimes.h"
 #include "session/hub_targets.h"
 #include "util/array.h"
 #include "util/buf.h"

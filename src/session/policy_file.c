@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/eligibility.h"
+#include "collect/inspect/eligibility.h"
 #include "fmt/ctl_layout.h"
 #include "rt/base.h"
 #include "util/buf.h"

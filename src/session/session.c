@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/symbol_packets.h"
+#include "profile/model/symbol_packets.h"
 #include "session/trace_names.h"
 #include "util/array.h"
 

@@ -31,10 +31,9 @@
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
-#define HS_SESSION_NAME_MAX     63
-#define HS_SESSION_PIDS_MAX     4096
-#define HS_SESSION_NAMES_MAX    256
-#define HS_SESSION_INTERVAL_MAX (UINT64_C(1) << 40)
+#define HS_SESSION_NAME_MAX  63
+#define HS_SESSION_PIDS_MAX  4096
+#define HS_SESSION_NAMES_MAX 256
 
 /* What a session records, and how. Settings that are zero except for an interval match no
  * process. */

@@ -74,7 +74,7 @@ void hs_session_settings_deinit(struct hs_session_settings *settings)
 
 const char *hs_session_settings_check(const struct hs_session_settings *settings)
 {
-    if (settings->interval_bytes == 0 || settings->interval_bytes > HS_SESSION_INTERVAL_MAX) {
+    if (settings->interval_bytes == 0 || settings->interval_bytes > HS_INTERVAL_BYTES_MAX) {
         return "the interval must be at least 1 byte, and at most 1T";
     }
     if (settings->pid_count == 0 && settings->name_count == 0 && !settings->is_all) {

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "profile/symbol_packets.h"
+#include "profile/model/symbol_packets.h"
 #include "symbol/cache_folder.h"
 #include "symbol/symbolizer.h"
 

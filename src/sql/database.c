@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/from_profile.h"
-#include "sql/import.h"
-#include "sql/own_tables.h"
-#include "sql/rows_module.h"
+#include "sql/import/from_profile.h"
+#include "sql/import/import.h"
+#include "sql/store/own_tables.h"
+#include "sql/store/rows_module.h"
 #include "trace/trace_input.h"
 
 /* Additional names of the tables. A table whose name begins with __intrinsic_ also has a view

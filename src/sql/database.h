@@ -14,7 +14,7 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-#include "profile/load.h"
+#include "profile/read/load.h"
 #include "util/buf.h"
 
 /* Opens a file; "-" is standard input. ret_report may be NULL. */

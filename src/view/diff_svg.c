@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/heap_sums.h"
+#include "profile/analyse/heap_sums.h"
 #include "rt/base.h"
 #include "util/cxx_name.h"
 #include "util/human.h"

@@ -1,6 +1,6 @@
 /*
  * Output of a comparison of two profiles: human-readable and for tools. Each function writes a
- * comparison (profile/diff.h) into a buffer.
+ * comparison (profile/analyse/diff.h) into a buffer.
  *
  * Threads   no state.
  * Fails     -ENOMEM or as the buffer does.
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/diff.h"
+#include "profile/analyse/diff.h"
 
 #define HS_DIFF_ALL UINT32_MAX
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/heap_sums.h"
+#include "profile/analyse/heap_sums.h"
 #include "util/human.h"
 #include "util/table.h"
 #include "util/utf8.h"

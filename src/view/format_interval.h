@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "profile/aggregate.h"
-#include "profile/margin.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/model/margin.h"
 
 #define HS_FORMAT_INTERVAL_BYTES 112
 

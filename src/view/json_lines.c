@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/describe.h"
-#include "profile/margin.h"
+#include "profile/model/describe.h"
+#include "profile/model/margin.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/json.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/heap_sums.h"
+#include "profile/analyse/heap_sums.h"
 #include "util/buf.h"
 #include "view/massif_tree.h"
 

@@ -20,8 +20,8 @@
  */
 #pragma once
 
-#include "profile/profile.h"
-#include "profile/select.h"
+#include "profile/model/profile.h"
+#include "profile/analyse/select.h"
 
 struct hs_buf;
 

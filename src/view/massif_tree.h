@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "profile/aggregate.h"
-#include "profile/select.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/analyse/select.h"
 
 struct hs_buf;
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/aggregate.h"
-#include "profile/describe.h"
-#include "profile/loss.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/model/describe.h"
+#include "profile/model/loss.h"
 #include "rt/base.h"
 #include "util/array.h"
 #include "util/buf.h"

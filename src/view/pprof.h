@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "profile/select.h"
+#include "profile/analyse/select.h"
 
 struct hs_buf;
 

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/aggregate.h"
-#include "profile/select.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/analyse/select.h"
 
 struct hs_buf;
 

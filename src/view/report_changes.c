@@ -3,7 +3,7 @@
  *
  * See       report_parts.h, collect/budget.h
  */
-#include "profile/describe.h"
+#include "profile/model/describe.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 

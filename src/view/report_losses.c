@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/loss.h"
+#include "profile/model/loss.h"
 #include "rt/base.h"
 #include "view/report_parts.h"
 

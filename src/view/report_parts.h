@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "profile/aggregate.h"
-#include "profile/select.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/analyse/select.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/table.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/describe.h"
+#include "profile/model/describe.h"
 #include "rt/base.h"
 #include "view/report_parts.h"
 

@@ -1,5 +1,5 @@
 /* Processes that were selected but not profiled: which, why, and what to do. See report_parts.h. */
-#include "profile/loss.h"
+#include "profile/model/loss.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/frame_class.h"
+#include "profile/model/frame_class.h"
 #include "rt/base.h"
 #include "util/cxx_name.h"
 #include "util/utf8.h"

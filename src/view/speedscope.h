@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "profile/aggregate.h"
+#include "profile/analyse/aggregate.h"
 
 struct hs_buf;
 

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "profile/aggregate.h"
+#include "profile/analyse/aggregate.h"
 
 #define HS_SVG_DEPTH_MAX 1000
 #define HS_BOX_ROOT      UINT32_MAX

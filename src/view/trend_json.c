@@ -1,7 +1,7 @@
 /* Writes a trend as JSON. Keys are only added, never renamed. See trend_view.h. */
 #include <stdlib.h>
 
-#include "profile/describe.h"
+#include "profile/model/describe.h"
 #include "util/json.h"
 #include "view/trend_view.h"
 

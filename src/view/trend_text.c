@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/describe.h"
+#include "profile/model/describe.h"
 #include "rt/base.h"
 #include "util/human.h"
 #include "util/saturate.h"

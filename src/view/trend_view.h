@@ -1,6 +1,6 @@
 /*
  * Output of what grows over the snapshots of a process, as a table and as JSON. Each function
- * writes a trend (profile/trend.h) into a buffer.
+ * writes a trend (profile/analyse/trend.h) into a buffer.
  *
  * Threads   no state.
  * Fails     -ENOMEM or as the buffer does.
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/trend.h"
+#include "profile/analyse/trend.h"
 
 struct hs_trend_options {
     const char *name; /* of the file */

@@ -125,8 +125,8 @@ def listed(file, *arrays):
 
 
 def injection_calls():
-    return listed("inject/seccomp_calls.c", "stop_calls", "borrow_calls", "load_calls")
+    return listed("inject/seccomp/seccomp_calls.c", "stop_calls", "borrow_calls", "load_calls")
 
 
 def client_calls(*arrays):
-    return listed("collect/client_calls.c", *arrays)
+    return listed("collect/attach/client_calls.c", *arrays)

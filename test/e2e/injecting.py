@@ -8,7 +8,8 @@ import struct
 import subprocess
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from compiling import INCLUDES, ROOT, sources_of
+
 VALUE = "-4711"
 
 
@@ -20,9 +21,8 @@ def tools_in(folder):
 def build(folder):
     """Builds the tool and the library that it injects, in `folder`."""
     tool, library = tools_in(folder)
-    sources = [*(ROOT / "src/inject").glob("*.c"), *(ROOT / "src/unwind").glob("*.c"),
-               *(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")]
-    flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", "-I", ROOT / "src", "-I", ROOT / "test/e2e"]
+    sources = [*sources_of("inject"), *sources_of("unwind"), *sources_of("util", "selfpath")]
+    flags = ["-std=c17", "-O2", "-g", "-D_GNU_SOURCE", *INCLUDES, "-I", ROOT / "test/e2e"]
     subprocess.run(["gcc", *flags, ROOT / "test/e2e/inject_tool.c", *sources, "-o", tool, "-pthread", "-lm"],
                    check=True)
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", ROOT / "test/e2e/injected.c", "-o", library],

@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 
+from compiling import INCLUDES, sources_of
+
 ADDRESS = re.compile(r"^0x[0-9a-f]+$")
 
 
@@ -125,9 +127,9 @@ class Symbols:
 def build_tool(root, folder, cc="cc"):
     """Compiles test/e2e/symbols_tool.c with the sources it needs, into this folder."""
     tool = folder / "hs-symbols"
-    sources = [root / "test/e2e/symbols_tool.c", *sorted((root / "src/symbol").glob("*.c"))]
-    sources += sorted(p for p in (root / "src/util").glob("*.c") if p.stem != "selfpath")
-    flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", "-I", root / "src"]
+    sources = [root / "test/e2e/symbols_tool.c", *sources_of("symbol")]
+    sources += sources_of("util", "selfpath")
+    flags = ["-std=c17", "-g", "-O2", "-D_GNU_SOURCE", *INCLUDES]
     libs = ["-ldw", "-lelf", "-llzma", "-lz", "-lzstd", "-l:libdeflate.a", "-liberty", "-lm"]
     subprocess.run([cc, *map(str, [*flags, *sources]), *libs, "-o", str(tool)], check=True)
 

@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from compiling import INCLUDES, ROOT
+
 REGS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 ra".split()
 LIB = "/lib/x86_64-linux-gnu/"
 FDE = re.compile(r"^[0-9a-f]+ .* FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -24,7 +25,7 @@ def cfi_tool(tmp_path_factory):
     tool = tmp_path_factory.mktemp("cfi") / "cfi_tool"
     sources = [ROOT / "test/e2e/cfi_tool.c"]
     sources += [ROOT / "src/unwind" / f for f in ("cfi.c", "eh_find.c", "rule_make.c")]
-    subprocess.run(["cc", "-std=c17", "-O2", "-D_GNU_SOURCE", "-I", ROOT / "src", *sources, "-o", tool],
+    subprocess.run(["cc", "-std=c17", "-O2", "-D_GNU_SOURCE", *INCLUDES, *sources, "-o", tool],
                    check=True)
     return tool
 

@@ -1,12 +1,12 @@
 """docs/FORMAT.md is normative: its byte tables equal those that the compiler makes of src/fmt."""
 
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from compiling import INCLUDES, ROOT
+
 DOC = (ROOT / "docs" / "FORMAT.md").read_text()
 ROW = re.compile(r"^\| (\d+) \| (\d+) \| (`(\w+)`|\(.*\)) \|", re.M)
 
@@ -52,7 +52,7 @@ def test_table(struct, tmp_path):
                   f" sizeof(((struct {struct} *)0)->{name}) == {size}, \"{name}\");\n"
                   for offset, size, name in rows if name)
         + f"_Static_assert(sizeof(struct {struct}) == {rows[-1][0] + rows[-1][1]}, \"size\");\n")
-    subprocess.run(["cc", "-std=c17", "-fsyntax-only", "-I", ROOT / "src", source], check=True)
+    subprocess.run(["cc", "-std=c17", "-fsyntax-only", *INCLUDES, source], check=True)
     # No holes: the fields of the table cover every byte.
     at = 0
     for offset, size, _ in rows:

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from compiling import INCLUDES, ROOT
+
 LIB = pathlib.Path("/lib/x86_64-linux-gnu")
 LIBRARIES = ["libc.so.6", "libm.so.6", "libstdc++.so.6", "libjemalloc.so.2", "libtcmalloc_minimal.so.4",
              "libmimalloc.so.2.0"]
@@ -21,7 +22,7 @@ OTHER = re.compile(r"9b |([0-9a-f]{2} )*(rex\S*|\.byte.*|\(bad\).*|data16|[c-g]s
 def insn_tool(tmp_path_factory):
     tool = tmp_path_factory.mktemp("insn") / "insn_tool"
     sources = [ROOT / "test/e2e/insn_tool.c", ROOT / "src/arch/x86_64/insn.c"]
-    subprocess.run(["cc", "-std=c17", "-O2", "-D_GNU_SOURCE", "-I", ROOT / "src", *sources, "-o", tool],
+    subprocess.run(["cc", "-std=c17", "-O2", "-D_GNU_SOURCE", *INCLUDES, *sources, "-o", tool],
                    check=True)
     return tool
 

@@ -64,7 +64,7 @@ def tree(tmp_path):
     write(tmp_path / "src/rt/thing.c", GOOD_C)
     write(tmp_path / "src/rt/thing.h", GOOD_H)
     write(tmp_path / "src/rt/atomic.h", ATOMIC_H)
-    write(tmp_path / "tools/layers.txt", "rt\nutil rt\n")
+    write(tmp_path / "tools/layers.txt", "rt\nutil rt\nwide rt\nwide/one wide rt\n")
     write(tmp_path / "docs/CONCURRENCY.md", ROWS)
     write(tmp_path / "dev", "#!/bin/sh\n")
     return tmp_path
@@ -96,6 +96,10 @@ def test_good_tree_passes(check, name):
         ("layers", "src/rt/bad.c", '#  include   "util/buf.h"\n', "bad.c:1"),
         ("layers", "src/rt/bad.c", '#include "thing.h"\n', "not a path from src/"),
         ("layers", "src/rt/bad.c", '#include "../util/buf.h"\n', "not a path from src/"),
+        ("layers", "src/rt/bad.c", '#include "rt/deep/x.h"\n', "rt may not include rt/deep/x.h"),
+        ("layers", "src/util/deep/bad.c", '#include "rt/thing.h"\n', "util/deep is not in tools/layers.txt"),
+        ("layers", "src/wide/one/bad.c", '#include "util/buf.h"\n', "wide/one may not include util/buf.h"),
+        ("layers", "src/wide/bad.c", '#include "wide/one/x.h"\n', "wide may not include wide/one/x.h"),
         ("layers", "src/new/bad.c", '#include "rt/thing.h"\n', "new is not in tools/layers.txt"),
         ("order", "src/rt/bad.c", "int x = hs_load_acquire(p);\n", "bad.c:1: an order other"),
         ("order", "src/rt/bad.c", "__atomic_load_n(p, __ATOMIC_ACQUIRE);\n", "bad.c:1"),
@@ -121,6 +125,11 @@ def test_breach_is_found(check, tree, name, path, text, words):
     status, said = check(name)
     assert status != 0
     assert words in said
+
+
+def test_a_folder_stands_for_its_subfolders(check, tree):
+    write(tree / "src/wide/one/more.c", GOOD_C + '#include "wide/x.h"\n#include "wide/two/x.h"\n#include "wide/one/x.h"\n')
+    assert check("layers") == (0, "")
 
 
 def test_other_names_are_no_orders(check, tree):

@@ -7,7 +7,6 @@ reason that stack_differences.py knows and verifies on the record of it.
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import time
@@ -16,9 +15,9 @@ import pytest
 
 import stack_differences
 import stack_programs
+from compiling import INCLUDES, ROOT, sources_of
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-UNWIND = sorted((ROOT / "src" / "unwind").glob("*.c"))
+UNWIND = sources_of("unwind")
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +26,7 @@ def witness(tmp_path_factory):
         pytest.skip("libunwind is not installed: nothing to compare with")
     library = tmp_path_factory.mktemp("witness") / "witness.so"
     subprocess.run(["cc", "-std=gnu17", "-O2", "-g", "-shared", "-fPIC", "-D_GNU_SOURCE",
-                    "-ftls-model=initial-exec", "-I", ROOT / "src", "-I", ROOT / "test" / "unit",
+                    "-ftls-model=initial-exec", *INCLUDES, "-I", ROOT / "test" / "unit",
                     ROOT / "test/e2e/stack_witness.c", *UNWIND, "-lunwind", "-o", library], check=True)
     return library
 

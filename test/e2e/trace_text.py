@@ -8,13 +8,12 @@ import functools
 import hashlib
 import json
 import os
-import pathlib
 import re
 import subprocess
 
+from compiling import INCLUDES, ROOT, sources_of
 from conftest import lock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROTO = ROOT / "src" / "trace" / "proto"
 PPROF = ROOT / "src" / "profile" / "proto"
 COARSE, MONOTONIC, BOOTTIME, REALTIME = 4, 3, 6, 1
@@ -24,15 +23,15 @@ COARSE, MONOTONIC, BOOTTIME, REALTIME = 4, 3, 6, 1
 def trace_tool():
     """Path of trace_tool.c, built with the sources that it needs: once for each state of them."""
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
-    sources = [ROOT / "test/e2e/trace_tool.c", *sorted((ROOT / "src/trace").glob("*.c"))]
+    sources = [ROOT / "test/e2e/trace_tool.c", *sources_of("trace")]
     for names in ("builder*.c", "cut_stacks.c", "frame_class.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "peak_margin.c", "pprof*.c",
                   "profile.c", "recorder_frames.c", "unbias.c"):
-        sources += sorted((ROOT / "src/profile").glob(names))
+        sources += sorted((ROOT / "src/profile").rglob(names))
     sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
-    sources += sorted(p for p in (ROOT / "src/util").glob("*.c") if p.stem != "selfpath")
+    sources += sources_of("util", "selfpath")
     watched = [*sources, *(PROTO / f"{n}.proto" for n in protos), PPROF / "pprof.proto", ROOT / "test/unit/snapshot_fixture.h"]
     for layer in ("fmt", "rt", "trace", "profile", "util"):
-        watched += sorted((ROOT / "src" / layer).glob("*.h"))
+        watched += sorted((ROOT / "src" / layer).rglob("*.h"))
     key = hashlib.sha256(b"".join(p.read_bytes() for p in watched)).hexdigest()[:12]
     folder = ROOT / "build" / "target" / f"trace_tool-{key}"
     with lock(folder.with_suffix(".lock")):
@@ -53,7 +52,7 @@ def build_trace_tool(folder, protos, sources):
     sources.append(made_pprof / "pprof.pb-c.c")
     unfinished = folder / f"tool.{os.getpid()}"
     subprocess.run(["cc", "-std=gnu17", "-O1", "-D_GNU_SOURCE", '-DHS_VERSION="0"', "-w",
-                    "-I", ROOT / "src", "-I", folder, "-I", made, *sources, "-o", unfinished,
+                    *INCLUDES, "-I", folder, "-I", made, *sources, "-o", unfinished,
                     "-lprotobuf-c", "-lz", "-lzstd", "-ldeflate", "-lelf", "-ldw", "-liberty", "-lm"], check=True)
     unfinished.rename(folder / "tool")
 

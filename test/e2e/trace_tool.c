@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../unit/snapshot_fixture.h"
-#include "profile/load.h"
+#include "profile/read/load.h"
 #include "trace/trace_writer.h"
 
 /* --- write --- */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "client/region.h"
+#include "client/tables/region.h"
 
 #define FIXTURE_THREADS_MAX 16U
 

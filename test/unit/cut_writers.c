@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/live.h"
-#include "client/region.h"
-#include "client/shared.h"
-#include "client/stacks.h"
-#include "client/thread.h"
+#include "client/tables/live.h"
+#include "client/tables/region.h"
+#include "client/tables/shared.h"
+#include "client/tables/stacks.h"
+#include "client/life/thread.h"
 #include "rt/bits.h"
 
 static struct writers_plan plan;
@@ -43,7 +43,7 @@ static uint32_t stack_of(uint32_t writer_no, uint64_t n)
     return first_stack + writer_no * WRITERS_STACKS_MAX + (uint32_t)(n % plan.stack_count);
 }
 
-/* Like record() in client/record.c. */
+/* Like record() in client/hooks/record.c. */
 static void birth(uint32_t writer_no, uint64_t slot, uint64_t n, uint32_t stack_id)
 {
     struct hs_live_block block = {

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/profile.h"
+#include "profile/model/profile.h"
 
 #define FIXTURE __attribute__((unused)) static
 

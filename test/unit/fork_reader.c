@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "collect/capture.h"
+#include "collect/region/capture.h"
 #include "collect/listen.h"
-#include "collect/region_reader.h"
+#include "collect/region/region_reader.h"
 
 static struct hs_listener listener;
 

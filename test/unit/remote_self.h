@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "inject/inject.h"
-#include "inject/remote_maps.h"
-#include "inject/remote_memory.h"
-#include "inject/remote_objects.h"
+#include "inject/remote/remote_maps.h"
+#include "inject/remote/remote_memory.h"
+#include "inject/remote/remote_objects.h"
 
 struct remote_self {
     struct hs_remote_memory memory;

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
-#include "profile/aggregate.h"
-#include "profile/frame_class.h"
+#include "profile/analyse/aggregate.h"
+#include "profile/model/frame_class.h"
 #include "rt/base.h"
 #include "util/buf.h"
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "collect/allocator_names.h"
-#include "collect/symbol_file.h"
+#include "collect/inspect/allocator_names.h"
+#include "collect/inspect/symbol_file.h"
 
 static struct hs_allocator_names names;
 static char words[300];

@@ -22,9 +22,9 @@
 
 #include <cmocka.h>
 
-#include "collect/capture.h"
+#include "collect/region/capture.h"
 #include "collect/listen.h"
-#include "collect/region_reader.h"
+#include "collect/region/region_reader.h"
 #include "fmt/ctl_layout.h"
 #include "rt/atomic.h"
 

@@ -69,7 +69,7 @@ static void turn(struct model *m, uint64_t took_ns)
     }
     assert_true(m->budget.next_ns > m->now.time_ns);
     assert_true(m->budget.interval_bytes >= m->budget.asked_bytes);
-    assert_true(m->budget.interval_bytes <= HS_BUDGET_INTERVAL_MAX);
+    assert_true(m->budget.interval_bytes <= HS_INTERVAL_BYTES_MAX);
     /*
      * The interval is a power of two times the requested one, so there are few different intervals.
      */
@@ -307,7 +307,7 @@ static void test_mad_readings(void **state)
                 seen[k] = change.to_bytes;
                 seen_count += k == seen_count;
                 assert_true(seen_count < 60);
-                assert_true(change.to_bytes >= asked && change.to_bytes <= HS_BUDGET_INTERVAL_MAX);
+                assert_true(change.to_bytes >= asked && change.to_bytes <= HS_INTERVAL_BYTES_MAX);
             }
         }
         assert_true(change_count <= HS_BUDGET_CHANGES_MAX);

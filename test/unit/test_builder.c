@@ -2,7 +2,7 @@
  * The profile builder: equal things get the same id, the invariants of profile.h hold, and wrong
  * ids do no harm.
  */
-#include "profile/builder.h"
+#include "profile/model/builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-#include "collect/capture.h"
-#include "collect/cut.h"
-#include "collect/record_scan.h"
+#include "collect/region/capture.h"
+#include "collect/region/cut.h"
+#include "collect/region/record_scan.h"
 #include "region_writer.h"
 #include "rt/atomic.h"
 

@@ -36,9 +36,9 @@
 
 #include <cmocka.h>
 
-#include "collect/capture.h"
-#include "collect/cut.h"
-#include "collect/record_scan.h"
+#include "collect/region/capture.h"
+#include "collect/region/cut.h"
+#include "collect/region/record_scan.h"
 #include "cut_writers.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
-#include "profile/diff.h"
+#include "profile/analyse/diff.h"
 #include "rt/base.h"
 
 static const struct hs_amount none;

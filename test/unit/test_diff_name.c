@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "profile/diff_internal.h"
+#include "profile/analyse/diff_internal.h"
 #include "rt/base.h"
 #include "util/buf.h"
 

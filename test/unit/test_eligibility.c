@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "collect/eligibility.h"
+#include "collect/inspect/eligibility.h"
 
 /* A sleeping process of user 1000, who also runs the collector. */
 static struct hs_eligibility make_facts(void)

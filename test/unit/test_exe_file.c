@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "collect/exe_file.h"
+#include "collect/inspect/exe_file.h"
 
 static struct hs_exe_file inspect(const void *data, size_t bytes)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "collect/exit_cause.h"
+#include "collect/inspect/exit_cause.h"
 
 static pid_t start(int status, int with_signal)
 {

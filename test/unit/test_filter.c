@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/filter.h"
+#include "client/tables/filter.h"
 
 static void test_bits(void **state)
 {

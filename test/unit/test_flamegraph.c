@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "rt/base.h"
-#include "sql/flamegraph.h"
+#include "sql/flamegraph/flamegraph.h"
 
 /* Nodes by number; names are single letters. */
 struct tree {

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "client/fork.h"
-#include "client/live.h"
-#include "client/modules.h"
-#include "client/record.h"
-#include "client/stacks.h"
+#include "client/life/fork.h"
+#include "client/tables/live.h"
+#include "client/host/modules.h"
+#include "client/hooks/record.h"
+#include "client/tables/stacks.h"
 #include "client_fixture.h"
 #include "fork_reader.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/glibc_version.h"
+#include "collect/inspect/glibc_version.h"
 
 static void test_sentences(void **state)
 {

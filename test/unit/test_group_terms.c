@@ -10,7 +10,7 @@
 
 #include "rt/base.h"
 #include "sql/database.h"
-#include "sql/group_terms.h"
+#include "sql/language/group_terms.h"
 
 #define SITES   "heap_profile_allocation a JOIN stack_profile_callsite c ON a.callsite_id = c.id"
 #define FRAMES  SITES " JOIN stack_profile_frame f ON c.frame_id = f.id"

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "profile/load.h"
-#include "profile/loss.h"
+#include "profile/read/load.h"
+#include "profile/model/loss.h"
 #include "region_writer.h"
 #include "session/hub.h"
 #include "util/buf.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/index.h"
+#include "client/tables/index.h"
 #include "rt/bits.h"
 #include "rt/check.h"
 

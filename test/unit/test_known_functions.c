@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "inject/known_functions.h"
+#include "inject/remote/known_functions.h"
 #include "remote_self.h"
 
 static struct remote_self self;

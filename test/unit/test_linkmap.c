@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/linkmap.h"
+#include "client/host/linkmap.h"
 
 static void test_as_dlsym(void **state)
 {

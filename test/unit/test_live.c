@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/filter.h"
-#include "client/live.h"
-#include "client/region.h"
-#include "client/thread.h"
+#include "client/tables/filter.h"
+#include "client/tables/live.h"
+#include "client/tables/region.h"
+#include "client/life/thread.h"
 
 static struct hs_region_control_v1 *control(void)
 {

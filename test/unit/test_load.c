@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-#include "profile/builder.h"
-#include "profile/load.h"
+#include "profile/model/builder.h"
+#include "profile/read/load.h"
 #include "trace_bytes.h"
 
 static struct hs_profile *load(const struct hs_buf *buf, struct hs_load_report *ret_report)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "profile/load.h"
+#include "profile/read/load.h"
 #include "trace/trace_counters.h"
 #include "trace_bytes.h"
 

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "fixture_profile.h"
-#include "profile/load_foreign.h"
-#include "profile/pprof_values.h"
-#include "profile/unbias.h"
+#include "profile/read/load_foreign.h"
+#include "profile/read/pprof_values.h"
+#include "profile/read/unbias.h"
 #include "rt/base.h"
 #include "util/buf.h"
 #include "view/pprof.h"

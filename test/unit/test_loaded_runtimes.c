@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "collect/loaded_runtimes.h"
+#include "collect/inspect/loaded_runtimes.h"
 
 #define CODE(path)   "1000-2000 r-xp 00000000 fe:00 7   " path "\n"
 #define DATA(path)   "3000-4000 r--p 00000000 fe:00 7   " path "\n"

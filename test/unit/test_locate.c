@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/live.h"
-#include "client/locate.h"
-#include "client/region.h"
-#include "client/thread.h"
+#include "client/tables/live.h"
+#include "client/tables/locate.h"
+#include "client/tables/region.h"
+#include "client/life/thread.h"
 #include "rt/rand.h"
 
 static int set_up(void **state)

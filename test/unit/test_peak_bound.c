@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "collect/peak_bound.h"
+#include "collect/region/peak_bound.h"
 #include "rt/base.h"
 
 static void test_known_bounds(void **state)

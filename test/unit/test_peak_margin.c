@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "profile/peak_margin.h"
+#include "profile/model/peak_margin.h"
 #include "rt/base.h"
 
 #define INTERVAL 4096.0

@@ -7,12 +7,12 @@
 #include <cmocka.h>
 
 #include "arch/capture.h"
-#include "client/lifecycle.h"
-#include "client/modules.h"
-#include "client/record.h"
-#include "client/sandbox.h"
-#include "client/stackmem.h"
-#include "client/stacks.h"
+#include "client/life/lifecycle.h"
+#include "client/host/modules.h"
+#include "client/hooks/record.h"
+#include "client/host/sandbox.h"
+#include "client/host/stackmem.h"
+#include "client/tables/stacks.h"
 #include "client_fixture.h"
 
 static uint32_t alive_word;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "collect/recorder.h"
+#include "collect/inspect/recorder.h"
 #include "fmt/region_layout.h"
 
 #define CONTROL_VA    0x5000

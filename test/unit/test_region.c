@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/region.h"
+#include "client/tables/region.h"
 
 static int region_fd;
 

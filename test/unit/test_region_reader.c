@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "collect/capture.h"
-#include "collect/region_reader.h"
+#include "collect/region/capture.h"
+#include "collect/region/region_reader.h"
 #include "region_writer.h"
 #include "rt/bits.h"
 

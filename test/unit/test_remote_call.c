@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "arch/call_site.h"
-#include "inject/remote_call.h"
+#include "inject/remote/remote_call.h"
 #include "remote_self.h"
 
 static struct remote_self self;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
-#include "profile/loss.h"
+#include "profile/model/loss.h"
 #include "trace/snapshot.h"
 #include "util/buf.h"
 #include "util/utf8.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "arch/return_frame.h"
-#include "inject/return_chain.h"
+#include "inject/ptrace/return_chain.h"
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "inject/safe_point.h"
+#include "inject/ptrace/safe_point.h"
 #include "remote_self.h"
 
 static struct remote_self self;

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/lifecycle.h"
-#include "client/sampler.h"
+#include "client/life/lifecycle.h"
+#include "client/hooks/sampler.h"
 
 static const uint32_t alive = 1;
 

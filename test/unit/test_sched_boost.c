@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "inject/sched_boost.h"
+#include "inject/ptrace/sched_boost.h"
 
 #define NOBODY 65534
 

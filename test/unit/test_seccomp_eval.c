@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "arch/remote.h"
-#include "inject/seccomp_eval.h"
+#include "inject/seccomp/seccomp_eval.h"
 #include "rt/base.h"
 #include "rt/sys.h"
 

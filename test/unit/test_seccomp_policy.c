@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "inject/seccomp_policy.h"
+#include "inject/seccomp/seccomp_policy.h"
 #include "rt/base.h"
 
 #define CALL_ONE   77

@@ -9,8 +9,8 @@
 
 #include "fixture_profile.h"
 #include "sql/database.h"
-#include "sql/from_profile.h"
-#include "sql/import.h"
+#include "sql/import/from_profile.h"
+#include "sql/import/import.h"
 
 static void test_not_a_trace(void **state)
 {

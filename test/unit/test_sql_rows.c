@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "sql/rows_module.h"
-#include "sql/sql_store.h"
+#include "sql/store/rows_module.h"
+#include "sql/store/sql_store.h"
 
 #define ROWS 1000
 

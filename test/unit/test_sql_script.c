@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "rt/base.h"
-#include "sql/result_rows.h"
-#include "sql/sql_session.h"
-#include "sql/token.h"
+#include "sql/language/result_rows.h"
+#include "sql/language/sql_session.h"
+#include "sql/language/token.h"
 
 static const char tables[] =
     "CREATE TABLE real(a, b); INSERT INTO real VALUES(1, 'x'), (2, NULL);"

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/region.h"
-#include "client/stackmem.h"
+#include "client/tables/region.h"
+#include "client/host/stackmem.h"
 #include "rt/sys.h"
 
 static int set_up(void **state)

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "client_fixture.h"
-#include "client/region.h"
-#include "client/stacks.h"
+#include "client/tables/region.h"
+#include "client/tables/stacks.h"
 #include "rt/bits.h"
 
 static int set_up(void **state)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "trace/proto/config.pb-c.h"
-#include "trace/textproto.h"
+#include "config/textproto.h"
 
 #define DESCRIPTOR (&hs__pb__trace_config__descriptor)
 

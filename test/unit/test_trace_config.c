@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "session/trace_config.h"
+#include "config/trace_config.h"
 
 static char noted[4096];
 

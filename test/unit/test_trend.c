@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
-#include "profile/trend.h"
-#include "profile/trend_line.h"
+#include "profile/analyse/trend.h"
+#include "profile/analyse/trend_line.h"
 
 #define DUMPS 10
 

@@ -1,5 +1,5 @@
 /* How long a child has been waiting, according to the scheduler. */
-#include "inject/wait_clock.h"
+#include "inject/ptrace/wait_clock.h"
 
 #include "waiting_child.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "inject/wait_kind.h"
+#include "inject/ptrace/wait_kind.h"
 
 static enum hs_wait_kind kind_of(long number, const char *arguments)
 {

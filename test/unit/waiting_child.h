@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/wait_kind.h"
+#include "inject/ptrace/wait_kind.h"
 #include "remote_self.h"
 
 /*

@@ -1,12 +1,12 @@
 /*
  * Moving the first instructions of a function. See detour.h.
  */
-#include "arch/x86_64/detour.h"
+#include "arch/detour.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "arch/x86_64/insn.h"
+#include "arch/insn.h"
 
 #define JUMP_BYTES   5U
 #define BRANCH_BYTES 6U

@@ -1,7 +1,7 @@
 /*
  * Instruction lengths by tables. See insn.h.
  */
-#include "arch/x86_64/insn.h"
+#include "arch/insn.h"
 
 #include <string.h>
 

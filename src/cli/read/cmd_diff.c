@@ -1,0 +1,200 @@
+/*
+ * heapscope diff: what changed between two profiles, or two snapshots of one.
+ *
+ * See       profile/analyse/diff.h, view/diff_view.h, docs/man/heapscope-diff.1
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/read/compare.h"
+#include "cli/dump_name.h"
+#include "cli/read/profile_file.h"
+#include "cli/read/trend_output.h"
+#include "rt/base.h"
+#include "util/parse.h"
+#include "view/diff_view.h"
+
+#define TOP_DEFAULT 20
+
+static const struct {
+    const char *end;
+    enum hs_compare_format format;
+} file_ends[] = {
+    { ".pb.gz", HS_COMPARE_PPROF },   { ".pprof", HS_COMPARE_PPROF },
+    { ".folded", HS_COMPARE_FOLDED }, { ".collapsed", HS_COMPARE_FOLDED },
+    { ".json", HS_COMPARE_JSON },     { ".svg", HS_COMPARE_SVG },
+};
+
+struct diff_args {
+    unsigned format, view;
+    bool is_tree, is_json, is_normalized, is_trend;
+    const char *output, *top, *snapshots, *process;
+    struct hs_compare compare;
+};
+
+/* "2,7", "0,last" */
+static int parse_snapshots(const struct hs_opts_spec *spec, struct diff_args *args)
+{
+    struct hs_compare_side *sides = args->compare.sides;
+    const char *comma = strchr(args->snapshots, ',');
+    char *first = comma ? strndup(args->snapshots, (size_t)(comma - args->snapshots)) : NULL;
+    bool is_good = first && hs_dump_name_number(first, &sides[0].select.snapshot) == 0 &&
+                   hs_dump_name_number(comma + 1, &sides[1].select.snapshot) == 0;
+    free(first);
+    if (is_good && (sides[0].has_number || sides[1].has_number)) {
+        return hs_args_fail(spec, "--snapshots and FILE@N exclude each other");
+    }
+    return is_good ? 0
+                   : hs_args_fail(spec,
+                                  "--snapshots: '%s' does not name two snapshots: give N,M or "
+                                  "N,last, counted from 0, or from -1, the last",
+                                  args->snapshots);
+}
+
+static int parse_top(const struct hs_opts_spec *spec, struct diff_args *args)
+{
+    uint64_t number = TOP_DEFAULT;
+    args->compare.top_count = HS_DIFF_ALL;
+    if (args->top && strcmp(args->top, "all") == 0) {
+        return 0;
+    }
+    if (args->top &&
+        (hs_parse_number(args->top, &number) < 0 || number == 0 || number >= HS_DIFF_ALL)) {
+        return hs_args_fail(spec, "--top: '%s' is neither a number above 0 nor 'all'", args->top);
+    }
+    args->compare.top_count = (uint32_t)number;
+    return 0;
+}
+
+static int choose_format(const struct hs_opts_spec *spec, struct diff_args *args)
+{
+    if (args->is_tree + args->is_json + (args->format != HS_COMPARE_FORMAT_N) > 1) {
+        return hs_args_fail(spec, "--tree, --json and --format exclude each other");
+    }
+    if (args->is_tree || args->is_json) {
+        args->format = args->is_tree ? HS_COMPARE_TREE : HS_COMPARE_JSON;
+    }
+    size_t name_bytes = args->output ? strlen(args->output) : 0;
+    for (size_t i = 0; i < HS_COUNT_OF(file_ends) && args->format == HS_COMPARE_FORMAT_N; i++) {
+        size_t bytes = strlen(file_ends[i].end);
+        if (name_bytes > bytes &&
+            strcmp(args->output + name_bytes - bytes, file_ends[i].end) == 0) {
+            args->format = file_ends[i].format;
+        }
+    }
+    args->format = args->format == HS_COMPARE_FORMAT_N ? HS_COMPARE_TABLE : args->format;
+    args->output = args->output ? args->output : "-";
+    if (strcmp(args->output, "-") == 0 && args->format == HS_COMPARE_PPROF &&
+        isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    args->compare.output = args->output;
+    args->compare.format = (enum hs_compare_format)args->format;
+    return 0;
+}
+
+/* Takes over the operands and options, all but the format. */
+static int fill_in(const struct hs_opts_spec *spec, const struct hs_opts_result *result,
+                   struct diff_args *args)
+{
+    struct hs_compare *compare = &args->compare;
+    int status = 0;
+    for (size_t side = 0; side < HS_DIFF_SIDE_N && status == 0; side++) {
+        size_t operand = side == 0 ? 0 : result->operand_count - 1u;
+        status = hs_compare_name_side(&compare->sides[side], result->operands[operand]);
+        hs_compare_choose_process(&compare->sides[side].select, args->process);
+    }
+    if (status == 0 && args->snapshots) {
+        status = parse_snapshots(spec, args);
+    }
+    compare->view = (enum hs_view)args->view;
+    compare->is_normalized = args->is_normalized;
+    return status ? status : parse_top(spec, args);
+}
+
+static int run_trend(const struct hs_opts_spec *spec, const struct hs_compare *compare)
+{
+    if (compare->format != HS_COMPARE_TABLE && compare->format != HS_COMPARE_JSON) {
+        return hs_args_fail(spec, "--trend writes a table or JSON, not %s",
+                            hs_compare_formats[compare->format]);
+    }
+    if (compare->sides[HS_DIFF_AFTER].has_number) {
+        return hs_args_fail(spec, "--trend covers all snapshots: leave out the @ and its number");
+    }
+    return hs_trend_output_run(compare);
+}
+
+/* Checks that there are as many files as the options need: one or two. */
+static int check_operands(const struct hs_opts_spec *spec, size_t count,
+                          const struct diff_args *args)
+{
+    if (args->is_trend && (count != 1 || args->snapshots || args->is_normalized)) {
+        return hs_args_fail(spec, "--trend covers all snapshots of one file: give one file, "
+                                  "without --snapshots and --normalize");
+    }
+    if (count == 1 && !args->snapshots && !args->is_trend) {
+        return hs_args_fail(
+            spec, "only one file was given: give a second one, or --snapshots N,M, or --trend");
+    }
+    return 0;
+}
+
+int hs_cmd_diff(int argc, char **argv)
+{
+    struct diff_args args = { .format = HS_COMPARE_FORMAT_N, .view = HS_VIEW_AUTO };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "what to compare: space and objects (live at the snapshots),\n"
+                      "alloc_space and alloc_objects (since the start), peak; default:\n"
+                      "space, or peak if little is live at the end of both"),
+        HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
+                      "compare snapshot N with M of one FILE, or N of A with M of B; counted\n"
+                      "from 0, or last (the default); FILE@N means the same"),
+        HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
+                      "only processes of this name, or only this pid"),
+        HS_OPT_FLAG(0, "normalize", &args.is_normalized,
+                    "scale A to the total of B, to compare shares"),
+        HS_OPT_FLAG(0, "trend", &args.is_trend,
+                    "show what grows over all snapshots of one FILE, how fast, and whether\n"
+                    "it ever fell; as a table or JSON"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits"),
+        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
+                      "table, tree, json, folded (stacks with both values, for\n"
+                      "difference flame graphs), svg (such a graph) or pprof (with\n"
+                      "negative values); default: by the name of OUT, else table"),
+        HS_OPT_STRING('o', "output", "OUT", &args.output, "output file (default: standard output)"),
+        HS_OPT_STRING(0, "top", "N", &args.top, "rows of each table (default 20), or all"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "diff",
+        .summary = "show what changed between two profiles, and what is only noise",
+        .operands_usage = "A [B]",
+        .footer = "A is before, B after; FILE@N is snapshot N of a file, FILE@-1 the last.\n"
+                  "With one file: heapscope diff FILE@2 FILE@7, FILE --snapshots 2,7, or\n"
+                  "FILE --trend",
+        .options = list,
+        .option_count = sizeof(list) / sizeof(list[0]),
+        .operands_min = 1,
+        .operands_max = 2,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    status = check_operands(&spec, result.operand_count, &args);
+    status = status ? status : fill_in(&spec, &result, &args);
+    status = status ? status : choose_format(&spec, &args);
+    if (status == 0 && args.is_trend) {
+        status = run_trend(&spec, &args.compare);
+    } else if (status == 0) {
+        status = hs_compare_run(&args.compare);
+    }
+    hs_compare_deinit(&args.compare);
+    return status;
+}

@@ -1,0 +1,329 @@
+/*
+ * heapscope export: a profile in the format of another tool.
+ *
+ * The output appears under its name only when it is complete. For a file, one message line says
+ * what was written; standard output gets nothing but the result.
+ *
+ * See       view/{pprof,folded,speedscope,svg,massif,json_lines}.h, docs/man/heapscope-export.1
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/read/compare.h"
+#include "cli/read/database_file.h"
+#include "cli/message.h"
+#include "cli/output.h"
+#include "cli/read/profile_file.h"
+#include "cli/progress.h"
+#include "cli/read/tables_file.h"
+#include "profile/analyse/heap_sums.h"
+#include "rt/base.h"
+#include "util/buf.h"
+#include "util/human.h"
+#include "util/shell_word.h"
+#include "view/folded.h"
+#include "view/json_lines.h"
+#include "view/massif.h"
+#include "view/pprof.h"
+#include "view/speedscope.h"
+#include "view/svg.h"
+
+enum format {
+    FORMAT_PPROF,
+    FORMAT_FOLDED,
+    FORMAT_SPEEDSCOPE,
+    FORMAT_SVG,
+    FORMAT_MASSIF,
+    FORMAT_JSON,
+    FORMAT_SQLITE,
+    FORMAT_N,
+};
+
+static const char *const format_names[FORMAT_N] = {
+    [FORMAT_PPROF] = "pprof",   [FORMAT_FOLDED] = "folded", [FORMAT_SPEEDSCOPE] = "speedscope",
+    [FORMAT_SVG] = "svg",       [FORMAT_MASSIF] = "massif", [FORMAT_JSON] = "json",
+    [FORMAT_SQLITE] = "sqlite",
+};
+
+static const struct {
+    const char *end;
+    enum format format;
+} file_ends[] = {
+    { ".pb.gz", FORMAT_PPROF },
+    { ".pprof", FORMAT_PPROF },
+    { ".folded", FORMAT_FOLDED },
+    { ".collapsed", FORMAT_FOLDED },
+    { ".speedscope.json", FORMAT_SPEEDSCOPE },
+    { ".svg", FORMAT_SVG },
+    { ".massif", FORMAT_MASSIF },
+    { ".jsonl", FORMAT_JSON },
+    { ".ndjson", FORMAT_JSON },
+    { ".sqlite", FORMAT_SQLITE },
+    { ".db", FORMAT_SQLITE },
+};
+
+struct export_args {
+    unsigned format;
+    unsigned view;
+    const char *output, *base;
+    uint64_t snapshot, pid;
+    bool is_quiet;
+};
+
+/* The format that a file's name implies; FORMAT_N: none. */
+static enum format format_of_name(const char *name)
+{
+    size_t name_bytes = strlen(name);
+    for (size_t i = 0; i < HS_COUNT_OF(file_ends); i++) {
+        size_t bytes = strlen(file_ends[i].end);
+        if (name_bytes > bytes && strcmp(name + name_bytes - bytes, file_ends[i].end) == 0) {
+            return file_ends[i].format;
+        }
+    }
+    return FORMAT_N;
+}
+
+static int write_format(enum format format, const struct hs_profile *profile,
+                        const struct hs_select_spec *select, enum hs_view view, struct hs_buf *buf)
+{
+    switch (format) {
+    case FORMAT_PPROF:
+        return hs_pprof_write(profile, select, buf);
+    case FORMAT_FOLDED:
+        return hs_folded_write(profile, select, view, buf);
+    case FORMAT_SPEEDSCOPE:
+        return hs_speedscope_write(profile, select, view, buf);
+    case FORMAT_SVG:
+        return hs_svg_write(profile, select, view, buf);
+    case FORMAT_MASSIF:
+        return hs_massif_write(profile, select, buf);
+    case FORMAT_JSON:
+        return hs_json_lines_write(profile, select, buf);
+    case FORMAT_SQLITE: /* not from a profile: export_database() */
+    case FORMAT_N:
+        break;
+    }
+    return -EINVAL;
+}
+
+/* True: the output does not consist of just the view that --view chose. */
+static bool has_all_views(unsigned format)
+{
+    return format == FORMAT_PPROF || format == FORMAT_MASSIF || format == FORMAT_JSON ||
+           format == FORMAT_SQLITE;
+}
+
+static void say_done(const struct export_args *args, enum hs_view view, const char *reason,
+                     uint64_t bytes)
+{
+    char size[HS_HUMAN_BYTES];
+    hs_human_bytes(size, (double)bytes);
+    if (has_all_views(args->format)) {
+        hs_message_info("wrote %s (%s)", args->output, size);
+    } else {
+        hs_message_info("wrote %s (%s), view %s%s%s", args->output, size, hs_views[view].name,
+                        reason ? ", as " : "", reason ? reason : "");
+    }
+}
+
+static int export_database(const char *path, const struct export_args *args)
+{
+    uint64_t bytes = 0;
+    sqlite3 *db = NULL;
+    int r = hs_tables_file_open(path, &db);
+    if (r != 0) {
+        return r;
+    }
+    hs_progress_expect("heapscope: writing the database ...\n");
+    r = hs_database_file_write(db, args->output, &bytes);
+    if (r == 0 && strcmp(args->output, "-") != 0) {
+        say_done(args, HS_VIEW_SPACE, NULL, bytes);
+    }
+    hs_progress_over();
+    sqlite3_close(db);
+    return hs_output_end(args->output, r);
+}
+
+struct output {
+    const struct export_args *args;
+    const struct hs_profile *profile;
+    const struct hs_select_spec *select;
+    enum hs_view view;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return write_format((enum format)output->args->format, output->profile, output->select,
+                        output->view, buf);
+}
+
+static int write_output(const struct export_args *args, const struct hs_profile *profile,
+                        const struct hs_select_spec *select, enum hs_view view, const char *reason)
+{
+    struct output output = { .args = args, .profile = profile, .select = select, .view = view };
+    uint64_t bytes = 0;
+    int err = hs_output_write(args->output, fill_output, &output, &bytes);
+    if (err == 0 && strcmp(args->output, "-") != 0) {
+        say_done(args, view, reason, bytes);
+    }
+    return hs_output_end(args->output, err);
+}
+
+static struct hs_select_spec select_of(const struct export_args *args)
+{
+    return (struct hs_select_spec){
+        .pid = (uint32_t)args->pid,
+        .snapshot = args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot,
+    };
+}
+
+/* Prints which heaps were added up; all other formats say it in the output, or name each heap. */
+static void say_heaps(const struct export_args *args, const struct hs_profile *profile,
+                      const struct hs_select_spec *select)
+{
+    struct hs_selection selection;
+    struct hs_buf text = HS_BUF_INIT;
+    if (args->format == FORMAT_FOLDED && hs_select_dumps(profile, select, &selection) == 0) {
+        if (hs_heap_sums_describe(&selection, &text) > 1 && text.err == 0) {
+            hs_message_info("%s", hs_buf_text(&text));
+        }
+        hs_selection_deinit(&selection);
+    }
+    hs_buf_deinit(&text);
+}
+
+static int run_export(const char *path, const struct export_args *args)
+{
+    const struct hs_select_spec select = select_of(args);
+    struct hs_profile *profile = NULL;
+    enum hs_view view = HS_VIEW_SPACE;
+    const char *reason = NULL;
+    int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        status = hs_profile_file_choose(path, profile, &select, (enum hs_view)args->view, &view,
+                                        &reason);
+    }
+    if (status == 0) {
+        if (hs_profile_file_is_damaged(profile)) {
+            char word[HS_SHELL_WORD_BYTES];
+            hs_message("%s is damaged or cut off: what can be read is exported; to see what is "
+                       "missing: heapscope report %s",
+                       path, hs_shell_word(path, word, sizeof(word)));
+        }
+        say_heaps(args, profile, &select);
+        status = write_output(args, profile, &select, view, reason);
+    }
+    hs_profile_free(profile);
+    return status;
+}
+
+/* Exports the profile minus its base, in formats that can show negative values. */
+static int export_difference(const struct hs_opts_spec *spec, const char *path,
+                             const struct export_args *args)
+{
+    const struct hs_select_spec select = select_of(args);
+    struct hs_compare compare = {
+        .view = (enum hs_view)args->view,
+        .output = args->output,
+        .top_count = UINT32_MAX,
+        .is_telling = true,
+    };
+    switch ((enum format)args->format) {
+    case FORMAT_PPROF:
+        compare.format = HS_COMPARE_PPROF;
+        break;
+    case FORMAT_FOLDED:
+        compare.format = HS_COMPARE_FOLDED;
+        break;
+    case FORMAT_SVG:
+        compare.format = HS_COMPARE_SVG;
+        break;
+    default:
+        return hs_args_fail(spec,
+                            "--base: %s has no negative values; use pprof, folded or svg, or "
+                            "heapscope diff for a table, a tree or JSON",
+                            format_names[args->format]);
+    }
+    int status = hs_compare_fill_in(&compare, args->base, path, &select);
+    status = status ? status : hs_compare_run(&compare);
+    hs_compare_deinit(&compare);
+    return status;
+}
+
+static int export_all(const struct hs_opts_spec *spec, const char *path,
+                      const struct export_args *args)
+{
+    if (args->pid != 0 || args->snapshot != UINT64_MAX || args->view != HS_VIEW_AUTO) {
+        return hs_args_fail(spec, "a database contains every process, snapshot and figure: leave "
+                                  "out --pid, --snapshot and --view");
+    }
+    if (strcmp(args->output, "-") == 0 && isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(spec,
+                            "a database is binary and would garble the terminal: use -o FILE");
+    }
+    return export_database(path, args);
+}
+
+int hs_cmd_export(int argc, char **argv)
+{
+    struct export_args args = { .format = FORMAT_N, .view = HS_VIEW_AUTO, .snapshot = UINT64_MAX };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, format_names,
+                      "pprof, folded, speedscope, svg, massif, json or sqlite (default: by\n"
+                      "the name of OUT)"),
+        HS_OPT_STRING('o', "output", "OUT", &args.output,
+                      "output file (default -, standard output)"),
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "space, objects, alloc_space, alloc_objects, peak or auto (the\n"
+                      "default), as for report; pprof and json contain all views, speedscope\n"
+                      "opens with this one, massif shows live memory and the peak"),
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
+                      "snapshot N of each process, from 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_STRING(0, "base", "BASE", &args.base,
+                      "subtract this profile, or BASE@N, its snapshot N: pprof gets negative\n"
+                      "values, folded two columns, svg red and blue boxes"),
+        HS_OPT_FLAG('q', "quiet", &args.is_quiet, "print nothing but errors"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "export",
+        .summary = "write a profile in the format of another tool",
+        .operands_usage = "FILE",
+        .footer = "FILE may be - for standard input.",
+        .options = list,
+        .option_count = sizeof(list) / sizeof(list[0]),
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    hs_message_set_quiet(args.is_quiet);
+    if (args.format == FORMAT_N && args.output) {
+        args.format = format_of_name(args.output);
+    }
+    if (args.format == FORMAT_N) {
+        return hs_args_fail(&spec,
+                            "no format was given: --format pprof, folded, speedscope, svg, massif, "
+                            "json or sqlite");
+    }
+    args.output = args.output ? args.output : "-";
+    if (strcmp(args.output, "-") == 0 && args.format == FORMAT_PPROF &&
+        isatty(STDOUT_FILENO) == 1) {
+        return hs_args_fail(&spec, "pprof is binary and would garble the terminal: use -o FILE");
+    }
+    if (args.base) {
+        return export_difference(&spec, result.operands[0], &args);
+    }
+    if (args.format == FORMAT_SQLITE) {
+        return export_all(&spec, result.operands[0], &args);
+    }
+    return run_export(result.operands[0], &args);
+}

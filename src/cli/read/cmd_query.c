@@ -1,0 +1,166 @@
+/*
+ * heapscope query: SQL over a profile's database.
+ *
+ * The file is any profile that heapscope reads, from which it makes tables in memory; or an SQLite
+ * database, which it opens read-only and so that nothing in the file can do harm.
+ *
+ * See       sql/database.h, sql/language/sql_session.h, docs/man/heapscope-query.1
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/read/query_shell.h"
+#include "cli/read/tables_file.h"
+#include "rt/base.h"
+#include "util/write_all.h"
+
+static int write_out(void *ctx, const void *data, size_t bytes)
+{
+    (void)ctx;
+    return hs_write_all(STDOUT_FILENO, data, bytes);
+}
+
+/* True: the file is an SQLite database. False also when it cannot be read. */
+static bool is_database(const char *path)
+{
+    static const char magic[16] = "SQLite format 3";
+    char head[16] = { 0 };
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_one = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                  read(fd, head, sizeof(head)) == sizeof(head) &&
+                  memcmp(head, magic, sizeof(magic)) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_one;
+}
+
+static int open_database(const char *path, sqlite3 **ret_db)
+{
+    if (!is_database(path)) {
+        return hs_tables_file_open(path, ret_db);
+    }
+    sqlite3 *db = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    if (code == SQLITE_OK && hs_sql_secure(db) == 0) {
+        code = sqlite3_exec(db, "SELECT COUNT(*) FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    if (code != SQLITE_OK) {
+        hs_message("cannot open %s: %s", path, db ? sqlite3_errmsg(db) : "no memory");
+        sqlite3_close(db);
+        return HS_EXIT_STATUS_FAILED;
+    }
+    *ret_db = db;
+    return HS_EXIT_STATUS_DONE;
+}
+
+struct query_args {
+    unsigned format;
+    const char *sql_file;
+    /* The options of trace_processor_shell for SQL; results are CSV then. */
+    const char *query_file, *query_text;
+};
+
+/* Runs the SQL of the command line, a file or a pipe. Text NULL: none was given, so runs a
+ * shell. */
+static int run_query(struct hs_sql *sql, const struct query_args *args, const char *profile,
+                     const char *sql_text)
+{
+    struct hs_query query = { .sql = sql, .output.format = (enum hs_sql_format)args->format };
+    struct hs_buf text = { 0 };
+    hs_buf_init(&query.output.buf, write_out, NULL);
+    int status = HS_EXIT_STATUS_DONE, err = 0;
+    if (sql_text) {
+        err = hs_query_script(&query, sql_text, strlen(sql_text), NULL);
+    } else if (!args->sql_file && isatty(STDIN_FILENO) == 1) {
+        status = hs_query_shell(&query, profile);
+    } else {
+        const char *path = args->sql_file ? args->sql_file : "-";
+        err = hs_query_read_file(path, &text);
+        if (err == 0) {
+            err = hs_query_script(&query, hs_buf_text(&text), text.bytes,
+                                  strcmp(path, "-") == 0 ? NULL : path);
+        }
+    }
+    hs_buf_deinit(&text);
+    hs_buf_deinit(&query.output.buf);
+    return err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
+}
+
+/* Finds out in which way the SQL was given, and the format that belongs to it. */
+static int take_sql(const struct hs_opts_spec *spec, struct query_args *args, const char **text)
+{
+    int count = !!*text + !!args->sql_file + !!args->query_file + !!args->query_text;
+    if (count > 1) {
+        return hs_args_fail(spec, "SQL was given twice: one argument, --file, --query-file or "
+                                  "--query-string is enough");
+    }
+    if (args->format == HS_SQL_FORMAT_N) {
+        bool is_shell_of_perfetto = args->query_file || args->query_text;
+        args->format = is_shell_of_perfetto ? HS_SQL_FORMAT_CSV : HS_SQL_FORMAT_TABLE;
+    }
+    args->sql_file = args->query_file ? args->query_file : args->sql_file;
+    *text = args->query_text ? args->query_text : *text;
+    return HS_ARGS_GO_ON;
+}
+
+int hs_cmd_query(int argc, char **argv)
+{
+    struct query_args args = { .format = HS_SQL_FORMAT_N };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE(0, "format", "FORMAT", &args.format, hs_sql_format_names,
+                      "table (the default), csv or json"),
+        HS_OPT_STRING('f', "file", "SQL_FILE", &args.sql_file,
+                      "read the SQL from this file (-: standard input)"),
+        HS_OPT_STRING('q', "query-file", "SQL_FILE", &args.query_file,
+                      "--file with --format csv, as in trace_processor_shell"),
+        HS_OPT_STRING('Q', "query-string", "SQL", &args.query_text,
+                      "run this SQL, with --format csv, as in trace_processor_shell"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "query",
+        .summary = "ask a profile's database in SQL",
+        .operands_usage = "FILE [SQL]",
+        .footer = "FILE is a trace, any other profile, or an exported database. Without SQL, the\n"
+                  "SQL is read from standard input; on a terminal, a shell starts. '.tables' and\n"
+                  "'.schema TABLE' list tables and columns, '.help' lists all such commands.",
+        .options = list,
+        .option_count = HS_COUNT_OF(list),
+        .operands_min = 1,
+        .operands_max = 2,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    const char *sql_text = result.operand_count == 2 ? result.operands[1] : NULL;
+    status = take_sql(&spec, &args, &sql_text);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    sqlite3 *db = NULL;
+    struct hs_sql *sql = NULL;
+    status = open_database(result.operands[0], &db);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    if (hs_sql_new(db, &sql) < 0) {
+        hs_message("%s", strerror(ENOMEM));
+        status = HS_EXIT_STATUS_FAILED;
+    } else {
+        status = run_query(sql, &args, result.operands[0], sql_text);
+    }
+    hs_sql_free(sql);
+    sqlite3_close(db);
+    return status;
+}

@@ -1,0 +1,200 @@
+/*
+ * heapscope report: where the memory went, in text or as JSON.
+ *
+ * See       view/report.h, docs/man/heapscope-report.1
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/read/compare.h"
+#include "cli/message.h"
+#include "cli/output.h"
+#include "cli/read/profile_file.h"
+#include "util/buf.h"
+#include "util/parse.h"
+#include "view/report.h"
+
+#define TOP_DEFAULT    10
+#define STACKS_DEFAULT 5
+#define FRAMES_DEFAULT 12
+/* Width for a pipe or a file: names may be longer there, but not without a limit. */
+#define COLUMNS_PIPED 160
+
+struct report_args {
+    unsigned view;
+    bool is_tree, is_json, is_health;
+    const char *top, *frames, *base;
+    uint64_t snapshot, pid;
+    uint64_t columns;
+};
+
+/* A number, or "all". */
+static int parse_count(const struct hs_opts_spec *spec, const char *option, const char *text,
+                       uint32_t *ret_count)
+{
+    uint64_t number;
+    if (strcmp(text, "all") == 0) {
+        *ret_count = HS_REPORT_ALL;
+        return 0;
+    }
+    if (hs_parse_number(text, &number) < 0 || number == 0 || number >= UINT32_MAX) {
+        return hs_args_fail(spec, "%s: '%s' is neither a number above 0 nor 'all'", option, text);
+    }
+    *ret_count = (uint32_t)number;
+    return 0;
+}
+
+static int fill_options(const struct hs_opts_spec *spec, const struct report_args *args,
+                        struct hs_report_options *options)
+{
+    int status = 0;
+    bool has_columns = args->columns != UINT64_MAX;
+    *options = (struct hs_report_options){
+        .form = args->is_json     ? (args->is_tree ? HS_REPORT_JSON_TREE : HS_REPORT_JSON)
+                : args->is_health ? HS_REPORT_HEALTH
+                : args->is_tree   ? HS_REPORT_TREE
+                                  : HS_REPORT_TEXT,
+        .view = (enum hs_view)args->view,
+        .top_count = TOP_DEFAULT,
+        .stack_count = args->is_json ? TOP_DEFAULT : STACKS_DEFAULT,
+        .frame_count = FRAMES_DEFAULT,
+        .select = { .pid = (uint32_t)args->pid,
+                    .snapshot =
+                        args->snapshot == UINT64_MAX ? HS_SELECT_LAST : (uint32_t)args->snapshot },
+        .columns = has_columns ? (unsigned)args->columns
+                   : isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS")
+                       ? hs_args_columns(STDOUT_FILENO)
+                       : COLUMNS_PIPED,
+        .has_colour = hs_args_has_colour(STDOUT_FILENO),
+    };
+    if (args->is_health && (args->is_json || args->is_tree)) {
+        return hs_args_fail(spec, "--health cannot be shown together with --tree or --json");
+    }
+    if (args->top) {
+        status = parse_count(spec, "--top", args->top, &options->top_count);
+        options->stack_count = options->top_count;
+    }
+    if (status == 0 && args->frames) {
+        status = parse_count(spec, "--frames", args->frames, &options->frame_count);
+    }
+    return status;
+}
+
+struct output {
+    const struct hs_profile *profile;
+    const struct hs_report_options *options;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return hs_report_write(output->profile, output->options, buf);
+}
+
+static int write_report(const struct hs_profile *profile, const struct hs_report_options *options)
+{
+    struct output output = { .profile = profile, .options = options };
+    return hs_output_end("-", hs_output_write("-", fill_output, &output, NULL));
+}
+
+static int run_report(const char *path, struct hs_report_options *options)
+{
+    struct hs_profile *profile = NULL;
+    enum hs_view view;
+    const char *reason;
+    int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        /* Only to report an error: the report itself chooses the view again, and prints its
+         * reason. */
+        status =
+            hs_profile_file_choose(path, profile, &options->select, options->view, &view, &reason);
+    }
+    if (status == 0) {
+        options->file = path;
+        status = write_report(profile, options);
+    }
+    hs_profile_free(profile);
+    return status;
+}
+
+/* --base: prints a comparison, as `diff` does. */
+static int run_compare(const struct hs_opts_spec *spec, const char *path,
+                       const struct report_args *args, const struct hs_report_options *options)
+{
+    if (args->is_health || args->frames || (args->is_tree && args->is_json)) {
+        return hs_args_fail(spec, "--base cannot be shown together with %s",
+                            args->is_health ? "--health"
+                            : args->frames  ? "--frames"
+                                            : "--tree and --json at once");
+    }
+    struct hs_compare compare = {
+        .view = options->view,
+        .format = args->is_json   ? HS_COMPARE_JSON
+                  : args->is_tree ? HS_COMPARE_TREE
+                                  : HS_COMPARE_TABLE,
+        .output = "-",
+        .top_count = options->top_count,
+        .has_columns = true,
+        .columns = options->columns,
+    };
+    int status = hs_compare_fill_in(&compare, args->base, path, &options->select);
+    status = status ? status : hs_compare_run(&compare);
+    hs_compare_deinit(&compare);
+    return status;
+}
+
+int hs_cmd_report(int argc, char **argv)
+{
+    struct report_args args = { .view = HS_VIEW_AUTO,
+                                .snapshot = UINT64_MAX,
+                                .columns = UINT64_MAX };
+    const struct hs_opt list[] = {
+        HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
+                      "what to show: space and objects (live at the snapshot),\n"
+                      "alloc_space and alloc_objects (since the start, freed or not),\n"
+                      "peak (live at the peak), or auto (the default): space, or the\n"
+                      "peak when little is live at the end"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first; with --json nested"),
+        HS_OPT_STRING(0, "top", "N", &args.top,
+                      "number of functions and stacks listed (default 10 and 5), or all"),
+        HS_OPT_STRING(0, "frames", "N", &args.frames,
+                      "number of frames shown of each stack (default 12), or all"),
+        HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
+                      "snapshot N of each process, from 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_STRING(0, "base", "BASE", &args.base,
+                      "subtract this profile, or BASE@N, its snapshot N: shows what changed\n"
+                      "since, as heapscope diff BASE FILE does"),
+        HS_OPT_FLAG(0, "health", &args.is_health, "show every loss counter"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits and all figures"),
+        HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
+                      "shorten names to fit into this many columns (0: do not shorten)"),
+    };
+    const struct hs_opts_spec spec = {
+        .command = "report",
+        .summary = "show where the memory went",
+        .operands_usage = "FILE",
+        .footer = "FILE may be - for standard input.",
+        .options = list,
+        .option_count = sizeof(list) / sizeof(list[0]),
+        .operands_min = 1,
+        .operands_max = 1,
+        .operand_missing = "no file was given",
+    };
+    struct hs_opts_result result;
+    struct hs_report_options options;
+    int status = hs_args_parse(&spec, argc, argv, &result);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    status = fill_options(&spec, &args, &options);
+    if (status == 0 && args.base) {
+        return run_compare(&spec, result.operands[0], &args, &options);
+    }
+    return status != 0 ? status : run_report(result.operands[0], &options);
+}

@@ -1,0 +1,61 @@
+/*
+ * Loads two profiles, compares them and writes what changed: for `diff`, and for `report` and
+ * `export` with --base.
+ *
+ * Threads   main thread only.
+ * Fails     with the exit status, after a message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/analyse/diff.h"
+
+enum hs_compare_format {
+    HS_COMPARE_TABLE,
+    HS_COMPARE_TREE,
+    HS_COMPARE_JSON,
+    HS_COMPARE_FOLDED,
+    HS_COMPARE_PPROF,
+    HS_COMPARE_SVG,
+    HS_COMPARE_FORMAT_N,
+};
+
+/* Names for --format, by enum hs_compare_format. */
+extern const char *const hs_compare_formats[HS_COMPARE_FORMAT_N];
+
+struct hs_compare_side {
+    const char *name; /* as typed */
+    char *path;       /* without the number of a snapshot */
+    bool has_number;
+    struct hs_select_spec select;
+};
+
+struct hs_compare {
+    struct hs_compare_side sides[HS_DIFF_SIDE_N];
+    enum hs_view view; /* or HS_VIEW_AUTO */
+    enum hs_compare_format format;
+    const char *output; /* "-": standard output */
+    uint32_t top_count;
+    bool has_columns;
+    unsigned columns; /* with has_columns; else the terminal's width */
+    bool is_normalized;
+    bool is_telling; /* prints what was written to a file */
+};
+
+/* Fills in a side from "FILE" or "FILE@N". 0, or the exit status. */
+int hs_compare_name_side(struct hs_compare_side *side, const char *operand);
+/* Selects processes: by pid when `process` is a number, else by name. NULL: all. */
+void hs_compare_choose_process(struct hs_select_spec *select, const char *process);
+
+/* Fills in both sides for --base: the base may name its snapshot, the other file does it by its own
+ * options. 0, or the exit status. */
+int hs_compare_fill_in(struct hs_compare *compare, const char *base, const char *path,
+                       const struct hs_select_spec *select);
+
+/* Compares and writes the output. Returns the exit status. */
+int hs_compare_run(const struct hs_compare *compare);
+/* Frees the paths of both sides. */
+void hs_compare_deinit(struct hs_compare *compare);

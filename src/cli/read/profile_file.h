@@ -1,0 +1,43 @@
+/*
+ * Opens a profile for a command that reads one: loads it, chooses dumps and a view, and prints one
+ * line about any error. A file without names gets the names that this machine knows.
+ *
+ * Threads   main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/analyse/aggregate.h"
+#include "profile/analyse/select.h"
+
+/* The values of --view, by enum hs_view; "auto" is the last one. */
+extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
+
+struct hs_load_report;
+
+/* Prints why a file could not be loaded: `error` is what hs_profile_load() or hs_sql_open()
+ * returned. Returns the exit status. */
+int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report);
+
+struct hs_buf;
+
+/* Loads FILE or FILE@N (dump_name.h) that contains a heap, and prints nothing: 0, or the exit
+ * status with the reason in *ret_why, without the file's name. */
+int hs_profile_file_open(const char *operand, struct hs_select_spec *ret_select,
+                         struct hs_profile **ret_profile, struct hs_buf *ret_why);
+
+/* Loads a profile: 0, or the exit status, after a message. */
+int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
+
+/* True: some of the file could not be read. The report says what. */
+bool hs_profile_file_is_damaged(const struct hs_profile *profile);
+
+/*
+ * Chooses the view. Returns 0 with the view and the reason for it (NULL: the user asked for it, or
+ * it needs no reason), or the exit status, after a message.
+ */
+int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
+                           const struct hs_select_spec *select, enum hs_view wanted,
+                           enum hs_view *ret_view, const char **ret_reason);

@@ -1,0 +1,64 @@
+/*
+ * See tables_file.h.
+ */
+#include "cli/read/tables_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/read/memory_bound.h"
+#include "cli/message.h"
+#include "cli/read/profile_file.h"
+#include "cli/progress.h"
+#include "cli/read/symbol_append.h"
+#include "sql/database.h"
+
+/* The tables contain what could be read; the user must know that it is not everything. */
+static void say_damage(const char *name, const struct hs_trace_damage *damage)
+{
+    if (damage->is_truncated || damage->bad_packet_count > 0 || damage->skipped_bytes > 0 ||
+        damage->has_bad_compression || damage->is_too_big) {
+        hs_message("%s is damaged: the database contains what could be read; its table "
+                   "heapscope_losses says what is missing",
+                   name);
+    }
+}
+
+/* Opens the file with the names from the folders in the environment, as the other commands do. */
+static int open_with_names(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
+{
+    char copy[32];
+    struct hs_symbol_env env;
+    hs_symbol_env_read(&env);
+    int fd = env.root_count > 0 ? hs_symbol_append_copy(path, &env) : -1;
+    bool is_wanted = env.root_count > 0;
+    hs_symbol_env_deinit(&env);
+    if (!is_wanted) {
+        return hs_sql_open(path, ret_db, ret_report);
+    }
+    if (fd < 0) {
+        return fd;
+    }
+    snprintf(copy, sizeof(copy), "/proc/self/fd/%d", fd);
+    int r = hs_sql_open(copy, ret_db, ret_report);
+    close(fd); /* the file stays mapped */
+    return r;
+}
+
+int hs_tables_file_open(const char *path, sqlite3 **ret_db)
+{
+    struct hs_load_report report = { 0 };
+    hs_progress_expect("heapscope: making tables of the file ...\n");
+    /* Without an end: tables that are read later are made from the file, too. */
+    struct hs_memory_bound bound;
+    hs_memory_bound_begin(&bound, path);
+    int r = open_with_names(path, ret_db, &report);
+    hs_progress_over();
+    if (r != 0) {
+        return hs_profile_file_fail(path, r, &report);
+    }
+    say_damage(strcmp(path, "-") == 0 ? "standard input" : path, &report.damage);
+    return 0;
+}

@@ -1,0 +1,121 @@
+/*
+ * See trend_output.h.
+ */
+#include "cli/read/trend_output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/output.h"
+#include "cli/read/profile_file.h"
+#include "profile/model/describe.h"
+#include "profile/analyse/trend.h"
+#include "view/trend_view.h"
+
+#define COLUMNS_PIPED 160
+
+/* Finds the one process with enough snapshots, or prints what to do when there is none, or
+ * several. */
+static int choose_process(const struct hs_compare_side *side, const struct hs_profile *profile,
+                          uint32_t *ret_process)
+{
+    struct hs_selection selection;
+    struct hs_buf names = HS_BUF_INIT;
+    uint32_t found = 0, most = 0;
+    int err = hs_select_dumps(profile, &side->select, &selection);
+    if (err != 0) {
+        hs_message("%s: %s", side->path, strerror(err < 0 ? -err : EINVAL));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    for (uint32_t i = 0; i < selection.dump_count; i++) {
+        uint32_t process = profile->dumps[selection.dumps[i]].process;
+        uint32_t count = hs_trend_dump_count(profile, process);
+        most = count > most ? count : most;
+        if (count >= HS_TREND_DUMPS_MIN) {
+            hs_buf_str(&names, found++ > 0 ? ", " : "");
+            hs_describe_process(profile, process, &names);
+            hs_buf_printf(&names, " (%u)", profile->processes[process].pid);
+            *ret_process = process;
+        }
+    }
+    hs_selection_deinit(&selection);
+    if (found == 0) {
+        hs_message(
+            "%s: a trend needs %u snapshots of a process, and there are %u: record them with "
+            "heapscope run --dump-every 10s",
+            side->path, HS_TREND_DUMPS_MIN, most);
+    } else if (found > 1) {
+        hs_message("%s: a trend shows one process: choose it with --process PID, from %s",
+                   side->path, hs_buf_text(&names));
+    }
+    hs_buf_deinit(&names);
+    return found == 1 ? 0 : HS_EXIT_STATUS_FAILED;
+}
+
+struct output {
+    const struct hs_trend *trend;
+    const struct hs_trend_options *options;
+    enum hs_compare_format format;
+};
+
+static int fill_output(void *ctx, struct hs_buf *buf)
+{
+    const struct output *output = ctx;
+    return output->format == HS_COMPARE_JSON
+               ? hs_trend_write_json(output->trend, output->options, buf)
+               : hs_trend_write_text(output->trend, output->options, buf);
+}
+
+static int write_output(const struct hs_compare *compare, const struct hs_profile *profile,
+                        const struct hs_trend *trend)
+{
+    bool is_stdout = strcmp(compare->output, "-") == 0;
+    const struct hs_trend_options options = {
+        .name = compare->sides[HS_DIFF_AFTER].path,
+        .profile = profile,
+        .top_count = compare->top_count,
+        .columns = is_stdout && (isatty(STDOUT_FILENO) == 1 || getenv("COLUMNS"))
+                       ? hs_args_columns(STDOUT_FILENO)
+                       : COLUMNS_PIPED,
+        .has_colour = is_stdout && hs_args_has_colour(STDOUT_FILENO),
+    };
+    struct output output = { .trend = trend, .options = &options, .format = compare->format };
+    return hs_output_end(compare->output,
+                         hs_output_write(compare->output, fill_output, &output, NULL));
+}
+
+int hs_trend_output_run(const struct hs_compare *compare)
+{
+    const struct hs_compare_side *side = &compare->sides[HS_DIFF_AFTER];
+    enum hs_view wanted = compare->view == HS_VIEW_AUTO ? HS_VIEW_SPACE : compare->view;
+    struct hs_profile *profile = NULL;
+    enum hs_view view;
+    const char *reason;
+    uint32_t process = 0;
+    struct hs_trend trend;
+    int status = hs_profile_file_load(side->path, &profile);
+    if (status == 0) {
+        status = hs_profile_file_choose(side->path, profile, &side->select, wanted, &view, &reason);
+    }
+    if (status == 0) {
+        status = choose_process(side, profile, &process);
+    }
+    if (status == 0) {
+        int err = hs_trend_build(profile, process, view, &trend);
+        if (err == 0) {
+            status = write_output(compare, profile, &trend);
+            hs_trend_deinit(&trend);
+        } else {
+            hs_message("%s: %s", side->path,
+                       err == -ENODATA ? "all snapshots have the same time" : strerror(-err));
+            status = HS_EXIT_STATUS_FAILED;
+        }
+    }
+    hs_profile_free(profile);
+    return status;
+}

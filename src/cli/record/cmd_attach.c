@@ -1,0 +1,442 @@
+/*
+ * heapscope attach: profile processes that run already, for a while.
+ *
+ * No daemon is needed: this command is the collector while it runs. It works in an order in which
+ * it can report every foreseeable error before it touches a process: options, heapscope's library,
+ * the processes that are meant and whether it may and can attach to them, the output file. Then it
+ * attaches to each process. One thread of each is stopped for about a millisecond; all others run
+ * on. At the end it releases their calls.
+ *
+ * See       collect/attach/attachment.h, session/hub.h, docs/man/heapscope-attach.1
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/record/attach_check.h"
+#include "cli/record/attach_options.h"
+#include "cli/daemon_client/attached.h"
+#include "cli/cmd.h"
+#include "cli/end_signals.h"
+#include "cli/message.h"
+#include "cli/record/run_summary.h"
+#include "collect/attach/attachment.h"
+#include "rt/clock.h"
+#include "session/admission.h"
+#include "session/session_server.h"
+#include "session/hub.h"
+#include "trace/skipped_files.h"
+#include "util/human.h"
+#include "util/selfpath.h"
+#include "util/shell_word.h"
+
+#define HS_PRELOAD_NAME        "libheapscope_preload.so"
+#define HS_PATIENCE_NS         UINT64_C(10000000000)
+#define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
+
+struct attach {
+    struct hs_attach_options options;
+    char client_path[PATH_MAX];
+    char default_path[160];
+    const char *path;
+    const struct hs_run_head *head;
+    struct hs_run_file file;
+    struct hs_listener listener;
+    struct hs_session_server server;
+    struct hs_hub *hub;
+    struct hs_session *session;
+    bool is_over;
+    bool is_leaving; /* interrupted: no further process is attached to */
+    size_t meant_count, attached_count, unsaid_count;
+    struct hs_attached attached; /* to detach from at the end */
+};
+
+/* --- before anything is touched --------------------------------------------------------------- */
+
+/* heapscope.NAME.PID.pftrace of the first process, or of the first name. */
+static void name_file(struct attach *a)
+{
+    char name[64];
+    struct hs_process_facts facts;
+    a->path = a->options.output ? a->options.output : a->default_path;
+    if (a->options.settings.pid_count > 0) {
+        pid_t pid = a->options.settings.pids[0];
+        snprintf(name, sizeof(name), "process");
+        if (hs_process_facts_read(pid, &facts) == 0) {
+            hs_match_display(&facts.facts, name, sizeof(name));
+        }
+        snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.%d.pftrace", name,
+                 (int)pid);
+    } else {
+        const char *base = strrchr(a->options.settings.names[0], '/');
+        snprintf(name, sizeof(name), "%s", base ? base + 1 : a->options.settings.names[0]);
+        snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
+    }
+    hs_shell_escape(a->default_path); /* a process may choose any name */
+}
+
+/* --- attaching -------------------------------------------------------------------------------- */
+
+static void say_attached(const struct hs_process_facts *process, const struct hs_attachment *it)
+{
+    char name[64];
+    hs_match_display(&process->facts, name, sizeof(name));
+    hs_message_info("attached to %d (%s): one thread was stopped for %.1f ms%s",
+                    (int)process->facts.pid, name, (double)it->stopped_ns / 1e6,
+                    it->was_preloaded ? "; the client was already loaded" : "");
+    if (it->entry_count > 0) {
+        hs_message_info("%u functions of its embedded allocator are redirected; for that, all its "
+                        "threads (%u) were stopped for %.1f ms",
+                        it->entry_count, it->thread_count, (double)it->all_stopped_ns / 1e6);
+    }
+    if (it->left_count > 0) {
+        bool is_one = it->left_count == 1;
+        hs_message_info("%u call%s to an allocator other than malloc's own, and %s not recorded",
+                        it->left_count, is_one ? " leads" : "s lead", is_one ? "is" : "are");
+    }
+}
+
+static int bring_in(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
+{
+    struct attach *a = ctx;
+    pid_t pid = process->facts.pid;
+    struct hs_attachment it;
+    if (pid == getpid()) {
+        return -EPERM;
+    }
+    if (hs_attached_has(&a->attached, pid)) {
+        hs_message_info("process %d executed another program%s", (int)pid,
+                        a->options.is_following ? "" : ", which is not recorded");
+        if (!a->options.is_following) {
+            return -EPERM;
+        }
+    }
+    a->meant_count++;
+    if (a->is_leaving || hs_end_signals_read() != HS_END_NOT_YET) {
+        a->is_leaving = true;
+        return -EINTR;
+    }
+    const struct hs_attachment_request request = {
+        .pid = pid,
+        .client_path = a->client_path,
+        .interval_bytes = session->settings.interval_bytes,
+        .own_pid = getpid(),
+        .allocator = a->options.allocator,
+        .collector = a->options.is_following ? a->listener.name : NULL,
+        .patience_ns = HS_PATIENCE_NS,
+    };
+    if (!hs_attachment_begin(&request, &it)) {
+        /* Of all processes, many cannot be recorded: one message gives their number. */
+        if (session->settings.is_all) {
+            a->unsaid_count++;
+        } else {
+            hs_message("cannot attach to %d: %s", (int)pid, it.words);
+        }
+        hs_hub_refuse(a->hub, pid, it.is_held, it.words, hs_clock_ns(CLOCK_MONOTONIC));
+        return -EPERM;
+    }
+    hs_attached_add(&a->attached, pid);
+    int r = hs_hub_restore_target(a->hub, &it.pending, hs_clock_ns(CLOCK_MONOTONIC));
+    if (r < 0) {
+        hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
+        return r;
+    }
+    a->attached_count++;
+    say_attached(process, &it);
+    return 0;
+}
+
+/* The kernel checks heapscope's rights; this checks whether the process has opted out. */
+static enum hs_refusal judge(void *ctx, const struct hs_session *session,
+                             const struct hs_process_facts *process, struct hs_target *target,
+                             struct hs_refusal_words *ret_words)
+{
+    const struct hs_admission_asker asker = { .is_any_uid = true };
+    const struct hs_admission_process what = { .pid = process->facts.pid,
+                                               .uid = process->facts.uid,
+                                               .is_attaching = target == NULL };
+    (void)ctx;
+    (void)session;
+    return hs_admission_judge(NULL, "/proc", &asker, &what, ret_words);
+}
+
+/* When the process has no safe point in time, the hub asks again later; others need not wait. */
+static int refresh(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_attachment it;
+    (void)ctx;
+    (void)session;
+    return hs_attachment_refresh(pid, HS_PATIENCE_REFRESH_NS, &it) ? 0 : -EAGAIN;
+}
+
+static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
+{
+    struct attach *a = ctx;
+    if (verdict->answer == HS_HUB_GONE) {
+        a->meant_count++;
+        hs_message("there is no process %d", (int)verdict->process->facts.pid);
+    } else if (verdict->answer == HS_HUB_NOT_ALLOWED && verdict->words) {
+        a->meant_count++;
+        if (a->session->settings.is_all) {
+            a->unsaid_count++;
+            return;
+        }
+        hs_message("cannot attach to %d: %s; %s", (int)verdict->process->facts.pid,
+                   verdict->words->what, verdict->words->remedy);
+    }
+}
+
+/* --- while it lasts --------------------------------------------------------------------------- */
+
+static void on_over(void *ctx, struct hs_session *session)
+{
+    struct attach *a = ctx;
+    (void)session;
+    a->is_over = true;
+}
+
+static void end_early(struct attach *a)
+{
+    hs_attached_add_children(&a->attached, &a->hub->registry);
+    hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
+}
+
+static void take_signals(struct attach *a)
+{
+    enum hs_end_wish wish = hs_end_signals_read();
+    if (hs_end_signals_take_dump()) {
+        hs_hub_dump_all(a->hub, hs_clock_ns(CLOCK_MONOTONIC));
+    }
+    if (wish != HS_END_NOT_YET && !a->is_over) {
+        end_early(a);
+    }
+}
+
+static void record(struct attach *a, int signal_fd)
+{
+    while (!a->is_over) {
+        uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
+        hs_attached_add_children(&a->attached, &a->hub->registry);
+        uint64_t until = hs_hub_turn(a->hub, now);
+        if (a->server.is_stop_asked && !a->is_over) {
+            end_early(a);
+        }
+        if (!a->is_over) {
+            take_signals(a);
+        }
+        if (a->is_over) {
+            break;
+        }
+        struct pollfd fds[] = { { .fd = hs_hub_fd(a->hub), .events = POLLIN },
+                                { .fd = signal_fd, .events = POLLIN } };
+        uint64_t wait_ns = until > now ? until - now : 0;
+        const struct timespec timeout = hs_clock_timespec(wait_ns);
+        ppoll(fds, 2, until == UINT64_MAX ? NULL : &timeout, NULL);
+    }
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static bool has_target(const void *ctx, const struct hs_target *target)
+{
+    const struct attach *a = ctx;
+    return target->owner == a->session && !target->has_ended;
+}
+
+static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
+{
+    const struct hs_session *session = ((const struct attach *)ctx)->session;
+    *ret_figures =
+        (struct hs_session_server_figures){ .ended_process_count = session->process_count,
+                                            .ended_sample_count = session->ended_sample_count,
+                                            .dump_count = session->dump_count,
+                                            .file_bytes = session->bytes };
+}
+
+static void on_peer(void *ctx, int connection_fd)
+{
+    struct attach *a = ctx;
+    hs_session_server_serve(&a->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
+}
+
+static void open_session_server(struct attach *a)
+{
+    a->server = (struct hs_session_server){ .command = "attach",
+                                            .registry = &a->hub->registry,
+                                            .settings = &a->session->settings,
+                                            .path = a->path,
+                                            .has = has_target,
+                                            .look = look,
+                                            .ctx = a,
+                                            .can_stop = true };
+    hs_session_server_open(&a->server);
+}
+
+static int open_hub(struct attach *a)
+{
+    a->listener.fd = -1;
+    int r = hs_listener_open(&a->listener);
+    const struct hs_hub_config config = { .listener = a->listener,
+                                          .on_peer = on_peer,
+                                          .on_over = on_over,
+                                          .attach = bring_in,
+                                          .judge = judge,
+                                          .refresh = refresh,
+                                          .say_new_process = say_verdict,
+                                          .ctx = a };
+    return r < 0 ? r : hs_hub_new(&config, &a->hub);
+}
+
+static int open_all(struct attach *a)
+{
+    int r = hs_run_file_open(&a->file, a->path);
+    if (r < 0) {
+        hs_message("cannot write %s: %s; heapscope attached to no process", a->path, strerror(-r));
+        return r;
+    }
+    r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
+    r = r < 0 ? r : open_hub(a);
+    if (r == 0) {
+        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file,
+                           hs_clock_ns(CLOCK_MONOTONIC), &a->session);
+    }
+    if (r < 0) {
+        hs_message("cannot begin: %s", strerror(-r));
+    } else {
+        open_session_server(a);
+    }
+    return r;
+}
+
+static int start(struct attach *a)
+{
+    a->session->settings.is_attaching_started = a->head != NULL;
+    int r = hs_hub_start(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC), say_verdict, a);
+    bool is_waiting = a->hub->watch != NULL;
+    if (r < 0) {
+        hs_message("cannot begin: %s", strerror(-r));
+        return r;
+    }
+    if (a->unsaid_count > 0) {
+        hs_message_info("%zu more processes cannot be recorded; the report says why",
+                        a->unsaid_count);
+    }
+    if (a->attached_count == 0 && (a->is_leaving || !is_waiting)) {
+        if (a->is_leaving) {
+            hs_message("interrupted: heapscope attached to no process");
+        } else if (a->meant_count == 0) {
+            hs_message("no running process is called %s", a->session->settings.names[0]);
+        }
+        hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
+        return -ESRCH;
+    }
+    if (!a->is_over && a->session->settings.duration_ns == 0) {
+        hs_message_info("recording until Ctrl-C%s", is_waiting ? ""
+                                                    : a->attached_count == 1
+                                                        ? ", or until it ends"
+                                                        : ", or until they end");
+    }
+    if (a->head && a->head->on_active) {
+        a->head->on_active();
+    }
+    return 0;
+}
+
+static int finish(struct attach *a)
+{
+    const struct hs_run_summary present = { .file = &a->file,
+                                            .path = a->path,
+                                            .lost = "the profile is lost",
+                                            .stack_count = (uint32_t)a->options.stack_count,
+                                            .is_quiet = a->options.is_quiet };
+    a->session->is_hurried = hs_end_signals_is_hurried;
+    hs_end_signals_begin_end();
+    int r = hs_session_finish(a->session);
+    if (r == 0 && a->session->has_lost_names) {
+        hs_message("interrupted: some functions have no names in the file");
+    }
+    r = hs_run_summary_file(&present, r);
+    hs_session_server_close(
+        &a->server, &(struct hs_session_server_outcome){ .error = r < 0 ? strerror(-r) : NULL,
+                                                         .file_bytes = a->session->bytes,
+                                                         .process_count = a->session->process_count,
+                                                         .dump_count = a->session->dump_count });
+    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
+}
+
+static int profile(struct attach *a)
+{
+    int signal_fd = hs_end_signals_open();
+    int status = HS_EXIT_STATUS_FAILED;
+    int r = open_all(a);
+    r = r < 0 ? r : start(a);
+    if (r == 0) {
+        record(a, signal_fd);
+        a->hub = hs_hub_free(a->hub); /* no request is answered while names are looked up */
+        hs_attached_let_go(&a->attached);
+        status = finish(a);
+    } else {
+        hs_attached_let_go(&a->attached);
+        if (r == -ESRCH && a->head && a->session->rejected_count > 0 && !a->is_leaving) {
+            finish(a); /* the trace has the reasons */
+        }
+    }
+    return status;
+}
+
+static void take_head(struct attach *a)
+{
+    struct hs_session_settings *settings = &a->options.settings;
+    if (a->head && a->head->sources) {
+        settings->sources = *a->head->sources;
+    }
+    settings->dumps.is_max_in_samples = a->head && a->head->is_max_in_samples;
+    for (size_t i = 0; a->head && a->head->skipped && i < a->head->skipped->count; i++) {
+        hs_session_settings_add_skipped(settings, a->head->skipped->prefixes[i]);
+    }
+    if (a->head && a->head->scope) {
+        settings->is_all = a->head->scope->is_all;
+        settings->is_taking_running = a->head->scope->is_taking_running;
+        settings->is_taking_startup = a->head->scope->is_taking_startup;
+        settings->min_anon_bytes = a->head->scope->min_anon_bytes;
+    }
+}
+
+int hs_cmd_attach(int argc, char **argv)
+{
+    return hs_cmd_attach_headed(argc, argv, NULL);
+}
+
+int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
+{
+    struct attach a = { .head = head, .file = { .out.fd = -1, .spool_fd = -1 } };
+    int status = hs_attach_options_parse(argc, argv, &a.options);
+    if (status == HS_ARGS_GO_ON) {
+        take_head(&a);
+        int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, a.client_path, sizeof(a.client_path));
+        if (r < 0) {
+            hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
+                       strerror(-r));
+            status = HS_EXIT_STATUS_FAILED;
+        } else if (!hs_attach_check(&a.options.settings)) {
+            status = HS_EXIT_STATUS_FAILED;
+        } else {
+            name_file(&a);
+            status = profile(&a);
+        }
+    }
+    hs_session_server_close(
+        &a.server, &(struct hs_session_server_outcome){ .error = "the recording could not begin" });
+    hs_session_free(a.session);
+    hs_hub_free(a.hub);
+    hs_run_file_abort(&a.file);
+    hs_session_settings_deinit(&a.options.settings);
+    hs_attached_deinit(&a.attached);
+    return status;
+}

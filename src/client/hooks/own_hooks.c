@@ -1,0 +1,347 @@
+/*
+ * The hooks of private allocators, by kinds of functions. See own_hooks.h.
+ */
+#include "client/hooks/own_hooks.h"
+
+#include <stddef.h>
+
+#include "client/tables/filter.h"
+#include "client/hooks/hooks.h"
+#include "client/host/linkmap.h"
+#include "client/tables/live.h"
+#include "client/hooks/nested_hook.h"
+#include "client/host/real.h"
+#include "client/hooks/record.h"
+#include "client/hooks/sampler.h"
+#include "fmt/allocator_functions.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+#include "rt/check.h"
+#include "rt/text.h"
+
+/* Arguments that a function does not have are passed on with whatever is in their registers. */
+typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+struct hs_own_hook {
+    own_fn real;
+    enum hs_function_kind kind;
+    bool does_call; /* it calls other hooked functions: see nested_hook.h */
+};
+
+/* --- slow ------------------------------------------------------------------------------------- */
+
+static bool is_resize(enum hs_function_kind kind)
+{
+    return kind == HS_FUNCTION_EXPAND || kind == HS_FUNCTION_RESIZE ||
+           kind == HS_FUNCTION_RESIZE_FREE || kind == HS_FUNCTION_RESIZE_COUNT ||
+           kind == HS_FUNCTION_RESIZE_LAST || kind == HS_FUNCTION_GROW;
+}
+
+/* The size that the program requested. The hot half has checked that products do not overflow. */
+static uint64_t wanted_bytes(enum hs_function_kind kind, const uint64_t args[4])
+{
+    switch (kind) {
+    case HS_FUNCTION_SIZE:
+        return args[0];
+    case HS_FUNCTION_COUNT_SIZE:
+        return args[0] * args[1];
+    case HS_FUNCTION_OUT:
+        return args[2];
+    case HS_FUNCTION_RESIZE_COUNT:
+        return args[1] * args[2];
+    case HS_FUNCTION_RESIZE_LAST:
+        return args[3];
+    default:
+        return args[1];
+    }
+}
+
+/* The block that exists after the call. */
+static void *block_of(enum hs_function_kind kind, const uint64_t args[4], uint64_t result,
+                      uint64_t size_bytes)
+{
+    switch (kind) {
+    case HS_FUNCTION_OUT:
+        return (int)result == 0 ? *(void **)args[0] : NULL;
+    case HS_FUNCTION_GROW:
+        return result >= size_bytes ? (void *)args[0] : NULL;
+    default:
+        return (void *)result;
+    }
+}
+
+/* Ends an observation. True: an inner hook has recorded the block, which was not known to happen
+ * until this call. */
+static bool end(const struct hs_nested_hook *probe, struct hs_own_hook *hook, const void *ptr)
+{
+    if (hs_likely(!hs_nested_hook_end(probe)) || probe->is_muting ||
+        !hs_live_covers((uintptr_t)ptr)) {
+        return false;
+    }
+    hs_store_relaxed(&hook->does_call, true);
+    return true;
+}
+
+uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
+                     struct hs_own_hook *hook, const struct hs_regs *regs)
+{
+    const uint64_t args[4] = { arg0, arg1, arg2, arg3 };
+    const enum hs_function_kind kind = hook->kind;
+    const uint64_t size_bytes = wanted_bytes(kind, args);
+    struct hs_nested_hook probe;
+    struct hs_live_block removed;
+    struct hs_sample sample;
+    bool was_recorded =
+        is_resize(kind) && hs_filter_test(arg0) && hs_record_free((void *)arg0, &removed);
+    hs_nested_hook_begin(&probe, hs_load_relaxed(&hook->does_call) ? HS_NESTED_HOOK_MUTE
+                                                                   : HS_NESTED_HOOK_WATCH);
+    uint64_t result = hook->real(arg0, arg1, arg2, arg3, 0, 0);
+    void *ptr = block_of(kind, args, result, size_bytes);
+    bool is_recorded = end(&probe, hook, ptr);
+    if (!ptr && was_recorded && size_bytes > 0 && kind != HS_FUNCTION_RESIZE_FREE) {
+        hs_record_put_back(&removed);
+    }
+    if (!is_recorded && hs_sampler_hit(size_bytes, &sample) && ptr) {
+        hs_record_alloc(ptr, size_bytes, &sample, regs);
+    }
+    return result;
+}
+
+static HS_COLD void forget(uint64_t ptr)
+{
+    hs_record_free((void *)ptr, NULL);
+}
+
+/* The old block among the arguments of a function whose result is not followed; NULL: there is
+ * none. */
+static inline const void *moved_block(enum hs_function_kind kind, uint64_t arg0, uint64_t arg1)
+{
+    if (kind == HS_FUNCTION_MOVE_AT) {
+        return arg0 ? *(void **)arg0 : NULL;
+    }
+    return (const void *)(kind == HS_FUNCTION_MOVE_SECOND ? arg1 : arg0);
+}
+
+static HS_COLD uint64_t move(const struct hs_own_hook *hook, const uint64_t args[6])
+{
+    struct hs_live_block removed;
+    bool was_recorded = hs_record_free(moved_block(hook->kind, args[0], args[1]), &removed);
+    uint64_t result = hook->real(args[0], args[1], args[2], args[3], args[4], args[5]);
+    bool has_failed = hook->kind == HS_FUNCTION_MOVE_AT ? (int)result != 0 : result == 0;
+    if (has_failed && was_recorded) {
+        hs_record_put_back(&removed);
+    }
+    return result;
+}
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+#define ARGS                                                                                       \
+    uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, uint64_t arg4, uint64_t arg5
+#define PASSED arg0, arg1, arg2, arg3, arg4, arg5
+
+/* An allocation of `size_bytes`; `old`: the block that it replaces, or 0. */
+static inline __attribute__((always_inline)) uint64_t
+own_take(struct hs_own_hook *hook, uint64_t size_bytes, uint64_t old, ARGS)
+{
+    if (hs_likely(old == 0 || !hs_filter_test(old)) && !hs_load_relaxed(&hook->does_call) &&
+        hs_likely(hs_sampler_drop(size_bytes))) {
+        return hook->real(PASSED);
+    }
+    return hs_entry_own(arg0, arg1, arg2, arg3, hook);
+}
+
+static inline __attribute__((always_inline)) uint64_t
+own_take_many(struct hs_own_hook *hook, uint64_t count, uint64_t size_bytes, uint64_t old, ARGS)
+{
+    uint64_t total_bytes;
+    if (hs_unlikely(__builtin_mul_overflow(count, size_bytes, &total_bytes))) {
+        return hook->real(PASSED);
+    }
+    return own_take(hook, total_bytes, old, PASSED);
+}
+
+static inline __attribute__((always_inline)) uint64_t own_free(const struct hs_own_hook *hook, ARGS)
+{
+    if (hs_unlikely(hs_filter_test(arg0))) {
+        forget(arg0);
+    }
+    return hook->real(PASSED);
+}
+
+static inline __attribute__((always_inline)) uint64_t own_move(const struct hs_own_hook *hook,
+                                                               enum hs_function_kind kind, ARGS)
+{
+    if (hs_unlikely(hs_filter_test((uintptr_t)moved_block(kind, arg0, arg1)))) {
+        return move(hook, (const uint64_t[6]){ PASSED });
+    }
+    return hook->real(PASSED);
+}
+
+/* `kind` is a compile-time constant. */
+static inline __attribute__((always_inline)) uint64_t own_hot(struct hs_own_hook *hook,
+                                                              enum hs_function_kind kind, ARGS)
+{
+    HS_ASSERT(hs_load_relaxed(&hook->real) != NULL); /* nothing leads here before it is set */
+    HS_ASSERT(hook->kind == kind);
+    switch (kind) {
+    case HS_FUNCTION_SIZE:
+        return own_take(hook, arg0, 0, PASSED);
+    case HS_FUNCTION_ALIGN_SIZE:
+        return own_take(hook, arg1, 0, PASSED);
+    case HS_FUNCTION_COUNT_SIZE:
+        return own_take_many(hook, arg0, arg1, 0, PASSED);
+    case HS_FUNCTION_OUT:
+        return own_take(hook, arg2, 0, PASSED);
+    case HS_FUNCTION_EXPAND:
+    case HS_FUNCTION_RESIZE:
+    case HS_FUNCTION_RESIZE_FREE:
+    case HS_FUNCTION_GROW:
+        return own_take(hook, arg1, arg0, PASSED);
+    case HS_FUNCTION_RESIZE_COUNT:
+        return own_take_many(hook, arg1, arg2, arg0, PASSED);
+    case HS_FUNCTION_RESIZE_LAST:
+        return own_take(hook, arg3, arg0, PASSED);
+    case HS_FUNCTION_FREE:
+        return own_free(hook, PASSED);
+    default:
+        return own_move(hook, kind, PASSED);
+    }
+}
+
+/* --- the hooks, by kinds ---------------------------------------------------------------------- */
+
+#define HOOK(name, its_kind)                                                                       \
+    static struct hs_own_hook its_##name = { .kind = HS_FUNCTION_##its_kind };                     \
+    static uint64_t hook_##name(ARGS)                                                              \
+    {                                                                                              \
+        return own_hot(&its_##name, HS_FUNCTION_##its_kind, PASSED);                               \
+    }
+#define HOOK_OF_FIRST(name, kind, whose)  HOOK(first_##name, kind)
+#define HOOK_OF_SECOND(name, kind, whose) HOOK(second_##name, kind)
+
+HS_ALLOCATOR_FUNCTIONS(HOOK_OF_FIRST)
+HS_ALLOCATOR_FUNCTIONS(HOOK_OF_SECOND)
+
+#define ENTER_FIRST(name, kind, whose)  &its_first_##name,
+#define ENTER_SECOND(name, kind, whose) &its_second_##name,
+static struct hs_own_hook *const own_hooks[] = { HS_ALLOCATOR_FUNCTIONS(ENTER_FIRST)
+                                                     HS_ALLOCATOR_FUNCTIONS(ENTER_SECOND) };
+
+/* The collector reads it from outside: HS_OWN_HOOKS_SYMBOL. */
+struct own_hooks_v1 {
+    uint64_t count;
+    own_fn hooks[HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT];
+};
+
+extern const struct own_hooks_v1 heapscope_own_hooks_v1;
+
+#define ADDRESS_OF_FIRST(name, kind, whose)  hook_first_##name,
+#define ADDRESS_OF_SECOND(name, kind, whose) hook_second_##name,
+HS_EXPORT const struct own_hooks_v1 heapscope_own_hooks_v1 = {
+    .count = HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
+    .hooks = { HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_FIRST) HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_SECOND) }
+};
+
+_Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
+               "one of each, twice");
+
+/* --- the C library's own ---------------------------------------------------------------------- */
+
+/* The first call resolves all of them. */
+static HS_COLD void look_for_real(void)
+{
+    hs_real_resolve();
+}
+
+/* If the C library has no such function, no program can have called it. */
+#define LATE_HOOK(declared, hook, its_kind)                                                        \
+    static struct hs_own_hook hook = { .kind = HS_FUNCTION_##its_kind };                           \
+    declared(ARGS)                                                                                 \
+    {                                                                                              \
+        if (hs_unlikely(!hs_load_relaxed(&(hook).real))) {                                         \
+            look_for_real();                                                                       \
+        }                                                                                          \
+        return own_hot(&(hook), HS_FUNCTION_##its_kind, PASSED);                                   \
+    }
+
+/* The functions of the C library that have second names, which programs call. An allocator may
+ * define these names, too: they are found like all others. */
+#define SECOND_NAMES(FUNCTION)                                                                     \
+    FUNCTION(__libc_malloc, SIZE)                                                                  \
+    FUNCTION(__libc_calloc, COUNT_SIZE)                                                            \
+    FUNCTION(__libc_realloc, RESIZE)                                                               \
+    FUNCTION(__libc_free, FREE)                                                                    \
+    FUNCTION(__libc_memalign, ALIGN_SIZE)                                                          \
+    FUNCTION(__libc_valloc, SIZE)                                                                  \
+    FUNCTION(__libc_pvalloc, SIZE)
+
+/* The C library's functions, whichever allocator serves malloc. */
+#define FIRST_NAMES(FUNCTION)                                                                      \
+    FUNCTION(malloc, SIZE)                                                                         \
+    FUNCTION(calloc, COUNT_SIZE)                                                                   \
+    FUNCTION(realloc, RESIZE)                                                                      \
+    FUNCTION(free, FREE)                                                                           \
+    FUNCTION(memalign, ALIGN_SIZE)                                                                 \
+    FUNCTION(valloc, SIZE)                                                                         \
+    FUNCTION(pvalloc, SIZE)                                                                        \
+    FUNCTION(posix_memalign, OUT)                                                                  \
+    FUNCTION(aligned_alloc, ALIGN_SIZE)                                                            \
+    FUNCTION(reallocarray, RESIZE_COUNT)                                                           \
+    FUNCTION(cfree, FREE)                                                                          \
+    FUNCTION(free_sized, FREE)                                                                     \
+    FUNCTION(free_aligned_sized, FREE)
+
+#define SECOND_HOOK(name, kind)                                                                    \
+    uint64_t name(ARGS);                                                                           \
+    LATE_HOOK(HS_EXPORT uint64_t name, its_##name, kind)                                           \
+    HS_HOOK_NAME(name)
+#define FIRST_HOOK(name, kind) LATE_HOOK(static uint64_t libc_##name, its_libc_##name, kind)
+
+SECOND_NAMES(SECOND_HOOK)
+FIRST_NAMES(FIRST_HOOK)
+
+struct libc_hook {
+    const char *name;
+    struct hs_own_hook *hook;
+    own_fn function;
+};
+
+#define ENTER_SECOND_NAME(name, kind) { #name, &its_##name, name },
+#define ENTER_FIRST_NAME(name, kind)  { #name, &its_libc_##name, libc_##name },
+static const struct libc_hook second_hooks[] = { SECOND_NAMES(ENTER_SECOND_NAME) };
+static const struct libc_hook first_hooks[] = { FIRST_NAMES(ENTER_FIRST_NAME) };
+
+void hs_own_hooks_bind_libc(const struct link_map *libc)
+{
+    for (unsigned i = 0; i < HS_COUNT_OF(second_hooks); i++) {
+        void *va = hs_real_find(second_hooks[i].name);
+        hs_store_relaxed(&second_hooks[i].hook->real, (own_fn)va);
+    }
+    for (unsigned i = 0; libc && i < HS_COUNT_OF(first_hooks); i++) {
+        void *va = hs_linkmap_symbol(libc, first_hooks[i].name);
+        hs_store_relaxed(&first_hooks[i].hook->real, (own_fn)va);
+    }
+}
+
+void *hs_own_hooks_of_libc(const char *name)
+{
+    const char *first_name = hs_text_starts_with(name, "__libc_") ? name + 7 : name;
+    for (unsigned i = 0; i < HS_COUNT_OF(first_hooks); i++) {
+        if (hs_text_is_same(first_hooks[i].name, first_name)) {
+            return (void *)first_hooks[i].function;
+        }
+    }
+    return NULL;
+}
+
+/* --- set by the collector --------------------------------------------------------------------- */
+
+bool hs_own_hooks_set(uint32_t number, uint64_t real_va)
+{
+    if (number >= HS_COUNT_OF(own_hooks)) {
+        return false;
+    }
+    hs_store_relaxed(&own_hooks[number]->real, (own_fn)real_va);
+    return true;
+}

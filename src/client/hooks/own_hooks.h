@@ -1,0 +1,49 @@
+/*
+ * Hooks for the functions of an allocator in the executable that has names of its own, such as
+ * je_malloc or mi_free_size.
+ *
+ * Such an allocator stands beside the C library's, which the libraries use. So its hooks do not
+ * call hs_real, but each calls its own function. Only detours lead to them (client/patch/detours.h). A
+ * block is freed by the allocator that it came from; the tables know it by its address.
+ *
+ * The functions may call each other, and malloc: each hook observes this (nested_hook.h).
+ *
+ * The C library's own functions have such hooks as well: under their second names (__libc_malloc),
+ * which bypass any other allocator that serves malloc; and for objects that bind to the C library
+ * where another allocator serves (exports.h).
+ *
+ * Holds     the function that a hook has to call is set before anything leads to the hook, and
+ *           stays.
+ * Threads   any; also signal handlers. One thread sets the functions to call, once.
+ * Fails     only as the real function fails; errno is the real function's.
+ * See       fmt/allocator_functions.h
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+
+struct hs_own_hook;
+
+/* Sets the function that hook `number` calls. False: there is no hook of this number. (Weak: tests
+ * link the client without its hooks.) */
+__attribute__((weak)) bool hs_own_hooks_set(uint32_t number, uint64_t real_va);
+
+struct link_map;
+/* Names the C library (NULL: an unknown one), whose functions the hooks for it call. Weak, as
+ * above. */
+__attribute__((weak)) void hs_own_hooks_bind_libc(const struct link_map *libc);
+
+/* The hook that calls the C library's own function of this name, whichever allocator serves malloc.
+ * NULL: there is none. */
+__attribute__((weak)) void *hs_own_hooks_of_libc(const char *name);
+
+/* The entry of the slow half (src/arch). The functions return a pointer, a size, an error or
+ * nothing. */
+uint64_t hs_entry_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
+                      struct hs_own_hook *hook);
+/* The slow half: calls the real function, and records what it did if that is sampled. */
+uint64_t hs_slow_own(uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3,
+                     struct hs_own_hook *hook, const struct hs_regs *regs);

@@ -1,0 +1,98 @@
+/*
+ * The sampler: which allocations are recorded.
+ *
+ * Each allocated byte is chosen with probability 1/interval_bytes, and an allocation is recorded
+ * when at least one of its bytes is chosen. Nothing is drawn per byte: the sampler draws the
+ * distance to the next chosen byte and counts down, so an allocation that is not recorded costs one
+ * subtraction and one branch. An allocation at least as large as the interval is always recorded,
+ * with its exact size, and does not change the countdown. A smaller one with n chosen bytes (n
+ * hits) is recorded with the weight n * interval.
+ *
+ * The countdown is kept relative to the floor in the control page: left_bytes = floor + bytes to
+ * go. A collector that changes a setting raises the floor by more than any countdown. Each thread
+ * then takes the slow path at its next allocation and reads the new setting there; this needs no
+ * signal and costs the hot path nothing. Example: the floor is 0, and a thread has 700 bytes to go.
+ * The floor is raised to 2^42. The next malloc(16) finds 684 <= 2^42, reads the new interval 512,
+ * draws the gap 900, counts its 16 bytes, and leaves left_bytes at 2^42 + 512 and reserve_bytes at
+ * 372.
+ *
+ * Holds     left_bytes - floor <= interval_bytes, so that the hot path never skips an allocation as
+ *           large as the interval. The rest of a longer gap waits in reserve_bytes. A thread whose
+ *           state is all zero takes the slow path at its first allocation.
+ * Threads   each thread has its own countdown; there are no atomic operations on it.
+ * See       docs/SAMPLING.md for weights, counts and errors; record.c for what a sample costs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/life/lifecycle.h"
+#include "client/hooks/nested_hook.h"
+#include "client/tables/region.h"
+#include "client/life/thread.h"
+
+/* A gap that no thread reaches, 2 TiB: recording is off. It is smaller than the step of the floor
+ * and larger than any interval. */
+#define HS_SAMPLER_NEVER (UINT64_C(1) << 41)
+
+/* A forked child of a dormant process that has allocated this much is taken for one that stays, and
+ * not for one that soon executes another program: it announces itself to the collector. */
+#define HS_SAMPLER_SETTLED_BYTES UINT64_C(65536)
+
+/* What the sampler decided about one allocation that is to be recorded. */
+struct hs_sample {
+    uint32_t hits; /* chosen bytes; 0: recorded with its exact size */
+    uint32_t interval_idx;
+    uint64_t interval_bytes;
+};
+
+/* Sets the seed of this process. Threads and forked children derive their seeds from it by their
+ * numbers. */
+void hs_sampler_seed(uint64_t seed);
+
+/* Called in a process that is about to fork: counts the fork. */
+void hs_sampler_prepare_fork(void);
+
+/* Called in a forked child: from now on it draws other numbers than its parent and its siblings,
+ * also when the thread that forked had not drawn any yet. */
+void hs_sampler_follow_fork(void);
+
+/* Slow path of hs_sampler_drop: whether an allocation of `size_bytes` is recorded, now that the
+ * countdown has run out or may have. Reads new settings, follows a fork or renews the region if
+ * that is due. *ret_sample may be written also when the answer is false. */
+bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample);
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+/* True: the allocation is not recorded, and was counted down. False: the caller asks
+ * hs_sampler_hit; nothing was counted. */
+static inline __attribute__((always_inline)) bool hs_sampler_drop(size_t size_bytes)
+{
+    uint64_t left;
+    if (hs_unlikely(__builtin_sub_overflow(hs_tls.left_bytes, (uint64_t)size_bytes, &left)) ||
+        hs_unlikely(left <= hs_load_relaxed(&hs_control_page.control.floor_bytes))) {
+        return false;
+    }
+    hs_tls.left_bytes = left;
+    return true;
+}
+
+/* hs_sampler_hit for the simplest case: an allocation of at least the interval, while no setting
+ * has changed. False: the caller asks hs_sampler_hit. */
+static inline __attribute__((always_inline)) bool hs_sampler_is_exact(size_t size_bytes,
+                                                                      struct hs_sample *ret_sample)
+{
+    const struct hs_tls *tls = &hs_tls;
+    /* While there is no interval (0), the difference wraps and no size is large enough. */
+    if (tls->interval_bytes - 1 >= size_bytes || hs_unlikely(tls->probe != HS_NESTED_HOOK_NONE) ||
+        hs_unlikely(tls->generation != hs_load_relaxed(&hs_control_page.control.generation)) ||
+        hs_unlikely(!hs_lifecycle_is_on())) {
+        return false;
+    }
+    ret_sample->interval_idx = tls->interval_idx;
+    ret_sample->interval_bytes = tls->interval_bytes;
+    ret_sample->hits = 0;
+    return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * Connecting to the collector that the environment names, or else to a daemon. See
+ * collector_connect.h.
+ */
+#include "client/life/collector_connect.h"
+
+#include <sys/auxv.h>
+
+#include "client/host/real.h"
+#include "client/life/register.h"
+#include "client/life/waiting.h"
+#include "fmt/ctl_layout.h"
+#include "fmt/region_layout.h"
+#include "rt/sys.h"
+
+bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_connect *ret_caller)
+{
+    ret_caller->sock = -1;
+    ret_caller->is_late = false;
+    if (!env->is_profileable) {
+        return false;
+    }
+    if (env->collector) {
+        ret_caller->name = env->collector;
+        ret_caller->interval_bytes = env->interval_bytes;
+        return env->interval_bytes != 0;
+    }
+    if (!hs_daemon_lookup_find(env, &ret_caller->door)) {
+        return false;
+    }
+    ret_caller->name = ret_caller->door.path;
+    ret_caller->sock = ret_caller->door.sock;
+    ret_caller->interval_bytes = ret_caller->door.startup_interval_bytes;
+    return true;
+}
+
+static uint32_t flags_for(const struct hs_collector_connect *caller)
+{
+    if (caller->interval_bytes == HS_INTERVAL_OFF) {
+        return HS_HELLO_DORMANT;
+    }
+    /* A daemon does not help with detours. And the environment must not delay a process that runs
+     * with other rights than those of the process that started it. */
+    bool is_daemon = caller->sock >= 0;
+    return hs_real.has_own_malloc && !is_daemon && getauxval(AT_SECURE) == 0 ? HS_HELLO_WAITS : 0;
+}
+
+int hs_collector_connect_announce(struct hs_collector_connect *caller, int fd)
+{
+    uint32_t flags = flags_for(caller);
+    if (caller->sock < 0) {
+        caller->sock = hs_register_connect(caller->name, HS_CTL_CONNECT_MAX);
+    }
+    int err = caller->sock < 0 ? caller->sock : hs_register_send(caller->sock, fd, flags);
+    if (!err && flags & HS_HELLO_WAITS) {
+        hs_waiting_serve(caller->sock);
+    }
+    return err;
+}
+
+void hs_collector_connect_leave(const struct hs_collector_connect *caller)
+{
+    if (caller->sock >= 0) {
+        hs_sys_close(caller->sock);
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * Finds the collector for our region and how recording is to begin: the collector that our
+ * environment names, or a daemon.
+ *
+ * Threads   once, at start.
+ * Fails     false, or -errno: there is no collector, and the process goes on unprofiled.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/life/daemon_lookup.h"
+#include "client/host/env.h"
+
+/* The collector of a region. */
+struct hs_collector_connect {
+    const char *name;        /* of its socket, as hs_register_connect expects it */
+    int sock;                /* the connection; -1: not connected yet */
+    bool is_late;            /* it attached to a process that was already running */
+    uint64_t interval_bytes; /* HS_INTERVAL_OFF: wait for a session */
+    struct hs_daemon_lookup door;
+};
+
+/* Finds the collector. False: there is none, or the environment forbids it. */
+bool hs_collector_connect_find(const struct hs_env *env, struct hs_collector_connect *ret_caller);
+
+/* Hands the region to the collector; `fd` stays the caller's. 0 or -errno. If the collector can
+ * redirect an allocator in the executable, it has done so when this returns, or never will. */
+int hs_collector_connect_announce(struct hs_collector_connect *caller, int fd);
+
+/* Closes the connection. */
+void hs_collector_connect_leave(const struct hs_collector_connect *caller);

@@ -1,0 +1,103 @@
+/*
+ * Looking for a daemon. See daemon_lookup.h.
+ */
+#include "client/life/daemon_lookup.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "client/life/register.h"
+#include "rt/base.h"
+#include "rt/sys.h"
+
+#define BOARD_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_STARTUP_HINT_SUFFIX))
+
+/* Concatenates two strings. False: they are longer than `cap_bytes` with their NUL. */
+static bool join(const char *first, const char *second, char *ret_text, size_t cap_bytes)
+{
+    size_t len = 0;
+    for (unsigned part = 0; part < 2; part++) {
+        for (const char *from = part == 0 ? first : second; *from; from++) {
+            if (len + 1 >= cap_bytes) {
+                return false;
+            }
+            ret_text[len++] = *from;
+        }
+    }
+    ret_text[len] = '\0';
+    return true;
+}
+
+static bool is_trusted(uint32_t uid)
+{
+    return uid == 0 || uid == hs_sys_geteuid();
+}
+
+/* Is the process that made the socket listen trusted? */
+static bool is_peer_trusted(int sock)
+{
+    struct ucred peer = { 0 };
+    socklen_t bytes = sizeof(peer);
+    return hs_arch_syscall(SYS_getsockopt, sock, SOL_SOCKET, SO_PEERCRED, (long)&peer, (long)&bytes,
+                           0) == 0 &&
+           is_trusted(peer.uid);
+}
+
+static uint64_t read_board(const char *socket_path)
+{
+    char path[BOARD_PATH_BYTES];
+    struct hs_startup_hint_v1 board = { 0 };
+    struct stat st = { 0 };
+    if (!join(socket_path, HS_STARTUP_HINT_SUFFIX, path, sizeof(path))) {
+        return 0;
+    }
+    int fd = (int)hs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return 0;
+    }
+    bool is_whole = hs_arch_syscall(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
+                    S_ISREG(st.st_mode) && is_trusted(st.st_uid) &&
+                    hs_sys_read(fd, &board, sizeof(board)) == (long)sizeof(board) &&
+                    board.magic == HS_STARTUP_HINT_MAGIC && board.board_bytes >= sizeof(board);
+    hs_sys_close(fd);
+    return is_whole ? board.startup_interval_bytes : 0;
+}
+
+static bool try_door(const char *path, struct hs_daemon_lookup *ret_door)
+{
+    if (path[0] != '/' || !join(path, "", ret_door->path, sizeof(ret_door->path))) {
+        return false;
+    }
+    ret_door->sock = hs_register_connect(path, 1);
+    if (ret_door->sock < 0) {
+        return false;
+    }
+    if (!is_peer_trusted(ret_door->sock)) {
+        hs_sys_close(ret_door->sock);
+        return false;
+    }
+    ret_door->startup_interval_bytes = read_board(path);
+    return true;
+}
+
+bool hs_daemon_lookup_find(const struct hs_env *env, struct hs_daemon_lookup *ret_door)
+{
+    char path[HS_CTL_PATH_MAX + 1];
+    /* A process that runs with other rights than those of the process that started it does not
+     * trust its environment. */
+    if (getauxval(AT_SECURE) == 0) {
+        if (env->socket) {
+            /* A socket was named: that one or none. */
+            return try_door(env->socket, ret_door);
+        }
+        if (env->runtime_folder &&
+            join(env->runtime_folder, "/" HS_CTL_SOCKET_NAME, path, sizeof(path)) &&
+            try_door(path, ret_door)) {
+            return true;
+        }
+    }
+    return try_door(HS_CTL_SYSTEM_SOCKET, ret_door);
+}

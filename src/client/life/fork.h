@@ -1,0 +1,90 @@
+/*
+ * A forked child's own region.
+ *
+ * The child shares the region's pages with its parent, which goes on writing to them. The child
+ * owns its private memory: its index, record caches and filter name exactly the blocks that it
+ * inherited. So it can wait. A child that executes another program at once never gets a region. The
+ * first sample of a child that stays makes one: a file like the parent's, mapped where the parent's
+ * was, so that every pointer and every id of a stack or frame stays valid, with the records that
+ * the private index and caches name.
+ *
+ * Meanwhile the parent may have freed some of these blocks and reused their records. Therefore the
+ * parent writes down each record of a block from before its last fork that dies, in a ring that it
+ * shares with its children, before it changes the record. The child copies the records first and
+ * then reads the ring: if the ring does not name a record, the copy was good.
+ *
+ *   parent  prepare: E = epoch, epoch += 2     fork    epoch += 2
+ *           births <= E + 2 are from before; a death of one is written down (up to a bound)
+ *   child   ...................................|waiting: frees are noted.|first sample: begins|ON
+ *
+ * Holds     a child writes nothing in the parent's region. A block is inherited if the private
+ *           index names it, its birth is <= E + 2, and its address has the hash that the index
+ *           says.
+ * Threads   in the parent any, while one of them forks. In the child one thread begins; the samples
+ *           of other threads are lost, and counted, until it has done so.
+ * Fails     begin returns false without memory, descriptors or collector, and below a seccomp
+ *           filter: the child goes on unprofiled. Blocks whose record could not be recovered are
+ *           counted (HS_LOSS_INHERITED).
+ * See       docs/adr/0011-forked-children.md
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/life/lifecycle.h"
+#include "fmt/region_layout.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+/* How a child proceeds. */
+struct hs_fork_callbacks {
+    bool (*may_follow)(void); /* called in the parent: can the next child have a region? */
+    void (*on_child)(void);   /* called in a child that may begin when it wants to */
+    /* Called in a child that will go on in the middle of our code when a signal handler returns. */
+    void (*on_torn_child)(void);
+};
+
+/* From here until hs_fork_let_go() no fork is in progress, if hs_fork_watch() was called: a thread
+ * that wants to fork waits. To be held for milliseconds, with signals blocked, by one thread at a
+ * time. False: a fork has lasted too long, and forks are not held. */
+bool hs_fork_hold(void);
+/* Ends what hs_fork_hold() began. */
+void hs_fork_let_go(void);
+
+/* False: the C library is not glibc, and forks cannot be followed. */
+bool hs_fork_can_watch(void);
+
+/* Registers handlers for fork(2). Once. False: not possible, and children go unprofiled. */
+bool hs_fork_watch(const struct hs_fork_callbacks *callbacks);
+
+/* Stops writing down deaths for children that have not begun yet: the records are not reused. No
+ * other thread may be recording meanwhile. */
+void hs_fork_forget(void);
+
+/* In a child, with signals blocked: makes its region, and hands it to the collector at `name`.
+ * False: not possible. */
+bool hs_fork_begin(const char *name);
+
+/* In a child that has not begun: notes that the inherited block at `addr` is about to be freed.
+ * False: there is no room to note it. */
+bool hs_fork_note_free(uintptr_t addr);
+
+/* Takes back a note that was just made. False: another thread has acted on it already. */
+bool hs_fork_take_note(uintptr_t addr);
+
+/* In a child that has begun: forgets the blocks that were noted. */
+void hs_fork_forget_noted(void);
+
+/* Writes a record down; called before the record of a block that hs_fork_is_inherited changes.
+ * `word`: its word. */
+void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word);
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+/* May a block that was born in this epoch be a child's, too? Then its record is written down when
+ * it dies. */
+static inline bool hs_fork_is_inherited(uint64_t birth_epoch)
+{
+    return birth_epoch <= hs_load_relaxed(&hs_lifecycle.fork_epoch);
+}

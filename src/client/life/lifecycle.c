@@ -1,0 +1,458 @@
+/*
+ * Starting, noticing a fork, and switching off. See lifecycle.h.
+ */
+#include "client/life/lifecycle.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "client/life/collector_connect.h"
+#include "client/host/env.h"
+#include "client/patch/exports.h"
+#include "client/life/fork.h"
+#include "client/host/process_info.h"
+#include "client/host/linkmap.h"
+#include "client/tables/live.h"
+#include "client/host/modules.h"
+#include "client/life/quiesce.h"
+#include "client/host/real.h"
+#include "client/hooks/record.h"
+#include "client/tables/region.h"
+#include "client/life/register.h"
+#include "client/hooks/sampler.h"
+#include "client/host/sandbox.h"
+#include "client/tables/shared.h"
+#include "client/host/stackmem.h"
+#include "client/tables/stacks.h"
+#include "client/life/thread.h"
+#include "fmt/ctl_layout.h"
+#include "rt/bits.h"
+#include "rt/check.h"
+#include "rt/sys.h"
+
+static const uint32_t not_alive = 0;
+
+struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
+
+/* Kept for forked children: by then the environment may be overwritten. */
+static char collector_name[HS_CTL_PATH_MAX + 1];
+static bool is_following; /* children are to be profiled, too */
+static uint32_t *alive_page;
+static bool has_tables; /* the tables may have contents */
+
+static void watch_forks(void);
+
+/* How long to wait for threads that are recording: mostly it takes some microseconds. */
+#define QUIET_MAX_NS UINT64_C(2000000)
+/* The same while the program waits, or while a borrowed thread with a real-time priority keeps the
+ * others from their processor. */
+#define QUIET_BRIEF_NS UINT64_C(200000)
+
+/* How often a thread of a child checks whether another one has begun: some ten milliseconds. */
+#define FOLLOW_TRIES 10000U
+
+/* Makes a page that the kernel empties in a forked child. */
+static uint32_t *make_alive_page(void)
+{
+    long va = hs_sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (va < 0 && va > -4096) {
+        return NULL;
+    }
+    if (hs_sys_madvise((void *)va, 4096, MADV_WIPEONFORK) != 0) {
+        return NULL; /* a kernel before 4.14: a child could not be recognised */
+    }
+    return (uint32_t *)va;
+}
+
+static bool start_tables(void)
+{
+    return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
+}
+
+/* Empties all tables: nothing is recorded, and nothing takes memory. */
+static void empty_tables(void)
+{
+    hs_region_abandon();
+    hs_fork_forget();
+    hs_live_clear();
+    hs_stacks_clear();
+    hs_record_clear();
+    HS_ASSERT_SLOW(hs_sandbox_is_tight() || (hs_live_is_valid() && hs_stacks_is_valid()));
+    has_tables = false;
+}
+
+/* Empties the tables when no thread is recording. False: not yet, a thread still is. */
+static bool empty_if_quiet(uint64_t max_ns)
+{
+    if (has_tables && hs_quiesce_wait(max_ns)) {
+        empty_tables();
+    }
+    return !has_tables;
+}
+
+/* Does the kernel say what can be read? An emulated one may not check. Page 0 cannot be read. */
+static bool can_ask_kernel(void)
+{
+    return !hs_sys_is_readable(4096 - 8);
+}
+
+/* Is there a tool that checks memory accesses? A sanitizer's runtime library hands out memory
+ * before it is ready for anything else, and has a shadow for what the program may touch, but not
+ * for the client. (The client never calls one inside the executable.) A valgrind tool may replace
+ * malloc: memcheck reports it as an error, and as the program's, when the kernel is asked about
+ * memory. */
+static bool has_checker(void)
+{
+    static const char *const names[] = { "__asan_init", "__hwasan_init", "__msan_init",
+                                         "__tsan_init", "_vgr10010ZU_libcZdsoZa_malloc" };
+    const struct link_map *map;
+    for (unsigned i = 0; i < HS_COUNT_OF(names); i++) {
+        if (hs_linkmap_search(NULL, NULL, names[i], &map) && map != hs_linkmap_first()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keep_name(const char *name)
+{
+    for (unsigned i = 0; i < HS_CTL_PATH_MAX && name[i]; i++) {
+        collector_name[i] = name[i];
+    }
+}
+
+/* Makes the region, in place of an earlier one if there was one. */
+static int make_region(bool is_patient, int *ret_fd)
+{
+    if (!hs_region.header) {
+        return hs_region_create(ret_fd);
+    }
+    if (!empty_if_quiet(QUIET_MAX_NS)) {
+        if (is_patient) {
+            return -EAGAIN;
+        }
+        empty_tables();
+    }
+    return hs_region_renew(ret_fd);
+}
+
+/* A seed that the user gave is that of the first process. All others that inherit it add how many
+ * pids they are away from that process: each draws numbers of its own, and the same ones when pids
+ * are given out in the same order. */
+static uint64_t seed_of(const struct hs_env *env)
+{
+    uint64_t seed = env->seed;
+    if (!env->has_seed) {
+        hs_sys_getrandom(&seed, sizeof(seed));
+        return seed ^ hs_sys_clock_ns(1) ^ (uint64_t)hs_sys_getpid() << 32;
+    }
+    uint32_t distance = hs_sys_getpid() - env->root_pid;
+    return distance == 0 ? seed : hs_mix64(hs_mix64(seed + 1) + distance);
+}
+
+static void set_settings(const struct hs_env *env, const struct hs_collector_connect *caller)
+{
+    hs_sampler_seed(seed_of(env));
+    keep_name(caller->name);
+    is_following = env->follow_pid == 0;
+    hs_region_set_interval(caller->interval_bytes);
+}
+
+/* Prepares everything. The caller hands *ret_fd over and closes it. */
+static int start(const struct hs_env *env, const struct hs_collector_connect *caller,
+                 bool is_patient, int *ret_fd)
+{
+    if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
+        return -ENOTSUP;
+    }
+    alive_page = alive_page ? alive_page : make_alive_page();
+    int err = alive_page ? make_region(is_patient, ret_fd) : -ENOMEM;
+    if (err) {
+        return err;
+    }
+    has_tables = true;
+    hs_shared_init();
+    hs_stackmem_init();
+    if (!start_tables()) {
+        hs_sys_close(*ret_fd);
+        hs_region_forget();
+        return -ENOMEM;
+    }
+    hs_thread_renew_all();
+    if (!caller->is_late) {
+        hs_process_info_write(hs_region.header, env);
+    } else {
+        hs_process_info_write_late(hs_region.header);
+    }
+    set_settings(env, caller);
+    return 0;
+}
+
+static int start_with(const struct hs_env *env, struct hs_collector_connect *caller)
+{
+    int fd;
+    int err = start(env, caller, true, &fd);
+    if (err) {
+        return err;
+    }
+    err = hs_collector_connect_announce(caller, fd);
+    hs_sys_close(fd);
+    if (err) {
+        hs_region_forget();
+    }
+    return err;
+}
+
+static int start_by_environment(void)
+{
+    struct hs_env env;
+    struct hs_collector_connect caller;
+    hs_env_read(&env);
+    if (!hs_real.is_preloaded || (env.follow_pid != 0 && env.follow_pid != hs_sys_getpid()) ||
+        !hs_collector_connect_find(&env, &caller)) {
+        return -ENOENT;
+    }
+    /* A process that runs with other rights than those of the process that started it does not
+     * trust its environment. */
+    if (env.is_willing && getauxval(AT_SECURE) == 0) {
+        hs_register_set_willing();
+    }
+    int err = start_with(&env, &caller);
+    hs_collector_connect_leave(&caller);
+    return err;
+}
+
+/* Allocations that no hook sees in this process, for as long as it lives: by enum hs_loss. */
+static bool is_unseen[HS_LOSS_N];
+
+/* Counted again in each region, because the figures of each are incomplete. */
+static void count_unseen(void)
+{
+    for (unsigned i = 0; i < HS_LOSS_N; i++) {
+        if (hs_load_relaxed(&is_unseen[i])) {
+            hs_thread_count_loss((enum hs_loss)i, 0, 0);
+        }
+    }
+}
+
+void hs_lifecycle_note_unseen(enum hs_loss loss)
+{
+    bool is_on = hs_lifecycle_is_on();
+    if (!hs_swap_relaxed(&is_unseen[loss], true) && is_on) {
+        hs_thread_count_loss(loss, 0, 0);
+    }
+}
+
+static void turn_on(void)
+{
+    /* ORDER life: all that was prepared, before the word is set, or found. */
+    hs_store_release(alive_page, 1);
+    /* ORDER life: the same, where the word was set before. */
+    hs_store_release(&hs_lifecycle.alive_word, alive_page);
+    /* ORDER life: the same for the slow path. */
+    hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
+    count_unseen();
+}
+
+HS_COLD void hs_lifecycle_start(void)
+{
+    hs_real_resolve();
+    uint32_t state = HS_LIFE_NEW;
+    /* A longjmp that left this would leave the state STARTING for good. */
+    uint64_t old_mask = hs_sys_block_signals();
+    /* ORDER life: one thread starts; what it prepared comes with ON. */
+    if (!hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_STARTING)) {
+        hs_sys_restore_signals(old_mask);
+        return;
+    }
+    if (start_by_environment() == 0) {
+        is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
+        turn_on();
+    } else {
+        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    }
+    hs_sys_restore_signals(old_mask);
+}
+
+/* In a forked child: leaves the parent's region alone. (The filter still has the bits of blocks
+ * that the parent recorded; freeing one of them here only costs a look at the state.) */
+static HS_COLD void leave_parent(void)
+{
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+    hs_region_forget();
+}
+
+bool hs_lifecycle_is_on_slow(void)
+{
+    /* ORDER life: as in hs_lifecycle_is_on. */
+    uint32_t state = hs_load_acquire(&hs_lifecycle.state);
+    if (state == HS_LIFE_ON) {
+        /* Recording may have begun since the caller's look, or may be ending. */
+        bool is_alive = hs_load_relaxed(alive_page) != 0;
+        if (!is_alive) {
+            leave_parent();
+        }
+        return is_alive;
+    }
+    if (state == HS_LIFE_NEW) {
+        hs_lifecycle_start();
+        /* ORDER life: as above. */
+        return hs_load_acquire(&hs_lifecycle.state) == HS_LIFE_ON;
+    }
+    return false;
+}
+
+/* --- attaching -------------------------------------------------------------------------------- */
+
+static bool take_state(uint32_t from)
+{
+    /* ORDER life: one thread changes it; what it prepared comes with ON. */
+    return hs_cas_acq_rel(&hs_lifecycle.state, &from, HS_LIFE_STARTING);
+}
+
+int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
+{
+    const struct hs_collector_connect caller = {
+        .name = env->collector, .sock = -1, .interval_bytes = env->interval_bytes, .is_late = true
+    };
+    hs_real_resolve();
+    if (!take_state(HS_LIFE_OFF) && !take_state(HS_LIFE_NEW)) {
+        return -EBUSY;
+    }
+    int err = start(env, &caller, is_patient, ret_fd);
+    if (err) {
+        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        return err;
+    }
+    turn_on();
+    watch_forks();
+    return 0;
+}
+
+int hs_lifecycle_detach(bool *ret_was_quiet)
+{
+    if (take_state(HS_LIFE_ON)) {
+        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        hs_region_set_interval(HS_INTERVAL_OFF);
+    } else if (!has_tables || !take_state(HS_LIFE_OFF)) {
+        return -ENOENT;
+    }
+    *ret_was_quiet = empty_if_quiet(QUIET_BRIEF_NS);
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    return 0;
+}
+
+static bool begin_again(uint64_t interval_bytes)
+{
+    int fd;
+    if (hs_region_renew(&fd) != 0) {
+        return false;
+    }
+    bool is_ok = start_tables();
+    if (is_ok) {
+        has_tables = true;
+        hs_thread_renew_all();
+        hs_process_info_write_late(hs_region.header);
+        hs_region_set_interval(interval_bytes);
+        is_ok = hs_register(collector_name, fd, 0) == 0;
+    }
+    hs_sys_close(fd);
+    return is_ok;
+}
+
+HS_COLD bool hs_lifecycle_renew(void)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint64_t old_mask = hs_sys_block_signals();
+    /* Not possible below a seccomp filter; and in a vfork child the parent must do it. */
+    bool may_try = hs_tls.guard_va == 0 && !hs_sandbox_is_tight() &&
+                   hs_region.header->pid == hs_sys_getpid() && take_state(HS_LIFE_ON);
+    bool is_on = false;
+    if (may_try) {
+        /* ORDER session: the interval that it is to begin with. */
+        uint32_t session = hs_load_acquire(&control->session);
+        uint64_t interval_bytes = hs_load_relaxed(&control->interval_bytes);
+        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        bool is_empty = empty_if_quiet(QUIET_BRIEF_NS);
+        if (is_empty) {
+            hs_region.session = session;
+            is_on = begin_again(interval_bytes);
+        }
+        if (is_on || !is_empty) {
+            turn_on(); /* not empty: the next thread tries again */
+        } else {
+            hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        }
+    }
+    hs_sys_restore_signals(old_mask);
+    return is_on;
+}
+
+/* --- forked children -------------------------------------------------------------------------- */
+
+static bool may_child_follow(void)
+{
+    return is_following && !hs_sandbox_is_tight() && hs_lifecycle_is_on();
+}
+
+static void wait_in_child(void)
+{
+    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_WAITING);
+    hs_sampler_follow_fork();
+}
+
+/* In a child whose signal handler forked while it interrupted our code: records nothing. */
+static void leave_in_child(void)
+{
+    leave_parent();
+    hs_region_abandon();
+}
+
+/* Waits while another thread begins. It cannot be interrupted by a signal handler, so a short wait
+ * is worth it. */
+static bool wait_for_beginner(void)
+{
+    for (unsigned i = 0; i < FOLLOW_TRIES; i++) {
+        if (hs_load_relaxed(&hs_lifecycle.state) != HS_LIFE_FOLLOWING) {
+            break;
+        }
+        if (!hs_sandbox_is_tight()) {
+            hs_sys_yield();
+        }
+    }
+    return hs_lifecycle_is_on();
+}
+
+HS_COLD bool hs_lifecycle_follow_fork(void)
+{
+    uint32_t state = HS_LIFE_WAITING;
+    uint64_t old_mask = hs_sys_block_signals();
+    /* ORDER life: one thread begins; what it prepared comes with ON. */
+    bool is_ours = hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_FOLLOWING);
+    if (is_ours && hs_fork_begin(collector_name)) {
+        turn_on();
+        hs_fork_forget_noted();
+    } else if (is_ours) {
+        leave_parent();
+    }
+    hs_sys_restore_signals(old_mask);
+    return is_ours ? hs_lifecycle_is_on() : wait_for_beginner();
+}
+
+static void watch_forks(void)
+{
+    static const struct hs_fork_callbacks callbacks = { may_child_follow, wait_in_child,
+                                                        leave_in_child };
+    static bool is_watching;
+    is_watching = is_watching || hs_fork_watch(&callbacks);
+}
+
+/* Starts the client at load time: the profile of a program that never allocates is an empty one. */
+static __attribute__((constructor)) void on_load(void)
+{
+    if (hs_lifecycle_is_on()) {
+        watch_forks();
+    }
+}

@@ -1,0 +1,245 @@
+/*
+ * The live table: which sampled blocks exist now, and which existed at the moment of a cut.
+ *
+ * For each sampled block there is one record in the region (fmt/region_layout.h), which the
+ * collector reads while the program runs. The live table has five parts, of which the collector
+ * sees only the records:
+ *
+ *    address --> free filter (filter.h)    answers "not sampled" for almost every free
+ *       |
+ *       +------> record cache (locate.h)   the thread's latest records: one entry for each of 256
+ *       |            |                     hashes of an address; only its owner fills it
+ *       |            v  evicted
+ *       +------> index (index.h)           all other records: hash -> record id, shared by threads
+ *                    |
+ *                    v
+ *                record (region)           address, size, weight, stack, thread, time, epoch
+ *                    ^
+ *                free lists (records.h)    where unused records and tombstones wait
+ *
+ * An insert sets the address's bit in the free filter, takes a record (from the entry of the record
+ * cache, where the last block's record is reused; otherwise from the free lists), fills it, stores
+ * its word with the state ALIVE, and publishes it: in the record cache or, while the thread does
+ * not use its cache, in the index. A free tests the filter, then looks in the thread's own record
+ * cache, in the index, and in the caches of the other threads. When two threads free the block at
+ * once, the compare-and-swap of the record's word decides which of them does it.
+ *
+ * A record that dies while a cut contains it (see "Cuts" in fmt/region_layout.h) is still needed:
+ * it becomes a tombstone on one of two lists of the thread that freed it. Each list carries the cut
+ * that it was made for, and all its records are reused together when that cut is out of date.
+ *
+ * The peak. The live total can only stop rising at a free, so the peak is noticed there: when the
+ * live total before a free exceeds the highest one marked so far, the moment before that free is
+ * the new peak. With one thread this is exact. With several threads the total is summed from parts
+ * that each thread adds in quanta, and the region says how far the true maximum can lie above the
+ * mark (collect/region/peak_bound.h).
+ *
+ * Holds     the filter's bit is set, and the record is ALIVE and found by its address, from the end
+ *           of the insert until the removal.
+ * Threads   any; lock-free. A removal may run in a signal handler that interrupted an insert of the
+ *           same thread; it then passes NULL for the thread.
+ * Fails     an insert returns the loss to count; the block is then not recorded.
+ * See       locate.h for finding a record by its address, record.c for the caller.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/tables/filter.h"
+#include "client/life/fork.h"
+#include "client/tables/locate.h"
+#include "client/tables/peak.h"
+#include "client/life/thread.h"
+#include "fmt/region_layout.h"
+#include "rt/check.h"
+
+/* A sampled block: what an insert records, and what a removal says was recorded. */
+struct hs_live_block {
+    uintptr_t addr;
+    uint64_t size_bytes;
+    uint64_t weight_bytes;
+    uint32_t stack_id;
+    uint32_t birth_ms;
+    uint32_t hits; /* hits of the sampler; 0: the size is exact */
+    uint32_t interval_idx;
+    uint64_t epoch; /* of its birth */
+};
+
+/* Makes the index. False: no memory. */
+bool hs_live_init(void);
+
+/* Forgets all blocks: for a new region. No other thread may be recording meanwhile. */
+void hs_live_clear(void);
+
+/* Does `addr` lie in a recorded block, perhaps because an allocator aligned it by hand? Then `addr`
+ * lies behind the block's start by at most its own alignment (up to 2 MiB) and a header of 64
+ * bytes. Slow: it tests each possible start. */
+bool hs_live_covers(uintptr_t addr);
+
+/* Forgets the block at `addr`; called before the real free. True: the block was recorded, and
+ * *ret_block (may be NULL) says what it was, so that a failed realloc can put it back. `thread` is
+ * NULL when this thread is inside our code already (in a signal handler): the thread's lists are
+ * then left alone. */
+bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_block *ret_block);
+
+/* Slow path of hs_live_insert_at: the filter says that the address is already recorded. Removes its
+ * record, and counts it as lost. */
+void hs_live_remove_duplicate(struct hs_thread *thread, uintptr_t addr);
+/* Slow path of hs_live_insert_at: undoes what a failed insert did to the filter. */
+void hs_live_unfilter(uintptr_t addr, uint64_t size_bytes);
+
+/* For assertions: are all parts valid, is the filter's bit set for each ALIVE record, and, unless
+ * blocks may share bits, is no other bit set? No thread may use the table meanwhile, and no operation
+ * may have been abandoned in it. */
+bool hs_live_is_valid(void);
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+/* Some allocators align blocks of up to 8 bytes to 8, so two blocks may share a bit of the filter
+ * and be allocated and freed by two threads. Set when the first such address is seen; from then on
+ * the bits of blocks of up to 8 bytes are not cleared. */
+extern HS_HIDDEN bool hs_live_has_half_grains;
+#define HS_LIVE_GRAIN      ((uintptr_t)1 << HS_FILTER_GRAIN_SHIFT)
+#define HS_LIVE_HALF_GRAIN (HS_LIVE_GRAIN / 2)
+
+/* Where a block will be recorded: found early, so that the lines are in the cache by then. */
+struct hs_live_slot {
+    struct hs_filter_slot filter;
+    struct hs_cached_record *cached;
+};
+
+/* A block at `addr` will be inserted soon: prefetches the lines that the insert will touch. */
+static inline __attribute__((always_inline)) struct hs_live_slot
+hs_live_prefetch(struct hs_thread *thread, uintptr_t addr)
+{
+    struct hs_filter_slot filter = hs_filter_prefetch(addr);
+    return (struct hs_live_slot){ filter, hs_locate_prefetch(thread, addr) };
+}
+
+/* Fills a record and makes it findable by its address. Returns HS_LOSS_N, or why it failed. */
+static inline __attribute__((always_inline)) enum hs_loss
+hs_live_publish(struct hs_thread *thread, struct hs_cached_record *cached,
+                const struct hs_live_block *block)
+{
+    struct hs_record_v1 *record = hs_locate_take(thread, cached);
+    if (hs_unlikely(!record)) {
+        return HS_LOSS_TABLE_FULL;
+    }
+    uint64_t size_bytes =
+        block->size_bytes < HS_RECORD_SIZE_MAX ? block->size_bytes : HS_RECORD_SIZE_MAX;
+    /* ORDER record: its former state was taken away before; see view_record in record_scan.c. */
+    hs_fence_release();
+    hs_store_relaxed(&record->addr, block->addr);
+    /* One store of 64 bits: a free that follows soon can be forwarded its value from the store
+     * buffer. */
+    hs_store_relaxed(&record->size_thread, HS_RECORD_SIZE_THREAD(size_bytes, thread->thread_id));
+    hs_store_relaxed(&record->stack_id, block->stack_id);
+    hs_store_relaxed(&record->birth_ms, block->birth_ms);
+    /* ORDER record: the block's fields before ALIVE. */
+    hs_store_release(&record->word, HS_RECORD_WORD(block->epoch, block->interval_idx, block->hits,
+                                                   HS_RECORD_ALIVE));
+    return hs_likely(hs_locate_publish(thread, cached, block->addr, record)) ? HS_LOSS_N
+                                                                             : HS_LOSS_NO_MEMORY;
+}
+
+/* Records a block at the slot that hs_live_prefetch returned. HS_LOSS_N: done; otherwise the reason
+ * for the loss. */
+static inline __attribute__((always_inline)) enum hs_loss
+hs_live_insert_at(struct hs_thread *thread, struct hs_live_slot slot,
+                  const struct hs_live_block *block)
+{
+    bool was_set = false;
+    if (hs_unlikely(!hs_filter_add_at(slot.filter, block->addr, &was_set))) {
+        return HS_LOSS_NO_MEMORY;
+    }
+    if (hs_unlikely(was_set)) {
+        hs_live_remove_duplicate(thread, block->addr);
+    }
+    if (hs_unlikely(block->addr & 8)) {
+        hs_store_relaxed(&hs_live_has_half_grains, true);
+    }
+    enum hs_loss loss = hs_live_publish(thread, slot.cached, block);
+    if (hs_unlikely(loss != HS_LOSS_N)) {
+        if (!was_set) {
+            hs_live_unfilter(block->addr, block->size_bytes);
+        }
+        return loss;
+    }
+    if (hs_unlikely(hs_load_relaxed(&hs_live_has_half_grains))) {
+        /* The neighbour that shares the bit may have been freed since this thread set it, without
+         * knowing of this block: set it again. */
+        hs_filter_add_at(slot.filter, block->addr, &was_set);
+    }
+    hs_peak_add(thread, (int64_t)block->weight_bytes);
+    return HS_LOSS_N;
+}
+
+/* hs_live_insert_at without an earlier prefetch. */
+static inline enum hs_loss hs_live_insert(struct hs_thread *thread,
+                                          const struct hs_live_block *block)
+{
+    return hs_live_insert_at(thread, hs_live_prefetch(thread, block->addr), block);
+}
+
+/* For assertions: a block at `addr` was recorded in `record`, and this thread has just removed it.
+ * Is the filter's bit still set? It may be gone where two blocks share a bit, and where the program
+ * frees a block twice at once, so that the record is another block's by now. */
+static inline bool hs_live_was_in_filter(const struct hs_record_v1 *record, uintptr_t addr)
+{
+    return hs_load_relaxed(&hs_live_has_half_grains) || hs_load_relaxed(&record->addr) != addr ||
+           hs_filter_test(addr);
+}
+
+/* The bytes that a record stands for. `word`: the record's word. */
+static inline uint64_t hs_live_weight(const struct hs_record_v1 *record, uint64_t word)
+{
+    uint64_t size_bytes = HS_RECORD_SIZE(record->size_thread);
+    uint64_t hits = HS_RECORD_HITS(word);
+    uint64_t sampled_bytes = hits * hs_region.header->interval_bytes[HS_RECORD_INTERVAL(word)];
+    /* Without a branch: the processor cannot predict which case it is. */
+    return sampled_bytes + (size_bytes & -(uint64_t)(hits == 0));
+}
+
+/* The cuts that contain a block which dies now, as state bits of its record. 0: no cut needs it. */
+static inline unsigned hs_live_cuts(uint64_t birth_epoch)
+{
+    const struct hs_region_control_v1 *control = &hs_control_page.control;
+    uint64_t snapshot = hs_load_relaxed(&control->snapshot_epoch);
+    unsigned state = 0;
+    if (birth_epoch <= hs_load_relaxed(&control->peak_epoch)) {
+        state |= HS_RECORD_DEAD | HS_RECORD_IN_PEAK;
+    }
+    if (hs_unlikely(snapshot != 0) && birth_epoch <= snapshot) {
+        state |= HS_RECORD_DEAD | HS_RECORD_IN_SNAPSHOT;
+    }
+    return state;
+}
+
+/* hs_live_remove for the most frequent case: a block that this thread recorded recently, and that
+ * no cut contains. False: another case, and nothing was done. */
+static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr)
+{
+    struct hs_cached_record *cached = hs_locate_cached(thread, addr);
+    struct hs_record_v1 *record = NULL;
+    uint64_t word = hs_locate_look(cached, addr, &record);
+    /* ORDER cut: as in hs_live_remove. */
+    hs_load_acquire(&hs_control_page.control.epoch);
+    if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||
+        hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word))) ||
+        hs_unlikely(hs_peak_is_due(thread)) ||
+        hs_unlikely(HS_RECORD_SIZE(record->size_thread) <= HS_LIVE_HALF_GRAIN)) {
+        return false;
+    }
+    uint64_t weight_bytes = hs_live_weight(record, word);
+    /* ORDER record: as in hs_live_remove. */
+    if (hs_unlikely(!hs_shared_cas(&record->word, &word, 0))) {
+        return false;
+    }
+    HS_ASSERT(hs_live_was_in_filter(record, addr));
+    hs_filter_remove(addr);
+    hs_store_relaxed(&cached->addr, 0);
+    thread->block->free_count++;
+    hs_peak_add(thread, -(int64_t)weight_bytes);
+    return true;
+}

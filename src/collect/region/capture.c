@@ -1,0 +1,325 @@
+/*
+ * From a region to a snapshot: see capture.h.
+ */
+#include "collect/region/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/region/capture_tables.h"
+#include "collect/region/cut.h"
+#include "collect/region/record_scan.h"
+#include "rt/atomic.h"
+#include "rt/bits.h"
+
+#define HS_PEAK_TRIES 4
+#define COUNT_VAR_MAX 1e30
+
+struct capture {
+    struct hs_region *region;
+    struct hs_snapshot *snap;
+    uint64_t now_ns;
+    uint64_t cut_epoch;
+    bool is_dead;
+    struct hs_totals_v1 *before; /* the totals of the parity that no thread wrote before the cut */
+    uint64_t before_count;
+    struct hs_region_map stacks; /* as of the cut */
+    struct hs_region_map records;
+    struct hs_record_scan scan;
+    uint64_t peak_epoch; /* the peak's epoch, as known before the cut */
+    uint64_t peak_time_ns;
+    bool has_peak; /* there is a peak, and it did not move until the scan was over */
+};
+
+/* Loads each word once: the target may go on writing. */
+static struct hs_totals_v1 load_totals(const struct hs_totals_v1 *from)
+{
+    return (struct hs_totals_v1){
+        .exact_bytes = hs_load_relaxed(&from->exact_bytes),
+        .exact_count = hs_load_relaxed(&from->exact_count),
+        .sampled_bytes = hs_load_relaxed(&from->sampled_bytes),
+        .sampled_count_fx = hs_load_relaxed(&from->sampled_count_fx),
+        .sampled_count_var = hs_load_relaxed(&from->sampled_count_var),
+    };
+}
+
+/* A variance from the region, where the target may have written anything. */
+static double var_of_bits(uint64_t bits)
+{
+    double var = hs_double_of_bits(bits);
+    return var >= 0 && var <= COUNT_VAR_MAX ? var : 0;
+}
+
+static double count_var_of(const struct hs_totals_v1 *t)
+{
+    return var_of_bits(t->sampled_count_var);
+}
+
+static void add_totals(struct hs_totals_v1 *to, const struct hs_totals_v1 *more)
+{
+    to->exact_bytes += more->exact_bytes;
+    to->exact_count += more->exact_count;
+    to->sampled_bytes += more->sampled_bytes;
+    to->sampled_count_fx += more->sampled_count_fx;
+    to->sampled_count_var = hs_double_bits(count_var_of(to) + count_var_of(more));
+}
+
+static struct hs_estimate estimate_of(const struct hs_totals_v1 *t, uint64_t interval_bytes)
+{
+    const double one = (double)(1U << HS_COUNT_SHIFT);
+    return (struct hs_estimate){
+        .bytes = (double)t->exact_bytes + (double)t->sampled_bytes,
+        .count = (double)t->exact_count + (double)t->sampled_count_fx / one,
+        .bytes_var = (double)t->sampled_bytes * (double)interval_bytes,
+        .count_var = count_var_of(t),
+    };
+}
+
+static void add_estimate(struct hs_estimate *to, const struct hs_estimate *more)
+{
+    to->bytes += more->bytes;
+    to->count += more->count;
+    to->bytes_var += more->bytes_var;
+    to->count_var += more->count_var;
+}
+
+/* Step 1: copies the totals of the parity that no thread writes. */
+static int copy_still_totals(struct capture *c, unsigned parity)
+{
+    struct hs_region_map map;
+    int r = hs_region_map_section(c->region, HS_SECTION_STACKS, &map);
+    if (r < 0) {
+        return r;
+    }
+    const struct hs_stack_v1 *stacks = map.data;
+    free(c->before); /* the array of an earlier try */
+    c->before = calloc(map.count + 1, sizeof(*c->before));
+    if (c->before) {
+        c->before_count = map.count;
+        for (uint64_t i = 0; i < map.count; i++) {
+            c->before[i] = load_totals(&stacks[i].totals[parity]);
+        }
+    }
+    hs_region_unmap(&map);
+    return c->before ? 0 : -ENOMEM;
+}
+
+static void forget_scan(struct capture *c)
+{
+    hs_region_unmap(&c->stacks);
+    hs_region_unmap(&c->records);
+    free(c->scan.sums);
+    free(c->scan.threads);
+    c->scan = (struct hs_record_scan){ 0 };
+}
+
+static int prepare_scan(struct capture *c)
+{
+    struct hs_record_scan *scan = &c->scan;
+    forget_scan(c);
+    int r = hs_region_refresh(c->region);
+    if (r == 0) {
+        r = hs_region_map_section(c->region, HS_SECTION_STACKS, &c->stacks);
+    }
+    if (r == 0) {
+        r = hs_region_map_section(c->region, HS_SECTION_RECORDS, &c->records);
+    }
+    if (r < 0) {
+        return r;
+    }
+    uint64_t threads = hs_region_count(c->region, HS_SECTION_THREADS);
+    scan->records = c->records.data;
+    scan->record_count = c->records.count;
+    scan->cut_epoch = c->cut_epoch;
+    scan->peak_epoch = c->peak_epoch;
+    scan->interval_bytes = c->region->header.interval_bytes;
+    scan->interval_count = c->region->header.interval_count;
+    scan->stack_count = c->stacks.count < UINT32_MAX ? (uint32_t)c->stacks.count : UINT32_MAX;
+    scan->thread_count = threads <= HS_THREAD_ID_MAX ? (uint32_t)threads : HS_THREAD_ID_MAX + 1;
+    size_t sums_bytes = ((size_t)scan->stack_count + 1) * sizeof(*scan->sums);
+    scan->sums = aligned_alloc(64, sums_bytes);
+    scan->threads = calloc((size_t)scan->thread_count + 1, sizeof(*scan->threads));
+    if (!scan->sums || !scan->threads) {
+        return -ENOMEM;
+    }
+    memset(scan->sums, 0, sums_bytes);
+    return 0;
+}
+
+/* Step 3: scans the records. Until the end, the peak must be the one that was known before the cut:
+ * its tombstones are kept only until there is a higher peak. */
+static void scan_records(struct capture *c)
+{
+    const struct hs_region_control_v1 *control = c->region->control;
+    hs_record_scan_run(&c->scan);
+    c->has_peak = c->peak_epoch != 0 && c->peak_time_ns != 0 &&
+                  hs_load_relaxed(&control->peak_epoch) == c->peak_epoch;
+}
+
+/* Step 4: fills in the figures of all stacks. */
+static int fill_stacks(struct capture *c)
+{
+    struct hs_snapshot *snap = c->snap;
+    const struct hs_stack_v1 *stacks = c->stacks.data;
+    unsigned parity = (unsigned)(c->cut_epoch & 1);
+    const struct hs_region_header_v1 *header = &c->region->header;
+    uint64_t interval_bytes = 0;
+    for (uint32_t i = 1; i < header->interval_count; i++) {
+        /* The totals do not say which interval they belong to. With several intervals, the widest
+         * error is the honest one. */
+        interval_bytes =
+            header->interval_bytes[i] > interval_bytes ? header->interval_bytes[i] : interval_bytes;
+    }
+    snap->stack_count = c->scan.stack_count;
+    free(snap->stacks); /* the array of an earlier try */
+    snap->stacks = calloc((size_t)snap->stack_count + 1, sizeof(*snap->stacks));
+    if (!snap->stacks) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        struct hs_totals_v1 totals = load_totals(&stacks[i].totals[parity]);
+        if (c->is_dead) {
+            struct hs_totals_v1 other = load_totals(&stacks[i].totals[!parity]);
+            add_totals(&totals, &other);
+        } else if (i < c->before_count) {
+            add_totals(&totals, &c->before[i]);
+        }
+        snap->stacks[i].alloc = estimate_of(&totals, interval_bytes);
+        snap->stacks[i].live = c->scan.sums[i].live;
+        snap->stacks[i].peak = c->scan.sums[i].peak;
+        snap->stacks[i].inherited = (struct hs_inherited){
+            var_of_bits(hs_load_relaxed(&stacks[i].inherited_bytes_var)),
+            var_of_bits(hs_load_relaxed(&stacks[i].inherited_count_var)),
+        };
+    }
+    return 0;
+}
+
+/* Makes an estimate at least as high as another. This is needed because an allocation that is in
+ * progress at the cut may be in the records and not yet in the totals, and 1/p is rounded
+ * differently in both. */
+static void raise_to(struct hs_estimate *low, const struct hs_estimate *high)
+{
+    if (low->bytes < high->bytes) {
+        low->bytes = high->bytes;
+        low->bytes_var = high->bytes_var;
+    }
+    if (low->count < high->count) {
+        low->count = high->count;
+        low->count_var = high->count_var;
+    }
+}
+
+static void settle_totals(struct capture *c)
+{
+    struct hs_snapshot *snap = c->snap;
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        add_estimate(&snap->live, &snap->stacks[i].live);
+        add_estimate(&snap->peak, &snap->stacks[i].peak);
+        snap->inherited.bytes_var += snap->stacks[i].inherited.bytes_var;
+        snap->inherited.count_var += snap->stacks[i].inherited.count_var;
+    }
+    snap->peak_time_mono_ns = c->peak_time_ns;
+    bool is_now = !c->has_peak || snap->live.bytes > snap->peak.bytes;
+    if (is_now) {
+        snap->peak = snap->live;
+        snap->peak_time_mono_ns = c->now_ns;
+    }
+    for (uint32_t i = 0; i < snap->stack_count; i++) {
+        struct hs_snap_stack *stack = &snap->stacks[i];
+        if (is_now) {
+            stack->peak = stack->live;
+        }
+        raise_to(&stack->alloc, &stack->live);
+        raise_to(&stack->alloc, &stack->peak);
+        add_estimate(&snap->alloc, &stack->alloc);
+    }
+    snap->bad_count += c->scan.bad_count;
+}
+
+static void load_peak(struct capture *c)
+{
+    const struct hs_region_control_v1 *control = c->region->control;
+    /* ORDER cut: the peak's tombstones are there before its epoch has passed. */
+    c->peak_epoch = hs_load_acquire(&control->peak_epoch);
+    /* ORDER peak-final: 0 while the client is marking it this moment. */
+    c->peak_time_ns = hs_load_acquire(&control->peak_time_ns);
+}
+
+/* Steps 1 and 2. */
+static int open_cut(struct capture *c)
+{
+    struct hs_region_control_v1 *control = c->region->control;
+    unsigned parity = (unsigned)(hs_load_relaxed(&control->epoch) & 1);
+    int r = copy_still_totals(c, !parity);
+    if (r == 0) {
+        r = hs_cut_open(control, &c->cut_epoch);
+    }
+    if (r == 0 && (c->cut_epoch & 1) != parity) {
+        hs_cut_close(control);
+        r = -EPROTO; /* only the collector changes the parity */
+    }
+    return r;
+}
+
+/* Steps 1 to 5. */
+static int read_instant(struct capture *c)
+{
+    c->cut_epoch = HS_CUT_OF_DEAD;
+    load_peak(c);
+    int r = c->is_dead ? 0 : open_cut(c);
+    if (r < 0) {
+        return r;
+    }
+    r = prepare_scan(c);
+    if (r == 0) {
+        scan_records(c);
+        r = fill_stacks(c);
+    }
+    if (!c->is_dead) {
+        hs_cut_close(c->region->control);
+    }
+    return r;
+}
+
+/* When the peak moves during the capture, its tombstones are gone. Then the capture is repeated at
+ * another instant, a little later. */
+static int read_with_peak(struct capture *c)
+{
+    int r = 0;
+    for (unsigned i = 0; i < HS_PEAK_TRIES && !c->has_peak; i++) {
+        r = hs_region_refresh(c->region);
+        if (r == 0) {
+            r = read_instant(c);
+        }
+        if (r < 0 || c->is_dead || c->peak_epoch == 0) {
+            break;
+        }
+    }
+    return r;
+}
+
+int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
+               struct hs_snapshot **ret_snapshot)
+{
+    struct capture c = { .region = region, .is_dead = is_dead, .now_ns = now_mono_ns };
+    int r = -ENOMEM;
+    c.snap = calloc(1, sizeof(*c.snap));
+    if (c.snap) {
+        r = read_with_peak(&c);
+    }
+    if (r == 0) {
+        c.snap->time_mono_ns = now_mono_ns;
+        settle_totals(&c);
+        r = hs_capture_tables(region, c.stacks.data, c.scan.threads, c.scan.thread_count, c.snap);
+    }
+    forget_scan(&c);
+    free(c.before);
+    if (r < 0) {
+        hs_snapshot_free(c.snap);
+        return r;
+    }
+    *ret_snapshot = c.snap;
+    return 0;
+}

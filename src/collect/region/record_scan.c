@@ -1,0 +1,171 @@
+/*
+ * The pass over the records: see record_scan.h.
+ */
+#include "collect/region/record_scan.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "collect/region/cut.h"
+#include "rt/atomic.h"
+#include "rt/base.h"
+
+#define HS_WEIGHT_CACHE   4096U /* entries; a power of two */
+#define HS_PREFETCH_AHEAD 8     /* records */
+#define HS_RECORD_TRIES   8     /* how often to try a record that is rewritten meanwhile */
+
+struct weight {
+    uint64_t key;     /* size and interval index, plus 1; 0: empty */
+    double count;     /* 1/p */
+    double count_var; /* (1-p)/p^2 */
+};
+
+struct record_view {
+    uint64_t size_bytes;
+    uint64_t word;
+    uint32_t thread_id;
+    uint32_t stack_id;
+};
+
+/* Computes 1/p and its variance; p is the probability that an allocation of this size is
+ * sampled. */
+static void weigh(uint64_t size_bytes, uint64_t interval_bytes, double *ret_count,
+                  double *ret_count_var)
+{
+    double p = -expm1(-(double)(size_bytes ? size_bytes : 1) / (double)interval_bytes);
+    *ret_count = 1 / p;
+    *ret_count_var = (1 - p) / (p * p);
+}
+
+/* An estimate's four figures, added by one instruction: most of the scan's time goes into this. */
+typedef double quad __attribute__((vector_size(32)));
+
+_Static_assert(sizeof(quad) == sizeof(struct hs_estimate) &&
+                   offsetof(struct hs_estimate, count) == 8 &&
+                   offsetof(struct hs_estimate, bytes_var) == 16,
+               "in the order that estimate() fills in");
+
+static inline void add(struct hs_estimate *sum, const quad *more)
+{
+    quad total;
+    memcpy(&total, sum, sizeof(total));
+    total += *more;
+    memcpy(sum, &total, sizeof(total));
+}
+
+/* Copies a record if it does not change meanwhile. False: there is none, or it keeps changing (then
+ * its operation is in progress, and counts as not yet begun). */
+static bool view_record(const struct hs_record_v1 *record, struct record_view *ret_view)
+{
+    for (unsigned i = 0; i < HS_RECORD_TRIES; i++) {
+        /* ORDER record: a record that says ALIVE is whole; a tombstone stays whole. */
+        uint64_t word = hs_load_acquire(&record->word);
+        if (!(HS_RECORD_STATE(word) & (HS_RECORD_ALIVE | HS_RECORD_DEAD))) {
+            return false;
+        }
+        /* ORDER record: if these are of a new life in this slot, its writer took ALIVE away before,
+         * and the second look at the word, which comes after these, differs. */
+        uint64_t size_thread = hs_load_acquire(&record->size_thread);
+        uint32_t stack_id = hs_load_acquire(&record->stack_id);
+        if (hs_load_relaxed(&record->word) == word) {
+            ret_view->word = word;
+            ret_view->size_bytes = HS_RECORD_SIZE(size_thread);
+            ret_view->thread_id = HS_RECORD_THREAD(size_thread);
+            ret_view->stack_id = stack_id;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A tombstone no longer has its epoch of birth: its flags say whether it was born before a cut. */
+static bool is_in_cut(uint64_t word, uint64_t cut_epoch, unsigned tombstone_flag)
+{
+    unsigned state = HS_RECORD_STATE(word);
+    if (state & HS_RECORD_ALIVE) {
+        return HS_RECORD_EPOCH(word) <= cut_epoch;
+    }
+    return (state & tombstone_flag) && HS_RECORD_EPOCH(word) > cut_epoch;
+}
+
+/* Estimates what a record stands for. False: the record names an interval that does not exist. */
+static inline bool estimate(const struct hs_record_scan *scan, struct weight *cache,
+                            const struct record_view *view, quad *ret_estimate)
+{
+    unsigned hits = HS_RECORD_HITS(view->word);
+    unsigned interval_idx = HS_RECORD_INTERVAL(view->word);
+    if (hits == 0) {
+        *ret_estimate = (quad){ (double)view->size_bytes, 1, 0, 0 };
+        return true;
+    }
+    if (interval_idx >= scan->interval_count || scan->interval_bytes[interval_idx] == 0) {
+        return false;
+    }
+    uint64_t interval_bytes = scan->interval_bytes[interval_idx];
+    uint64_t key = (view->size_bytes << 6 | interval_idx) + 1;
+    /* Sampled sizes are below their interval, so with the default interval each size has its own
+     * entry. */
+    struct weight *w = &cache[(view->size_bytes ^ interval_idx << 6) % HS_WEIGHT_CACHE];
+    if (hs_unlikely(w->key != key)) {
+        w->key = key;
+        weigh(view->size_bytes, interval_bytes, &w->count, &w->count_var);
+    }
+    double bytes = (double)hits * (double)interval_bytes;
+    *ret_estimate = (quad){ bytes, w->count, bytes * (double)interval_bytes, w->count_var };
+    return true;
+}
+
+/* Prefetches the sums of a later record: records are read in order, their stacks' sums are not. */
+static inline void prefetch_sums(const struct hs_record_scan *scan, uint64_t i)
+{
+    const struct hs_record_v1 *records = scan->records;
+    if (i < scan->record_count) {
+        uint32_t stack_id = hs_load_relaxed(&records[i].stack_id);
+        if (stack_id < scan->stack_count) {
+            __builtin_prefetch(&scan->sums[stack_id], 1);
+        }
+    }
+}
+
+void hs_record_scan_run(struct hs_record_scan *scan)
+{
+    static _Thread_local struct weight cache[HS_WEIGHT_CACHE];
+    const struct hs_record_v1 *records = scan->records;
+    bool is_dead = scan->cut_epoch == HS_CUT_OF_DEAD;
+    for (size_t i = 0; i < HS_WEIGHT_CACHE; i++) {
+        cache[i].key = 0;
+    }
+    for (uint64_t i = 0; i < scan->record_count; i++) {
+        prefetch_sums(scan, i + HS_PREFETCH_AHEAD);
+        struct record_view view;
+        quad e;
+        if (!view_record(&records[i], &view)) {
+            continue;
+        }
+        bool is_live = is_in_cut(view.word, scan->cut_epoch, HS_RECORD_IN_SNAPSHOT);
+        bool is_peak =
+            scan->peak_epoch != 0 && is_in_cut(view.word, scan->peak_epoch, HS_RECORD_IN_PEAK);
+        if (!is_live && !is_peak) {
+            continue;
+        }
+        if (view.stack_id >= scan->stack_count) {
+            /* In a running process, the stack is newer than the cut, so the record's birth was in
+             * progress. */
+            scan->bad_count += is_dead;
+            continue;
+        }
+        if (!estimate(scan, cache, &view, &e)) {
+            scan->bad_count++;
+            continue;
+        }
+        struct hs_stack_sums *sums = &scan->sums[view.stack_id];
+        if (is_live) {
+            add(&sums->live, &e);
+            add(&scan->threads[view.thread_id < scan->thread_count ? view.thread_id : 0], &e);
+        }
+        if (is_peak) {
+            add(&sums->peak, &e);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/*
+ * The second half of the builder: processes, their dumps, threads and losses.
+ *
+ * See       builder.h
+ */
+#include <stdlib.h>
+
+#include "profile/model/builder.h"
+#include "profile/model/builder_state.h"
+#include "profile/model/peak_margin.h"
+
+uint32_t hs_builder_process(struct hs_builder *builder, const struct hs_profile_process *process)
+{
+    struct hs_profile *p = builder->p;
+    if (!hs_builder_grow(builder, &p->processes, &builder->process_capacity,
+                         (uint64_t)p->process_count + 1, sizeof(p->processes[0]))) {
+        return 0;
+    }
+    p->processes[p->process_count] = *process;
+    p->processes[p->process_count].dump_count = 0;
+    p->processes[p->process_count].last_dump = UINT32_MAX;
+    return p->process_count++;
+}
+
+struct hs_profile_process *hs_builder_process_at(struct hs_builder *builder, uint32_t process)
+{
+    return process < builder->p->process_count ? &builder->p->processes[process] : NULL;
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct hs_profile_sample *a = left, *b = right;
+    if (a->node != b->node) {
+        return a->node < b->node ? -1 : 1;
+    }
+    return (a->heap > b->heap) - (a->heap < b->heap);
+}
+
+static bool is_sorted(const struct hs_profile_sample *samples, size_t count)
+{
+    size_t i = 1;
+    while (i < count && compare_samples(&samples[i - 1], &samples[i]) <= 0) {
+        i++;
+    }
+    return i >= count;
+}
+
+size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sample *samples,
+                               size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (samples[i].node < p->node_count && samples[i].heap < p->heap_count) {
+            if (kept != i) {
+                samples[kept] = samples[i];
+            }
+            kept++;
+        }
+    }
+    if (!is_sorted(samples, kept)) {
+        qsort(samples, kept, sizeof(samples[0]), compare_samples);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < kept; i++) {
+        if (n > 0 && compare_samples(&samples[n - 1], &samples[i]) == 0) {
+            hs_amount_add(&samples[n - 1].alloc, &samples[i].alloc);
+            hs_amount_add(&samples[n - 1].live, &samples[i].live);
+            hs_amount_add(&samples[n - 1].peak, &samples[i].peak);
+            samples[n - 1].inherited.bytes += samples[i].inherited.bytes;
+            samples[n - 1].inherited.count += samples[i].inherited.count;
+        } else if (n++ != i) {
+            samples[n - 1] = samples[i];
+        }
+    }
+    return n;
+}
+
+bool hs_builder_has_room(const struct hs_builder *builder, size_t count)
+{
+    return builder->p->sample_count + count <= HS_BUILDER_SAMPLES_MAX;
+}
+
+/*
+ * Notes in an amount how it was sampled. An amount of 0 needs it too: there may be blocks that no
+ * sample hit.
+ */
+static void note_sampling(const struct hs_profile_dump *dump, struct hs_amount *amount)
+{
+    uint64_t widest_bytes = hs_dump_widest_bytes(dump);
+    hs_amount_widen(amount, (float)widest_bytes);
+    amount->has_sample_counts = !dump->has_scaled_counts && widest_bytes > 1;
+}
+
+void hs_builder_dump_samples(struct hs_builder *builder, uint32_t dump,
+                             struct hs_profile_sample *samples, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    if (builder->err != 0 || dump >= p->dump_count) {
+        return;
+    }
+    size_t kept = hs_builder_tidy_samples(p, samples, count);
+    if (!hs_builder_grow(builder, &p->samples, &builder->sample_capacity, p->sample_count + kept,
+                         sizeof(p->samples[0]))) {
+        return;
+    }
+    for (size_t i = 0; i < kept; i++) {
+        struct hs_profile_sample *sample = &p->samples[p->sample_count + i];
+        *sample = samples[i];
+        note_sampling(&p->dumps[dump], &sample->alloc);
+        note_sampling(&p->dumps[dump], &sample->live);
+        note_sampling(&p->dumps[dump], &sample->peak);
+    }
+    struct hs_peak_luck luck = hs_peak_luck_of(&p->dumps[dump].alloc, &p->dumps[dump].peak);
+    for (size_t i = p->sample_count; i < p->sample_count + kept; i++) {
+        hs_peak_luck_set(&p->samples[i].peak, &luck);
+    }
+    p->dumps[dump].has_samples = true;
+    p->dumps[dump].sample_first = (uint32_t)p->sample_count;
+    p->dumps[dump].samples_n = (uint32_t)kept;
+    p->sample_count += kept;
+}
+
+uint32_t hs_builder_dump(struct hs_builder *builder, const struct hs_profile_dump *dump,
+                         struct hs_profile_sample *samples, size_t count)
+{
+    struct hs_profile *p = builder->p;
+    struct hs_profile_process *process = hs_builder_process_at(builder, dump->process);
+    if (!process || !hs_builder_grow(builder, &p->dumps, &builder->dump_capacity,
+                                     (uint64_t)p->dump_count + 1, sizeof(p->dumps[0]))) {
+        return 0;
+    }
+    uint32_t id = p->dump_count++;
+    p->dumps[id] = *dump;
+    note_sampling(dump, &p->dumps[id].live);
+    note_sampling(dump, &p->dumps[id].alloc);
+    note_sampling(dump, &p->dumps[id].peak);
+    struct hs_peak_luck luck = hs_peak_luck_of(&dump->alloc, &dump->peak);
+    hs_peak_luck_set(&p->dumps[id].peak, &luck);
+    p->dumps[id].index = process->dump_count++;
+    p->dumps[id].has_samples = false;
+    p->dumps[id].sample_first = p->dumps[id].samples_n = 0;
+    process->last_dump = id;
+    if (samples && hs_builder_has_room(builder, count)) {
+        hs_builder_dump_samples(builder, id, samples, count);
+    }
+    return id;
+}
+
+void hs_builder_thread(struct hs_builder *builder, const struct hs_profile_thread *thread)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->threads, &builder->thread_capacity,
+                        (uint64_t)p->thread_count + 1, sizeof(p->threads[0]))) {
+        const struct hs_profile_process *process = hs_builder_process_at(builder, thread->process);
+        struct hs_profile_thread *out = &p->threads[p->thread_count++];
+        *out = *thread;
+        if (process && process->last_dump < p->dump_count) {
+            note_sampling(&p->dumps[process->last_dump], &out->live);
+        }
+    }
+}
+
+void hs_builder_place(struct hs_builder *builder, const struct hs_profile_place *place)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->places, &builder->place_capacity, (uint64_t)p->place_count + 1,
+                        sizeof(p->places[0]))) {
+        p->places[p->place_count] = *place;
+        p->places[p->place_count].order = p->place_count;
+        p->place_count++;
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hs_profile_place *x = a, *y = b;
+    if (x->process != y->process) {
+        return x->process < y->process ? -1 : 1;
+    }
+    if (x->module != y->module) {
+        return x->module < y->module ? -1 : 1;
+    }
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void hs_builder_tidy_places(struct hs_builder *builder)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t kept = 0;
+    if (p->place_count > 0) {
+        qsort(p->places, p->place_count, sizeof(p->places[0]), compare_places);
+    }
+    for (uint32_t i = 0; i < p->place_count; i++) {
+        bool is_same = kept > 0 && p->places[kept - 1].process == p->places[i].process &&
+                       p->places[kept - 1].module == p->places[i].module;
+        kept -= is_same;
+        p->places[kept++] = p->places[i];
+    }
+    p->place_count = kept;
+}
+
+void hs_builder_change(struct hs_builder *builder, const struct hs_profile_change *change)
+{
+    struct hs_profile *p = builder->p;
+    if (hs_builder_grow(builder, &p->changes, &builder->change_capacity,
+                        (uint64_t)p->change_count + 1, sizeof(p->changes[0]))) {
+        p->changes[p->change_count++] = *change;
+    }
+}
+
+void hs_builder_tracks(struct hs_builder *builder, struct hs_profile_track *tracks,
+                       uint32_t track_count, struct hs_profile_counter *counters,
+                       uint32_t counter_count)
+{
+    struct hs_profile *p = builder->p;
+    free(p->tracks);
+    free(p->counters);
+    p->tracks = tracks;
+    p->track_count = track_count;
+    p->counters = counters;
+    p->counter_count = counter_count;
+}
+
+void hs_builder_loss(struct hs_builder *builder, uint32_t process, const char *name,
+                     const char *text, uint64_t count, bool is_serious)
+{
+    const struct hs_profile_loss loss = { .process = process,
+                                          .count = count,
+                                          .is_serious = is_serious };
+    hs_builder_weighed_loss(builder, name, text, &loss);
+}
+
+void hs_builder_weighed_loss(struct hs_builder *builder, const char *name, const char *text,
+                             const struct hs_profile_loss *loss)
+{
+    struct hs_profile *p = builder->p;
+    if (loss->count == 0) {
+        return;
+    }
+    struct hs_profile_loss put = *loss;
+    put.name = hs_builder_string(builder, name);
+    put.text = hs_builder_string(builder, text);
+    if (hs_builder_grow(builder, &p->losses, &builder->loss_capacity, (uint64_t)p->loss_count + 1,
+                        sizeof(p->losses[0]))) {
+        p->losses[p->loss_count++] = put;
+    }
+}
+
+void hs_builder_set_origin(struct hs_builder *builder, const char *origin)
+{
+    builder->p->origin = origin;
+}
+
+void hs_builder_set_realtime(struct hs_builder *builder, uint64_t real_minus_mono_ns)
+{
+    if (builder->p->real_minus_mono_ns == 0) {
+        builder->p->real_minus_mono_ns = real_minus_mono_ns;
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * The state that builder.c (things with ids) and builder_dumps.c (processes and figures) share.
+ */
+#pragma once
+
+#include "profile/model/builder.h"
+#include "util/intern.h"
+
+#define HS_BUILDER_COUNT_MAX (UINT64_C(1) << 31)
+
+/* Names of one code address, in lines[]. */
+struct symbol_lines {
+    uint32_t line_first;
+    uint32_t line_count;
+};
+
+struct hs_builder {
+    struct hs_profile *p;
+    int err;
+    struct hs_intern strings, modules, frames, nodes, heaps;
+    struct hs_intern symbols;        /* (path, build id, rel_pc) -> index in symbol_lines */
+    struct hs_intern symbol_modules; /* (path, build id) of modules that have symbols */
+    struct symbol_lines *symbol_lines;
+    size_t symbol_capacity;
+    size_t string_capacity, module_capacity, frame_capacity, node_capacity, line_capacity;
+    size_t heap_capacity, process_capacity, dump_capacity, sample_capacity;
+    size_t thread_capacity, loss_capacity, change_capacity, place_capacity;
+};
+
+/*
+ * Makes room for `count` elements, as hs_array_reserve() does. False after a failure, which the
+ * builder keeps.
+ */
+bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
+                     uint64_t count, size_t elem_bytes);
+
+/* Sorts the places, and leaves each (process, module) once. */
+void hs_builder_tidy_places(struct hs_builder *builder);
+
+/*
+ * Sorts samples, adds up those with the same (node, heap), and drops those with ids out of range.
+ * Returns how many are left.
+ */
+size_t hs_builder_tidy_samples(const struct hs_profile *p, struct hs_profile_sample *samples,
+                               size_t count);

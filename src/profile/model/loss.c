@@ -1,0 +1,294 @@
+/*
+ * See loss.h.
+ */
+#include "profile/model/loss.h"
+
+#include <string.h>
+
+#include "rt/base.h"
+#include "util/buf.h"
+#include "util/human.h"
+
+static const struct hs_loss_text client_losses[HS_LOSS_N] = {
+    [HS_LOSS_REENTRANT] = { "reentrant",
+                            "allocations not recorded: made by a signal handler that "
+                            "interrupted the recorder",
+                            true, false },
+    [HS_LOSS_NO_MEMORY] = { "no_memory",
+                            "allocations not recorded: no memory for the profiler's own tables",
+                            true, false },
+    [HS_LOSS_NO_THREAD_BLOCK] = { "no_thread_block",
+                                  "allocations not recorded: no counters for their thread: too "
+                                  "many threads, or no memory",
+                                  true, false },
+    [HS_LOSS_STACK_EMPTY] = { "stack_empty",
+                              "stacks of which not one frame was found: their allocations are "
+                              "recorded, but not where they were made",
+                              false, false },
+    [HS_LOSS_TABLE_FULL] = { "table_full",
+                             "allocations not recorded: a table of the profiler was full, or could "
+                             "not grow",
+                             true, false },
+    [HS_LOSS_INHERITED] = { "inherited_blocks",
+                            "allocations not recorded: inherited by a forked child whose parent "
+                            "freed them before the child began",
+                            true, false },
+    [HS_LOSS_LIMIT] = { "memory_limit",
+                        "allocations not recorded: the recorder's memory had reached --max-memory",
+                        true, false },
+    [HS_LOSS_UNSEEN_SYMBOLS] = { "unseen_symbols",
+                                 "allocations not recorded: those of libraries opened with "
+                                 "RTLD_DEEPBIND, and through dlsym, if any",
+                                 true, false },
+    [HS_LOSS_UNSEEN_ALLOCATOR] = { "unseen_allocators",
+                                   "allocations not recorded: those by another malloc that came "
+                                   "with a library opened with RTLD_DEEPBIND",
+                                   true, false },
+    [HS_LOSS_UNSEEN_NAMESPACE] = { "unseen_namespaces",
+                                   "allocations not recorded: those of libraries opened with "
+                                   "dlmopen, whose allocator is their own",
+                                   true, false },
+    [HS_LOSS_DUPLICATE] = { "duplicate_address",
+                            "blocks taken as freed: a pool inside of one gave its address, or no "
+                            "free "
+                            "was seen",
+                            false, false },
+};
+
+static const struct hs_loss_text stack_ends[HS_STACK_END_N] = {
+    [HS_STACK_END] = { "stack_whole", "stacks that are whole", false, false },
+    [HS_STACK_END_NO_INFO] = { "stack_cut_no_info",
+                               "stacks cut short: code without unwind information", false, false },
+    [HS_STACK_END_BAD_INFO] = { "stack_cut_bad_info",
+                                "stacks cut short: unwind information that cannot be used", false,
+                                false },
+    [HS_STACK_END_UNREADABLE] = { "stack_cut_unreadable",
+                                  "stacks cut short: stack memory that may not be read", false,
+                                  false },
+    [HS_STACK_END_NO_ADVANCE] = { "stack_cut_no_advance",
+                                  "stacks cut short: a frame that leads nowhere", false, false },
+    [HS_STACK_END_NO_MODULE] = { "stack_cut_no_module",
+                                 "stacks cut short: a return address outside all code", false,
+                                 false },
+    [HS_STACK_END_TOO_DEEP] = { "stack_cut_too_deep", "stacks cut short: deeper than is followed",
+                                false, false },
+};
+
+static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
+    [HS_LOAD_LOSS_BAD_ELEMENTS] = { "bad_elements",
+                                    "records left out: damaged in the process's memory", true,
+                                    false },
+    [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
+                               "profiles that ended early: the recorder's buffer ran over", true,
+                               false },
+    [HS_LOAD_LOSS_CORRUPTED] = { "buffer_corrupted",
+                                 "profiles that ended early: the recorder's buffer was corrupted",
+                                 true, false },
+    [HS_LOAD_LOSS_GUARDRAIL] = { "hit_guardrail",
+                                 "profiles that ended early: the recorder reached its own limit "
+                                 "of memory or CPU time",
+                                 true, false },
+    [HS_LOAD_LOSS_REJECTED] = { "rejected_concurrent",
+                                "profiles refused: another session was profiling the process", true,
+                                false },
+    [HS_LOAD_LOSS_CLIENT_ERROR] = { "client_error",
+                                    "profiles that ended early: an error in the profiled process",
+                                    true, false },
+    [HS_LOAD_LOSS_UNWINDING] = { "unwinding_errors", "stacks cut short: could not be unwound",
+                                 false, false },
+    [HS_LOAD_LOSS_TRUNCATED] = { "file_truncated",
+                                 "file ends in the middle: what came after is missing", true,
+                                 false },
+    [HS_LOAD_LOSS_SKIPPED_BYTES] = { "file_skipped_bytes", "bytes of the file skipped: damaged",
+                                     true, false },
+    [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets", "packets of the file left out: damaged",
+                                   true, false },
+    [HS_LOAD_LOSS_COMPRESSION] = { "file_compression",
+                                   "compressed data that could not be expanded to its end", true,
+                                   false },
+    [HS_LOAD_LOSS_TOO_BIG] = { "file_too_big",
+                               "file expands to more than can be read: what came after is missing",
+                               true, false },
+    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost", "snapshots left out: not complete in the file", true,
+                             false },
+    [HS_LOAD_LOSS_INCOMPLETE_DUMPS] = { "dumps_incomplete",
+                                        "snapshots shown as far as the file has them", true,
+                                        false },
+    [HS_LOAD_LOSS_MISSING_PACKETS] = { "packets_missing",
+                                       "packets missing: lost by the program that wrote the file",
+                                       true, false },
+    [HS_LOAD_LOSS_FALLING] = { "falling_totals",
+                               "samples left out: totals that fell, which cannot be", true, false },
+    [HS_LOAD_LOSS_UNRESOLVED] = { "unresolved_stacks",
+                                  "stacks or frames without a name: not in the file", true, false },
+    [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
+                               "snapshots shown without stacks: too many in one file", false,
+                               false },
+    [HS_LOAD_LOSS_BAD_RECORDS] = { "file_bad_records", "records of the file left out: damaged",
+                                   true, false },
+    [HS_LOAD_LOSS_BAD_LINES] = { "file_bad_lines",
+                                 "lines of the file left out: damaged, or not understood", true,
+                                 false },
+    [HS_LOAD_LOSS_NO_ALLOC] = { "alloc_unknown",
+                                "file does not tell what was allocated since the start: shown is "
+                                "what lives",
+                                false, false },
+    [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
+                               "file does not tell what lives, only what was allocated", false,
+                               false },
+};
+
+static const struct hs_loss_text refusals[HS_REFUSAL_N] = {
+    [HS_REFUSAL_OTHER_USER] = { "refused_other_user",
+                                "processes not profiled: they belong to other users", true, false },
+    [HS_REFUSAL_POLICY] = { "refused_policy",
+                            "processes not profiled: the daemon's policy does not permit it", true,
+                            false },
+    [HS_REFUSAL_NOT_DUMPABLE] = { "refused_not_dumpable",
+                                  "processes not profiled: they gained rights, or forbade to look "
+                                  "into their memory",
+                                  true, false },
+    [HS_REFUSAL_OPTED_OUT] = { "refused_opted_out",
+                               "processes not profiled: started with HEAPSCOPE_PROFILEABLE=0", true,
+                               false },
+    [HS_REFUSAL_NO_CLIENT] = { "refused_no_client",
+                               "processes not profiled: the recorder could not be brought in", true,
+                               false },
+    [HS_REFUSAL_GONE] = { "refused_gone", "processes not profiled: they had ended", true, false },
+};
+
+struct hs_loss_text hs_loss_of_client(uint32_t loss)
+{
+    static const struct hs_loss_text unknown = {
+        .name = "lost_other",
+        .text = "allocations not recorded: for a reason newer than this program",
+        .is_serious = true,
+    };
+    return loss < HS_COUNT_OF(client_losses) ? client_losses[loss] : unknown;
+}
+
+struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
+{
+    static const struct hs_loss_text unknown = {
+        .name = "stack_cut_other",
+        .text = "stacks cut short: for a reason newer than this program",
+        .is_serious = false,
+    };
+    return end < HS_COUNT_OF(stack_ends) ? stack_ends[end] : unknown;
+}
+
+struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss)
+{
+    return load_losses[loss];
+}
+
+struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
+{
+    static const struct hs_loss_text unknown = {
+        .name = "refused_other",
+        .text = "processes not profiled: for a reason newer than this program",
+        .is_serious = true,
+    };
+    struct hs_loss_text text = unknown;
+    if (refusal == HS_REFUSAL_CONCURRENT) {
+        text = load_losses[HS_LOAD_LOSS_REJECTED]; /* as in heapprofd's files */
+    } else if (refusal > HS_REFUSAL_NONE && refusal < HS_REFUSAL_N) {
+        text = refusals[refusal];
+    }
+    text.is_refusal = true;
+    return text;
+}
+
+struct hs_loss_text hs_loss_of_guess(bool is_jit)
+{
+    return is_jit ? (struct hs_loss_text){ "stack_guessed_jit",
+                                           "frames may be missing: frame pointers were followed "
+                                           "through code made at run time",
+                                           false, false }
+                  : (struct hs_loss_text){ "stack_guessed",
+                                           "frames may be missing: frame pointers were followed "
+                                           "through code without unwind information",
+                                           false, false };
+}
+
+void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf)
+{
+    const char *name = strrchr(module, '/');
+    if (is_jit) {
+        hs_buf_str(buf,
+                   "frames may be missing: frame pointers were followed through code made at run "
+                   "time, which has no unwind information; V8 keeps frame pointers, the JVM "
+                   "with -XX:+PreserveFramePointer");
+    } else {
+        hs_buf_printf(buf,
+                      "frames may be missing: frame pointers were followed through %s, which has "
+                      "no unwind information there",
+                      name ? name + 1 : module);
+    }
+}
+
+struct hs_loss_text hs_loss_of_cut_stacks(void)
+{
+    return (struct hs_loss_text){ "stack_cut_middle",
+                                  "stacks without their middle: deeper than 255 frames, of which "
+                                  "the outermost and the innermost are kept",
+                                  false, false };
+}
+
+void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                 uint64_t count)
+{
+    hs_loss_add_weighed(builder, process, text, HS_LOSS_UNIT_ANY, count, 0, 0);
+}
+
+void hs_loss_add_weighed(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
+                         enum hs_loss_unit unit, uint64_t count, double bytes, double allocs)
+{
+    const struct hs_profile_loss loss = {
+        .process = process,
+        .count = count,
+        .bytes = bytes,
+        .alloc_count = allocs,
+        .unit = (uint8_t)unit,
+        .is_serious = text.is_serious,
+        .is_refusal = text.is_refusal,
+    };
+    hs_builder_weighed_loss(builder, text.name, text.text, &loss);
+}
+
+static const char *unit_of(const struct hs_profile_loss *loss)
+{
+    static const char *const units[][2] = {
+        [HS_LOSS_UNIT_ANY] = { "", "" },
+        [HS_LOSS_UNIT_SAMPLES] = { " sample", " samples" },
+        [HS_LOSS_UNIT_STACKS] = { " stack", " stacks" },
+        [HS_LOSS_UNIT_WALKS] = { " walk", " walks" },
+    };
+    return loss->unit < HS_COUNT_OF(units) ? units[loss->unit][loss->count != 1] : "";
+}
+
+void hs_loss_describe(const struct hs_profile *profile, const struct hs_profile_loss *loss,
+                      const struct hs_amount *alloc, struct hs_buf *buf)
+{
+    char number[HS_HUMAN_BYTES];
+    char size[HS_HUMAN_BYTES];
+    const char *text = hs_profile_string(profile, loss->text);
+    hs_buf_printf(buf, "%s: ", text[0] ? text : hs_profile_string(profile, loss->name));
+    if (!(loss->alloc_count > 0)) {
+        hs_buf_printf(buf, "%s%s", hs_human_exact(number, loss->count), unit_of(loss));
+        return;
+    }
+    double allocs = loss->alloc_count < 1e18 ? loss->alloc_count + 0.5 : 1e18;
+    hs_buf_printf(buf, "%s", hs_human_exact(number, (uint64_t)allocs));
+    if (alloc && !loss->is_serious && alloc->count > loss->alloc_count * 0.999) {
+        allocs = alloc->count < 1e18 ? alloc->count + 0.5 : 1e18; /* counts are rounded in files */
+        hs_buf_printf(buf, " of %s", hs_human_exact(number, (uint64_t)allocs));
+    }
+    hs_buf_printf(buf, " allocations, %s", hs_human_bytes(size, loss->bytes));
+    if (alloc && !loss->is_serious && alloc->bytes > 0) {
+        hs_buf_printf(buf, " (%s)", hs_human_share(number, loss->bytes, alloc->bytes));
+    }
+    if (loss->is_serious) {
+        hs_buf_printf(buf, " (%s%s)", hs_human_exact(number, loss->count), unit_of(loss));
+    }
+}

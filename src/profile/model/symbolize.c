@@ -1,0 +1,259 @@
+/*
+ * Puts names into a profile. See symbolize.h.
+ */
+#include "profile/model/symbolize.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/model/recorder_frames.h"
+#include "util/array.h"
+#include "util/intern.h"
+
+/*
+ * Finds the process that ran each frame first: pids[frame], 0 for none. A sample names a whole
+ * stack, so that the process of its node also ran the node's parents, which come earlier in the
+ * array.
+ */
+static int find_frame_pids(const struct hs_profile *p, uint32_t **ret_pids)
+{
+    uint32_t *of_frame = calloc((size_t)p->frame_count + 1, sizeof(*of_frame));
+    uint32_t *of_node = calloc((size_t)p->node_count + 1, sizeof(*of_node));
+    if (!of_frame || !of_node) {
+        free(of_frame);
+        free(of_node);
+        return -ENOMEM;
+    }
+    for (uint32_t d = 0; d < p->dump_count; d++) {
+        const struct hs_profile_dump *dump = &p->dumps[d];
+        for (uint64_t i = 0; i < dump->samples_n; i++) {
+            uint32_t node = p->samples[dump->sample_first + i].node;
+            if (of_node[node] == 0) {
+                of_node[node] = p->processes[dump->process].pid;
+            }
+        }
+    }
+    for (uint32_t node = p->node_count; node-- > 0;) {
+        uint32_t parent = p->nodes[node].parent;
+        if (parent != HS_NODE_NONE && of_node[parent] == 0) {
+            of_node[parent] = of_node[node];
+        }
+        if (of_frame[p->nodes[node].frame] == 0) {
+            of_frame[p->nodes[node].frame] = of_node[node];
+        }
+    }
+    free(of_node);
+    *ret_pids = of_frame;
+    return 0;
+}
+
+/* True when a frame has an address to look up and no names yet. */
+static bool is_wanted(const struct hs_profile *p, const struct hs_profile_frame *frame)
+{
+    return frame->line_count == 0 && frame->module < p->module_count &&
+           (frame->kind == HS_FRAME_KIND_NATIVE || frame->kind == HS_FRAME_KIND_JIT) &&
+           hs_profile_string(p, p->modules[frame->module].path)[0] != '\0';
+}
+
+int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted)
+{
+    uint32_t *pids;
+    int err = find_frame_pids(profile, &pids);
+    if (err != 0) {
+        return err;
+    }
+    for (uint32_t i = 0; i < profile->frame_count && err == 0; i++) {
+        const struct hs_profile_frame *frame = &profile->frames[i];
+        if (!is_wanted(profile, frame)) {
+            continue;
+        }
+        const struct hs_profile_module *module = &profile->modules[frame->module];
+        uint32_t number;
+        err = hs_symbol_wanted_module(wanted, hs_profile_string(profile, module->path),
+                                      module->build_id, module->build_id_bytes, pids[i], &number);
+        if (err == 0) {
+            err = hs_symbol_wanted_pc(wanted, number, frame->rel_pc);
+        }
+    }
+    free(pids);
+    return err;
+}
+
+/* State while symbols are put in. */
+struct filling {
+    struct hs_profile *p;
+    struct hs_intern ids; /* ids of the profile's strings */
+    size_t string_capacity;
+    size_t line_capacity;
+};
+
+static struct hs_intern_key string_key(const char *text)
+{
+    return hs_intern_mix(hs_intern_hash(text, strlen(text)), 0);
+}
+
+/*
+ * Interns the profile's strings. A text that occurs twice keeps its first id; the second one gets a
+ * key of its own, so that ids stay parallel to the array.
+ */
+static int index_strings(struct filling *filling)
+{
+    int err = 0;
+    for (uint32_t i = 0; i < filling->p->string_count && err == 0; i++) {
+        uint32_t id;
+        bool is_new;
+        struct hs_intern_key key = string_key(filling->p->strings[i]);
+        err = hs_intern_put(&filling->ids, key, &id, &is_new);
+        if (err == 0 && !is_new) {
+            err = hs_intern_put(&filling->ids, hs_intern_mix(key, i), &id, &is_new);
+        }
+    }
+    return err;
+}
+
+static int put_string(struct filling *filling, const char *text, uint32_t *ret_id)
+{
+    struct hs_profile *p = filling->p;
+    struct hs_intern_key key = string_key(text);
+    if (hs_intern_find(&filling->ids, key, ret_id)) {
+        return 0;
+    }
+    int err = hs_array_reserve(&p->strings, &filling->string_capacity, (size_t)p->string_count + 1,
+                               sizeof(*p->strings));
+    char *copy = err == 0 ? strdup(text) : NULL;
+    if (!copy) {
+        return -ENOMEM;
+    }
+    bool is_new;
+    err = hs_intern_put(&filling->ids, key, ret_id, &is_new);
+    if (err != 0) {
+        free(copy);
+        return err;
+    }
+    p->strings[p->string_count++] = copy;
+    return 0;
+}
+
+static int put_span(struct filling *filling, const struct hs_symbol_table *table, uint32_t slot,
+                    struct hs_profile_frame *frame)
+{
+    struct hs_profile *p = filling->p;
+    const struct hs_symbol_span *span = &table->spans[slot];
+    uint32_t first = p->line_count;
+    int err = hs_array_reserve(&p->lines, &filling->line_capacity, (size_t)first + span->line_count,
+                               sizeof(*p->lines));
+    for (uint32_t i = 0; i < span->line_count && err == 0; i++) {
+        const struct hs_symbol_line *from = &table->lines[span->line_first + i];
+        struct hs_profile_line line = { .line = from->line };
+        err = put_string(filling, hs_symbol_string(table, from->function_off), &line.function);
+        if (err == 0) {
+            err = put_string(filling, hs_symbol_string(table, from->system_name_off),
+                             &line.system_name);
+        }
+        if (err == 0) {
+            err = put_string(filling, hs_symbol_string(table, from->file_off), &line.file);
+        }
+        p->lines[first + i] = line;
+    }
+    if (err == 0 && span->line_count > 0) {
+        p->line_count += span->line_count;
+        frame->line_first = first;
+        frame->line_count = span->line_count;
+    }
+    return err;
+}
+
+int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
+                            const struct hs_symbol_table *tables)
+{
+    uint32_t *pids;
+    int err = find_frame_pids(profile, &pids);
+    if (err != 0) {
+        return err;
+    }
+    struct filling filling = {
+        .p = profile,
+        .string_capacity = profile->string_count,
+        .line_capacity = profile->line_count,
+    };
+    err = index_strings(&filling);
+    for (uint32_t i = 0; i < profile->frame_count && err == 0; i++) {
+        struct hs_profile_frame *frame = &profile->frames[i];
+        if (!is_wanted(profile, frame)) {
+            continue;
+        }
+        struct hs_profile_module *module = &profile->modules[frame->module];
+        uint32_t number, slot;
+        if (hs_symbol_wanted_find(wanted, hs_profile_string(profile, module->path),
+                                  module->build_id, module->build_id_bytes, pids[i], frame->rel_pc,
+                                  &number, &slot)) {
+            module->is_symbolized = true;
+            err = put_span(&filling, &tables[number], slot, frame);
+        }
+    }
+    hs_intern_deinit(&filling.ids);
+    free(pids);
+    return err != 0 ? err : hs_profile_leave_out_recorder(profile);
+}
+
+void hs_symbolized_deinit(struct hs_symbolized *symbolized)
+{
+    for (size_t i = 0; i < symbolized->count; i++) {
+        free(symbolized->modules[i].path);
+        free(symbolized->modules[i].detail);
+    }
+    free(symbolized->modules);
+    *symbolized = (struct hs_symbolized){ 0 };
+}
+
+static int describe(const struct hs_symbol_request *requests, const struct hs_symbol_table *tables,
+                    size_t count, struct hs_symbolized *ret_symbolized)
+{
+    struct hs_symbolized all = { .modules = calloc(count + 1, sizeof(*all.modules)) };
+    bool is_whole = all.modules;
+    for (size_t i = 0; i < count && is_whole; i++) {
+        struct hs_symbolized_module *module = &all.modules[all.count++];
+        *module = (struct hs_symbolized_module){
+            .path = strdup(requests[i].path),
+            .detail = strdup(hs_symbol_string(&tables[i], tables[i].detail_off)),
+            .reason = tables[i].reason,
+            .source = tables[i].source,
+            .pc_count = tables[i].span_count,
+            .named_count = tables[i].named_count,
+            .lined_count = tables[i].lined_count,
+        };
+        is_whole = module->path && module->detail;
+    }
+    if (!is_whole) {
+        hs_symbolized_deinit(&all);
+        return -ENOMEM;
+    }
+    *ret_symbolized = all;
+    return 0;
+}
+
+int hs_profile_symbolize(struct hs_profile *profile, const struct hs_symbol_options *options,
+                         struct hs_symbolized *ret_symbolized)
+{
+    struct hs_symbol_wanted wanted = { 0 };
+    const struct hs_symbol_request *requests = NULL;
+    struct hs_symbol_table *tables = NULL;
+    size_t count = 0;
+    int err = hs_profile_wanted(profile, &wanted);
+    if (err == 0) {
+        err = hs_symbol_wanted_requests(&wanted, &requests, &count);
+    }
+    if (err == 0) {
+        err = hs_symbolizer_run(options, requests, count, &tables);
+    }
+    if (err == 0) {
+        err = hs_profile_take_symbols(profile, &wanted, tables);
+    }
+    if (err == 0 && ret_symbolized) {
+        err = describe(requests, tables, count, ret_symbolized);
+    }
+    hs_symbol_tables_free(tables, count);
+    hs_symbol_wanted_deinit(&wanted);
+    return err;
+}

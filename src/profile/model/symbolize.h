@@ -1,0 +1,59 @@
+/*
+ * Fills names into a profile that was recorded without them.
+ *
+ * hs_profile_wanted() says which modules and addresses have no names, the symbolizer looks them up,
+ * and hs_profile_take_symbols() puts the names in. These are separate functions, so that `symbolize
+ * FILE` can write the same tables to a file instead, and so that a command sees each module's table
+ * and can say what is missing. hs_profile_symbolize() does all three steps.
+ *
+ * Holds     afterwards the profile is as if it had been recorded with symbols. A text that is
+ *           already among its strings keeps its id, so that two frames of one function still have
+ *           equal ids.
+ * Threads   no other thread may use the profile at the same time.
+ * Fails     -ENOMEM, errors of hs_symbolizer_run(). The profile stays valid, but some frames may
+ *           have names and others not.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/model/profile.h"
+#include "symbol/symbol_wanted.h"
+#include "symbol/symbolizer.h"
+
+/*
+ * Adds the addresses that have no lines yet. Code made at run time belongs to the first process
+ * that ran it. 0 or -ENOMEM.
+ */
+int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted);
+
+/*
+ * Puts names into the profile. `tables` are those of hs_symbolizer_run() for the requests of
+ * `wanted`. 0 or -ENOMEM.
+ */
+int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
+                            const struct hs_symbol_table *tables);
+
+/* What was found for one module, for messages. */
+struct hs_symbolized_module {
+    char *path;
+    char *detail;         /* the file that the names came from, or that `reason` is about */
+    uint32_t reason;      /* enum hs_symbol_reason */
+    uint32_t source;      /* enum hs_symbol_source */
+    uint32_t pc_count;    /* addresses that were looked up */
+    uint32_t named_count; /* of these, addresses with a function */
+    uint32_t lined_count; /* of these, addresses with a line */
+};
+
+struct hs_symbolized {
+    struct hs_symbolized_module *modules;
+    size_t count;
+};
+
+/* Frees the list. */
+void hs_symbolized_deinit(struct hs_symbolized *symbolized);
+
+/* Does all three steps. ret_symbolized may be NULL. */
+int hs_profile_symbolize(struct hs_profile *profile, const struct hs_symbol_options *options,
+                         struct hs_symbolized *ret_symbolized);

@@ -1,0 +1,108 @@
+/*
+ * Reads what heapscope's dumps say is missing. It is kept from the last dump of a process, and
+ * added to the profile when all dumps are read.
+ *
+ * See       load_state.h, loss.h
+ */
+#include <string.h>
+
+#include "profile/read/load_state.h"
+#include "profile/model/loss.h"
+#include "rt/base.h"
+#include "util/buf.h"
+
+static void set_counts(uint64_t counts[16], const uint64_t *from, size_t from_count)
+{
+    for (size_t i = 0; i < 16; i++) {
+        counts[i] = i < from_count ? from[i] : 0;
+    }
+}
+
+static void set_weights(struct hs_load_weight weights[16], const uint64_t *bytes,
+                        size_t bytes_count, const uint64_t *alloc_fx, size_t alloc_count)
+{
+    for (size_t i = 0; i < 16; i++) {
+        weights[i] = (struct hs_load_weight){
+            .bytes = i < bytes_count ? (double)bytes[i] : 0,
+            .alloc_count = i < alloc_count ? (double)alloc_fx[i] / (1U << HS_COUNT_SHIFT) : 0,
+        };
+    }
+}
+
+static void set_guesses(struct hs_load *load, struct hs_load_losses *losses,
+                        const Hs__Pb__HsDump *dump)
+{
+    struct hs_buf text = HS_BUF_INIT;
+    losses->guess_count = 0;
+    for (size_t i = 0; i < dump->n_guessed && losses->guess_count < HS_COUNT_OF(losses->guesses);
+         i++) {
+        const Hs__Pb__HsGuessed *from = dump->guessed[i];
+        struct hs_load_guess *guess = &losses->guesses[losses->guess_count++];
+        hs_buf_clear(&text);
+        hs_loss_write_guess(from->is_jit, from->module ? from->module : "?", &text);
+        *guess = (struct hs_load_guess){
+            .text = hs_builder_string(load->builder, hs_buf_text(&text)),
+            .is_jit = from->is_jit,
+            .stack_count = from->stack_count,
+            .weight = { (double)from->bytes, (double)from->alloc_fx / (1U << HS_COUNT_SHIFT) },
+        };
+    }
+    hs_buf_deinit(&text);
+}
+
+void hs_load_losses_set(struct hs_load *load, struct hs_load_losses *losses,
+                        const Hs__Pb__HsDump *dump, uint8_t refusal)
+{
+    set_guesses(load, losses, dump);
+    set_counts(losses->lost_count, dump->lost_count, dump->n_lost_count);
+    set_counts(losses->stack_end_count, dump->stack_end_count, dump->n_stack_end_count);
+    set_weights(losses->lost, dump->lost_bytes, dump->n_lost_bytes, dump->lost_alloc_fx,
+                dump->n_lost_alloc_fx);
+    set_weights(losses->stack_end, dump->stack_end_bytes, dump->n_stack_end_bytes,
+                dump->stack_end_alloc_fx, dump->n_stack_end_alloc_fx);
+    losses->bad_count = dump->bad_count;
+    losses->refusal = refusal;
+}
+
+static enum hs_loss_unit unit_of(uint32_t loss)
+{
+    switch (loss) {
+    case HS_LOSS_DUPLICATE:
+    case HS_LOSS_UNSEEN_SYMBOLS:
+    case HS_LOSS_UNSEEN_ALLOCATOR:
+    case HS_LOSS_UNSEEN_NAMESPACE:
+        return HS_LOSS_UNIT_ANY;
+    case HS_LOSS_STACK_EMPTY:
+        return HS_LOSS_UNIT_WALKS;
+    default:
+        return HS_LOSS_UNIT_SAMPLES;
+    }
+}
+
+void hs_load_losses_add(struct hs_load *load, uint32_t process, const struct hs_load_losses *losses)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        const struct hs_load_weight *lost = &losses->lost[i];
+        hs_loss_add_weighed(load->builder, process, hs_loss_of_client(i), unit_of(i),
+                            losses->lost_count[i], lost->bytes, lost->alloc_count);
+    }
+    for (uint32_t i = HS_STACK_END + 1; i < 16; i++) {
+        const struct hs_load_weight *cut = &losses->stack_end[i];
+        uint64_t walk_count = losses->stack_end_count[i];
+        /* A forked child inherits such stacks, even if it has not walked one itself. */
+        walk_count = walk_count ? walk_count : cut->alloc_count > 0;
+        hs_loss_add_weighed(load->builder, process, hs_loss_of_stack_end(i), HS_LOSS_UNIT_WALKS,
+                            walk_count, cut->bytes, cut->alloc_count);
+    }
+    for (uint32_t i = 0; i < losses->guess_count; i++) {
+        const struct hs_load_guess *guess = &losses->guesses[i];
+        struct hs_loss_text text = hs_loss_of_guess(guess->is_jit);
+        text.text = hs_builder_text(load->builder, guess->text);
+        hs_loss_add_weighed(load->builder, process, text, HS_LOSS_UNIT_STACKS, guess->stack_count,
+                            guess->weight.bytes, guess->weight.alloc_count);
+    }
+    hs_loss_add(load->builder, process, hs_loss_of_load(HS_LOAD_LOSS_BAD_ELEMENTS),
+                losses->bad_count);
+    hs_loss_add(load->builder, process, hs_loss_of_refusal(losses->refusal),
+                losses->refusal != HS_REFUSAL_NONE);
+}

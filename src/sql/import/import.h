@@ -1,0 +1,27 @@
+/*
+ * Reads the packets of a trace into the rows of a store.
+ *
+ * Rows have the content of the packets, by the rules of Perfetto's trace_processor: the differences
+ * of every dump, one mapping for each mapping of a process, statistics. The profile
+ * (profile/read/load.h) interprets the same packets differently.
+ *
+ * Threads   each call has one user.
+ * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. The report describes damage. A file of 0
+ *           bytes is a trace without packets.
+ * See       docs/SQL.md, docs/adr/0019-tables-from-packets.md
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "profile/read/load.h"
+#include "sql/store/sql_store.h"
+
+/* The tables were made and contain no rows of packets: the file is either a trace without packets
+ * or not a trace. */
+#define HS_SQL_E_BLANK 16
+
+/* Reads a file of `bytes` bytes. Returns 0, HS_SQL_E_BLANK, HS_TRACE_E_FOREIGN or -errno.
+ * ret_report may be NULL. */
+int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
+                  struct hs_load_report *ret_report);
