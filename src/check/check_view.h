@@ -5,7 +5,7 @@
  * Text and JSON are written file by file. The head of a JUnit document counts what is in it, so the
  * suites are kept until the end.
  *
- * Holds     one document of each kind, well-formed whatever names are in the profiles.
+ * Ensures   one document of each kind, well-formed whatever names are in the profiles.
  * Threads   one writer.
  * Fails     as the buffers do.
  * See       docs/man/heapscope-check.1 for the content

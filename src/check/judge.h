@@ -15,7 +15,7 @@
  * process must have been recorded from its start. The leak of a stack is the sum of all such blocks
  * with the same functions and lines. Suppressed stacks count in neither.
  *
- * Holds     there is one row for each limit, in the order of the limits' names in the manual.
+ * Ensures   there is one row for each limit, in the order of the limits' names in the manual.
  * Threads   one user.
  * Fails     -ENOMEM, -EOVERFLOW as in aggregate.h.
  * See       limits.h, suppressions.h, profile/model/margin.h

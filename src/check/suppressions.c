@@ -9,6 +9,7 @@
 
 #include "profile/read/text_lines.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "util/array.h"
 
 #define UNKNOWN (UINT32_MAX - 1) /* of a string: not matched yet */
@@ -109,6 +110,7 @@ static int add_pattern(struct hs_suppressions *suppressions, const char *path, u
         free(item.path);
         return err;
     }
+    HS_ASSERT(item.pattern[0] != '\0');
     suppressions->items[suppressions->count++] = item;
     return 0;
 }

@@ -16,7 +16,7 @@
  * signal within a second of the one before, or of the end of the recording, belongs to the same
  * request.
  *
- * Holds     from hs_end_signals_open() until the process ends, these signals are blocked and come
+ * Ensures   from hs_end_signals_open() until the process ends, these signals are blocked and come
  *           through a descriptor: nothing interrupts the writing of files.
  * Threads   main thread, before it starts others: they inherit its mask.
  */

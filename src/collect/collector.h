@@ -23,7 +23,7 @@
  * When the program has ended, children that still run get a moment to end too. Then the collector
  * takes a final snapshot of those that remain, and they go on unrecorded.
  *
- * Holds     each image gets exactly one final snapshot, unless it could not be read or the sink
+ * Ensures   each image gets exactly one final snapshot, unless it could not be read or the sink
  *           failed. The program's own last image comes after all its earlier ones.
  * Threads   one.
  * See       registry.h, relay.h, launch.h

@@ -9,7 +9,7 @@
  *
  * The program does not depend on heapscope's life: if heapscope dies, the program goes on.
  *
- * Holds     hs_launch_fork() must come before heapscope blocks signals, raises limits or starts
+ * Requires  hs_launch_fork() is called before heapscope blocks signals, raises limits or starts
  *           threads: the child inherits what heapscope was started with.
  * Threads   one.
  * Fails     -errno. hs_launch_go() says why the program could not be executed.

@@ -13,7 +13,7 @@
  * The descriptor of the peer process (pidfd) comes from the connection itself where the kernel
  * supports that, so that a process with a reused pid is never mistaken for the peer.
  *
- * Holds     every descriptor that a peer sends is received with close-on-exec, or closed.
+ * Ensures   every descriptor that a peer sends is received with close-on-exec, or closed.
  * Threads   one.
  * Fails     -errno; see each function.
  * See       fmt/ctl_layout.h

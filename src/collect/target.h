@@ -10,7 +10,7 @@
  * wait again when the session is over. To begin and to end a session, the collector writes a few
  * words in the control page, which the target's threads notice at their next allocation.
  *
- * Holds     after hs_target_end() no process writes to the region any more, as far as is known.
+ * Ensures   after hs_target_end() no process writes to the region any more, as far as is known.
  * Threads   one.
  * Fails     -errno; a target that could not be captured can still be closed.
  */

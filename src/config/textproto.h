@@ -11,7 +11,7 @@
  * exception are fields that the caller knows from other versions of the format: the reader skips
  * them and reports them to the caller.
  *
- * Holds     text that hs_textproto_write() wrote reads back as an equal message.
+ * Ensures   text that hs_textproto_write() wrote reads back as an equal message.
  * Threads   no state.
  * Fails     HS_TEXTPROTO_E_WRONG with the place and a message; -ENOMEM. Messages nest at most
  *           HS_TEXTPROTO_DEPTH_MAX levels deep.

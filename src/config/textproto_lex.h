@@ -1,7 +1,7 @@
 /*
  * Tokens of protobuf's text format; see textproto.h.
  *
- * Holds     `token` is the next token and points into the text. The text needs no NUL at its end.
+ * Ensures   `token` is the next token and points into the text. The text needs no NUL at its end.
  * Fails     text that is not a token has the kind HS_TEXTPROTO_TOKEN_BAD, and `bad` says why.
  */
 #pragma once

@@ -6,7 +6,7 @@
  * answer does not fit into a socket's buffer, and a daemon that waited for a slow reader could be
  * stopped by it. So such a body goes into a memfd, and a datagram is always small.
  *
- * Holds     every descriptor that arrives is received with close-on-exec, and handed out or closed.
+ * Ensures   every descriptor that arrives is received with close-on-exec, and handed out or closed.
  *           Of a body only the length has been checked.
  * Threads   none.
  * Fails     -EAGAIN: no message, or no room; -EPROTO: not a message of this protocol;

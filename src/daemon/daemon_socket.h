@@ -6,7 +6,7 @@
  * startup hint file is replaced as a whole, so that a program that starts at that moment reads the
  * old or the new one.
  *
- * Holds     only our user can write to the startup hint file. That file exists before the first
+ * Ensures   only our user can write to the startup hint file. That file exists before the first
  *           program can connect.
  * Threads   one.
  * Fails     -EADDRINUSE: another daemon listens there; -EEXIST: the path is not a socket; -EINVAL:

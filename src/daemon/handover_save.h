@@ -20,7 +20,7 @@
  *                                         (ctl.proto)
  *     hs1-target-PID-UID-FLAGS-BYTES-ORDER-BITS-SESSION_START-INTERVAL-RSS_START-SERIAL
  *
- * Holds     only one process finishes the file of a recording job. A finalizer first locks the
+ * Ensures   only one process finishes the file of a recording job. A finalizer first locks the
  *           memfd (with fcntl(2), so the lock ends with the process), and checks that no other
  *           daemon has taken the job over since the finalizer was forked. A daemon takes over no
  *           job whose memfd is locked.

@@ -7,7 +7,7 @@
  * take them all (root's connections are not limited). When all connections are in use, the peer
  * that was silent for longest is disconnected.
  *
- * Holds     a peer's credentials are those that the kernel recorded at its connect().
+ * Ensures   a peer's credentials are those that the kernel recorded at its connect().
  * Threads   one.
  * Fails     a peer that cannot be served is refused with a message, or disconnected.
  */

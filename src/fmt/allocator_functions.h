@@ -15,7 +15,7 @@
  * `whose` says which allocators have the function. It matters for known prefixes: MyISAM's
  * mi_delete is not mimalloc's.
  *
- * Holds     all functions that free are here, as far as the allocators' headers say. Functions that
+ * Ensures   all functions that free are here, as far as the allocators' headers say. Functions that
  *           only allocate may be missing. They are missing where blocks can also be freed all at
  *           once (mi_heap_malloc): such blocks are not seen.
  * See       docs/adr/0014-detours.md

@@ -19,7 +19,7 @@
  * Each program image sends one hello. exec gives the same pid a new image, hence a second hello,
  * which tells the collector that the first image is final.
  *
- * Holds     little-endian, naturally aligned; unknown flags and reserved fields are 0.
+ * Ensures   little-endian, naturally aligned; unknown flags and reserved fields are 0.
  * Trust     the collector checks the peer's credentials, takes its pid from the kernel, and treats
  *           every byte of the hello as hostile. A client treats its environment as untrusted text:
  *           a name longer than HS_CTL_NAME_MAX, or a failed connect, means "no session".

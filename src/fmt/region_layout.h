@@ -34,7 +34,7 @@
  * still while they are read. (Peak cuts do not change the parity: they advance `epoch` by 2, while
  * a snapshot, which takes C = epoch and sets epoch = C + 1, advances it by 1.)
  *
- * Holds     every multi-byte field is little-endian and naturally aligned. A section's `count` only
+ * Ensures   every multi-byte field is little-endian and naturally aligned. A section's `count` only
  *           grows, and elements below it are whole. Unknown flags and reserved fields are 0.
  * Threads   writers: all threads of the target, without locks. Readers: any process that has the
  *           file, at any time.

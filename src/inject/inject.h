@@ -16,7 +16,7 @@
  *         complain("%s (%s)", hs_inject_error_words(error), result.detail);
  *     }
  *
- * Holds     the program does not notice: no signal is lost or doubled, no call fails with EINTR,
+ * Ensures   the program does not notice: no signal is lost or doubled, no call fails with EINTR,
  *           errno, registers, signal mask and dispositions are as before, and no mapping or
  *           descriptor is new except the library (and what the function itself leaves).
  * Threads   any. Each call runs in a thread of its own: when that thread ends, the kernel detaches

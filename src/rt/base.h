@@ -1,7 +1,7 @@
 /*
  * What all layers share: branch hints, visibility, array lengths, alignment.
  *
- * Holds     no state, no function calls; safe anywhere.
+ * Ensures   no state, no function calls; safe anywhere.
  */
 #pragma once
 

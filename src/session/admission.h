@@ -14,7 +14,7 @@
  * Each fact is read when a check asks for it, and only if it can matter. A process that has ended
  * is judged by the facts of the moment when it announced itself.
  *
- * Holds     nothing that a process says of itself gives another user a right to it, except
+ * Ensures   nothing that a process says of itself gives another user a right to it, except
  *           HEAPSCOPE_PROFILEABLE=1, as stated above.
  * Threads   none.
  * Fails     never: a fact that cannot be read is unknown, see policy.h.

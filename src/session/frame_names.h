@@ -6,7 +6,7 @@
  * the end (trace_names.h). A dump needs only names from symbol tables, and only for addresses that
  * are new in the file; in a long run, each dump brings fewer of them.
  *
- * Holds     a look-up delays a dump by HS_FRAME_NAMES_MAX_MS at most; a frame whose name is not
+ * Ensures   a look-up delays a dump by HS_FRAME_NAMES_MAX_MS at most; a frame whose name is not
  *           found by then has none. Look-ups take at most a twentieth of the time: after a slow one
  *           (a file system that does not answer) the next dumps have no names.
  * Threads   one user. It starts processes that read files of programs, and waits for them.

@@ -6,7 +6,7 @@
  * Only sessions that wait by name take them. A session for all processes would have to attach to
  * each command that a shell starts, which is too much.
  *
- * Holds     the hub polls /proc only while there is such a session.
+ * Ensures   the hub polls /proc only while there is such a session.
  * Threads   as the hub.
  * Fails     -ENOMEM at the start of such a session.
  */

@@ -18,7 +18,7 @@
  *     willing           it was started with HEAPSCOPE_PROFILEABLE=1
  *     *                 every process; stands alone
  *
- * Holds     an unknown fact counts against profiling: with it, a rule that forbids matches, and any
+ * Ensures   an unknown fact counts against profiling: with it, a rule that forbids matches, and any
  *           other rule does not.
  * Threads   immutable once parsed.
  * Fails     parsing: -EINVAL with the line and what is wrong in it; -ENOMEM. No part of a wrong

@@ -1,7 +1,7 @@
 /*
  * Reads a policy from its file, and the facts about a process that a policy uses from /proc.
  *
- * Holds     a policy is taken only from a file that no other user can write: it belongs to root or
+ * Ensures   a policy is taken only from a file that no other user can write: it belongs to root or
  *           to the user `owner`, and has no write permission for group and others.
  * Threads   none.
  * Fails     loading: -errno, with a message that begins with the file's name. A fact about a

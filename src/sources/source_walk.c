@@ -10,7 +10,7 @@
  * mappings were requested, they are therefore also read between dumps. The last ones are kept
  * (`spare`) until a dump or the end of the process.
  *
- * Holds     from the thread's start until it is joined, only the thread uses the fields of its
+ * Ensures   from the thread's start until it is joined, only the thread uses the fields of its
  *           walk.
  * See       sources_state.h
  */

@@ -14,7 +14,7 @@
  * differently with an image. Unusual files (old ways of compression, split units, another byte
  * order, anything broken) are left to libdw.
  *
- * Holds     the image is a complete ELF file without compressed sections; it begins at map +
+ * Ensures   the image is a complete ELF file without compressed sections; it begins at map +
  *           HS_DEBUG_IMAGE_OFF.
  * Threads   none.
  * Fails     -ENOENT: nothing in the file is compressed; -ENOTSUP: an unusual file; -ENOMEM.

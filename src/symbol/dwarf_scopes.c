@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "symbol/pc_search.h"
 #include "util/array.h"
 
@@ -37,6 +38,7 @@ static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, uint32_t pare
         .parent = is_inlined ? parent : HS_DWARF_SCOPE_NONE,
         .is_inlined = is_inlined,
     };
+    HS_ASSERT(!is_inlined || parent == HS_DWARF_SCOPE_NONE || parent < found->count);
     return (uint32_t)found->count++;
 }
 

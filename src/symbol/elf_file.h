@@ -4,7 +4,7 @@
  * A thin layer over libelf that refuses everything but plain files before libelf reads them: a
  * named pipe would block, and reading a device can have side effects.
  *
- * Holds     build_id and debuglink point into the file and live as long as it is open.
+ * Ensures   build_id and debuglink point into the file and live as long as it is open.
  * Threads   none.
  * Fails     -ENOENT, -EACCES ... of open; -ENOEXEC: not a valid ELF file; -ENOMEM.
  */

@@ -13,7 +13,7 @@
  * When sequences of rows overlap, one of them is left over from code that the linker dropped. The
  * row that begins nearest before the address counts; of several such rows, the last one.
  *
- * Holds     the time is linear in the bytes of the program and in the number of results; nothing is
+ * Ensures   the time is linear in the bytes of the program and in the number of results; nothing is
  *           read outside its sections.
  * Trust     the bytes are foreign.
  * Threads   none.

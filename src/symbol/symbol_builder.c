@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "symbol/demangle.h"
 #include "util/array.h"
 
@@ -17,9 +18,22 @@
 /* A longer name, which only a hostile file contains, is cut. */
 #define STRING_MAX_BYTES HS_DEMANGLED_BYTES_MAX
 
+#if HS_HAS_CHECKS
+static bool are_ascending(const uint64_t *pcs, size_t pc_count)
+{
+    for (size_t i = 1; i < pc_count; i++) {
+        if (pcs[i - 1] >= pcs[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+#endif
+
 int hs_symbol_builder_init(struct hs_symbol_builder *builder, const uint64_t *pcs, size_t pc_count)
 {
     *builder = (struct hs_symbol_builder){ .pcs = pcs, .pc_count = pc_count };
+    HS_ASSERT_SLOW(are_ascending(pcs, pc_count));
     builder->string_capacity_bytes = 16384;
     builder->table.strings = malloc(builder->string_capacity_bytes);
     builder->line_capacity = pc_count * 2 + 16;

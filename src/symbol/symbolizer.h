@@ -10,7 +10,7 @@
  * Build ids decide: a file is used when its build id is the recorded one. When none was recorded,
  * the file at the path is used as it is. debug_files.h says where files are looked for.
  *
- * Holds     addresses are link-time addresses (run-time address minus load bias), and for frames
+ * Requires  addresses are link-time addresses (run-time address minus load bias), and for frames
  *           that are not the innermost they already point into the call. For JIT code they are
  *           run-time addresses.
  * Threads   the caller's; the call blocks until all is done or the time is over. Uses fork().

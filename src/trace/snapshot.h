@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
+#include "rt/check.h"
 #include "trace/refusal.h"
 
 struct hs_estimate {
@@ -180,3 +181,8 @@ struct hs_snapshot {
 
 /* Frees the snapshot and everything that it owns. NULL is allowed. */
 void hs_snapshot_free(struct hs_snapshot *snap);
+
+#if HS_HAS_CHECKS
+/* For tests: whether what the top of this file says under Holds is true of all stacks and frames. */
+bool hs_snapshot_is_valid(const struct hs_snapshot *snap);
+#endif

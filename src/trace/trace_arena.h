@@ -5,7 +5,7 @@
  * With the arena each piece costs one addition. The arena limits how much one packet can take,
  * because a few bytes of a malicious file can decode to a message of a hundred bytes.
  *
- * Holds     memory from the arena stays valid until hs_trace_arena_reset().
+ * Ensures   memory from the arena stays valid until hs_trace_arena_reset().
  * Threads   one user.
  * Fails     an allocation returns NULL; is_over_limit is set if the reason was the limit and not a
  *           lack of memory.

@@ -7,6 +7,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "rt/check.h"
+
 /* zlib counts in 32 bits. */
 #define STEP_BYTES_MAX (1U << 30)
 
@@ -72,6 +74,7 @@ static enum hs_trace_step_result step_zstd(ZSTD_DStream *z, struct hs_trace_step
 enum hs_trace_step_result hs_trace_decoder_step(enum hs_trace_coding coding, void *decoder,
                                                 struct hs_trace_step *step)
 {
+    HS_ASSERT(decoder && step->out_bytes > 0);
     step->in_used = step->out_used = 0;
     return coding == HS_TRACE_ZSTD ? step_zstd(decoder, step) : step_zlib(decoder, step);
 }

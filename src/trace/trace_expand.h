@@ -2,7 +2,7 @@
  * One interface to the decompressors for gzip, zlib and zstd: expand one piece, and report the
  * progress.
  *
- * Holds     a decoder decodes one member; after END or BAD it can only be freed.
+ * Requires  a decoder decodes one member: after END or BAD it is freed.
  * Threads   one user per decoder.
  */
 #pragma once

@@ -9,7 +9,7 @@
  * Plain runs are not copied, because the file is mapped. Expanded bytes are delivered through a
  * window that grows to the size that the caller asks for.
  *
- * Holds     at[0 .. avail) is readable until the next call of a function here. An input expands to
+ * Ensures   at[0 .. avail) is readable until the next call of a function here. An input expands to
  *           at most HS_TRACE_EXPANDED_MIN bytes or 2000 times the file's size, whichever is larger.
  * Threads   one user.
  */

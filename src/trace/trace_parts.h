@@ -10,7 +10,7 @@
  * A part is one field of the packet, including its tag. Decoded as a packet of its own, it yields
  * just that field.
  *
- * Holds     a part's bytes stay valid until hs_trace_parts_deinit(). Bytes of the mapped file are
+ * Ensures   a part's bytes stay valid until hs_trace_parts_deinit(). Bytes of the mapped file are
  *           not copied; expanded bytes are copied, up to kept_max_bytes.
  * Threads   one user.
  */

@@ -10,7 +10,7 @@
  * it searches for the next place where a packet clearly starts. It counts the damage, so that
  * commands can report it.
  *
- * Holds     memory is bounded by the largest packet (HS_TRACE_PACKET_MAX, and about 60 times its
+ * Ensures   memory is bounded by the largest packet (HS_TRACE_PACKET_MAX, and about 60 times its
  *           size when decoded), not by the file; for small files by a small multiple of their size.
  * Threads   one user.
  * Fails     -errno from opening, -ENOMEM, -EIO; damage is not a failure.

@@ -9,7 +9,7 @@
  * Order of calls:  new, begin, { process | dump | module_symbols }*, finish, free.
  * A writer that only appends module_symbols to an existing trace leaves out begin.
  *
- * Holds     what Perfetto requires of a trace that it did not write itself (docs/FORMAT.md, "Rules
+ * Ensures   what Perfetto requires of a trace that it did not write itself (docs/FORMAT.md, "Rules
  *           kept"): one sequence, whose state is cleared once; ProfilePacket.index 0, 1, 2 ...;
  *           figures that are cumulative and never fall for a (pid, callstack).
  * Threads   one at a time.

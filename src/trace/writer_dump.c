@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "trace/writer_state.h"
 #include "util/array.h"
 
@@ -287,6 +288,7 @@ int hs_trace_writer_dump(struct hs_trace_writer *writer, const struct hs_snapsho
     if (writer->err != 0 || !writer->has_begun) {
         return writer->err != 0 ? writer->err : -EINVAL;
     }
+    HS_ASSERT_SLOW(hs_snapshot_is_valid(snap));
     hs_writer_refresh_clocks(writer);
     struct hs_writer_dump dump = { .snap = snap, .process = process_find(writer, snap) };
     if (!dump.process) {

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rt/check.h"
 #include "trace/writer_state.h"
 
 typedef Hs__Pb__ProfilePacket__HeapSample pb_sample;
@@ -113,6 +114,8 @@ static bool update(struct hs_written_stack *written, const struct hs_dump_row *r
     RAISE(freed_bytes, written->alloc_bytes > live_bytes ? written->alloc_bytes - live_bytes : 0);
     RAISE(freed_count, written->alloc_count > live_count ? written->alloc_count - live_count : 0);
 #undef RAISE
+    HS_ASSERT(written->freed_bytes <= written->alloc_bytes &&
+              written->freed_count <= written->alloc_count);
     return was.alloc_bytes != written->alloc_bytes || was.alloc_count != written->alloc_count ||
            was.freed_bytes != written->freed_bytes || was.freed_count != written->freed_count;
 }

@@ -5,8 +5,8 @@
  * Addresses (`va`) are those in the process that is unwound; pointers are where the unwinder reads
  * the same bytes. Inside that process the two are equal; for a copy or a file they are not.
  *
- * Holds     the caller that fills this in keeps the bytes readable until the walk returns. Their
- *           content is treated as hostile; their extent is trusted.
+ * Requires  the bytes stay readable until the walk returns. Their content is treated as hostile;
+ *           their extent is trusted.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
  * To fit a column, the least informative parts are dropped first: the result type, the arguments,
  * the template arguments, then the outer namespaces. The function's own name is cut last.
  *
- * Holds     accepts any bytes; a name that is not C++ is written unchanged, or cut.
+ * Ensures   accepts any bytes; a name that is not C++ is written unchanged, or cut.
  * Threads   pure functions.
  */
 #pragma once

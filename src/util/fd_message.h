@@ -1,7 +1,7 @@
 /*
  * Sends and receives datagrams with file descriptors over a unix socket.
  *
- * Holds     received descriptors are close-on-exec. Descriptors for which the caller has no room
+ * Ensures   received descriptors are close-on-exec. Descriptors for which the caller has no room
  *           are closed.
  * Threads   any.
  * Fails     -errno; -ECONNRESET: the other end is closed.

@@ -5,7 +5,7 @@
  * value read JSON. Sizes are powers of 1024, which their unit says (KiB). A blank separates the
  * number from its unit, so that columns of numbers line up at the blank.
  *
- * Holds     output is ASCII and always NUL-terminated, at most HS_HUMAN_BYTES long.
+ * Ensures   output is ASCII and always NUL-terminated, at most HS_HUMAN_BYTES long.
  * Threads   pure functions; each returns `out`.
  */
 #pragma once

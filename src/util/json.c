@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "util/buf.h"
 #include "util/utf8.h"
 
@@ -69,6 +70,7 @@ void hs_json_open_inline(struct hs_json *json, char bracket)
 void hs_json_close(struct hs_json *json, char bracket)
 {
     bool has_lines = json->has_element[json->depth] && !json->is_inline[json->depth];
+    HS_ASSERT(!json->has_key && (json->depth > 0 || json->buf->err != 0));
     if (json->depth > 0) {
         json->depth--;
     }

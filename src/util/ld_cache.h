@@ -9,7 +9,7 @@
  * Files in the older format carry this one behind their own. A library built for newer processors
  * (hwcap not 0) is skipped: its plain build is listed too.
  *
- * Holds     every string that is returned ends inside the bytes.
+ * Ensures   every string that is returned ends inside the bytes.
  * Trust     foreign bytes: offsets are checked, and no order of the entries is assumed.
  * Threads   pure functions.
  * Fails     -EINVAL: the bytes are not in this format.

@@ -19,7 +19,7 @@
  * abbreviated name would break when an option is added. --help and -h need no entry. Strings point
  * into argv: nothing is copied.
  *
- * Holds     outputs are written only through the pointers of the table, in the order of argv. Of a
+ * Ensures   outputs are written only through the pointers of the table, in the order of argv. Of a
  *           repeated option the last value counts, except for a list.
  * Threads   no state.
  * Fails     -EINVAL with one line in the result that names the option and says what to do; -ENOMEM.

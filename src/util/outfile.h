@@ -8,7 +8,7 @@
  * the file has a hidden temporary name until then. Standard output ("-") and targets that are not
  * regular files (a pipe, /dev/null) are written directly, because rename() cannot replace them.
  *
- * Holds     after hs_outfile_commit() or hs_outfile_abort() no temporary file is left.
+ * Ensures   after hs_outfile_commit() or hs_outfile_abort() no temporary file is left.
  * Threads   one writer.
  * Fails     -errno of open, write, close or rename.
  */

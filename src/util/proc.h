@@ -5,7 +5,7 @@
  * comm and cmdline), and other kernels add and remove lines: unknown lines are skipped, and fields
  * of missing lines stay 0.
  *
- * Holds     every parser reads [text, text + text_bytes) only; no NUL is needed at its end.
+ * Ensures   every parser reads [text, text + text_bytes) only; no NUL is needed at its end.
  * Threads   pure functions; readers keep no state.
  * Fails     -EINVAL: not of this form. Readers: -ESRCH or -ENOENT when the process is gone, -EFBIG
  *           when the file is too long, -ENOMEM, otherwise -errno. Outputs other than buffers are

@@ -9,7 +9,7 @@
  * A kernel may have fewer counters, a zombie has no memory, and not every file of other users'
  * processes is readable. A counter that is not available has no bit in `has_mask`.
  *
- * Holds     values are bytes, nanoseconds or plain counts, as hs_counter_unit() says; only
+ * Ensures   values are bytes, nanoseconds or plain counts, as hs_counter_unit() says; only
  *           OOM_SCORE_ADJ can be negative.
  * Threads   pure functions; readers keep no state.
  * Fails     -errno; -EINVAL: not of this form. Counters that were already set stay.

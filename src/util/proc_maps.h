@@ -8,7 +8,7 @@
  * Paths are those that the target sees, and the owner of a file chooses its name. The kernel writes
  * a newline in a path as \012, so a line always is one mapping.
  *
- * Holds     start_va < end_va.
+ * Ensures   start_va < end_va.
  * Threads   pure functions.
  * Fails     lines of another form are skipped.
  * See       proc(5)

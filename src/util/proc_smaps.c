@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 #include "rt/clock.h"
 #include "util/array.h"
 #include "util/proc_maps.h"
@@ -47,6 +48,7 @@ static uint32_t new_row(struct hs_proc_smaps_sums *sums, const char *name, size_
     sums->rows[sums->row_count] = (struct hs_proc_smaps_row){ .name_off = sums->names.bytes };
     hs_buf_add(&sums->names, name, name_bytes);
     hs_buf_char(&sums->names, '\0');
+    HS_ASSERT(sums->row_count < HS_PROC_SMAPS_ROWS_MAX && (sums->row_count > 0 || name_bytes == 0));
     return sums->row_count++;
 }
 

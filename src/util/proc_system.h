@@ -2,7 +2,7 @@
  * Memory of the machine (/proc/meminfo), and how long tasks wait for CPU, disk and memory
  * (/proc/pressure).
  *
- * Holds     values are numbered as in Perfetto's MeminfoCounters and PsiResource, because files
+ * Ensures   values are numbered as in Perfetto's MeminfoCounters and PsiResource, because files
  *           contain the numbers.
  * Threads   pure functions; readers keep no state.
  * Fails     -EINVAL: not of this form. Readers: -errno; -ENOENT or -EOPNOTSUPP where the kernel

@@ -4,7 +4,7 @@
  *
  * Only for the parsers of /proc: proc.h, proc_counters.h, proc_smaps.h, proc_system.h.
  *
- * Holds     reads [at, end) only; numbers saturate.
+ * Ensures   reads [at, end) only; numbers saturate.
  * Threads   pure functions.
  * Fails     false; what was skipped until then stays skipped.
  */

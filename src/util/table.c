@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "util/cxx_name.h"
 #include "util/utf8.h"
 
@@ -222,6 +223,7 @@ void hs_table_write(struct hs_table *table, struct hs_buf *out, const struct hs_
         return;
     }
     size_t row_count = table->cells.bytes / sizeof(size_t) / table->column_count;
+    HS_ASSERT(row_count * table->column_count * sizeof(size_t) == table->cells.bytes);
     size_t widths[HS_TABLE_COLUMNS_MAX];
     const char *texts[HS_TABLE_COLUMNS_MAX];
     measure(table, row_count, style->has_titles, widths);

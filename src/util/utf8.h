@@ -6,7 +6,7 @@
  * cursor or set the window's title. Each of them is replaced by U+FFFD, as is each byte that is not
  * UTF-8.
  *
- * Holds     output is valid UTF-8 without control characters.
+ * Ensures   output is valid UTF-8 without control characters.
  * Threads   pure functions.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
  * Writes any text into XML: names of functions and files can contain everything.
  *
- * Holds     output is valid UTF-8 and has only characters that XML 1.0 allows, none of which is
+ * Ensures   output is valid UTF-8 and has only characters that XML 1.0 allows, none of which is
  *           markup. It can stand between tags, and in attributes with either quote.
  * Threads   pure functions.
  */

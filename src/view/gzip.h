@@ -2,7 +2,7 @@
  * gzip compression between two buffers: a sink of one buffer that writes compressed bytes into
  * another.
  *
- * Holds     the same input gives the same bytes: no time stamp, no file name.
+ * Ensures   the same input gives the same bytes: no time stamp, no file name.
  * Threads   one writer.
  * Fails     -ENOMEM, or the error of the outer buffer.
  */

@@ -11,7 +11,7 @@
  * Each line is complete in itself, so that a reader, and this writer, needs memory for one line
  * only.
  *
- * Holds     figures are not rounded. Fields are only ever added.
+ * Ensures   figures are not rounded. Fields are only ever added.
  * Threads   each call has one user.
  * Fails     -ENOMEM, the error of the buffer, HS_SELECT_E_*.
  * See       docs/FORMAT.md, "JSON lines"

@@ -8,7 +8,7 @@
  *
  * A single heap of a dump has the values that traceconv writes, under traceconv's names.
  *
- * Holds     values are whole numbers, as the format requires. Locations have addresses of the
+ * Ensures   values are whole numbers, as the format requires. Locations have addresses of the
  *           process and mappings have build ids, so that pprof can symbolize frames that have no
  *           names.
  * Threads   no state.

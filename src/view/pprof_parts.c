@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "rt/check.h"
 #include "util/utf8.h"
 
 struct append {
@@ -35,6 +36,7 @@ int64_t hs_pprof_text(struct hs_pprof_parts *parts, const char *text)
     if (parts->err == 0) {
         parts->err = hs_intern_put(&parts->texts, hs_intern_hash(text, strlen(text)), &id, &is_new);
     }
+    HS_ASSERT(id > 0 || !is_new || text[0] == '\0');
     if (is_new) {
         struct hs_buf clean = HS_BUF_INIT;
         hs_utf8_write(&clean, text, strlen(text));

@@ -5,7 +5,7 @@
  * measured and one sentence that names the functions that hold the memory. Tables of functions
  * follow, then whole stacks. All of it is about one view; the report says which one, and why.
  *
- * Holds     writes text only through the buffer; names are sanitized.
+ * Ensures   writes text only through the buffer; names are sanitized.
  * Threads   no state.
  * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when the profile has no such dump.
  */

@@ -7,7 +7,7 @@
  * contains style, script and text, and loads nothing. Without scripts, in an image viewer, the
  * picture and its tooltips remain.
  *
- * Holds     well-formed XML for any names. Boxes that are too thin to see are merged, and there are
+ * Ensures   well-formed XML for any names. Boxes that are too thin to see are merged, and there are
  *           fewer than HS_SVG_BOXES_MAX boxes.
  * Threads   no state.
  * Fails     -ENOMEM or as the buffer does; HS_SELECT_E_* when there is nothing to draw.

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rt/check.h"
 #include "util/array.h"
 
 /* A quarter of a pixel in a wide window. */
@@ -124,6 +125,7 @@ int hs_boxes_build(const struct hs_agg *agg, enum hs_view view, const struct hs_
         hs_boxes_deinit(&b.out);
         return err;
     }
+    HS_ASSERT_SLOW(hs_boxes_is_valid(&b.out));
     *ret_boxes = b.out;
     return 0;
 }
@@ -133,3 +135,34 @@ void hs_boxes_deinit(struct hs_boxes *boxes)
     free(boxes->boxes);
     *boxes = (struct hs_boxes){ 0 };
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_boxes_is_valid(const struct hs_boxes *boxes)
+{
+    /* Positions are sums in another order than the parent's, so they differ by rounding. */
+    static const double tolerance = 1e-9;
+    double ends[HS_SVG_DEPTH_MAX + 2] = { 0 }; /* by depth, of the last box there */
+    double starts[HS_SVG_DEPTH_MAX + 2] = { 0 };
+    if (boxes->count == 0 || boxes->boxes[0].node != HS_BOX_ROOT || boxes->boxes[0].depth != 0) {
+        return false;
+    }
+    double slack = boxes->boxes[0].figure.value * tolerance;
+    for (uint32_t i = 0; i < boxes->count; i++) {
+        const struct hs_box *box = &boxes->boxes[i];
+        uint32_t depth_most = i == 0 ? 0 : boxes->boxes[i - 1].depth + 1;
+        if (box->depth > depth_most || box->depth > boxes->depth_max ||
+            (i > 0 && box->depth == 0)) {
+            return false;
+        }
+        starts[box->depth] = box->start;
+        ends[box->depth] = box->start + box->figure.value;
+        if (i > 0 && (box->start < starts[box->depth - 1] - slack ||
+                      ends[box->depth] > ends[box->depth - 1] + slack)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif

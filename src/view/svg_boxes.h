@@ -12,9 +12,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "profile/analyse/aggregate.h"
+#include "rt/check.h"
 
 #define HS_SVG_DEPTH_MAX 1000
 #define HS_BOX_ROOT      UINT32_MAX
@@ -40,3 +42,8 @@ int hs_boxes_build(const struct hs_agg *agg, enum hs_view view, const struct hs_
                    uint32_t count_max, struct hs_boxes *ret_boxes);
 /* Frees the boxes. */
 void hs_boxes_deinit(struct hs_boxes *boxes);
+
+#if HS_HAS_CHECKS
+/* For tests: whether what the top of this file says under Holds is true of all boxes. */
+bool hs_boxes_is_valid(const struct hs_boxes *boxes);
+#endif

@@ -6,7 +6,7 @@
  *     problem  unwind tables  none in libfoo.so: stacks are cut there
  *                             remedy: build it with -fasynchronous-unwind-tables
  *
- * Holds     a finding that is not ok has a remedy, where there is one.
+ * Ensures   a finding that is not ok has a remedy, where there is one.
  * Threads   one.
  * Fails     -ENOMEM is kept in `err`, and adding does nothing after it.
  */

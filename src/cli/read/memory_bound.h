@@ -12,7 +12,7 @@
  *     r = hs_profile_load(path, &profile, &report);
  *     hs_memory_bound_end(&bound);
  *
- * Holds     a lower bound that the user has set (ulimit -d) stays. Children that are started
+ * Ensures   a lower bound that the user has set (ulimit -d) stays. Children that are started
  *           meanwhile inherit the bound.
  * Threads   main thread only: the bound is the process's.
  */

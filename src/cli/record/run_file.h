@@ -6,7 +6,7 @@
  * end, from memory: names are appended to the trace, and the summary is read back from it, so it
  * must be readable until then.
  *
- * Holds     after finish or abort nothing is left but the file under its final name.
+ * Ensures   after finish or abort nothing is left but the file under its final name.
  * Threads   one.
  * Fails     -errno.
  */

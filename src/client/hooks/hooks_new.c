@@ -13,7 +13,7 @@
  * define the operators. Since our definitions are found first everywhere, the real one is looked up
  * again until there is one that stays (operators.h).
  *
- * Holds     a block is recorded once: by the operator, or by the malloc inside it.
+ * Ensures   a block is recorded once: by the operator, or by the malloc inside it.
  * Threads   any.
  * Fails     as the real operator: exceptions pass through (the slow path has unwind information).
  *           Without any C++ runtime, operator new is malloc, and aborts where it would throw.

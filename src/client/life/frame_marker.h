@@ -7,7 +7,7 @@
  * when another one is about to be set at its place, when other calls have overwritten it, when its
  * stack does not exist any more, or when this thread's own stack has been unwound past it.
  *
- * Holds     while the frame exists, its marker is never taken to be gone. That a frame was left is
+ * Ensures   while the frame exists, its marker is never taken to be gone. That a frame was left is
  *           noticed sooner or later.
  * Threads   each thread has its own; async-signal-safe.
  */

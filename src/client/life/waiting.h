@@ -7,7 +7,7 @@
  * has been told that the client waits; when it is done, or cannot do it, or dies, the connection
  * closes.
  *
- * Holds     no program without such an allocator waits. The wait lasts at most two seconds,
+ * Ensures   no program without such an allocator waits. The wait lasts at most two seconds,
  *           whatever happens to the collector.
  * Trust     the peer can only make the client read its own memory; what is found there was written
  *           by a process that may trace this one.

@@ -9,7 +9,7 @@
  *
  * Detours of an allocator that has names of its own lead to hooks of its own (own_hooks.h).
  *
- * Holds     hs_real calls none of the entries once there are detours.
+ * Ensures   hs_real calls none of the entries once there are detours.
  * Threads   one thread adds them, once, before anything leads to our hooks; any may look them up.
  * See       fmt/ctl_layout.h, docs/adr/0014-detours.md
  */

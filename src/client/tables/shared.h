@@ -7,7 +7,7 @@
  * Neither does the client: a single instruction without the lock prefix is enough against its own
  * signal handlers.
  *
- * Holds     the library clears the variable before a second thread can run. (It may set it again
+ * Ensures   the library clears the variable before a second thread can run. (It may set it again
  *           when only one thread is left, which does no harm.)
  * Threads   any.
  */

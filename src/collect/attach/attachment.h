@@ -10,7 +10,7 @@
  *
  * After end, the original calls are restored and the client's tables are freed.
  *
- * Holds     after a successful begin the caller must call end, unless the process is gone by then.
+ * Requires  after a successful begin the caller calls end, unless the process is gone by then.
  * Threads   any; begin and end wait for a safe point, up to `patience_ns`.
  * Fails     false, with a message that says what is in the way and what to do. The process is as
  *           before.

@@ -10,7 +10,7 @@
  * Several names may be one function. It has one detour then, to the hook of the first name, which
  * is right for all of them as long as they take the same kinds of arguments.
  *
- * Holds     functions that allocate, except malloc and realloc, may be left out, and their calls
+ * Ensures   functions that allocate, except malloc and realloc, may be left out, and their calls
  *           are not seen then. Functions that free must not be left out: a block would seem live
  *           forever.
  * Trust     the process's memory is hostile.

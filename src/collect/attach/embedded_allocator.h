@@ -9,7 +9,7 @@
  *                allocator past the changed entries, and the entries are changed
  *     release    after recording has ended: the entries get their original bytes back
  *
- * Holds     after true, either every function that the client has hooks for is redirected, or there
+ * Ensures   after true, either every function that the client has hooks for is redirected, or there
  *           was none to redirect. Between the two calls the program works as before, whether a
  *           session records it or not, and also when heapscope dies.
  * Threads   any.

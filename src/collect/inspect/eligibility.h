@@ -21,7 +21,7 @@
  *     HEAPSCOPE_PROFILEABLE=1                    it may be profiled; a daemon that serves other
  *                                                users can require this
  *
- * Holds     the verdict is the first of the enum's order that applies: there is no such program,
+ * Ensures   the verdict is the first of the enum's order that applies: there is no such program,
  *           then missing rights, then reasons in the program itself, then passing ones.
  * Trust     everything in /proc/PID is chosen by the target: it is parsed within bounds, and names
  *           are sanitized.

@@ -15,7 +15,7 @@
  * only if it was 1/1024 higher (by anything, below 1 MiB), and had parts of up to 1/4096 of it (at
  * least 4096).
  *
- * Holds     the bound is not below the truth, and is 0 where one thread recorded and freed, and its
+ * Ensures   the bound is not below the truth, and is 0 where one thread recorded and freed, and its
  *           peak's records were read.
  * Threads   pure function of what the target wrote; each word is loaded once, none is trusted.
  * See       docs/SAMPLING.md "Live, allocated, peak"

@@ -14,7 +14,7 @@
  * thread any more, the signal has no effect and the thread goes on: the steps after it are
  * sigreturn frames (arch/return_frame.h), and the last of them restores the state from before.
  *
- * Holds     from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
+ * Ensures   from hs_return_chain_build on, whatever the tracer does and wherever it dies, the
  *           thread is in a call that returns into the chain, or in the chain, or as it was.
  * Threads   one.
  * Fails     -errno: the thread's stack cannot be written.

@@ -12,7 +12,7 @@
  * processor. So it keeps the priority only for as long as an undisturbed call takes,
  * HS_SCHED_BOOST_MAX_NS. After that, the thread that waits for it calls hs_sched_boost_relax.
  *
- * Holds     a thread with a scheduling policy other than the three ordinary ones is left unchanged.
+ * Ensures   a thread with a scheduling policy other than the three ordinary ones is left unchanged.
  * Threads   no state.
  * Fails     the thread stays as it is.
  */

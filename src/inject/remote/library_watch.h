@@ -3,7 +3,7 @@
  * loader's list, which is read from outside: about a microsecond per library, and no thread is
  * stopped.
  *
- * Holds     what is read is foreign: a list that makes no sense counts as unchanged.
+ * Ensures   what is read is foreign: a list that makes no sense counts as unchanged.
  * Threads   no state outside the struct.
  * Fails     returns false.
  */

@@ -9,7 +9,7 @@
  *
  * Rules stay in the unwinder's cache: a second walk from the same place copies only stack.
  *
- * Holds     what is copied is hostile, and the unwinder treats it as such.
+ * Ensures   what is copied is hostile, and the unwinder treats it as such.
  * Threads   one.
  * Fails     a walk never fails: it says how far it got. hs_remote_stack_init: -ENOMEM.
  */

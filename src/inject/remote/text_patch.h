@@ -9,7 +9,7 @@
  * may either: what a signal has interrupted is among those words. If one does, all threads
  * continue, and the patch is tried again some time later.
  *
- * Holds     the bytes are what the caller expects, or nothing is changed. Bytes already patched
+ * Ensures   the bytes are what the caller expects, or nothing is changed. Bytes already patched
  *           count as success. The page becomes the process's own copy, and keeps its protection.
  * Threads   any; each call runs in a thread of its own, like those of inject.h.
  * Fails     enum hs_inject_error. If heapscope is killed meanwhile, the kernel detaches from the

@@ -7,7 +7,7 @@
  *
  * Most threads of a process have the same filters, so each verdict is kept.
  *
- * Holds     a call is allowed when the strictest answer of all filters, over all values of the
+ * Ensures   a call is allowed when the strictest answer of all filters, over all values of the
  *           unknown words, is ALLOW or LOG; or an errno, for calls that may fail.
  * Trust     filters are foreign: they are evaluated within bounds (seccomp_eval.h), and what is not
  *           understood counts as not allowed.

@@ -301,9 +301,31 @@ int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct h
         hs_agg_deinit(&agg);
         return err;
     }
+    HS_ASSERT_SLOW(hs_agg_is_valid(&agg));
     *ret_agg = agg;
     return 0;
 }
+
+#if HS_HAS_CHECKS
+bool hs_agg_is_valid(const struct hs_agg *agg)
+{
+    for (uint32_t i = 0; i < agg->node_count; i++) {
+        const struct hs_agg_node *node = &agg->nodes[i];
+        bool is_root = node->parent == HS_NODE_NONE;
+        if ((!is_root && node->parent >= i) || node->function >= agg->function_count ||
+            node->depth != (is_root ? 0 : agg->nodes[node->parent].depth + 1)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < agg->self_count; i++) {
+        if (agg->selves[i].node >= agg->node_count ||
+            (i > 0 && agg->selves[i - 1].node >= agg->selves[i].node)) {
+            return false;
+        }
+    }
+    return true;
+}
+#endif
 
 void hs_agg_deinit(struct hs_agg *agg)
 {

@@ -33,6 +33,7 @@
 #include "profile/model/margin.h"
 #include "profile/model/profile.h"
 #include "profile/analyse/select.h"
+#include "rt/check.h"
 
 struct hs_buf;
 
@@ -121,6 +122,10 @@ struct hs_agg_row {
 int hs_agg_build(const struct hs_selection *selection, bool is_by_line, struct hs_agg *ret_agg);
 /* Frees the arrays of the tree. */
 void hs_agg_deinit(struct hs_agg *agg);
+#if HS_HAS_CHECKS
+/* For tests: whether parents, depths and the order of the selves are as stated under Holds. */
+bool hs_agg_is_valid(const struct hs_agg *agg);
+#endif
 
 /*
  * The amount that is 100 % in a view: the totals that the dumps state, or the sum of their stacks

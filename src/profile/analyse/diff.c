@@ -265,9 +265,25 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
         hs_diff_deinit(&diff);
         return err;
     }
+    HS_ASSERT_SLOW(hs_diff_is_valid(&diff));
     *ret_diff = diff;
     return 0;
 }
+
+#if HS_HAS_CHECKS
+bool hs_diff_is_valid(const struct hs_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->node_count; i++) {
+        const struct hs_diff_node *node = &diff->nodes[i];
+        bool is_root = node->parent == HS_NODE_NONE;
+        if ((!is_root && node->parent >= i) || node->function >= diff->function_count ||
+            node->depth != (is_root ? 0 : diff->nodes[node->parent].depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+#endif
 
 void hs_diff_deinit(struct hs_diff *diff)
 {

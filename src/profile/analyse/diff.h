@@ -35,6 +35,7 @@
 
 #include "profile/analyse/aggregate.h"
 #include "profile/analyse/select.h"
+#include "rt/check.h"
 #include "util/buf.h"
 
 enum hs_diff_side {
@@ -112,6 +113,10 @@ int hs_diff_build(const struct hs_selection *before, const struct hs_selection *
                   enum hs_view view, struct hs_diff *ret_diff);
 /* Frees what the comparison owns. */
 void hs_diff_deinit(struct hs_diff *diff);
+#if HS_HAS_CHECKS
+/* For tests: whether each parent comes before its children, one level above them. */
+bool hs_diff_is_valid(const struct hs_diff *diff);
+#endif
 
 /* Scales `before` so that its total equals that of `after`. -EDOM when a side is empty. */
 int hs_diff_normalize(struct hs_diff *diff);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "profile/model/margin.h"
+#include "rt/check.h"
 
 #define Z_95       1.96
 #define LOW_CHANCE 0.025
@@ -166,6 +167,7 @@ int hs_peak_overlap_of(const struct hs_selection *selection, struct hs_peak_over
             .high_bytes = high > low ? high : low,
             .process_count = count,
         };
+        HS_ASSERT(ret_overlap->low_bytes <= ret_overlap->high_bytes);
     }
     free(lives);
     free(changes);

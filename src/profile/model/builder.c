@@ -314,27 +314,13 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     if (builder->err != 0) {
         return builder->err;
     }
+    HS_ASSERT_SLOW(hs_profile_is_valid(builder->p));
     *ret_profile = builder->p;
     builder->p = NULL;
     return 0;
 }
 
 #if HS_HAS_CHECKS
-
-static bool are_nodes_valid(const struct hs_profile *p)
-{
-    for (uint32_t i = 0; i < p->node_count; i++) {
-        const struct hs_profile_node *node = &p->nodes[i];
-        bool is_root = node->parent == HS_NODE_NONE;
-        if (!is_root && node->parent >= i) {
-            return false;
-        }
-        if (node->depth != (is_root ? 0 : p->nodes[node->parent].depth + 1)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 bool hs_builder_is_valid(const struct hs_builder *builder)
 {
@@ -348,7 +334,7 @@ bool hs_builder_is_valid(const struct hs_builder *builder)
            hs_intern_is_valid(&builder->nodes) && builder->nodes.count == p->node_count &&
            hs_intern_is_valid(&builder->heaps) && builder->heaps.count == p->heap_count &&
            hs_intern_is_valid(&builder->symbols) && hs_intern_is_valid(&builder->symbol_modules) &&
-           p->string_count > 0 && p->strings[0][0] == '\0' && are_nodes_valid(p);
+           hs_profile_is_valid(p);
 }
 
 #endif

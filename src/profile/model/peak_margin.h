@@ -14,7 +14,7 @@
  * that is shown. The figure of a stack at the shown moment is a random part of the samples. It is
  * too high by its share of the excess, and has an error of its own.
  *
- * Holds     where nothing was sampled or nothing was freed, the margin is the one without this
+ * Ensures   where nothing was sampled or nothing was freed, the margin is the one without this
  *           correction.
  * Threads   pure functions.
  * See       docs/SAMPLING.md "The peak is the highest of many estimates"

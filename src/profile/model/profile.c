@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "rt/check.h"
+
 void hs_profile_free(struct hs_profile *profile)
 {
     if (!profile) {
@@ -48,3 +50,54 @@ uint64_t hs_profile_bias_of(const struct hs_profile *p, uint32_t process, uint32
                     p->places[low].module == module;
     return is_known ? p->places[low].bias_va : p->modules[module].bias_va;
 }
+
+#if HS_HAS_CHECKS
+
+static bool are_nodes_valid(const struct hs_profile *p)
+{
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        const struct hs_profile_node *node = &p->nodes[i];
+        bool is_root = node->parent == HS_NODE_NONE;
+        if ((!is_root && node->parent >= i) || node->frame >= p->frame_count ||
+            node->depth != (is_root ? 0 : p->nodes[node->parent].depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool are_samples_valid(const struct hs_profile *p, const struct hs_profile_dump *dump)
+{
+    if (dump->samples_n > 0 && (dump->sample_first > p->sample_count ||
+                                dump->samples_n > p->sample_count - dump->sample_first)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < dump->samples_n; i++) {
+        const struct hs_profile_sample *sample = &p->samples[dump->sample_first + i];
+        if (sample->node >= p->node_count || sample->heap >= p->heap_count ||
+            (i > 0 && sample[-1].node > sample->node)) {
+            return false;
+        }
+        for (uint32_t k = 1; k <= i && (sample - k)->node == sample->node; k++) {
+            if ((sample - k)->heap == sample->heap) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool hs_profile_is_valid(const struct hs_profile *p)
+{
+    if (p->string_count == 0 || p->strings[0][0] != '\0' || !are_nodes_valid(p)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < p->dump_count; i++) {
+        if (p->dumps[i].process >= p->process_count || !are_samples_valid(p, &p->dumps[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif

@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rt/check.h"
+
 #define HS_NODE_NONE    UINT32_MAX
 #define HS_BUILD_ID_MAX 32
 /* Stands in place of an index in processes: the file as a whole. */
@@ -317,3 +319,8 @@ static inline const char *hs_profile_string(const struct hs_profile *p, uint32_t
 
 /* Frees the profile with everything in it. NULL is fine. */
 void hs_profile_free(struct hs_profile *profile);
+
+#if HS_HAS_CHECKS
+/* For tests: whether what the top of this file says under Holds is true of the whole profile. */
+bool hs_profile_is_valid(const struct hs_profile *p);
+#endif

@@ -9,7 +9,7 @@
  * frame stays as it is. Of stripped libraries of jemalloc and tcmalloc only the outermost frame is
  * kept: the function that the program called.
  *
- * Holds     sums: samples whose stacks become equal are added up.
+ * Ensures   sums: samples whose stacks become equal are added up.
  * Threads   no other thread may use the profile at the same time.
  * Fails     -ENOMEM; the profile is then unchanged.
  */

@@ -6,7 +6,7 @@
  * FILE` can write the same tables to a file instead, and so that a command sees each module's table
  * and can say what is missing. hs_profile_symbolize() does all three steps.
  *
- * Holds     afterwards the profile is as if it had been recorded with symbols. A text that is
+ * Ensures   afterwards the profile is as if it had been recorded with symbols. A text that is
  *           already among its strings keeps its id, so that two frames of one function still have
  *           equal ids.
  * Threads   no other thread may use the profile at the same time.

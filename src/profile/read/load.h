@@ -10,7 +10,7 @@
  * What could not be read of a damaged file is reported twice: as losses of the profile, so that
  * every view shows them, and as numbers in the report.
  *
- * Holds     a profile is returned for every file of a known kind, even one without a single dump.
+ * Ensures   a profile is returned for every file of a known kind, even one without a single dump.
  * Threads   one user for each call.
  * Fails     -errno (open, read, -ENOMEM); HS_TRACE_E_EMPTY, HS_TRACE_E_FOREIGN of trace_reader.h;
  *           HS_LOAD_E_NOT_MEMORY.

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "profile/read/load_state.h"
+#include "rt/check.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/proc_counters.h"
@@ -126,6 +127,7 @@ static void add(struct hs_load *load, uint32_t pid, uint32_t kind, uint64_t time
         load->err = r;
         return;
     }
+    HS_ASSERT(c->point_count < POINTS_MAX);
     c->points[c->point_count++] = (struct point){
         .track = idx, .pid = pid, .kind = kind, .time_ns = time_ns, .value = value
     };

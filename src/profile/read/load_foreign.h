@@ -7,7 +7,7 @@
  *   load_heap_text.c   texts of jemalloc and gperftools, as written or with symbols (jeprof --raw)
  *   load_folded.c      collapsed stacks
  *
- * Holds     a reader gets all bytes of a file, expanded, and leaves a valid profile in the builder,
+ * Ensures   a reader gets all bytes of a file, expanded, and leaves a valid profile in the builder,
  *           however damaged the file is. It counts what it could not read in the report.
  * Threads   one user for each load.
  * Fails     -ENOMEM, -EOVERFLOW; HS_LOAD_E_NOT_MEMORY.

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "rt/check.h"
+
 static void put(struct hs_load_intervals *intervals, uint64_t interval_bytes)
 {
     if (interval_bytes == 0) {
@@ -27,5 +29,7 @@ struct hs_load_intervals hs_load_intervals_of(const Hs__Pb__HsDump *dump)
         put(&intervals, dump->changes[i]->from_interval_bytes);
         put(&intervals, dump->changes[i]->to_interval_bytes);
     }
+    HS_ASSERT(intervals.narrowest_bytes <= intervals.widest_bytes &&
+              (intervals.narrowest_bytes > 0 || intervals.widest_bytes == 0));
     return intervals;
 }

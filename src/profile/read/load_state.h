@@ -12,7 +12,7 @@
  * contains heapscope's own packets is read from these alone, because its ProfilePackets say the
  * same with less in it. All other sequences are read from their ProfilePackets.
  *
- * Holds     every id that comes from the file is looked up in a table, never used as an index.
+ * Ensures   every id that comes from the file is looked up in a table, never used as an index.
  * Threads   one user for each load.
  */
 #pragma once

@@ -7,7 +7,7 @@
  * address become lines of one frame. Without an address they become frames of their own, because
  * nothing else distinguishes two such locations.
  *
- * Holds     every id is looked up, never used as an index without a check. The first record with an
+ * Ensures   every id is looked up, never used as an index without a check. The first record with an
  *           id counts. A location becomes at most HS_PPROF_LINES_MAX frames.
  * Threads   one user.
  * Fails     through err, which is sticky.

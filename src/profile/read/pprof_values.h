@@ -14,7 +14,7 @@
  * multiples) from objects; without a unit the words do. When no name decides, the type that the
  * profile calls its default is live memory, or else the last type.
  *
- * Holds     each role has at most one type: the first that fits.
+ * Ensures   each role has at most one type: the first that fits.
  * Threads   pure functions.
  * See       docs/FORMAT.md
  */

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rt/check.h"
+
 struct hs_lines {
     const char *at, *end;
     const char *line;
@@ -49,6 +51,7 @@ static inline bool hs_lines_next(struct hs_lines *lines)
     }
     lines->line = from;
     lines->bytes = (size_t)(to - from);
+    HS_ASSERT(lines->at <= lines->end && from <= to && to <= lines->end);
     return true;
 }
 

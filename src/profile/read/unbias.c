@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "rt/check.h"
+
 /*
  * A block of more than this many intervals is sampled with a probability of 1 in double precision.
  */
@@ -34,6 +36,7 @@ struct hs_amount hs_unbias(enum hs_unbias_rule rule, uint64_t interval_bytes, ui
         amount.sampled_bytes = amount.bytes;
         amount.sampled_count = amount.count;
     }
+    HS_ASSERT(isfinite(amount.bytes) && isfinite(amount.bytes_var) && isfinite(amount.count_var));
     return amount;
 }
 

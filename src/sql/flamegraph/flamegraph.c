@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/check.h"
 #include "sql/flamegraph/flamegraph_state.h"
 #include "util/array.h"
 
@@ -333,6 +334,7 @@ int hs_flamegraph_make(const struct hs_flamegraph_input *input, struct hs_flameg
     }
     err = err ? err : grow(&g);
     err = err ? err : make_rows(&g);
+    HS_ASSERT_SLOW(err != 0 || hs_flamegraph_is_valid(g.graph));
     hs_flamegraph_rest_deinit(&g.rest);
     free(g.group_of_key);
     free(g.step_of_node);
@@ -360,3 +362,29 @@ struct hs_flamegraph *hs_flamegraph_free(struct hs_flamegraph *graph)
     }
     return NULL;
 }
+
+#if HS_HAS_CHECKS
+
+bool hs_flamegraph_is_valid(const struct hs_flamegraph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct hs_flamegraph_node *node = &graph->nodes[i];
+        bool is_root = node->parent == HS_FLAMEGRAPH_NONE;
+        if (!is_root && node->parent >= i) {
+            return false;
+        }
+        int32_t depth = is_root ? 0 : graph->nodes[node->parent].depth;
+        if (node->depth == 0 || node->depth != depth + (node->depth > 0 ? 1 : -1)) {
+            return false;
+        }
+        bool has_older_sibling = i > 0 && graph->nodes[i - 1].parent == node->parent &&
+                                 graph->nodes[i - 1].depth == node->depth;
+        if (has_older_sibling && graph->cumulative[(i - 1) * graph->value_count] <
+                                     graph->cumulative[i * graph->value_count]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif

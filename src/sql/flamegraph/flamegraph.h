@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rt/check.h"
+
 #define HS_FLAMEGRAPH_NONE        UINT32_MAX
 #define HS_FLAMEGRAPH_NODES_MAX   (1U << 28)
 #define HS_FLAMEGRAPH_ENTRIES_MAX (50U * 1000 * 1000)
@@ -93,3 +95,8 @@ int hs_flamegraph_make(const struct hs_flamegraph_input *input, struct hs_flameg
                        uint32_t *ret_bad_node);
 /* NULL is allowed. Returns NULL. */
 struct hs_flamegraph *hs_flamegraph_free(struct hs_flamegraph *graph);
+
+#if HS_HAS_CHECKS
+/* For tests: whether the order and the depths of all nodes are as stated under Holds. */
+bool hs_flamegraph_is_valid(const struct hs_flamegraph *graph);
+#endif

@@ -6,7 +6,7 @@
  * unpacks, because an argument of a table can only be a single value. A blob can come from any
  * source, so the table checks it again.
  *
- * Holds     the texts of a configuration point into the blob, which must stay valid.
+ * Requires  the blob stays valid as long as the configuration, whose texts point into it.
  * Fails     -EINVAL with a message.
  */
 #pragma once

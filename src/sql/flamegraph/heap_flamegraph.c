@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "rt/bits.h"
+#include "rt/check.h"
 
 struct maker {
     sqlite3 *db;
@@ -280,6 +281,7 @@ static int sum_up(struct maker *maker)
         struct hs_heap_node *node = &graph->nodes[i];
         struct hs_heap_node *parent =
             node->parent == UINT32_MAX ? NULL : &graph->nodes[node->parent];
+        HS_ASSERT(!parent || node->parent < i);
         for (int v = 0; v < HS_HEAP_VALUE_N; v++) {
             is_over =
                 __builtin_add_overflow(node->cumulative[v], node->self[v], &node->cumulative[v]) ||

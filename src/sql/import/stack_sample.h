@@ -5,7 +5,7 @@
  * and a value is read even if one recorder writes a text where another writes a number. Fields with
  * invalid content are left out.
  *
- * Holds     texts are stored in the store; a value that is absent is HS_ROWS_NULL.
+ * Ensures   texts are stored in the store; a value that is absent is HS_ROWS_NULL.
  * Threads   no state.
  */
 #pragma once

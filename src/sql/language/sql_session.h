@@ -14,7 +14,7 @@
  *         hs_sql_free(sql);
  *     }
  *
- * Holds     the session borrows the database, which must outlive it. The functions and modules that
+ * Requires  the session borrows the database, which must outlive it. The functions and modules that
  *           the session registers end with it: they must not be used later.
  * Threads   one.
  * Fails     -ENOMEM; HS_SQL_E_STATEMENT with a message that names the place.

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "rt/check.h"
+
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -124,6 +126,7 @@ struct hs_sql_token hs_sql_token_at(const char *text, size_t bytes, size_t off)
         end = off + 1;
     }
     token.bytes = end - off;
+    HS_ASSERT(token.bytes >= 1 && end <= bytes);
     return token;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "rt/check.h"
 #include "sql/stacks/tree_order.h"
 #include "util/array.h"
 
@@ -129,5 +130,6 @@ int hs_stack_sites_load(sqlite3 *db, struct hs_stack_sites *sites)
     if (code != SQLITE_OK) {
         hs_stack_sites_deinit(sites);
     }
+    HS_ASSERT(sites->ordered_count <= sites->ids.count);
     return code;
 }

@@ -4,7 +4,7 @@
  * Stacks and samples stay in the profile. A dump of a hundred thousand stacks has as many samples
  * of twenty figures each, of which a query usually reads two.
  *
- * Holds     the profile lives as long as the tables.
+ * Requires  the profile lives as long as the tables.
  * Threads   one user.
  * Fails     through store->err.
  * See       docs/SQL.md

@@ -9,6 +9,7 @@
 
 #include "rt/base.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 #include "util/array.h"
 
 #define ROWS_MAX (UINT32_C(1) << 31)
@@ -69,8 +70,20 @@ void hs_rows_deinit(struct hs_rows *rows)
     rows->capacity = 0;
 }
 
+#if HS_HAS_CHECKS
+static bool is_queried(const struct hs_rows *rows)
+{
+    bool is_indexed = rows->orders != NULL;
+    for (uint32_t column = 0; column < rows->column_count; column++) {
+        is_indexed |= rows->indexes[column].heads != NULL;
+    }
+    return is_indexed;
+}
+#endif
+
 int hs_rows_add(struct hs_rows *rows, const int64_t *cells, uint32_t *ret_row)
 {
+    HS_ASSERT_SLOW(!is_queried(rows));
     if (rows->count >= ROWS_MAX) {
         return -EOVERFLOW;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 #include "util/array.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
@@ -204,6 +205,8 @@ int64_t hs_sql_store_put(struct hs_sql_store *store, const void *text, size_t by
         store->texts[id] = (struct hs_sql_kept_text){ copy ? copy : "", copy ? bytes : 0 };
         err = copy ? 0 : -ENOMEM;
     }
+    HS_ASSERT(err != 0 || (store->texts[id].bytes == bytes &&
+                           (bytes == 0 || memcmp(store->texts[id].text, text, bytes) == 0)));
     store->err = err;
     return err == 0 ? id : HS_ROWS_NULL;
 }

@@ -15,8 +15,9 @@
  * function itself, so that no return address lies in a slot, where no unwinder finds its way. A
  * call that ends within the five bytes is refused: threads would return into them.
  *
- * Holds     bytes behind the first five are not changed. When the five bytes are written, no thread
- *           may be behind one of the moved instructions within them: the caller must ensure that.
+ * Ensures   bytes behind the first five are not changed.
+ * Requires  when the five bytes are written, no thread is behind one of the moved instructions
+ *           within them.
  * Trust     any bytes.
  * Threads   pure functions.
  * Fails     enum hs_detour_error.

@@ -5,7 +5,7 @@
  * it ends, whether it names memory or a target relative to itself, and whether the code behind it
  * is ever reached.
  *
- * Holds     a decoded instruction has the length that objdump gives it, for all functions of libc,
+ * Ensures   a decoded instruction has the length that objdump gives it, for all functions of libc,
  *           libstdc++, jemalloc and tcmalloc (test_insn.c, test_insn_objdump.py).
  * Trust     any bytes: nothing behind `cap_bytes` is read.
  * Threads   pure function.

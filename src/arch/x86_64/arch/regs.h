@@ -5,7 +5,7 @@
  * callee-saved registers of the System V ABI. Caller-saved ones are unknown in every frame but the
  * innermost.
  *
- * Holds     `pc` is the address at which execution will continue in that frame: a return address,
+ * Ensures   `pc` is the address at which execution will continue in that frame: a return address,
  *           except in a frame interrupted by a signal.
  */
 #pragma once

@@ -8,7 +8,7 @@
  * Bit i of a result stands for slot i. Other threads change the slots meanwhile: an answer is a
  * proposal, and a caller that acts on it reads that slot again.
  *
- * Holds     a slot that had the bits before the call and keeps them is always in the answer. The
+ * Ensures   a slot that had the bits before the call and keeps them is always in the answer. The
  *           processor loads a vector in pieces of at least eight bytes and in order, and the
  *           barrier keeps the compiler from moving the loads: together they order like
  *           hs_load_acquire.
