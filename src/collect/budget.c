@@ -3,6 +3,8 @@
  */
 #include "collect/budget.h"
 
+#include "rt/check.h"
+
 #define MILLION 1e6
 
 /* How often the memory is read: the faster it grows, the sooner. */
@@ -102,6 +104,7 @@ static bool change(struct hs_budget *budget, const struct hs_budget_reading *rea
         budget->change_count >= HS_BUDGET_CHANGES_MAX) {
         return false;
     }
+    HS_ASSERT(to >= budget->asked_bytes && to <= HS_INTERVAL_BYTES_MAX);
     ret_change->time_mono_ns = reading->time_ns;
     ret_change->from_bytes = budget->interval_bytes;
     ret_change->to_bytes = to;
@@ -233,6 +236,7 @@ bool hs_budget_raise(struct hs_budget *budget, unsigned factor, uint32_t interva
         return false;
     }
     budget->interval_bytes *= factor;
+    HS_ASSERT(budget->interval_bytes <= HS_INTERVAL_BYTES_MAX);
     budget->change_count++;
     budget->calm_count = 0;
     /* The window belongs to the old interval; a new window begins with the latest reading. */

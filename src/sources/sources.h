@@ -27,7 +27,7 @@
  * Reading must not delay dumps. Files for which the kernel walks all pages (PSS, mappings) are read
  * by a thread, in at most a hundredth of the time (mappings, which a user must ask for: a tenth).
  *
- * Holds     a process is described (ProcessTree) before its first counter.
+ * Ensures   a process is described (ProcessTree) before its first counter.
  * Threads   one user.
  * Fails     never with an error: a file that cannot be read is left out, and the trace says so
  *           once. The writer keeps its own errors.

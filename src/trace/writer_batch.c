@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rt/base.h"
+#include "rt/check.h"
 #include "trace/mapping_path.h"
 #include "trace/writer_state.h"
 
@@ -227,6 +228,7 @@ int hs_batch_mapping(struct hs_trace_writer *writer, const struct hs_batch_mappi
     }
     if (err == 0) {
         *ret_iid = id + 1;
+        HS_ASSERT(*ret_iid > 0);
     }
     return err;
 }

@@ -11,7 +11,6 @@
  *   writer_counters.c    counters of processes and of the machine, threads, mappings
  *   writer_compress.c    compression
  *
- * Holds     iids start at 1: an iid is an interning id + 1, and 0 means unset.
  * Threads   as trace_writer.h.
  */
 #pragma once

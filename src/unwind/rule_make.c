@@ -128,6 +128,8 @@ static uint32_t pack_plain(uint64_t cfa_reg, int64_t cfa_off, const struct hs_cf
         bp_bytes = HS_RULE_BP_SAME_BYTES;
     }
     HS_ASSERT(bp_bytes >= 8 && bp_bytes <= (uint64_t)cfa_off); /* the slots lie inside the frame */
+    HS_ASSERT(bp_bytes >= 8 && bp_bytes <= (uint64_t)cfa_off &&
+              (uint64_t)cfa_off <= HS_RULE_OFF_MAX_BYTES && bp_bytes <= HS_RULE_BP_MAX_BYTES);
     return hs_rule_pack(HS_RULE_SP, (uint64_t)cfa_off, bp_bytes);
 }
 

@@ -19,6 +19,7 @@
 
 #include "profile/analyse/heap_sums.h"
 #include "rt/base.h"
+#include "rt/check.h"
 #include "util/cxx_name.h"
 #include "util/human.h"
 #include "util/saturate.h"
@@ -103,6 +104,7 @@ static void lay_out(struct graph *g)
     while (depth > 0 && g->shown_count <= HS_SVG_BOXES_MAX) {
         struct graph_box box = g->todo[--depth];
         uint32_t row = box.node == all ? 0 : g->diff->nodes[box.node].depth + 1;
+        HS_ASSERT(g->shown_count == 0 || row > 0); /* the root is the first box */
         g->shown[g->shown_count++] = box;
         g->depth_max = row > g->depth_max ? row : g->depth_max;
         double start = box.start;

@@ -9,7 +9,7 @@
  *     ... at each dump: if (hs_run_meant_has(&meant, snap)) ...
  *     hs_run_meant_deinit(&meant);
  *
- * Holds     an image that was meant once is meant until its last dump, even when its name changes.
+ * Ensures   an image that was meant once is meant until its last dump, even when its name changes.
  * Threads   one.
  * Fails     when memory runs out, an image is forgotten, and its name decides at its next dump.
  * See       session/match.h

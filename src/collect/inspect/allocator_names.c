@@ -9,6 +9,7 @@
 
 #include "collect/inspect/symbol_file.h"
 #include "rt/base.h"
+#include "rt/check.h"
 
 #define DESCRIBE(its_name, its_kind, its_whose)                                                    \
     { #its_name, HS_FUNCTION_##its_kind, HS_WHOSE_##its_whose },
@@ -214,6 +215,7 @@ bool hs_allocator_names_choose(struct hs_allocator_names *names, uint64_t malloc
         }
         family->is_chosen = true;
         family->set = (uint32_t)names->chosen_count++;
+        HS_ASSERT(family->set < HS_ALLOCATOR_SETS);
     }
     return true;
 }

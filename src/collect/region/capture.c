@@ -12,6 +12,7 @@
 #include "collect/region/record_scan.h"
 #include "rt/atomic.h"
 #include "rt/bits.h"
+#include "rt/check.h"
 
 #define HS_PEAK_TRIES 4
 #define COUNT_VAR_MAX 1e30
@@ -320,6 +321,7 @@ int hs_capture(struct hs_region *region, bool is_dead, uint64_t now_mono_ns,
         hs_snapshot_free(c.snap);
         return r;
     }
+    HS_ASSERT_SLOW(hs_snapshot_is_valid(c.snap));
     *ret_snapshot = c.snap;
     return 0;
 }

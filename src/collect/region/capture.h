@@ -20,7 +20,7 @@
  * then this instant is the peak: live totals are flushed in steps, so the client notices a new peak
  * a little late.
  *
- * Holds     what snapshot.h says; figures of one cut add up over stacks, threads and the whole.
+ * Ensures   what snapshot.h says; figures of one cut add up over stacks, threads and the whole.
  * Threads   one collector per region.
  * Fails     -EPROTO: no honest client writes this; -ENOMEM. No cut stays open.
  * See       cut.h, record_scan.h, region_reader.h

@@ -10,6 +10,7 @@
 
 #include "collect/region/peak_bound.h"
 #include "rt/atomic.h"
+#include "rt/check.h"
 
 #define HS_PATH_BYTES_MAX    4096U
 #define HS_CMDLINE_BYTES_MAX (2U << 20) /* the kernel's own limit for arguments */
@@ -400,5 +401,6 @@ int hs_capture_tables(const struct hs_region *region, const struct hs_stack_v1 *
         r = copy_names(&now, snap);
     }
     free(heads);
+    HS_ASSERT_SLOW(r < 0 || (snap->module_count > 0 && hs_snapshot_is_valid(snap)));
     return r;
 }

@@ -30,7 +30,7 @@
  *
  * Closing stores 0: from then on writers may reuse the tombstones.
  *
- * Holds     one cut open per region; the parity of the epoch changes only here.
+ * Ensures   at most one cut of a region is open; the parity of the epoch changes only here.
  * Threads   one collector per region. A cut that a dead collector left open is taken over.
  * Fails     -EPROTO: the epoch keeps moving, so this is no honest client.
  * See       fmt/region_layout.h ("Cuts"), docs/CONCURRENCY.md

@@ -10,6 +10,7 @@
 #include "collect/region/cut.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
+#include "rt/check.h"
 
 #define HS_WEIGHT_CACHE   4096U /* entries; a power of two */
 #define HS_PREFETCH_AHEAD 8     /* records */
@@ -112,6 +113,7 @@ static inline bool estimate(const struct hs_record_scan *scan, struct weight *ca
         weigh(view->size_bytes, interval_bytes, &w->count, &w->count_var);
     }
     double bytes = (double)hits * (double)interval_bytes;
+    HS_ASSERT(isfinite(bytes) && isfinite(w->count) && isfinite(w->count_var));
     *ret_estimate = (quad){ bytes, w->count, bytes * (double)interval_bytes, w->count_var };
     return true;
 }

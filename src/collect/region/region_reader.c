@@ -14,6 +14,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "rt/check.h"
+
 #define HS_PAGE_BYTES       4096U
 #define HS_REGION_BYTES_MAX (UINT64_C(1) << 46) /* half of a process's address space */
 /* for memory that the client has handed out but not written yet */
@@ -238,6 +240,8 @@ int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
 {
     const struct hs_section_v1 *section = &region->header.sections[id];
     struct hs_region_map map = { .count = section->count };
+    HS_ASSERT(section->count <= section->max_count && section->elem_bytes == elem_bytes[id] &&
+              section->file_off % HS_SECTION_ALIGN == 0);
     if (section->count > 0) {
         uint64_t skip = section->file_off % HS_PAGE_BYTES;
         map.base_bytes = (size_t)(section->count * section->elem_bytes + skip);

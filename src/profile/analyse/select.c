@@ -9,6 +9,7 @@
 
 #include "profile/model/describe.h"
 #include "profile/model/family.h"
+#include "rt/check.h"
 #include "util/buf.h"
 
 static uint32_t find_dump(const struct hs_profile *profile, uint32_t process, uint32_t snapshot)
@@ -40,6 +41,18 @@ static void widen_amounts(struct hs_selection *selection, uint64_t interval_byte
     hs_amount_widen(&selection->peak, (float)interval_bytes);
 }
 
+#if HS_HAS_CHECKS
+static bool has_dump_of(const struct hs_selection *selection, uint32_t process)
+{
+    for (uint32_t i = 0; i < selection->dump_count; i++) {
+        if (selection->profile->dumps[selection->dumps[i]].process == process) {
+            return true;
+        }
+    }
+    return false;
+}
+#endif
+
 static void add_dump(struct hs_selection *selection, uint32_t idx)
 {
     const struct hs_profile_dump *dump = &selection->profile->dumps[idx];
@@ -47,6 +60,7 @@ static void add_dump(struct hs_selection *selection, uint32_t idx)
     selection->is_peak_of_several |= !is_first &&
                                      selection->live.bytes + selection->peak.bytes > 0 &&
                                      dump->live.bytes + dump->peak.bytes > 0;
+    HS_ASSERT_SLOW(!has_dump_of(selection, dump->process));
     selection->dumps[selection->dump_count++] = idx;
     selection->has_peak = (is_first || selection->has_peak) && dump->has_peak;
     hs_amount_add(&selection->live, &dump->live);

@@ -10,6 +10,7 @@
 
 #include "profile/analyse/rank.h"
 #include "profile/analyse/trend_line.h"
+#include "rt/check.h"
 #include "util/array.h"
 #include "util/intern.h"
 
@@ -102,6 +103,7 @@ static int put_stack(struct folder *folder, const struct hs_agg *agg, uint32_t n
         .parent = at->parent == HS_NODE_NONE ? HS_NODE_NONE : folder->stack_of[at->parent],
         .function = folder->function_of[at->function],
     };
+    HS_ASSERT(row.parent == HS_NODE_NONE || row.parent < folder->stacks.count);
     struct hs_intern_key key = { .hi = (uint64_t)row.parent << 32 | row.function };
     return put_row(&folder->stacks, key, &row, &folder->stack_of[node]);
 }

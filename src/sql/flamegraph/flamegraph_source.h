@@ -2,7 +2,7 @@
  * The stored rows of a flame graph's query: CREATE VIRTUAL TABLE t USING
  * __intrinsic_flamegraph((SELECT ...)).
  *
- * Holds     id, parent_id and name are columns of the query; every other column is a value or a
+ * Ensures   id, parent_id and name are columns of the query; every other column is a value or a
  *           property. The tree was checked: it has no cycles, no missing parents and no duplicate
  *           ids.
  * Fails     an SQLite error code, with a text for sqlite3_free().

@@ -16,7 +16,7 @@
  * word would be the slot of the return address, where rbp cannot be saved. So it stands for "rbp
  * untouched", and the slot CFA - 8 * bp_words may be read without a test.
  *
- * Holds     in HS_RULE_SP, 8 <= bp bytes <= CFA offset: the slots read lie inside the frame.
+ * Requires  in HS_RULE_SP, 8 <= bp bytes <= CFA offset: the slots read lie inside the frame.
  */
 #pragma once
 
