@@ -166,7 +166,7 @@ int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
     char path[HS_STARTUP_HINT_PATH_BYTES], temp_path[HS_STARTUP_HINT_PATH_BYTES];
     const struct hs_startup_hint_v1 hint = { .magic = HS_STARTUP_HINT_MAGIC,
                                              .version = HS_STARTUP_HINT_VERSION,
-                                             .board_bytes = sizeof(hint),
+                                             .hint_bytes = sizeof(hint),
                                              .startup_interval_bytes = startup_interval_bytes };
     if (daemon_socket->interval_bytes == startup_interval_bytes) {
         return 0;

@@ -234,7 +234,7 @@ _Static_assert(sizeof(struct hs_attach_v1) == 192 && sizeof(struct hs_detach_v1)
 struct hs_startup_hint_v1 {
     uint64_t magic;
     uint32_t version;
-    uint32_t board_bytes; /* sizeof(struct hs_startup_hint_v1); a later version may be longer */
+    uint32_t hint_bytes; /* sizeof(struct hs_startup_hint_v1); a later version may be longer */
     /* Programs that start now record at once, with this interval: the smallest of all sessions that
      * wait for programs to start. 0: no session does. A program that no session matches is
      * switched off right after its hello. */

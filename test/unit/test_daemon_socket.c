@@ -46,7 +46,7 @@ static uint64_t read_hint(void)
     assert_true(fd >= 0);
     assert_int_equal(read(fd, &hint, sizeof(hint)), sizeof(hint));
     close(fd);
-    assert_true(hint.magic == HS_STARTUP_HINT_MAGIC && hint.board_bytes == sizeof(hint));
+    assert_true(hint.magic == HS_STARTUP_HINT_MAGIC && hint.hint_bytes == sizeof(hint));
     return hint.startup_interval_bytes;
 }
 

@@ -49,7 +49,7 @@ static bool is_peer_trusted(int sock)
 static uint64_t read_board(const char *socket_path)
 {
     char path[BOARD_PATH_BYTES];
-    struct hs_startup_hint_v1 board = { 0 };
+    struct hs_startup_hint_v1 hint = { 0 };
     struct stat st = { 0 };
     if (!join(socket_path, HS_STARTUP_HINT_SUFFIX, path, sizeof(path))) {
         return 0;
@@ -60,10 +60,10 @@ static uint64_t read_board(const char *socket_path)
     }
     bool is_whole = hs_arch_syscall(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
                     S_ISREG(st.st_mode) && is_trusted(st.st_uid) &&
-                    hs_sys_read(fd, &board, sizeof(board)) == (long)sizeof(board) &&
-                    board.magic == HS_STARTUP_HINT_MAGIC && board.board_bytes >= sizeof(board);
+                    hs_sys_read(fd, &hint, sizeof(hint)) == (long)sizeof(hint) &&
+                    hint.magic == HS_STARTUP_HINT_MAGIC && hint.hint_bytes >= sizeof(hint);
     hs_sys_close(fd);
-    return is_whole ? board.startup_interval_bytes : 0;
+    return is_whole ? hint.startup_interval_bytes : 0;
 }
 
 static bool try_door(const char *path, struct hs_daemon_lookup *ret_door)

@@ -47,7 +47,7 @@ int hs_id_map_put(struct hs_id_map *map, int64_t id, uint32_t *ret_place, bool *
     return err;
 }
 
-bool hs_id_map_find_far(const struct hs_id_map *map, int64_t id, uint32_t *ret_place)
+bool hs_id_map_find_slow(const struct hs_id_map *map, int64_t id, uint32_t *ret_place)
 {
     return hs_intern_find(&map->numbers, key_of(id), ret_place);
 }

@@ -24,13 +24,13 @@ void hs_id_map_deinit(struct hs_id_map *map);
 /* Finds the index of an id. A new id gets the next index. */
 int hs_id_map_put(struct hs_id_map *map, int64_t id, uint32_t *ret_place, bool *ret_is_new);
 /* Slow path of hs_id_map_find(): searches the hash table. */
-bool hs_id_map_find_far(const struct hs_id_map *map, int64_t id, uint32_t *ret_place);
+bool hs_id_map_find_slow(const struct hs_id_map *map, int64_t id, uint32_t *ret_place);
 
 /* Finds the index of an id. Returns false if the map does not have it. */
 static inline bool hs_id_map_find(const struct hs_id_map *map, int64_t id, uint32_t *ret_place)
 {
     if (map->has_gaps) {
-        return hs_id_map_find_far(map, id, ret_place);
+        return hs_id_map_find_slow(map, id, ret_place);
     }
     bool is_there = id >= 0 && id < map->count;
     if (is_there) {
