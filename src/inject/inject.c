@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,10 +22,11 @@
 #include <unistd.h>
 
 #include "arch/return_frame.h"
-#include "inject/ptrace/brief_stop.h"
-#include "inject/inject_check.h"
+#include "inject/brief_stop.h"
+#include "inject/check/inject_check.h"
 #include "inject/inject_session.h"
-#include "inject/seccomp/seccomp_survey.h"
+#include "inject/remote_call_sequence.h"
+#include "inject/seccomp_survey.h"
 #include "rt/sys.h"
 #include "util/proc.h"
 
@@ -49,18 +48,6 @@
 static uint64_t now_ns(void)
 {
     return hs_sys_clock_ns(CLOCK_MONOTONIC);
-}
-
-void hs_inject_session_say(struct hs_inject_session *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(s->result->detail, sizeof(s->result->detail), format, args);
-    va_end(args);
-    /* Text from the target may contain any byte. */
-    for (char *c = s->result->detail; *c; c++) {
-        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
-    }
 }
 
 /* --- preparing -------------------------------------------------------------------------------- */

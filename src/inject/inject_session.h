@@ -1,5 +1,6 @@
 /*
- * The state of one injection, shared by its two halves: finding a thread (inject.c) and using it
+ * The state of one injection. Its parts share it: the survey of seccomp filters (seccomp_survey.c),
+ * the search for a thread (inject.c), the stop (brief_stop.c), and the calls that the thread makes
  * (remote_call_sequence.c).
  *
  * Threads   one.
@@ -10,17 +11,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/remote/candidates.h"
-#include "inject/inject.h"
-#include "inject/remote/library_bytes.h"
+#include "inject/inject_request.h"
+#include "inject/library_bytes.h"
+#include "inject/ptrace/candidates.h"
+#include "inject/ptrace/safe_point.h"
+#include "inject/ptrace/tracee.h"
+#include "inject/ptrace/wait_clock.h"
 #include "inject/remote/remote_maps.h"
 #include "inject/remote/remote_memory.h"
 #include "inject/remote/remote_objects.h"
 #include "inject/remote/remote_stack.h"
-#include "inject/ptrace/safe_point.h"
 #include "inject/seccomp/seccomp_policy.h"
-#include "inject/ptrace/tracee.h"
-#include "inject/ptrace/wait_clock.h"
 
 struct hs_filtered_thread;
 
@@ -69,8 +70,3 @@ struct hs_inject_session {
  * become '?'. */
 void hs_inject_session_say(struct hs_inject_session *session, const char *format, ...)
     HS_PRINTF(2, 3);
-
-/* With the tracee borrowed: loads the library if necessary, calls the function, takes over its
- * descriptor, and restores errno. 0 or enum hs_inject_error; the caller releases the tracee in any
- * case. */
-int hs_remote_call_sequence_run(struct hs_inject_session *session);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 #include "inject/remote/remote_maps.h"
 #include "inject/remote/remote_memory.h"
 #include "inject/remote/remote_objects.h"

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "inject/remote/library_bytes.h"
+#include "inject/library_bytes.h"
 
 static void test_own_program(void **state)
 {

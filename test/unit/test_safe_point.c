@@ -1,10 +1,11 @@
 /*
- * Where a thread may be borrowed: decisions on stacks of frames; roles of our own libraries; and
- * room on a stack.
+ * Where a thread may be borrowed: decisions on stacks of frames; roles of our own libraries; room
+ * on a stack; and which function was called, by the code before a return address.
  */
 #include <dlfcn.h>
 #include <string.h>
 
+#include "arch/call_site.h"
 #include "inject/ptrace/safe_point.h"
 #include "remote_self.h"
 
@@ -238,12 +239,103 @@ static void test_room(void **state)
     assert_true(hs_safe_point_has_room(&maps, 0x7f20000, 0x1234, 0x10000));
 }
 
+/* --- the called function: our own code, and stubs as linkers make them -------------------------- */
+
+static uint64_t noted_va;
+
+static __attribute__((noinline)) void note(void)
+{
+    noted_va = (uint64_t)(uintptr_t)__builtin_return_address(0);
+}
+
+static uint64_t pointer_va(const void *bytes)
+{
+    return (uint64_t)(uintptr_t)bytes;
+}
+
+/* A call as the compiler makes it. */
+static void test_call(void **state)
+{
+    (void)state;
+    note();
+    assert_int_equal(hs_safe_point_callee(&self.memory, noted_va), (uint64_t)(uintptr_t)note);
+}
+
+struct code {
+    uint8_t site[16]; /* ends with a call instruction */
+    uint8_t stub[32]; /* entry of a procedure linkage table */
+    uint64_t slot;
+};
+
+static void put_distance(uint8_t *field, uint64_t to_va)
+{
+    int32_t distance = (int32_t)(to_va - (pointer_va(field) + 4));
+    memcpy(field, &distance, sizeof(distance));
+}
+
+static uint64_t called(const struct code *code)
+{
+    return hs_safe_point_callee(&self.memory, pointer_va(code->site) + sizeof(code->site));
+}
+
+static void test_linkage_tables(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t count;
+    } stubs[] = { { "\xff\x25", 2 },
+                  { "\xf2\xff\x25", 3 },
+                  { "\xf3\x0f\x1e\xfa\xff\x25", 6 },
+                  { "\xf3\x0f\x1e\xfa\xf2\xff\x25", 7 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++) {
+        static struct code code;
+        code.slot = 0x123456789abc;
+        code.site[11] = 0xe8;
+        put_distance(code.site + 12, pointer_va(code.stub));
+        memcpy(code.stub, stubs[i].bytes, stubs[i].count);
+        put_distance(code.stub + stubs[i].count, pointer_va(&code.slot));
+        assert_int_equal(called(&code), code.slot);
+        code.stub[stubs[i].count - 1] = 0x24; /* any other jump: the result is the call's own
+                                               * target */
+        assert_int_equal(called(&code), pointer_va(code.stub));
+    }
+}
+
+static void test_without_a_table(void **state)
+{
+    static struct code code = { .slot = 4711 };
+    (void)state;
+    code.site[10] = 0xff;
+    code.site[11] = 0x15;
+    put_distance(code.site + 12, pointer_va(&code.slot));
+    assert_int_equal(called(&code), 4711);
+    put_distance(code.site + 12, pointer_va(&code.slot) + 0x40000000); /* nothing is mapped there */
+    assert_int_equal(called(&code), 0);
+}
+
+static void test_no_call(void **state)
+{
+    static struct code code;
+    (void)state;
+    assert_int_equal(called(&code), 0);
+    assert_int_equal(hs_safe_point_callee(&self.memory, 0), 0);
+    assert_int_equal(hs_safe_point_callee(&self.memory, 4096), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sure_waits), cmocka_unit_test(test_running),
-        cmocka_unit_test(test_futex),      cmocka_unit_test(test_starts),
-        cmocka_unit_test(test_own_malloc), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_sure_waits),
+        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_futex),
+        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_own_malloc),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_call),
+        cmocka_unit_test(test_linkage_tables),
+        cmocka_unit_test(test_without_a_table),
+        cmocka_unit_test(test_no_call),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

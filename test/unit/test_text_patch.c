@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "inject/remote/text_patch.h"
+#include "inject/ptrace/text_patch.h"
 
 #define MS UINT64_C(1000000)
 

@@ -17,11 +17,11 @@
 #include "collect/attach/waiting_call.h"
 #include "fmt/ctl_layout.h"
 #include "inject/inject.h"
-#include "inject/inject_check.h"
+#include "inject/check/inject_check.h"
 #include "inject/remote/remote_maps.h"
 #include "inject/remote/remote_memory.h"
 #include "inject/remote/remote_objects.h"
-#include "inject/remote/text_patch.h"
+#include "inject/ptrace/text_patch.h"
 
 #define READS_MAX 1000000U
 /* While libraries are loaded and unloaded, the loader's list is inconsistent at times: it is read

@@ -2,7 +2,7 @@
  * Redirects the calls of an allocator that is part of a program to the client's hooks.
  *
  * Such calls go straight to the function, so the functions themselves are changed (arch/detour.h)
- * while all threads of the program are stopped (inject/remote/text_patch.h). This is the one thing about
+ * while all threads of the program are stopped (inject/ptrace/text_patch.h). This is the one thing about
  * attaching that other threads notice.
  *
  *     redirect   before anything is recorded: the client is loaded, it gets the code that calls the

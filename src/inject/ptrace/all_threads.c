@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "arch/remote.h"
-#include "inject/inject.h"
-#include "inject/inject_check.h"
+#include "inject/check/inject_check.h"
+#include "inject/check/inject_error.h"
 #include "inject/ptrace/wait_kind.h"
 #include "rt/sys.h"
 #include "util/array.h"

@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/remote/remote_memory.h"
 #include "inject/ptrace/tracee.h"
 #include "inject/ptrace/wait_clock.h"
+#include "inject/remote/remote_memory.h"
 
 #define HS_ALL_THREADS_AGAIN (-1)
 

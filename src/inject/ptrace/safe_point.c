@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/remote/remote_call.h"
+#include "arch/call_site.h"
 #include "rt/base.h"
 #include "rt/text.h"
 
@@ -85,6 +85,31 @@ void hs_safe_point_deinit(struct hs_safe_point *point)
     *point = (struct hs_safe_point){ 0 };
 }
 
+/* --- the called function ---------------------------------------------------------------------- */
+
+static uint64_t read_slot(const struct hs_remote_memory *memory, uint64_t slot_va)
+{
+    uint64_t va = 0;
+    return hs_remote_memory_read(memory, slot_va, &va, sizeof(va)) < 0 ? 0 : va;
+}
+
+uint64_t hs_safe_point_callee(const struct hs_remote_memory *memory, uint64_t return_va)
+{
+    uint8_t site[HS_CALL_SITE_BYTES], stub[HS_CALL_STUB_BYTES];
+    struct hs_callee callee;
+    uint64_t slot_va;
+    if (hs_remote_memory_read(memory, return_va - sizeof(site), site, sizeof(site)) < 0 ||
+        !hs_call_site_read(site, return_va, &callee)) {
+        return 0;
+    }
+    if (callee.is_slot) {
+        return read_slot(memory, callee.va);
+    }
+    bool is_stub = hs_remote_memory_read(memory, callee.va, stub, sizeof(stub)) == 0 &&
+                   hs_call_stub_read(stub, callee.va, &slot_va);
+    return is_stub ? read_slot(memory, slot_va) : callee.va;
+}
+
 /* --- frames ----------------------------------------------------------------------------------- */
 
 struct look {
@@ -137,7 +162,7 @@ static enum hs_function_kind find_kind(const struct look *look, uint32_t idx)
     }
     if (kind == HS_FUNCTION_UNKNOWN && idx > first && idx < count) {
         uint64_t call_va = hs_remote_stack_frame(look->stack, idx)->pc;
-        kind = kind_at(look, hs_remote_called(look->point->memory, call_va + 1));
+        kind = kind_at(look, hs_safe_point_callee(look->point->memory, call_va + 1));
     }
     return kind;
 }

@@ -24,11 +24,11 @@
 #include <stdint.h>
 
 #include "arch/remote.h"
+#include "inject/ptrace/wait_kind.h"
 #include "inject/remote/known_functions.h"
 #include "inject/remote/remote_maps.h"
 #include "inject/remote/remote_objects.h"
 #include "inject/remote/remote_stack.h"
-#include "inject/ptrace/wait_kind.h"
 
 /* Free stack that a call needs, with the return chain: the first for dlopen, the second for a
  * function that was written to be called this way. */
@@ -70,3 +70,9 @@ bool hs_safe_point_judge(const struct hs_safe_point *point, const struct hs_remo
  * Below a signal handler's or a coroutine's stack there may be anything. */
 bool hs_safe_point_has_room(const struct hs_remote_maps *maps, uint64_t sp, uint64_t thread_va,
                             uint64_t need_bytes);
+
+/* The address of the function that the call before `return_va` called, through the procedure linkage
+ * table if there is one: from the code before a return address. A function that ends with a jump to
+ * an internal one (a tail call) is not on the stack, but the call instruction in its caller still
+ * names it. 0: cannot be determined. What is read is hostile: the answer may be a wrong address. */
+uint64_t hs_safe_point_callee(const struct hs_remote_memory *memory, uint64_t return_va);

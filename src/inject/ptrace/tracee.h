@@ -30,9 +30,9 @@
 #include <sys/types.h>
 
 #include "arch/remote.h"
+#include "inject/ptrace/return_chain.h"
 #include "inject/ptrace/sched_boost.h"
 #include "inject/remote/remote_memory.h"
-#include "inject/ptrace/return_chain.h"
 
 enum hs_tracee_stop {
     HS_TRACEE_STOPPED,

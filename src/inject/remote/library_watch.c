@@ -5,7 +5,7 @@
 
 #include <link.h>
 
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 #include "inject/remote/remote_memory.h"
 #include "inject/remote/remote_objects.h"
 

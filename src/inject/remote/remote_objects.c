@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 #include "rt/text.h"
 #include "util/array.h"
 #include "util/proc.h"

@@ -1,13 +1,13 @@
 /*
  * Stops a thread and releases it: see brief_stop.h.
  */
-#include "inject/ptrace/brief_stop.h"
+#include "inject/brief_stop.h"
 
 #include <errno.h>
 #include <time.h>
 
 #include "arch/remote.h"
-#include "inject/inject_check.h"
+#include "inject/check/inject_check.h"
 #include "rt/sys.h"
 
 /* A running or sleeping thread stops within this time, unless it is deep in the kernel. */

@@ -1,7 +1,7 @@
 /*
  * Lists /proc/PID/task: see candidates.h.
  */
-#include "inject/remote/candidates.h"
+#include "inject/ptrace/candidates.h"
 
 #include <dirent.h>
 #include <errno.h>

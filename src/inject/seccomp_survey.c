@@ -1,7 +1,7 @@
 /*
  * Checks all threads, one after the other: see seccomp_survey.h.
  */
-#include "inject/seccomp/seccomp_survey.h"
+#include "inject/seccomp_survey.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "inject/ptrace/brief_stop.h"
+#include "inject/brief_stop.h"
 #include "rt/sys.h"
 #include "util/array.h"
 #include "util/proc.h"

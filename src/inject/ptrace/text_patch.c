@@ -1,7 +1,7 @@
 /*
  * Writes to code that no thread is executing: see text_patch.h.
  */
-#include "inject/remote/text_patch.h"
+#include "inject/ptrace/text_patch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "arch/remote.h"
+#include "inject/check/inject_check.h"
 #include "inject/ptrace/all_threads.h"
-#include "inject/inject_check.h"
 #include "rt/base.h"
 #include "rt/sys.h"
 

@@ -1,18 +1,8 @@
 /*
- * The calls that a borrowed thread makes: see inject_session.h.
- *
- * Each line here costs time during which the thread is missing from the program. A call there and
- * back takes some ten microseconds; dlopen takes most of the rest.
- *
- *     __errno_location()                      where errno is, to restore it; unless that is known
- *     syscall(SYS_memfd_create, name, CLOEXEC)  a file without a path. heapscope opens and fills it
- *                                             from outside, so it does not matter which part of the
- *                                             file system the process can see
- *     dlopen("/proc/self/fd/5", NOW|LOCAL)
- *     syscall(SYS_close, 5)
- *     symbol(arg)
- *     syscall(SYS_close, fd)                  for a descriptor that heapscope has taken over
+ * Loads the library and calls the function: see remote_call_sequence.h.
  */
+#include "inject/remote_call_sequence.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/inject_session.h"
 #include "rt/sys.h"
 #include "util/write_all.h"
 

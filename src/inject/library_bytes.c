@@ -1,7 +1,7 @@
 /*
  * Reads a library's segments: see library_bytes.h.
  */
-#include "inject/remote/library_bytes.h"
+#include "inject/library_bytes.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 
 #define HS_TEXT_CHANGE_BYTES_MAX 8U
 

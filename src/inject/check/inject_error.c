@@ -1,7 +1,7 @@
 /*
- * One sentence for each error: see inject.h.
+ * One sentence for each error: see inject_error.h.
  */
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 
 static const char *const words[HS_INJECT_ERROR_N] = {
     [HS_INJECT_DONE] = "it was called",

@@ -12,8 +12,8 @@
  */
 #pragma once
 
-#include "inject/remote/candidates.h"
 #include "inject/inject_session.h"
+#include "inject/ptrace/candidates.h"
 #include "inject/ptrace/wait_kind.h"
 
 #define HS_BRIEF_STOP_AGAIN (-1)

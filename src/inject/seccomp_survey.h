@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/inject_check.h"
+#include "inject/check/inject_check.h"
 #include "inject/inject_session.h"
 
 /* Checks all threads. The caller calls this before each search for a thread; threads that were read

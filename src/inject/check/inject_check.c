@@ -1,7 +1,7 @@
 /*
  * Reads what /proc says about the target and about heapscope itself: see inject_check.h.
  */
-#include "inject/inject_check.h"
+#include "inject/check/inject_check.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "arch/remote.h"
-#include "inject/inject.h"
+#include "inject/check/inject_error.h"
 #include "rt/base.h"
 #include "util/proc.h"
 
