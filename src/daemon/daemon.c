@@ -14,10 +14,10 @@
 
 #include "daemon/attach_worker.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "daemon/peer.h"
 #include "daemon/recording_job.h"
-#include "daemon/supervisor.h"
+#include "daemon/handover/supervisor.h"
 #include "rt/clock.h"
 
 #define HS_TURN_EVENTS_MAX 64

@@ -12,6 +12,7 @@
  *     attach_worker.c      processes that bring clients into running programs and take them out
  *     worker_process.c     what such a process does first
  *     access_control.c     which user may record which process; the policy
+ *     handover/            what outlives a daemon that is killed:
  *     supervisor.c         systemd
  *     fdstore.c            hands descriptors to a process that outlives the daemon: systemd, or
  *     fd_holder.c          a process of ours
@@ -41,7 +42,7 @@
 
 #include "daemon/access_control.h"
 #include "daemon/daemon_socket.h"
-#include "daemon/fdstore.h"
+#include "daemon/handover/fdstore.h"
 #include "session/hub.h"
 
 struct hs_daemon;

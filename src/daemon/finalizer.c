@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "daemon/worker_process.h"
 #include "profile/read/load.h"
 #include "profile/model/symbolize.h"

@@ -18,9 +18,9 @@
 #include "ctl/ctl_socket.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
-#include "daemon/fd_holder.h"
-#include "daemon/handover_save.h"
-#include "daemon/supervisor.h"
+#include "daemon/handover/fd_holder.h"
+#include "daemon/handover/handover_save.h"
+#include "daemon/handover/supervisor.h"
 #include "session/policy_file.h"
 #include "util/opts.h"
 

@@ -16,7 +16,7 @@
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "daemon/finalizer.h"
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "daemon/peer.h"
 #include "daemon/start_settings.h"
 

@@ -18,7 +18,7 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "daemon/recording_job.h"
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"

@@ -1,6 +1,6 @@
 /*
- * Tests of daemon/fdstore and daemon/handover: names and messages survive the way there and back,
- * and invalid ones are refused.
+ * Tests of daemon/handover: names and messages survive the way there and back, and invalid ones are
+ * refused.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "util/fd_message.h"
 
 static void test_a_target_in_a_name(void **state)

@@ -2,7 +2,7 @@
  * Gives recording jobs and targets to the store while the daemon lives: see handover_save.h.
  * handover_restore.c takes them back.
  */
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 
 #include <errno.h>
 #include <fcntl.h>

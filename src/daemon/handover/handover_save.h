@@ -30,7 +30,7 @@
  */
 #pragma once
 
-#include "daemon/fdstore.h"
+#include "daemon/handover/fdstore.h"
 #include "daemon/recording_job.h"
 
 #define HS_HANDOVER_PREFIX    "hs1-"

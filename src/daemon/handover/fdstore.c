@@ -1,7 +1,7 @@
 /*
  * The list of named descriptors, and the messages to the process that holds them: see fdstore.h.
  */
-#include "daemon/fdstore.h"
+#include "daemon/handover/fdstore.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_log.h"
-#include "daemon/supervisor.h"
+#include "daemon/handover/supervisor.h"
 #include "util/array.h"
 #include "util/fd_message.h"
 #include "util/parse.h"

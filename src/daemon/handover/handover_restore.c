@@ -17,7 +17,7 @@
 #include "collect/attach/attachment.h"
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover_save.h"
+#include "daemon/handover/handover_save.h"
 #include "daemon/start_settings.h"
 
 #define HS_ABOUT_MAX (1U << 24)

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "daemon/fdstore.h"
+#include "daemon/handover/fdstore.h"
 
 #define HS_FD_HOLDER_SUFFIX ".keeper"
 

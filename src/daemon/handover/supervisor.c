@@ -1,7 +1,7 @@
 /*
  * Speaks systemd's protocols: see supervisor.h.
  */
-#include "daemon/supervisor.h"
+#include "daemon/handover/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>

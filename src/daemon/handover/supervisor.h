@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "daemon/fdstore.h"
+#include "daemon/handover/fdstore.h"
 
 /* Returns the listening socket that the supervisor made for us; -ENOENT: none; -EINVAL: a
  * descriptor that is not such a socket, or more than one. Descriptors that a previous daemon left

@@ -1,7 +1,7 @@
 /*
  * The process that holds the daemon's descriptors and outlives it: see fd_holder.h.
  */
-#include "daemon/fd_holder.h"
+#include "daemon/handover/fd_holder.h"
 
 #include <errno.h>
 #include <fcntl.h>
