@@ -10,6 +10,7 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_message.h"
+#include "daemon/recording_file.h"
 #include "daemon/start_settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,7 +42,7 @@ static void take_start(const Hs__Ctl__Start *request, const uint8_t *data, size_
         match(&settings, data, size);
         hs_session_settings_deinit(&settings);
     }
-    if (hs_start_is_file_name(request->final_name) && strchr(request->final_name, '/')) {
+    if (hs_recording_file_is_name(request->final_name) && strchr(request->final_name, '/')) {
         abort();
     }
 }

@@ -11,9 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
 #include "daemon/daemon_log.h"
-#include "daemon/recording_job.h"
 #include "session/admission.h"
 #include "session/policy_file.h"
 
@@ -62,19 +60,18 @@ void hs_access_control_close(struct hs_access_control *access)
     *access = (struct hs_access_control){ 0 };
 }
 
-void hs_access_control_reload(struct hs_daemon *daemon, uint64_t now_ns)
+bool hs_access_control_reload(struct hs_access_control *access)
 {
-    struct hs_access_control *access = &daemon->access;
     struct hs_policy *policy = NULL;
     if (load(access, &policy) < 0) {
         hs_daemon_log("the policy stays as it was");
-        return;
+        return false;
     }
     hs_policy_free(access->policy);
     access->policy = policy;
     hs_daemon_log("policy %s: %zu rule%s", access->path, policy ? policy->rule_count : 0,
                   policy && policy->rule_count == 1 ? "" : "s");
-    hs_hub_review(daemon->hub, now_ns);
+    return true;
 }
 
 bool hs_access_control_is_hiding_others(void)
@@ -113,19 +110,19 @@ static char *read_exe(struct hs_target *target)
     return hs_region_read_text(&target->region, header->exe_off, PATH_MAX, &exe) == 0 ? exe : NULL;
 }
 
-enum hs_refusal hs_access_control_authorize(void *ctx, const struct hs_session *session,
+enum hs_refusal hs_access_control_authorize(const struct hs_access_control *access,
+                                            const struct hs_session *session,
+                                            const struct hs_user_rights *rights,
                                             const struct hs_process_facts *process,
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words)
 {
-    const struct hs_daemon *daemon = ctx;
-    const struct hs_policy *policy = daemon->access.policy;
-    const struct hs_recording_job *job = session->owner;
+    const struct hs_policy *policy = access->policy;
     char *exe = target && hs_policy_asks(policy) ? read_exe(target) : NULL;
     const struct hs_admission_asker asker = {
         .uid = session->settings.uid,
-        .gids = job->groups,
-        .gid_count = job->group_count + 1, /* with the primary group */
+        .gids = rights->groups,
+        .gid_count = rights->group_count + 1, /* with the primary group */
         .is_any_uid = session->settings.is_any_uid,
     };
     const struct hs_admission_process what = {

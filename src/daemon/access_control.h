@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/target.h"
+#include "daemon/user_rights.h"
 #include "session/policy.h"
 #include "session/session.h"
-
-struct hs_daemon;
 
 struct hs_access_control {
     char *path;          /* of the policy; NULL: this daemon has no policy */
@@ -42,14 +42,19 @@ void hs_access_control_close(struct hs_access_control *access);
 /* Does /proc hide processes from other users (hidepid)? Then the daemon hides them, too. */
 bool hs_access_control_is_hiding_others(void);
 
-/* Reads the file again, and applies the new policy to running sessions. Logs errors. */
-void hs_access_control_reload(struct hs_daemon *daemon, uint64_t now_ns);
+/* Reads the file again. Logs errors. Returns whether there is a new policy, which running sessions
+ * must then obey: hs_hub_review(). */
+bool hs_access_control_reload(struct hs_access_control *access);
 
 /* May the sessions of this user record the processes of every user? */
 bool hs_access_control_is_any_uid(const struct hs_access_control *access, uid_t uid);
 
-/* Has the form of hs_hub_authorize_fn; `daemon` is the struct hs_daemon. */
-enum hs_refusal hs_access_control_authorize(void *daemon, const struct hs_session *session,
+/* May the session, which a user with these rights asked for, record the process? `target` NULL: it
+ * would be attached to. Returns HS_REFUSAL_NONE if it may, otherwise the reason, with a text for
+ * the user in *ret_words. */
+enum hs_refusal hs_access_control_authorize(const struct hs_access_control *access,
+                                            const struct hs_session *session,
+                                            const struct hs_user_rights *rights,
                                             const struct hs_process_facts *process,
                                             struct hs_target *target,
                                             struct hs_refusal_words *ret_words);

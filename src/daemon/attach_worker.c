@@ -26,7 +26,8 @@ enum task { TASK_BRING, TASK_RELEASE, TASK_REFRESH };
 
 /* An attach worker that is at work. */
 struct hs_attach_worker {
-    struct hs_source source; /* its socket */
+    struct hs_attach_workers *workers; /* the list that it is in */
+    struct hs_event_source source;     /* its socket */
     struct hs_attach_worker *next;
     uint64_t job_no; /* a number: the recording job may be gone when the worker answers */
     pid_t pid;       /* the process that it works on */
@@ -46,19 +47,19 @@ struct result {
     struct hs_attachment attachment;
 };
 
-static struct hs_attach_worker *find(const struct hs_daemon *daemon, pid_t pid)
+static struct hs_attach_worker *find(const struct hs_attach_workers *workers, pid_t pid)
 {
-    struct hs_attach_worker *worker = daemon->attach_workers;
+    struct hs_attach_worker *worker = workers->list;
     while (worker && worker->pid != pid) {
         worker = worker->next;
     }
     return worker;
 }
 
-size_t hs_attach_workers_busy(const struct hs_daemon *daemon)
+size_t hs_attach_workers_busy(const struct hs_attach_workers *workers)
 {
     size_t count = 0;
-    for (const struct hs_attach_worker *a = daemon->attach_workers; a; a = a->next) {
+    for (const struct hs_attach_worker *a = workers->list; a; a = a->next) {
         count++;
     }
     return count;
@@ -76,8 +77,9 @@ static void send_result(int sock, const struct result *result)
  * kernel then checks for the rights of the process's user. */
 static int take_rights(const struct hs_recording_job *job, pid_t pid, uid_t uid)
 {
-    return job->uid == 0 || job->uid == uid ? hs_worker_process_give_up_rights(job)
-                                            : hs_worker_process_take_rights_of(pid, uid);
+    return job->rights.uid == 0 || job->rights.uid == uid
+               ? hs_worker_process_keep_rights(&job->rights)
+               : hs_worker_process_take_rights_of(pid, uid);
 }
 
 static void __attribute__((noreturn)) bring(const struct hs_recording_job *job, uid_t uid,
@@ -109,24 +111,25 @@ release_or_refresh(const struct hs_recording_job *job, enum task task, pid_t pid
 
 /* --- in the daemon ---------------------------------------------------------------------------- */
 
-static void forget(struct hs_daemon *daemon, struct hs_attach_worker *worker)
+static void forget(struct hs_attach_worker *worker)
 {
-    struct hs_attach_worker **link = &daemon->attach_workers;
+    struct hs_attach_workers *workers = worker->workers;
+    struct hs_attach_worker **link = &workers->list;
     while (*link && *link != worker) {
         link = &(*link)->next;
     }
     if (*link) {
         *link = worker->next;
     }
-    hs_daemon_unwatch(daemon, worker->sock);
+    hs_event_loop_remove(workers->loop, worker->sock);
     close(worker->sock);
     free(worker);
 }
 
-void hs_attach_workers_forget_all(struct hs_daemon *daemon)
+void hs_attach_workers_forget_all(struct hs_attach_workers *workers)
 {
-    while (daemon->attach_workers) {
-        forget(daemon, daemon->attach_workers);
+    while (workers->list) {
+        forget(workers->list);
     }
 }
 
@@ -145,8 +148,8 @@ static bool receive(const struct hs_attach_worker *worker, struct result *ret_re
            (worker->task != TASK_BRING || pending->region_fd >= 0);
 }
 
-static void note_failure(struct hs_daemon *daemon, const struct hs_attach_worker *worker,
-                         const struct result *result, uint64_t now_ns)
+static void note_failure(const struct hs_attach_worker *worker, const struct result *result,
+                         uint64_t now_ns)
 {
     static const char *const done[] = { "attached to", "detached from",
                                         "searched for new libraries" };
@@ -157,42 +160,44 @@ static void note_failure(struct hs_daemon *daemon, const struct hs_attach_worker
     if (worker->task != TASK_BRING) {
         return;
     }
-    hs_hub_refuse(daemon->hub, worker->pid, result->attachment.is_held, words, now_ns);
-    struct hs_recording_job *job = hs_recording_job_find(daemon, worker->job_no);
+    const struct hs_attach_workers *workers = worker->workers;
+    hs_hub_refuse(workers->hub, worker->pid, result->attachment.is_held, words, now_ns);
+    struct hs_recording_job *job = hs_recording_job_find(workers->jobs, worker->job_no);
     if (job) {
         snprintf(job->note, sizeof(job->note), "process %d cannot be attached to: %s",
                  (int)worker->pid, words);
     }
 }
 
-static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done);
+static void begin_next(const struct hs_attach_worker *done);
 
-static void on_result(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+static void on_result(void *of, uint64_t now_ns)
 {
     struct hs_attach_worker *worker = of;
+    struct hs_attach_workers *workers = worker->workers;
     struct result result = { .is_done = false };
     bool is_ok = receive(worker, &result);
     if (!is_ok) {
-        note_failure(daemon, worker, &result, now_ns);
+        note_failure(worker, &result, now_ns);
     }
     if (!is_ok && worker->task == TASK_BRING) {
-        hs_hub_give_up(daemon->hub, worker->pid);
+        hs_hub_give_up(workers->hub, worker->pid);
     } else if (is_ok && worker->task == TASK_BRING) {
         result.attachment.pending.pid = worker->pid;
         result.attachment.pending.uid = worker->uid;
         hs_attachment_find_process(&result.attachment.pending);
-        hs_hub_restore_target(daemon->hub, &result.attachment.pending, now_ns);
+        hs_hub_restore_target(workers->hub, &result.attachment.pending, now_ns);
     }
     waitpid(worker->worker_pid, NULL, 0);
     const struct hs_attach_worker done = *worker;
-    forget(daemon, worker);
+    forget(worker);
     if (done.has_next) {
-        begin_next(daemon, &done);
+        begin_next(&done);
     }
 }
 
 /* Forks a new worker. In the child, worker_pid is 0, and *ret_sock is the socket for its result. */
-static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, pid_t pid,
+static int begin(struct hs_attach_workers *workers, const struct hs_recording_job *job, pid_t pid,
                  struct hs_attach_worker **ret_worker, int *ret_sock)
 {
     int socks[2];
@@ -201,8 +206,9 @@ static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, p
         free(worker);
         return -ENOMEM;
     }
-    *worker = (struct hs_attach_worker){ .source = { on_result, worker },
-                                         .next = daemon->attach_workers,
+    *worker = (struct hs_attach_worker){ .workers = workers,
+                                         .source = { on_result, worker },
+                                         .next = workers->list,
                                          .job_no = job->number,
                                          .pid = pid,
                                          .sock = socks[0] };
@@ -213,13 +219,14 @@ static int begin(struct hs_daemon *daemon, const struct hs_recording_job *job, p
         return 0;
     }
     close(socks[1]);
-    int r = worker->worker_pid < 0 ? -errno : hs_daemon_watch(daemon, socks[0], &worker->source);
+    int r = worker->worker_pid < 0 ? -errno
+                                   : hs_event_loop_add(workers->loop, socks[0], &worker->source);
     if (r < 0) {
         close(socks[0]);
         free(worker);
         return r;
     }
-    daemon->attach_workers = worker;
+    workers->list = worker;
     return 0;
 }
 
@@ -237,10 +244,9 @@ static int queue_task(struct hs_attach_worker *worker, enum task task,
     return 0;
 }
 
-int hs_attach_worker_bring(void *ctx, struct hs_session *session,
+int hs_attach_worker_bring(struct hs_attach_workers *workers, struct hs_session *session,
                            const struct hs_process_facts *process)
 {
-    struct hs_daemon *daemon = ctx;
     const struct hs_recording_job *job = session->owner;
     char client_path[PATH_MAX];
     struct hs_attach_worker *worker;
@@ -249,8 +255,8 @@ int hs_attach_worker_bring(void *ctx, struct hs_session *session,
     if (pid == getpid()) {
         return -EBUSY;
     }
-    if (find(daemon, pid)) {
-        return queue_task(find(daemon, pid), TASK_BRING, job);
+    if (find(workers, pid)) {
+        return queue_task(find(workers, pid), TASK_BRING, job);
     }
     int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, client_path, sizeof(client_path));
     if (r < 0) {
@@ -261,10 +267,10 @@ int hs_attach_worker_bring(void *ctx, struct hs_session *session,
         .client_path = client_path,
         .interval_bytes = session->settings.interval_bytes,
         .own_pid = getpid(),
-        .collector = daemon->daemon_socket.path,
+        .collector = workers->collector,
         .patience_ns = HS_PATIENCE_NS,
     };
-    r = begin(daemon, job, pid, &worker, &sock);
+    r = begin(workers, job, pid, &worker, &sock);
     if (r == 0 && worker->worker_pid == 0) {
         bring(job, process->facts.uid, &request, sock);
     }
@@ -274,12 +280,12 @@ int hs_attach_worker_bring(void *ctx, struct hs_session *session,
     return r;
 }
 
-static int begin_call(struct hs_daemon *daemon, const struct hs_recording_job *job, enum task task,
-                      pid_t pid, uid_t uid)
+static int begin_call(struct hs_attach_workers *workers, const struct hs_recording_job *job,
+                      enum task task, pid_t pid, uid_t uid)
 {
     struct hs_attach_worker *worker;
     int sock;
-    int r = begin(daemon, job, pid, &worker, &sock);
+    int r = begin(workers, job, pid, &worker, &sock);
     if (r == 0 && worker->worker_pid == 0) {
         release_or_refresh(job, task, pid, uid, sock);
     }
@@ -290,43 +296,46 @@ static int begin_call(struct hs_daemon *daemon, const struct hs_recording_job *j
     return r;
 }
 
-static uid_t uid_of(const struct hs_daemon *daemon, const struct hs_recording_job *job, pid_t pid)
+static uid_t uid_of(const struct hs_attach_workers *workers, const struct hs_recording_job *job,
+                    pid_t pid)
 {
-    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
-    return target ? target->uid : job->uid;
+    const struct hs_target *target = hs_registry_find(&workers->hub->registry, pid);
+    return target ? target->uid : job->rights.uid;
 }
 
-int hs_attach_worker_release(void *ctx, struct hs_session *session, pid_t pid)
+int hs_attach_worker_release(struct hs_attach_workers *workers, struct hs_session *session,
+                             pid_t pid)
 {
-    struct hs_daemon *daemon = ctx;
     const struct hs_recording_job *job = session->owner;
-    struct hs_attach_worker *busy = find(daemon, pid);
+    struct hs_attach_worker *busy = find(workers, pid);
     return busy ? queue_task(busy, TASK_RELEASE, job)
-                : begin_call(daemon, job, TASK_RELEASE, pid, uid_of(daemon, job, pid));
+                : begin_call(workers, job, TASK_RELEASE, pid, uid_of(workers, job, pid));
 }
 
-int hs_attach_worker_refresh(void *ctx, struct hs_session *session, pid_t pid)
+int hs_attach_worker_refresh(struct hs_attach_workers *workers, struct hs_session *session,
+                             pid_t pid)
 {
-    struct hs_daemon *daemon = ctx;
     const struct hs_recording_job *job = session->owner;
-    return find(daemon, pid) ? -EBUSY
-                             : begin_call(daemon, job, TASK_REFRESH, pid, uid_of(daemon, job, pid));
+    return find(workers, pid)
+               ? -EBUSY
+               : begin_call(workers, job, TASK_REFRESH, pid, uid_of(workers, job, pid));
 }
 
 /* Begins the queued task. Its recording job may be over by now. */
-static void begin_next(struct hs_daemon *daemon, const struct hs_attach_worker *done)
+static void begin_next(const struct hs_attach_worker *done)
 {
     struct hs_process_facts facts;
-    const struct hs_recording_job *job = hs_recording_job_find(daemon, done->next_job_no);
+    struct hs_attach_workers *workers = done->workers;
+    const struct hs_recording_job *job = hs_recording_job_find(workers->jobs, done->next_job_no);
     if (done->next_task == TASK_RELEASE) {
         if (job) {
-            begin_call(daemon, job, TASK_RELEASE, done->pid, done->uid);
+            begin_call(workers, job, TASK_RELEASE, done->pid, done->uid);
         }
         return;
     }
     if (!job || job->state != HS_RECORDING_JOB_RUNNING ||
         hs_process_facts_read(done->pid, &facts) < 0 ||
-        hs_attach_worker_bring(daemon, job->session, &facts) < 0) {
-        hs_hub_give_up(daemon->hub, done->pid);
+        hs_attach_worker_bring(workers, job->session, &facts) < 0) {
+        hs_hub_give_up(workers->hub, done->pid);
     }
 }

@@ -19,20 +19,37 @@
  */
 #pragma once
 
-#include "daemon/recording_job.h"
+#include <stddef.h>
+#include <sys/types.h>
 
-/* Forks a worker that attaches to a process. Has the form of hs_hub_attach_fn; here and below,
- * `daemon` is the struct hs_daemon. */
-int hs_attach_worker_bring(void *daemon, struct hs_session *session,
+#include "daemon/event_loop.h"
+#include "daemon/recording_job.h"
+#include "session/hub.h"
+
+struct hs_attach_worker;
+
+/* The attach workers, with what they need of the daemon, which sets the first four fields. */
+struct hs_attach_workers {
+    struct hs_event_loop *loop;
+    struct hs_hub *hub;
+    const struct hs_recording_jobs *jobs;
+    const char *collector;         /* the daemon's socket: where the client announces itself */
+    struct hs_attach_worker *list; /* those at work */
+};
+
+/* Forks a worker that attaches to a process. Returns as hs_hub_attach_fn does. */
+int hs_attach_worker_bring(struct hs_attach_workers *workers, struct hs_session *session,
                            const struct hs_process_facts *process);
-/* Forks a worker that detaches from a process, or queues that. Has the form of
- * hs_hub_release_fn. */
-int hs_attach_worker_release(void *daemon, struct hs_session *session, pid_t pid);
-/* Forks a worker that redirects the calls of new libraries. Has the form of hs_hub_refresh_fn. */
-int hs_attach_worker_refresh(void *daemon, struct hs_session *session, pid_t pid);
+/* Forks a worker that detaches from a process, or queues that. Returns as hs_hub_release_fn
+ * does. */
+int hs_attach_worker_release(struct hs_attach_workers *workers, struct hs_session *session,
+                             pid_t pid);
+/* Forks a worker that redirects the calls of new libraries. Returns as hs_hub_refresh_fn does. */
+int hs_attach_worker_refresh(struct hs_attach_workers *workers, struct hs_session *session,
+                             pid_t pid);
 
 /* How many attach workers are at work. */
-size_t hs_attach_workers_busy(const struct hs_daemon *daemon);
+size_t hs_attach_workers_busy(const struct hs_attach_workers *workers);
 
 /* Forgets all attach workers, without waiting for them. */
-void hs_attach_workers_forget_all(struct hs_daemon *daemon);
+void hs_attach_workers_forget_all(struct hs_attach_workers *workers);

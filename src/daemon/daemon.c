@@ -6,67 +6,92 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/attach_worker.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover/handover_save.h"
-#include "daemon/peer.h"
-#include "daemon/recording_job.h"
+#include "daemon/handover/handover_restore.h"
 #include "daemon/handover/supervisor.h"
 #include "rt/clock.h"
 
-#define HS_TURN_EVENTS_MAX 64
 /* Looking up the names of functions takes at most two minutes. */
 #define HS_STOP_MAX_NS UINT64_C(150000000000)
 /* The log gets the message about missing descriptors at most this often. */
 #define HS_COMPLAINT_NS UINT64_C(60000000000)
 
-uint64_t hs_daemon_mono_ns(void)
-{
-    return hs_clock_ns(CLOCK_MONOTONIC);
-}
+/* --- calls of the hub ------------------------------------------------------------------------- */
 
-uint64_t hs_daemon_real_ns(void)
+static void update_startup_hint(struct hs_daemon *daemon)
 {
-    return hs_clock_ns(CLOCK_REALTIME);
+    hs_daemon_socket_update_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
 }
-
-int hs_daemon_watch(struct hs_daemon *daemon, int fd, struct hs_source *source)
-{
-    struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-    return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
-}
-
-void hs_daemon_unwatch(struct hs_daemon *daemon, int fd)
-{
-    epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-}
-
-/* --- events ----------------------------------------------------------------------------------- */
 
 static void on_peer(void *ctx, int connection_fd)
 {
-    hs_peer_add(ctx, connection_fd);
+    struct hs_daemon *daemon = ctx;
+    hs_peer_add(&daemon->peers, connection_fd);
 }
 
 static void on_over(void *ctx, struct hs_session *session)
 {
-    struct hs_daemon *daemon = ctx;
-    hs_recording_job_finish(daemon, session->owner);
-    hs_daemon_write_startup_hint(daemon);
+    hs_recording_job_finish(session->owner);
+    update_startup_hint(ctx);
 }
 
-/* Does nothing: the loop calls hs_hub_turn() in any case. */
-static void on_hub(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+static int attach(void *ctx, struct hs_session *session, const struct hs_process_facts *process)
 {
-    (void)daemon;
-    (void)of;
-    (void)now_ns;
+    struct hs_daemon *daemon = ctx;
+    return hs_attach_worker_bring(&daemon->attach_workers, session, process);
+}
+
+static int release(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_daemon *daemon = ctx;
+    return hs_attach_worker_release(&daemon->attach_workers, session, pid);
+}
+
+static int refresh(void *ctx, struct hs_session *session, pid_t pid)
+{
+    struct hs_daemon *daemon = ctx;
+    return hs_attach_worker_refresh(&daemon->attach_workers, session, pid);
+}
+
+static enum hs_refusal authorize(void *ctx, const struct hs_session *session,
+                                 const struct hs_process_facts *process, struct hs_target *target,
+                                 struct hs_refusal_words *ret_words)
+{
+    const struct hs_daemon *daemon = ctx;
+    const struct hs_recording_job *job = session->owner;
+    return hs_access_control_authorize(&daemon->access, session, &job->rights, process, target,
+                                       ret_words);
+}
+
+static void on_pending(void *ctx, const struct hs_pending_client *pending)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_handover_save_pending_client(&daemon->handover, pending);
+}
+
+static void on_change(void *ctx, struct hs_target *target)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_handover_save_target(&daemon->handover, target);
+}
+
+static void on_gone(void *ctx, struct hs_target *target)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_handover_drop_target(&daemon->handover, target);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void on_done(void *ctx, struct hs_recording_job *job)
+{
+    struct hs_daemon *daemon = ctx;
+    hs_request_answer_waiting(&daemon->peers, job);
 }
 
 static void begin_to_stop(struct hs_daemon *daemon, uint64_t now_ns)
@@ -74,7 +99,7 @@ static void begin_to_stop(struct hs_daemon *daemon, uint64_t now_ns)
     if (daemon->is_stopping) {
         return;
     }
-    daemon->is_stopping = true;
+    daemon->is_stopping = daemon->requests.is_stopping = true;
     daemon->stop_ns = now_ns + HS_STOP_MAX_NS;
     hs_supervisor_tell("STOPPING=1");
     while (daemon->hub->session_count > 0) {
@@ -84,32 +109,23 @@ static void begin_to_stop(struct hs_daemon *daemon, uint64_t now_ns)
 
 void hs_daemon_stop(struct hs_daemon *daemon)
 {
-    begin_to_stop(daemon, hs_daemon_mono_ns());
+    begin_to_stop(daemon, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
-static void on_signal(struct hs_daemon *daemon, void *of, uint64_t now_ns)
+static void on_signal(void *of, uint64_t now_ns)
 {
+    struct hs_daemon *daemon = of;
     struct signalfd_siginfo info;
-    (void)of;
     while (read(daemon->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGUSR1) {
             hs_hub_dump_all(daemon->hub, now_ns);
         } else if (info.ssi_signo == SIGHUP && daemon->access.path) {
-            hs_access_control_reload(daemon, now_ns);
+            if (hs_access_control_reload(&daemon->access)) {
+                hs_hub_review(daemon->hub, now_ns);
+            }
         } else {
             begin_to_stop(daemon, now_ns);
         }
-    }
-}
-
-void hs_daemon_write_startup_hint(struct hs_daemon *daemon)
-{
-    int r =
-        hs_daemon_socket_write_hint(&daemon->daemon_socket, hs_hub_startup_interval(daemon->hub));
-    if (r < 0) {
-        hs_daemon_log("cannot write %s.board: %s; programs that start are recorded a moment later "
-                      "than they could be",
-                      daemon->daemon_socket.path, strerror(-r));
     }
 }
 
@@ -169,21 +185,21 @@ static int open_hub(struct hs_daemon *daemon)
         .listener = { .fd = daemon->daemon_socket.fd, .is_open_to_all = daemon->is_system },
         .on_peer = on_peer,
         .on_over = on_over,
-        .attach = hs_attach_worker_bring,
-        .release = hs_attach_worker_release,
-        .refresh = hs_attach_worker_refresh,
-        .on_pending = hs_handover_save_pending_client,
-        .on_change = hs_handover_save_target,
-        .on_gone = hs_handover_drop_target,
-        .judge = hs_access_control_authorize,
+        .attach = attach,
+        .release = release,
+        .refresh = refresh,
+        .on_pending = on_pending,
+        .on_change = on_change,
+        .on_gone = on_gone,
+        .judge = authorize,
         .is_hiding_others = hs_access_control_is_hiding_others(),
         .ctx = daemon,
     };
     int r = hs_hub_new(&config, &daemon->hub);
     if (r == 0) {
         daemon->daemon_socket.fd = -1; /* the registry owns it now */
-        daemon->hub_source = (struct hs_source){ on_hub, NULL };
-        r = hs_daemon_watch(daemon, hs_hub_fd(daemon->hub), &daemon->hub_source);
+        /* Without a handler: the hub has its turn in any case. */
+        r = hs_event_loop_add(&daemon->loop, hs_hub_fd(daemon->hub), &daemon->hub_source);
     }
     return r;
 }
@@ -196,8 +212,37 @@ static int open_signals(struct hs_daemon *daemon)
     if (daemon->signal_fd < 0) {
         return -errno;
     }
-    daemon->signal_source = (struct hs_source){ on_signal, NULL };
-    return hs_daemon_watch(daemon, daemon->signal_fd, &daemon->signal_source);
+    daemon->signal_source = (struct hs_event_source){ on_signal, daemon };
+    return hs_event_loop_add(&daemon->loop, daemon->signal_fd, &daemon->signal_source);
+}
+
+/* Gives each part what it needs of the others. */
+static void connect_parts(struct hs_daemon *daemon)
+{
+    daemon->requests = (struct hs_requests){
+        .hub = daemon->hub,
+        .jobs = &daemon->jobs,
+        .access = &daemon->access,
+        .daemon_socket = &daemon->daemon_socket,
+        .handover = &daemon->handover,
+        .is_system = daemon->is_system,
+        .uid = daemon->uid,
+        .start_real_ns = hs_clock_ns(CLOCK_REALTIME),
+    };
+    daemon->peers.loop = &daemon->loop;
+    daemon->peers.is_system = daemon->is_system;
+    daemon->peers.uid = daemon->uid;
+    daemon->peers.on_request = hs_request_handle;
+    daemon->peers.ctx = &daemon->requests;
+    daemon->jobs.loop = &daemon->loop;
+    daemon->jobs.hub = daemon->hub;
+    daemon->jobs.handover = &daemon->handover;
+    daemon->jobs.on_done = on_done;
+    daemon->jobs.ctx = daemon;
+    daemon->attach_workers.loop = &daemon->loop;
+    daemon->attach_workers.hub = daemon->hub;
+    daemon->attach_workers.jobs = &daemon->jobs;
+    daemon->attach_workers.collector = daemon->daemon_socket.path;
 }
 
 int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdstore *store,
@@ -207,16 +252,13 @@ int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdsto
     *daemon = (struct hs_daemon){ .is_system = is_system,
                                   .uid = geteuid(),
                                   .daemon_socket = *daemon_socket,
-                                  .store = *store,
                                   .access = *access,
-                                  .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
-                                  .signal_fd = -1,
-                                  .start_real_ns = hs_daemon_real_ns(),
-                                  .next_job = 1 };
+                                  .handover = { .store = *store },
+                                  .signal_fd = -1 };
     daemon_socket->fd = -1;
     daemon_socket->path[0] = '\0';
     *access = (struct hs_access_control){ 0 };
-    int r = daemon->epoll_fd >= 0 ? 0 : -errno;
+    int r = hs_event_loop_open(&daemon->loop);
     if (r == 0) {
         r = open_hub(daemon);
     }
@@ -227,72 +269,59 @@ int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdsto
         hs_daemon_close(daemon);
         return r;
     }
+    connect_parts(daemon);
     raise_limits();
     return 0;
 }
 
+void hs_daemon_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items)
+{
+    const struct hs_handover_heir heir = { .handover = &daemon->handover,
+                                           .jobs = &daemon->jobs,
+                                           .hub = daemon->hub,
+                                           .access = &daemon->access,
+                                           .is_system = daemon->is_system,
+                                           .uid = daemon->uid };
+    if (items->count > 0) {
+        hs_handover_restore(&heir, items);
+        update_startup_hint(daemon);
+    }
+}
+
 void hs_daemon_close(struct hs_daemon *daemon)
 {
-    hs_attach_workers_forget_all(daemon);
-    hs_peers_drop_all(daemon);
-    hs_recording_jobs_free(daemon);
+    hs_attach_workers_forget_all(&daemon->attach_workers);
+    hs_peers_drop_all(&daemon->peers);
+    hs_recording_jobs_free(&daemon->jobs);
     daemon->hub = hs_hub_free(daemon->hub);
     hs_daemon_socket_close(&daemon->daemon_socket);
-    hs_fdstore_close(&daemon->store);
-    hs_handover_deinit(daemon);
+    hs_handover_close(&daemon->handover);
     hs_access_control_close(&daemon->access);
     if (daemon->signal_fd >= 0) {
         close(daemon->signal_fd);
     }
-    if (daemon->epoll_fd >= 0) {
-        close(daemon->epoll_fd);
-    }
-}
-
-static int wait_ms(uint64_t now_ns, uint64_t until_ns)
-{
-    if (until_ns == UINT64_MAX) {
-        return -1;
-    }
-    uint64_t ms = until_ns > now_ns ? (until_ns - now_ns + 999999) / 1000000 : 0;
-    return ms < 3600000 ? (int)ms : 3600000;
-}
-
-/* Handles events one at a time, because handling one event may free what another one points to; and
- * at most HS_TURN_EVENTS_MAX of them, so that the hub has its turn. */
-static void handle_events(struct hs_daemon *daemon, int first_wait_ms)
-{
-    struct epoll_event event;
-    for (int i = 0; i < HS_TURN_EVENTS_MAX; i++) {
-        if (epoll_wait(daemon->epoll_fd, &event, 1, i == 0 ? first_wait_ms : 0) <= 0) {
-            return;
-        }
-        const struct hs_source *source = event.data.ptr;
-        if (source == &daemon->hub_source) {
-            return; /* the hub's turn is next; its descriptor stays readable until then */
-        }
-        source->handle(daemon, source->of, hs_daemon_mono_ns());
-    }
+    hs_event_loop_close(&daemon->loop);
 }
 
 int hs_daemon_run(struct hs_daemon *daemon)
 {
     hs_supervisor_tell("READY=1");
     for (;;) {
-        uint64_t now_ns = hs_daemon_mono_ns();
+        uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
         uint64_t until_ns = hs_hub_turn(daemon->hub, now_ns);
         log_lack_of_descriptors(daemon, now_ns);
-        uint64_t peers_ns = hs_peers_expire(daemon, now_ns);
+        uint64_t peers_ns = hs_peers_expire(&daemon->peers, now_ns);
         until_ns = peers_ns < until_ns ? peers_ns : until_ns;
-        uint64_t left_ns = hs_recording_jobs_end_left(daemon, now_ns);
+        uint64_t left_ns = hs_recording_jobs_end_left(&daemon->jobs, now_ns);
         until_ns = left_ns < until_ns ? left_ns : until_ns;
         if (daemon->is_stopping) {
-            if ((hs_recording_jobs_finishing(daemon) == 0 && hs_attach_workers_busy(daemon) == 0) ||
+            if ((hs_recording_jobs_finishing(&daemon->jobs) == 0 &&
+                 hs_attach_workers_busy(&daemon->attach_workers) == 0) ||
                 now_ns >= daemon->stop_ns) {
                 return 0;
             }
             until_ns = daemon->stop_ns < until_ns ? daemon->stop_ns : until_ns;
         }
-        handle_events(daemon, wait_ms(hs_daemon_mono_ns(), until_ns));
+        hs_event_loop_turn(&daemon->loop, until_ns);
     }
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
+#include "daemon/daemon_log.h"
 #include "util/write_all.h"
 
 #define HS_BACKLOG                 4096
@@ -189,6 +190,17 @@ int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
     }
     daemon_socket->interval_bytes = startup_interval_bytes;
     return 0;
+}
+
+void hs_daemon_socket_update_hint(struct hs_daemon_socket *daemon_socket,
+                                  uint64_t startup_interval_bytes)
+{
+    int r = hs_daemon_socket_write_hint(daemon_socket, startup_interval_bytes);
+    if (r < 0) {
+        hs_daemon_log("cannot write %s.board: %s; programs that start are recorded a moment later "
+                      "than they could be",
+                      daemon_socket->path, strerror(-r));
+    }
 }
 
 void hs_daemon_socket_close(struct hs_daemon_socket *daemon_socket)

@@ -45,6 +45,10 @@ int hs_daemon_socket_take(int fd, bool is_from_supervisor,
 int hs_daemon_socket_write_hint(struct hs_daemon_socket *daemon_socket,
                                 uint64_t startup_interval_bytes);
 
+/* The same; an error is logged. Call it after a session began or ended. */
+void hs_daemon_socket_update_hint(struct hs_daemon_socket *daemon_socket,
+                                  uint64_t startup_interval_bytes);
+
 /* Closes the socket, and removes the startup hint file and, unless the supervisor made it, the
  * socket's file. Accepts one that was never opened, with fd -1. */
 void hs_daemon_socket_close(struct hs_daemon_socket *daemon_socket);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/handover/handover_save.h"
@@ -18,28 +18,28 @@
 #include "profile/model/symbolize.h"
 #include "util/write_all.h"
 
-/* --- hurry ------------------------------------------------------------------------------------ */
+/* --- names that are left out ------------------------------------------------------------------- */
 
 /* The finalizer gets this signal when its user does not want to wait for names. */
-#define HS_HURRY_SIGNAL SIGUSR2
+#define HS_SKIP_NAMES_SIGNAL SIGUSR2
 
-static volatile sig_atomic_t was_hurried;
+static volatile sig_atomic_t is_skipping_names;
 
-static void on_hurry(int signal)
+static void on_skip_names(int signal)
 {
     (void)signal;
-    was_hurried = 1;
+    is_skipping_names = 1;
 }
 
-static bool is_hurried(void)
+static bool are_names_skipped(void)
 {
-    return was_hurried != 0;
+    return is_skipping_names != 0;
 }
 
-void hs_finalizer_hurry(const struct hs_recording_job *job)
+void hs_finalizer_skip_names(const struct hs_finalizer *finalizer)
 {
-    if (job->finalizer_pid > 0) {
-        kill(job->finalizer_pid, HS_HURRY_SIGNAL);
+    if (finalizer->pid > 0) {
+        kill(finalizer->pid, HS_SKIP_NAMES_SIGNAL);
     }
 }
 
@@ -58,7 +58,7 @@ static bool take_turn(off_t turn, int command)
     int r;
     do {
         r = fcntl(turns_fd, command, &lock);
-    } while (r != 0 && errno == EINTR && !is_hurried());
+    } while (r != 0 && errno == EINTR && !are_names_skipped());
     return r == 0;
 }
 
@@ -74,79 +74,73 @@ static void wait_for_turn(void)
     take_turn(getpid() % count, F_SETLKW);
 }
 
-/* --- the end of a recording job --------------------------------------------------------------- */
-
-/* Does the temporary name still belong to the file that we wrote? */
-static bool is_in_place(const struct hs_recording_job *job)
-{
-    struct stat ours, there;
-    return fstat(job->file_fd, &ours) == 0 &&
-           fstatat(job->folder_fd, job->temp_name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
+/* --- the end of a recording ------------------------------------------------------------------- */
 
 /* Adds the code addresses of the part of the file that a previous daemon wrote: they are known only
  * from the file. */
-static void add_addresses_of_previous_part(const struct hs_recording_job *job)
+static void add_addresses_of_previous_part(const struct hs_finalizer_task *task)
 {
     char path[32];
     struct hs_profile *profile;
-    if (!job->is_inherited || !job->session->settings.is_symbolizing) {
+    if (!task->is_inherited || !task->session->settings.is_symbolizing) {
         return;
     }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", job->file_fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", task->file->file_fd);
     if (hs_profile_load(path, &profile, NULL) == 0) {
-        hs_profile_wanted(profile, &job->session->wanted);
+        hs_profile_wanted(profile, &task->session->wanted);
         hs_profile_free(profile);
     }
 }
 
-static int finish(struct hs_recording_job *job)
+static int finish(const struct hs_finalizer_task *task)
 {
-    int r = hs_worker_process_give_up_rights(job);
+    const struct hs_recording_file *file = task->file;
+    int r = hs_worker_process_keep_rights(task->rights);
     if (r < 0) {
         return r;
     }
-    if (job->process_count == 0 && job->rejected_count == 0) {
-        if (is_in_place(job)) {
-            unlinkat(job->folder_fd, job->temp_name, 0);
+    if (task->is_empty) {
+        if (hs_recording_file_is_in_place(file)) {
+            unlinkat(file->folder_fd, file->temp_name, 0);
         }
         return -ENODATA;
     }
     wait_for_turn();
-    add_addresses_of_previous_part(job);
-    job->session->is_hurried = is_hurried;
-    r = hs_session_finish(job->session);
-    if (!is_in_place(job)) {
+    add_addresses_of_previous_part(task);
+    task->session->is_hurried = are_names_skipped;
+    r = hs_session_finish(task->session);
+    if (!hs_recording_file_is_in_place(file)) {
         return r < 0 ? r : -ENOENT; /* the file was removed or replaced */
     }
-    if (r == 0 && renameat(job->folder_fd, job->temp_name, job->folder_fd, job->final_name) != 0) {
+    if (r == 0 &&
+        renameat(file->folder_fd, file->temp_name, file->folder_fd, file->final_name) != 0) {
         r = -errno;
     }
     if (r < 0) {
-        unlinkat(job->folder_fd, job->temp_name, 0);
+        unlinkat(file->folder_fd, file->temp_name, 0);
     }
     return r;
 }
 
-static void __attribute__((noreturn)) run(struct hs_recording_job *job, int result_fd)
+static void __attribute__((noreturn)) run(const struct hs_finalizer_task *task, int result_fd)
 {
-    const int kept[] = { job->file_fd, job->folder_fd, job->about_fd, result_fd, turns_fd };
+    const int kept[] = { task->file->file_fd, task->file->folder_fd, task->about_fd, result_fd,
+                         turns_fd };
     prctl(PR_SET_NAME, "heapscope-final");
     /* Before the signal is unblocked: until then it stays pending. Without SA_RESTART, so that the
      * signal ends the wait for a turn. */
-    sigaction(HS_HURRY_SIGNAL, &(struct sigaction){ .sa_handler = on_hurry }, NULL);
+    sigaction(HS_SKIP_NAMES_SIGNAL, &(struct sigaction){ .sa_handler = on_skip_names }, NULL);
     hs_worker_process_settle(kept, HS_COUNT_OF(kept));
-    if (!hs_handover_lock_job(job)) {
+    if (!hs_handover_lock_job(task->about_fd, task->epoch)) {
         _exit(1); /* the daemon is gone, and another daemon has taken the job over */
     }
-    struct hs_recording_job_result result = { .error = finish(job) };
-    result.file_bytes = job->session->bytes;
+    struct hs_finalizer_result result = { .error = finish(task) };
+    result.file_bytes = task->session->bytes;
     int r = hs_write_all(result_fd, &result, sizeof(result));
     _exit(r == 0 ? 0 : 1);
 }
 
-int hs_finalizer_start(struct hs_recording_job *job)
+int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_finalizer *ret_finalizer)
 {
     int ends[2];
     if (turns_fd < 0) {
@@ -157,7 +151,7 @@ int hs_finalizer_start(struct hs_recording_job *job)
     }
     pid_t pid = fork();
     if (pid == 0) {
-        run(job, ends[1]);
+        run(task, ends[1]);
     }
     int r = pid < 0 ? -errno : 0;
     close(ends[1]);
@@ -166,7 +160,30 @@ int hs_finalizer_start(struct hs_recording_job *job)
         return r;
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    job->finalizer_pid = pid;
-    job->result_fd = ends[0];
+    *ret_finalizer = (struct hs_finalizer){ .pid = pid, .result_fd = ends[0] };
     return 0;
+}
+
+bool hs_finalizer_receive(struct hs_finalizer *finalizer, struct hs_finalizer_result *ret_result)
+{
+    struct hs_finalizer_result result;
+    ssize_t got = read(finalizer->result_fd, &result, sizeof(result));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return false;
+    }
+    if (got == (ssize_t)sizeof(result)) {
+        *ret_result = result;
+    } else {
+        ret_result->error = -EIO; /* the finalizer died */
+    }
+    waitpid(finalizer->pid, NULL, 0);
+    return true;
+}
+
+void hs_finalizer_close(struct hs_finalizer *finalizer)
+{
+    if (finalizer->result_fd >= 0) {
+        close(finalizer->result_fd);
+    }
+    *finalizer = HS_FINALIZER_NONE;
 }

@@ -17,10 +17,47 @@
  */
 #pragma once
 
-#include "daemon/recording_job.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/* Forks a finalizer, and sets the job's finalizer_pid and result_fd. Returns 0 or -errno. */
-int hs_finalizer_start(struct hs_recording_job *job);
+#include "daemon/recording_file.h"
+#include "daemon/user_rights.h"
+#include "session/session.h"
 
-/* Asks the job's finalizer to look up no more names, and to write the file without them. */
-void hs_finalizer_hurry(const struct hs_recording_job *job);
+/* What to finish. */
+struct hs_finalizer_task {
+    struct hs_session *session;
+    const struct hs_recording_file *file;
+    const struct hs_user_rights *rights; /* of the user whose recording it is */
+    int about_fd;                        /* for hs_handover_lock_job(), as is the epoch */
+    uint32_t epoch;
+    bool is_inherited; /* a previous daemon wrote a part of the file */
+    bool is_empty;     /* no process was recorded: the file is removed */
+};
+
+/* What a finalizer reports through its pipe. */
+struct hs_finalizer_result {
+    int error; /* 0: the file has its final name; -ENODATA: there was nothing to write */
+    uint64_t file_bytes;
+};
+
+/* A finalizer at work. */
+struct hs_finalizer {
+    pid_t pid;     /* 0: none */
+    int result_fd; /* the pipe; -1: none */
+};
+
+#define HS_FINALIZER_NONE ((struct hs_finalizer){ .result_fd = -1 })
+
+/* Forks a finalizer. Returns 0 or -errno. */
+int hs_finalizer_start(const struct hs_finalizer_task *task, struct hs_finalizer *ret_finalizer);
+
+/* Asks the finalizer to look up no more names, and to write the file without them. */
+void hs_finalizer_skip_names(const struct hs_finalizer *finalizer);
+
+/* Reads the result, and waits for the process to end. Returns false if there is no result yet. */
+bool hs_finalizer_receive(struct hs_finalizer *finalizer, struct hs_finalizer_result *ret_result);
+
+/* Closes the pipe, without waiting for the process. */
+void hs_finalizer_close(struct hs_finalizer *finalizer);

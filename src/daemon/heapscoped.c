@@ -140,7 +140,7 @@ static int find_socket(const struct options *options, const char *path, struct i
     if (sock < 0 && sock != -ENOENT) {
         return sock;
     }
-    got->store = hs_fdstore_of_supervisor();
+    got->store = hs_supervisor_fdstore();
     int r = -ENOENT;
     if (got->store.sock < 0) {
         r = hs_fd_holder_meet(path, &got->store, &got->items);
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;
     }
-    hs_handover_restore(&daemon, &got.items);
+    hs_daemon_restore(&daemon, &got.items);
     hs_fdstore_items_deinit(&got.items);
     hs_daemon_log("ready at %s", daemon.daemon_socket.path);
     if (got.is_last) {

@@ -13,10 +13,21 @@
  */
 #pragma once
 
-#include "ctl/ctl.pb-c.h"
-#include "daemon/daemon.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-struct hs_peer;
+#include "daemon/event_loop.h"
+#include "daemon/finalizer.h"
+#include "daemon/recording_file.h"
+#include "daemon/user_rights.h"
+#include "session/hub.h"
+
+#define HS_RECORDING_JOBS_MAX 512
+
+struct hs_handover;
+struct hs_recording_jobs;
 
 enum hs_recording_job_state {
     HS_RECORDING_JOB_RUNNING,
@@ -24,84 +35,81 @@ enum hs_recording_job_state {
     HS_RECORDING_JOB_DONE,
 };
 
-/* What the finalizer reports through its pipe. */
-struct hs_recording_job_result {
-    int error; /* 0: the file has its final name; -ENODATA: there was nothing to write */
-    uint64_t file_bytes;
-};
-
 struct hs_recording_job {
-    struct hs_source source; /* the pipe from the finalizer */
+    struct hs_recording_jobs *jobs; /* the list that the job is or was in; NULL: in none so far */
+    struct hs_event_source source;  /* the pipe from the finalizer */
     enum hs_recording_job_state state;
     struct hs_session *session;          /* NULL: it is over */
     struct hs_session_settings settings; /* those of the session, after it is over */
     uint64_t number;                     /* unique, also among the jobs of previous daemons */
     char name[HS_SESSION_NAME_MAX + 1];
-    char note[512]; /* why a process could not be attached to; "" */
-    uid_t uid;      /* its user; it is finished with that user's rights */
-    gid_t gid;
-    gid_t *groups; /* group_count groups, and one more: `gid` */
-    size_t group_count;
-    int file_fd, folder_fd;
+    char note[512];               /* why a process could not be attached to; "" */
+    struct hs_user_rights rights; /* of its user; it is finished with them */
+    struct hs_recording_file file;
     int about_fd;            /* for the next daemon, see handover_save.h; -1: not in the store */
     uint32_t epoch;          /* how many daemons have taken the job over */
     bool is_owned;           /* by a command: the job ends when no peer waits for its end, */
     int owner_fd;            /* and the command has ended (a pidfd; -1: unknown) */
     uint64_t alone_until_ns; /* or this time has passed (CLOCK_MONOTONIC) */
+    size_t waiting_count;    /* peers that wait for its end */
     bool is_inherited;       /* a previous daemon wrote a part of the file */
-    char *temp_name, *final_name; /* of the file in its folder */
-    char *path;                   /* of the file, for messages only */
-    pid_t finalizer_pid;
-    int result_fd; /* -1: none */
-    struct hs_recording_job_result result;
+    struct hs_finalizer finalizer;
+    struct hs_finalizer_result result;
     uint64_t start_real_ns, end_real_ns;
     uint64_t process_count, rejected_count, dump_count, sample_count; /* at the session's end */
 };
 
-/* Makes a job of this user without a session, which is not in the daemon's list yet; all its
- * descriptors are -1. Returns NULL if there is no memory. */
-struct hs_recording_job *hs_recording_job_new(uid_t uid, gid_t gid, const gid_t *groups,
-                                              size_t group_count);
+/* The job is done, with or without a file. */
+typedef void hs_recording_job_done_fn(void *ctx, struct hs_recording_job *job);
+
+/* The daemon's jobs, with what they need of the daemon. The owner sets the first five fields. */
+struct hs_recording_jobs {
+    struct hs_event_loop *loop;
+    struct hs_hub *hub;
+    struct hs_handover *handover;
+    hs_recording_job_done_fn *on_done;
+    void *ctx;
+    struct hs_recording_job *list[HS_RECORDING_JOBS_MAX]; /* oldest first */
+    size_t count;
+    uint64_t last_number; /* of the newest job */
+    uint64_t last_name;   /* the last number that became the name of a job without a name */
+};
+
+/* Makes a job of this user without a session, which is in no list yet; all its descriptors are -1.
+ * Copies the rights. Returns NULL if there is no memory. */
+struct hs_recording_job *hs_recording_job_new(const struct hs_user_rights *rights);
 /* Closes and frees the job. Accepts NULL; returns NULL. */
 struct hs_recording_job *hs_recording_job_free(struct hs_recording_job *job);
 
-/* Takes the names of the file from the request. Returns false if a name is missing or invalid, or
- * if there is no memory. */
-bool hs_recording_job_name_file(struct hs_recording_job *job, const Hs__Ctl__Start *request);
-
-/* The job of this number in the daemon's list, or NULL. */
-struct hs_recording_job *hs_recording_job_find(const struct hs_daemon *daemon, uint64_t number);
+/* The job of this number in the list, or NULL. */
+struct hs_recording_job *hs_recording_job_find(const struct hs_recording_jobs *jobs,
+                                               uint64_t number);
 
 /* Adds the job to the list, and gives it a name if it has none. Returns 0, -E2BIG if there are too
  * many jobs, or -EEXIST if another job has the name. */
-int hs_recording_job_add(struct hs_daemon *daemon, struct hs_recording_job *job);
+int hs_recording_job_add(struct hs_recording_jobs *jobs, struct hs_recording_job *job);
 /* Removes the job from the list, and frees it. */
-void hs_recording_job_remove(struct hs_daemon *daemon, struct hs_recording_job *job);
+void hs_recording_job_remove(struct hs_recording_job *job);
 
 /* The job's session is over: has a finalizer finish the file. */
-void hs_recording_job_finish(struct hs_daemon *daemon, struct hs_recording_job *job);
+void hs_recording_job_finish(struct hs_recording_job *job);
 
 /* A text that says why there is no file; NULL: there is one. */
 const char *hs_recording_job_why(const struct hs_recording_job *job);
-
-/* May this peer see a process: one of its user's, or one that a session of its user records? */
-bool hs_recording_job_may_see(const struct hs_daemon *daemon, const struct hs_peer *peer,
-                              const struct hs_target *target);
-
-/* Sends a peer the result of a job that is done. Returns as hs_peer_reply() does. */
-int hs_recording_job_tell(struct hs_peer *peer, const struct hs_recording_job *job);
 
 /* The job belongs to the command that asked for it. That command must connect, or connect again,
  * within 15 seconds and wait for the job's end; otherwise, or if the command ends before, the job
  * ends. `pid` is the command's; 0: unknown. */
 void hs_recording_job_expect_owner(struct hs_recording_job *job, pid_t pid, uint64_t now_ns);
+/* A peer waits for the job's end. */
+void hs_recording_job_add_waiting(struct hs_recording_job *job);
 /* A peer that waited for the job's end is gone: another one has a second to take its place. */
-void hs_recording_job_miss_owner(struct hs_recording_job *job, uint64_t now_ns);
+void hs_recording_job_drop_waiting(struct hs_recording_job *job, uint64_t now_ns);
 /* Ends the jobs whose command is gone. Returns when to call it again (CLOCK_MONOTONIC; UINT64_MAX:
  * no job is without its command). */
-uint64_t hs_recording_jobs_end_left(struct hs_daemon *daemon, uint64_t now_ns);
+uint64_t hs_recording_jobs_end_left(struct hs_recording_jobs *jobs, uint64_t now_ns);
 
 /* How many jobs have a finalizer at work. */
-size_t hs_recording_jobs_finishing(const struct hs_daemon *daemon);
+size_t hs_recording_jobs_finishing(const struct hs_recording_jobs *jobs);
 /* Frees all jobs in the list. */
-void hs_recording_jobs_free(struct hs_daemon *daemon);
+void hs_recording_jobs_free(struct hs_recording_jobs *jobs);

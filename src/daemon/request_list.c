@@ -2,7 +2,6 @@
  * Answers `list`: the programs that announced themselves, and the sessions, with what each of them
  * costs. See requests.h.
  */
-#include "daemon/recording_job.h"
 #include "daemon/requests.h"
 
 static void add_session(struct hs_listing *listing, const struct hs_recording_job *job)
@@ -12,11 +11,11 @@ static void add_session(struct hs_listing *listing, const struct hs_recording_jo
     Hs__Ctl__Session *out =
         hs_listing_add_session(listing, job->name, session ? &session->settings : &job->settings);
     out->has_uid = out->has_start_real_ns = true;
-    out->uid = job->uid;
+    out->uid = job->rights.uid;
     out->start_real_ns = job->start_real_ns;
     out->has_end_real_ns = job->end_real_ns != 0;
     out->end_real_ns = job->end_real_ns;
-    out->path = job->path;
+    out->path = job->file.path;
     out->state = (char *)(uintptr_t)(job->result.error ? "failed" : states[job->state]);
     out->error = (char *)(uintptr_t)hs_recording_job_why(job);
     out->process_count = session ? session->process_count : job->process_count;
@@ -29,20 +28,20 @@ static void add_session(struct hs_listing *listing, const struct hs_recording_jo
     }
 }
 
-int hs_request_list(struct hs_daemon *daemon, struct hs_peer *peer)
+int hs_request_list(const struct hs_requests *requests, struct hs_peer *peer)
 {
-    const struct hs_asking asking = { daemon, peer };
-    const struct hs_recorded recorded = HS_RECORDED_OF(&asking);
-    struct hs_listing *listing = hs_listing_new(&recorded, daemon->job_count);
+    const struct hs_recording_jobs *jobs = requests->jobs;
+    const struct hs_recorded recorded = HS_RECORDED_OF(requests, peer);
+    struct hs_listing *listing = hs_listing_new(&recorded, jobs->count);
     if (!listing) {
         return hs_peer_refuse(peer, "out of memory");
     }
     listing->listed.has_start_real_ns = listing->listed.has_is_system = true;
-    listing->listed.start_real_ns = daemon->start_real_ns;
-    listing->listed.is_system = daemon->is_system;
-    for (size_t i = 0; i < daemon->job_count; i++) {
-        if (hs_peer_may(daemon, peer, daemon->jobs[i]->uid)) {
-            add_session(listing, daemon->jobs[i]);
+    listing->listed.start_real_ns = requests->start_real_ns;
+    listing->listed.is_system = requests->is_system;
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (hs_peer_may(peer, jobs->list[i]->rights.uid)) {
+            add_session(listing, jobs->list[i]);
         }
     }
     int r = hs_peer_reply(peer, HS_CTL_LISTED, &listing->listed.base, NULL, 0);

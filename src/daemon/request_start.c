@@ -1,73 +1,23 @@
 /*
  * Answers `start`: checks the settings and the file, begins the session, and reports the processes
  * that match. See requests.h.
- *
- * The file comes as a descriptor. It must be a regular file that is open for writing, on a file
- * system that answers. The machine's daemon takes no file on FUSE, where another user's process
- * would decide how long a write takes.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
 #include "daemon/handover/handover_save.h"
-#include "daemon/recording_job.h"
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"
+#include "rt/clock.h"
 
 /* A verdict takes about a hundred bytes in the answer. */
 #define HS_VERDICTS_TOLD 256
-
-/* --- the file --------------------------------------------------------------------------------- */
-
-static const char *check_file(const struct hs_daemon *daemon, int fd)
-{
-    struct stat st;
-    struct statfs fs;
-    int flags = fcntl(fd, F_GETFL);
-    if (fd < 0 || flags < 0 || fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0) {
-        return "no file came with the request";
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return "the file is not a regular one";
-    }
-    if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH)) {
-        return "the file is not open for writing";
-    }
-    if (daemon->is_system && fs.f_type == FUSE_SUPER_MAGIC) {
-        return "the file is on a FUSE file system; choose a local one";
-    }
-    return NULL;
-}
-
-static const char *check_folder(int fd)
-{
-    struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)
-               ? NULL
-               : "no folder came with the request";
-}
-
-static const char *take_file(const struct hs_daemon *daemon, const Hs__Ctl__Start *request,
-                             struct hs_ctl_message *message, struct hs_recording_job *job)
-{
-    job->file_fd = hs_ctl_take_fd(message, 0);
-    job->folder_fd = hs_ctl_take_fd(message, 1);
-    const char *why = check_file(daemon, job->file_fd);
-    why = why ? why : check_folder(job->folder_fd);
-    if (why) {
-        return why;
-    }
-    return hs_recording_job_name_file(job, request) ? NULL : "the file has no name";
-}
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
@@ -125,23 +75,24 @@ static int refuse_job(struct hs_peer *peer, const char *name, int error)
 
 /* Writes the startup hint file for a session that begins: programs that start from now on may match
  * it. */
-static void announce(struct hs_daemon *daemon, const struct hs_session *session)
+static void announce(const struct hs_requests *requests, const struct hs_session *session)
 {
-    uint64_t least = hs_hub_startup_interval(daemon->hub);
+    uint64_t least = hs_hub_startup_interval(requests->hub);
     uint64_t interval = session->settings.interval_bytes;
     if (hs_session_waits(session) && (least == 0 || interval < least)) {
-        hs_daemon_socket_write_hint(&daemon->daemon_socket, interval);
+        hs_daemon_socket_write_hint(requests->daemon_socket, interval);
     }
 }
 
 /* Begins the session, and answers the peer. Takes over the recording job and the settings. */
-static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recording_job *job,
-                 struct hs_session_settings *settings, const struct hs_ctl_message *message)
+static int begin(const struct hs_requests *requests, struct hs_peer *peer,
+                 struct hs_recording_job *job, struct hs_session_settings *settings,
+                 const struct hs_ctl_message *message)
 {
     struct reply *reply = calloc(1, sizeof(*reply));
-    uint64_t now_ns = hs_daemon_mono_ns();
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     snprintf(job->name, sizeof(job->name), "%s", settings->name);
-    int r = reply ? hs_recording_job_add(daemon, job) : -ENOMEM;
+    int r = reply ? hs_recording_job_add(requests->jobs, job) : -ENOMEM;
     if (r < 0) {
         r = refuse_job(peer, job->name, r);
         hs_recording_job_free(job);
@@ -152,28 +103,31 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recor
     snprintf(settings->name, sizeof(settings->name), "%s", job->name);
     hs__ctl__started__init(&reply->started);
     reply->started.verdicts = reply->pointers;
-    r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)job->file_fd, now_ns,
+    r = hs_session_new(settings, hs_trace_write_fd, (void *)(intptr_t)job->file.file_fd, now_ns,
                        &job->session);
     hs_session_settings_deinit(settings);
     if (r == 0) {
-        off_t end = lseek(job->file_fd, 0, SEEK_CUR);
+        off_t end = lseek(job->file.file_fd, 0, SEEK_CUR);
         job->session->owner = job;
         /* The command may have written data in front of the trace. */
         job->session->bytes = end > 0 ? (uint64_t)end : job->session->bytes;
-        hs_handover_save_job(daemon, job, message->body, message->body_bytes);
+        hs_handover_save_job(requests->handover, job, message->body, message->body_bytes);
         /* Before the hub looks for running processes, which takes a moment: programs that start in
          * that time must not be missed. */
-        announce(daemon, job->session);
-        r = hs_hub_start(daemon->hub, job->session, now_ns, add_verdict, reply);
+        announce(requests, job->session);
+        r = hs_hub_start(requests->hub, job->session, now_ns, add_verdict, reply);
     }
     if (r < 0) {
         r = refuse_job(peer, job->name, r);
-        hs_handover_drop_job(daemon, job);
-        hs_recording_job_remove(daemon, job);
-        hs_daemon_write_startup_hint(daemon);
+        hs_handover_drop_job(requests->handover, job);
+        hs_recording_job_remove(job);
+        hs_daemon_socket_update_hint(requests->daemon_socket,
+                                     hs_hub_startup_interval(requests->hub));
     } else {
-        hs_daemon_write_startup_hint(daemon);
-        hs_daemon_log("session %s of user %u begins: %s", job->name, job->uid, job->path);
+        hs_daemon_socket_update_hint(requests->daemon_socket,
+                                     hs_hub_startup_interval(requests->hub));
+        hs_daemon_log("session %s of user %u begins: %s", job->name, job->rights.uid,
+                      job->file.path);
         reply->started.session = job->name;
         reply->started.has_is_waiting = true;
         reply->started.is_waiting = hs_session_waits(job->session);
@@ -185,43 +139,57 @@ static int begin(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_recor
     return r;
 }
 
-static int start(struct hs_daemon *daemon, struct hs_peer *peer, const Hs__Ctl__Start *request,
-                 struct hs_ctl_message *message)
+static const char *take_file(const struct hs_requests *requests, const Hs__Ctl__Start *request,
+                             struct hs_ctl_message *message, struct hs_recording_file *file)
+{
+    file->file_fd = hs_ctl_take_fd(message, 0);
+    file->folder_fd = hs_ctl_take_fd(message, 1);
+    const char *why = hs_recording_file_check(file, requests->is_system);
+    if (why) {
+        return why;
+    }
+    return hs_recording_file_set_names(file, request->temp_name, request->final_name, request->path)
+               ? NULL
+               : "the file has no name";
+}
+
+static int start(const struct hs_requests *requests, struct hs_peer *peer,
+                 const Hs__Ctl__Start *request, struct hs_ctl_message *message)
 {
     struct hs_session_settings settings;
     const char *why = NULL;
-    if (daemon->is_stopping) {
+    if (requests->is_stopping) {
         return hs_peer_refuse(peer, "the daemon is about to end");
     }
     int r = hs_start_settings(request, &settings, &why);
     if (r < 0) {
         return hs_peer_refuse(peer, "the session cannot begin: %s", why ? why : strerror(-r));
     }
-    settings.uid = daemon->is_system ? peer->uid : daemon->uid;
-    settings.is_any_uid = hs_access_control_is_any_uid(&daemon->access, settings.uid);
+    settings.uid = requests->is_system ? peer->rights.uid : requests->uid;
+    settings.is_any_uid = hs_access_control_is_any_uid(requests->access, settings.uid);
     /* Only a user who may record the processes of every user may see which processes run. */
-    settings.sources.scan_all_on_start &= !daemon->is_system || settings.is_any_uid;
-    struct hs_recording_job *job =
-        hs_recording_job_new(peer->uid, peer->gid, peer->groups, peer->group_count);
-    why = job ? take_file(daemon, request, message, job) : "out of memory";
+    settings.sources.scan_all_on_start &= !requests->is_system || settings.is_any_uid;
+    struct hs_recording_job *job = hs_recording_job_new(&peer->rights);
+    why = job ? take_file(requests, request, message, &job->file) : "out of memory";
     if (job && request->is_owned) {
-        hs_recording_job_expect_owner(job, peer->pid, hs_daemon_mono_ns());
+        hs_recording_job_expect_owner(job, peer->pid, hs_clock_ns(CLOCK_MONOTONIC));
     }
     if (why) {
         hs_recording_job_free(job);
         hs_session_settings_deinit(&settings);
         return hs_peer_refuse(peer, "the session cannot begin: %s", why);
     }
-    return begin(daemon, peer, job, &settings, message);
+    return begin(requests, peer, job, &settings, message);
 }
 
-int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer, struct hs_ctl_message *message)
+int hs_request_start(const struct hs_requests *requests, struct hs_peer *peer,
+                     struct hs_ctl_message *message)
 {
     ProtobufCMessage *body = hs_ctl_unpack(message, &hs__ctl__start__descriptor);
     if (!body) {
         return -EPROTO;
     }
-    int r = start(daemon, peer, (const Hs__Ctl__Start *)(const void *)body, message);
+    int r = start(requests, peer, (const Hs__Ctl__Start *)(const void *)body, message);
     protobuf_c_message_free_unpacked(body, NULL);
     return r;
 }

@@ -6,39 +6,58 @@
  *
  * Threads   one.
  * Fails     a request that is not allowed or cannot be fulfilled is refused with a message. -errno:
- *           the answer could not be sent or the request is malformed, and the caller drops the
- *           peer.
+ *           the answer could not be sent or the request is malformed, and the peer is dropped.
  */
 #pragma once
 
-#include "daemon/peer.h"
-#include "session/answers.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/* A peer and the daemon that it asks: the context of the functions in a struct hs_recorded. */
-struct hs_asking {
-    struct hs_daemon *daemon;
-    const struct hs_peer *peer;
+#include "daemon/access_control.h"
+#include "daemon/daemon_socket.h"
+#include "daemon/peer.h"
+#include "daemon/recording_job.h"
+#include "session/answers.h"
+#include "session/hub.h"
+
+struct hs_handover;
+
+/* What requests use of the daemon, which owns all of it. */
+struct hs_requests {
+    struct hs_hub *hub;
+    struct hs_recording_jobs *jobs;
+    const struct hs_access_control *access;
+    struct hs_daemon_socket *daemon_socket;
+    struct hs_handover *handover;
+    bool is_system;
+    uid_t uid;
+    bool is_stopping; /* no more sessions begin */
+    uint64_t start_real_ns;
 };
 
-/* Implements session_of of a struct hs_recorded; ctx is a struct hs_asking. */
+/* Implements session_of of a struct hs_recorded. */
 const char *hs_request_session_of(const void *ctx, const struct hs_target *target);
-/* Implements may_see of a struct hs_recorded; ctx is a struct hs_asking. */
+/* Implements may_see of a struct hs_recorded: may this peer see a process, which is one of its
+ * user's, or which a session of its user records? ctx is the struct hs_peer. */
 bool hs_request_may_see(const void *ctx, const struct hs_target *target);
 
 /* A struct hs_recorded with what this peer may see. */
-#define HS_RECORDED_OF(asking)                                                                     \
+#define HS_RECORDED_OF(requests, peer)                                                             \
     {                                                                                              \
-        .registry = &(asking)->daemon->hub->registry, .session_of = hs_request_session_of,         \
-        .may_see = hs_request_may_see, .ctx = (asking)                                             \
+        .registry = &(requests)->hub->registry, .session_of = hs_request_session_of,               \
+        .may_see = hs_request_may_see, .ctx = (peer)                                               \
     }
 
-/* Handles one message of a peer, and may take descriptors out of it. Returns 0, or -errno: the
- * caller must drop the peer. */
-int hs_request_handle(struct hs_daemon *daemon, struct hs_peer *peer,
-                      struct hs_ctl_message *message);
+/* Handles one message of a peer. Has the form of hs_peer_request_fn; ctx is a struct
+ * hs_requests. */
+int hs_request_handle(void *ctx, struct hs_peer *peer, struct hs_ctl_message *message);
 
-/* In request_start.c: handles `start`. Returns as hs_request_handle() does. */
-int hs_request_start(struct hs_daemon *daemon, struct hs_peer *peer,
+/* Answers the peers that wait for this job, which is done. */
+void hs_request_answer_waiting(struct hs_peers *peers, const struct hs_recording_job *job);
+
+/* In request_start.c: handles `start`. Returns as hs_peer_request_fn does. */
+int hs_request_start(const struct hs_requests *requests, struct hs_peer *peer,
                      struct hs_ctl_message *message);
-/* In request_list.c: handles `list`. Returns as hs_request_handle() does. */
-int hs_request_list(struct hs_daemon *daemon, struct hs_peer *peer);
+/* In request_list.c: handles `list`. Returns as hs_peer_request_fn does. */
+int hs_request_list(const struct hs_requests *requests, struct hs_peer *peer);

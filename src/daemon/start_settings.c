@@ -12,12 +12,6 @@
 /* The longest time in a schedule: added to a clock it does not overflow. */
 #define HS_TIME_MAX_NS (UINT64_C(1) << 60)
 
-bool hs_start_is_file_name(const char *name)
-{
-    return name && name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
-           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 static const char *add_processes(const Hs__Ctl__Start *request,
                                  struct hs_session_settings *settings, int *ret_error)
 {

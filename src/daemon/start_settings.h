@@ -13,6 +13,3 @@
  * *ret_why, or -ENOMEM. */
 int hs_start_settings(const Hs__Ctl__Start *request, struct hs_session_settings *ret_settings,
                       const char **ret_why);
-
-/* Is this text valid as the name of a file in a folder? */
-bool hs_start_is_file_name(const char *name);

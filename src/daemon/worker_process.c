@@ -72,12 +72,12 @@ static int become(uid_t uid, gid_t gid, const gid_t *groups, size_t group_count)
     return setuid(0) == 0 ? -EPERM : 0;
 }
 
-int hs_worker_process_give_up_rights(const struct hs_recording_job *job)
+int hs_worker_process_keep_rights(const struct hs_user_rights *rights)
 {
-    if (geteuid() != 0 || job->uid == 0) {
+    if (geteuid() != 0 || rights->uid == 0) {
         return 0;
     }
-    return become(job->uid, job->gid, job->groups, job->group_count);
+    return become(rights->uid, rights->gid, rights->groups, rights->group_count);
 }
 
 int hs_worker_process_take_rights_of(pid_t pid, uid_t uid)

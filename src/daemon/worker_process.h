@@ -7,7 +7,10 @@
  */
 #pragma once
 
-#include "daemon/recording_job.h"
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "daemon/user_rights.h"
 
 #define HS_WORKER_PROCESS_FDS_MAX 5U
 
@@ -19,9 +22,9 @@ void hs_worker_process_close_others(const int *fds, size_t count);
  * all. */
 void hs_worker_process_settle(const int *fds, size_t count);
 
-/* Takes the rights of the recording job's user, irrevocably. Does nothing without root's rights, or
- * for a job of root's. Returns 0 or -errno. */
-int hs_worker_process_give_up_rights(const struct hs_recording_job *job);
+/* Gives up all other rights, irrevocably. Does nothing without root's rights, or if these are
+ * root's. Returns 0 or -errno. */
+int hs_worker_process_keep_rights(const struct hs_user_rights *rights);
 
 /* Takes the rights of the process's user, irrevocably, for a recording job to which the policy
  * gives the process. Returns 0 or -errno; never takes root's rights. */

@@ -18,6 +18,7 @@
 #include "ctl/ctl.pb-c.h"
 #include "ctl/ctl_collectors.h"
 #include "ctl/ctl_message.h"
+#include "daemon/recording_file.h"
 #include "daemon/start_settings.h"
 
 static void make_pair(int ends[2])
@@ -267,10 +268,10 @@ static void test_requests(void **state)
             fail_msg("request %zu", i);
         }
     }
-    assert_true(hs_start_is_file_name("a.pftrace"));
-    assert_false(hs_start_is_file_name("a/b") || hs_start_is_file_name("..") ||
-                 hs_start_is_file_name("") || hs_start_is_file_name(NULL) ||
-                 hs_start_is_file_name(long_name));
+    assert_true(hs_recording_file_is_name("a.pftrace"));
+    assert_false(hs_recording_file_is_name("a/b") || hs_recording_file_is_name("..") ||
+                 hs_recording_file_is_name("") || hs_recording_file_is_name(NULL) ||
+                 hs_recording_file_is_name(long_name));
 }
 
 /* --- sockets of collectors -------------------------------------------------------------------- */

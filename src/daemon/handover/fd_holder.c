@@ -17,11 +17,13 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl_socket.h"
-#include "daemon/daemon.h"
 #include "daemon/worker_process.h"
+#include "rt/base.h"
+#include "rt/clock.h"
 #include "util/fd_message.h"
 
 #define HS_TEXT_MAX   (HS_FDSTORE_NAME_MAX + 64)
@@ -134,7 +136,7 @@ static void lose_daemon(struct fd_holder *fd_holder)
 {
     close(fd_holder->daemon_sock);
     fd_holder->daemon_sock = -1;
-    fd_holder->end_ns = hs_daemon_mono_ns() + fd_holder->keep_ns;
+    fd_holder->end_ns = hs_clock_ns(CLOCK_MONOTONIC) + fd_holder->keep_ns;
 }
 
 /* Handles one message of the daemon, or its death. Returns false if there is no further message. */
@@ -195,7 +197,7 @@ static void hold(struct fd_holder *fd_holder)
     for (;;) {
         struct pollfd polled[2] = { { .fd = fd_holder->listen_sock, .events = POLLIN },
                                     { .fd = fd_holder->daemon_sock, .events = POLLIN } };
-        uint64_t now = hs_daemon_mono_ns();
+        uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
         bool is_alone = fd_holder->daemon_sock < 0;
         if (is_alone && now >= fd_holder->end_ns) {
             return;

@@ -14,10 +14,8 @@
 #include <unistd.h>
 
 #include "daemon/daemon_log.h"
-#include "daemon/handover/supervisor.h"
 #include "util/array.h"
 #include "util/fd_message.h"
-#include "util/parse.h"
 
 #define HS_STORE_TEXT_MAX  (HS_FDSTORE_NAME_MAX + 64)
 #define HS_STORE_TIMEOUT_S 1
@@ -105,16 +103,6 @@ struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder)
         setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
     }
     return (struct hs_fdstore){ .sock = sock, .is_fd_holder = is_fd_holder };
-}
-
-struct hs_fdstore hs_fdstore_of_supervisor(void)
-{
-    const char *room_text = getenv("FDSTORE");
-    uint64_t room = 0;
-    if (!room_text || hs_parse_number(room_text, &room) < 0 || room == 0) {
-        return HS_FDSTORE_NONE;
-    }
-    return hs_fdstore_open(hs_supervisor_connect(), false);
 }
 
 static void send_text(struct hs_fdstore *store, const char *text, const int *fds, size_t fd_count)

@@ -58,9 +58,6 @@ void hs_fdstore_items_deinit(struct hs_fdstore_items *items);
 /* Takes over a socket to a holder; -1: there is no holder. */
 struct hs_fdstore hs_fdstore_open(int sock, bool is_fd_holder);
 
-/* systemd's store, if it holds descriptors for us; otherwise HS_FDSTORE_NONE. */
-struct hs_fdstore hs_fdstore_of_supervisor(void);
-
 /* Gives the holder copies of descriptors under a name. */
 void hs_fdstore_put(struct hs_fdstore *store, const char *name, const int *fds, size_t fd_count);
 /* Has the holder close the descriptors of a name. */

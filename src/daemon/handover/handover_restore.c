@@ -1,10 +1,12 @@
 /*
- * Takes over what a previous daemon left: see handover_save.h.
+ * Takes over what a previous daemon left: see handover_restore.h.
  *
  * The contents of the store belong to our own user, and a heapscoped wrote them. They are checked
  * all the same, because that daemon may have been another version, or may have been killed while it
  * wrote.
  */
+#include "daemon/handover/handover_restore.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/attach/attachment.h"
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover/handover_save.h"
 #include "daemon/start_settings.h"
+#include "rt/clock.h"
 
 #define HS_ABOUT_MAX (1U << 24)
 
@@ -91,23 +94,23 @@ static int cut_file(int fd, uint64_t bytes)
                : -errno;
 }
 
-static int resume_job(struct hs_daemon *daemon, struct hs_recording_job *job,
+static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_job *job,
                       const Hs__Ctl__KeptOrder *kept, const struct hs_handover_head *head)
 {
     struct hs_session_settings settings;
     const char *why = NULL;
-    uint64_t now_ns = hs_daemon_mono_ns();
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     int r = hs_start_settings(kept->start, &settings, &why);
     if (r < 0) {
         return r;
     }
     memcpy(settings.name, job->name, sizeof(job->name));
-    settings.uid = daemon->is_system ? job->uid : daemon->uid;
-    settings.is_any_uid = hs_access_control_is_any_uid(&daemon->access, settings.uid);
-    r = cut_file(job->file_fd, head->progress.bytes);
+    settings.uid = heir->is_system ? job->rights.uid : heir->uid;
+    settings.is_any_uid = hs_access_control_is_any_uid(heir->access, settings.uid);
+    r = cut_file(job->file.file_fd, head->progress.bytes);
     if (r == 0) {
         r = hs_session_resume(&settings, &head->progress, hs_trace_write_fd,
-                              (void *)(intptr_t)job->file_fd, now_ns, &job->session);
+                              (void *)(intptr_t)job->file.file_fd, now_ns, &job->session);
     }
     hs_session_settings_deinit(&settings);
     if (r < 0) {
@@ -117,7 +120,7 @@ static int resume_job(struct hs_daemon *daemon, struct hs_recording_job *job,
     if (kept->start->is_owned) {
         hs_recording_job_expect_owner(job, 0, now_ns);
     }
-    r = hs_hub_inherit_session(daemon->hub, job->session, now_ns);
+    r = hs_hub_inherit_session(heir->hub, job->session, now_ns);
     if (r == 0) {
         hs_handover_restore_job(job);
     }
@@ -128,23 +131,25 @@ static struct hs_recording_job *make_job(const Hs__Ctl__KeptOrder *kept,
                                          struct hs_fdstore_item *files,
                                          struct hs_fdstore_item *about)
 {
-    struct hs_recording_job *job =
-        hs_recording_job_new(kept->uid, kept->gid, kept->group, kept->n_group);
+    const struct hs_user_rights rights = { kept->uid, kept->gid, kept->group, kept->n_group };
+    struct hs_recording_job *job = hs_recording_job_new(&rights);
     if (!job) {
         return NULL;
     }
-    take_two(files, S_IFDIR, &job->folder_fd, &job->file_fd);
+    take_two(files, S_IFDIR, &job->file.folder_fd, &job->file.file_fd);
     job->about_fd = hs_fdstore_item_take(about, 0);
     job->number = kept->number;
     job->start_real_ns = kept->start_real_ns;
     job->is_inherited = true;
     strncpy(job->name, kept->session, sizeof(job->name) - 1);
-    return job->file_fd >= 0 && job->folder_fd >= 0 && hs_recording_job_name_file(job, kept->start)
+    return job->file.file_fd >= 0 && job->file.folder_fd >= 0 &&
+                   hs_recording_file_set_names(&job->file, kept->start->temp_name,
+                                               kept->start->final_name, kept->start->path)
                ? job
                : hs_recording_job_free(job);
 }
 
-static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items,
+static void restore_job(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
                         struct hs_fdstore_item *about)
 {
     struct hs_handover_head head;
@@ -157,8 +162,8 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
         hs_daemon_log("recording job %s: %s", number,
                       kept && files ? "a process of the previous daemon is finishing it"
                                     : "the previous daemon left too little to continue it");
-        hs_fdstore_remove(&daemon->store, about->name);
-        hs_fdstore_remove(&daemon->store, name);
+        hs_fdstore_remove(&heir->handover->store, about->name);
+        hs_fdstore_remove(&heir->handover->store, name);
         hs__ctl__kept_order__free_unpacked(kept, NULL);
         return;
     }
@@ -166,21 +171,22 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
     if (job) {
         job->epoch = head.epoch;
     }
-    int r = job ? hs_recording_job_add(daemon, job) : -ENOMEM;
+    int r = job ? hs_recording_job_add(heir->jobs, job) : -ENOMEM;
     if (r < 0) {
         hs_recording_job_free(job);
         hs_daemon_log("session %s cannot continue: %s", kept->session, strerror(-r));
     } else {
-        r = resume_job(daemon, job, kept, &head);
+        r = resume_job(heir, job, kept, &head);
         if (r < 0) {
             hs_daemon_log("session %s cannot continue: %s; what it recorded so far is in %s",
-                          job->name, strerror(-r), job->temp_name);
-            hs_handover_drop_job(daemon, job);
-            hs_recording_job_remove(daemon, job);
+                          job->name, strerror(-r), job->file.temp_name);
+            hs_handover_drop_job(heir->handover, job);
+            hs_recording_job_remove(job);
         } else if (head.is_over) {
-            hs_hub_stop(daemon->hub, job->session, hs_daemon_mono_ns());
+            hs_hub_stop(heir->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
         } else {
-            hs_daemon_log("session %s of user %u continues: %s", job->name, job->uid, job->path);
+            hs_daemon_log("session %s of user %u continues: %s", job->name, job->rights.uid,
+                          job->file.path);
         }
     }
     hs__ctl__kept_order__free_unpacked(kept, NULL);
@@ -188,7 +194,7 @@ static void restore_job(struct hs_daemon *daemon, struct hs_fdstore_items *items
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-static void restore_target(struct hs_daemon *daemon, struct hs_fdstore_item *item,
+static void restore_target(const struct hs_handover_heir *heir, struct hs_fdstore_item *item,
                            const struct hs_handover_target *kept)
 {
     struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
@@ -200,33 +206,33 @@ static void restore_target(struct hs_daemon *daemon, struct hs_fdstore_item *ite
                                          .pidfd = -1,
                                          .pid = kept->pid,
                                          .uid = kept->uid };
-    uint64_t now_ns = hs_daemon_mono_ns();
+    uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     take_two(item, S_IFREG, &pending.region_fd, &pending.pidfd);
-    const struct hs_recording_job *job = hs_recording_job_find(daemon, kept->job_number);
+    const struct hs_recording_job *job = hs_recording_job_find(heir->jobs, kept->job_number);
     int r = -EBADF;
     if (pending.pidfd < 0) {
         /* Most likely the process had ended already when the previous daemon read its hello. */
         hs_attachment_find_process(&pending);
     }
     if (pending.region_fd >= 0 && kept->job_number == HS_HANDOVER_UNDECIDED) {
-        r = hs_hub_restore_target(daemon->hub, &pending, now_ns);
+        r = hs_hub_restore_target(heir->hub, &pending, now_ns);
     } else if (pending.region_fd >= 0) {
-        r = hs_hub_inherit_target(daemon->hub, &pending, job ? job->session : NULL, &kept->state,
+        r = hs_hub_inherit_target(heir->hub, &pending, job ? job->session : NULL, &kept->state,
                                   now_ns);
     }
     if (r < 0) {
         hs_daemon_log("process %d is no longer recorded: %s", (int)kept->pid, strerror(-r));
     }
-    hs_fdstore_remove(&daemon->store, item->name);
+    hs_fdstore_remove(&heir->handover->store, item->name);
 }
 
 /* Is this region a target already? The store can hold a region under two names, for example under
  * the one from before its session began. Another region of the same process is another program
  * image. */
-static bool is_target_already(const struct hs_daemon *daemon, const struct hs_fdstore_item *item,
-                              pid_t pid)
+static bool is_target_already(const struct hs_handover_heir *heir,
+                              const struct hs_fdstore_item *item, pid_t pid)
 {
-    const struct hs_target *target = hs_registry_find(&daemon->hub->registry, pid);
+    const struct hs_target *target = hs_registry_find(&heir->hub->registry, pid);
     struct stat ours, its;
     if (!target || fstat(target->region.fd, &ours) != 0) {
         return false;
@@ -241,7 +247,7 @@ static bool is_target_already(const struct hs_daemon *daemon, const struct hs_fd
 }
 
 /* Takes over the targets of the recording jobs from `first_job` to `last_job`. Returns how many. */
-static size_t restore_targets(struct hs_daemon *daemon, struct hs_fdstore_items *items,
+static size_t restore_targets(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
                               uint64_t first_job, uint64_t last_job)
 {
     size_t count = 0;
@@ -249,10 +255,10 @@ static size_t restore_targets(struct hs_daemon *daemon, struct hs_fdstore_items 
         struct hs_handover_target kept;
         if (hs_handover_parse_target(items->items[i].name, &kept) && kept.job_number >= first_job &&
             kept.job_number <= last_job) {
-            if (is_target_already(daemon, &items->items[i], kept.pid)) {
-                hs_fdstore_remove(&daemon->store, items->items[i].name);
+            if (is_target_already(heir, &items->items[i], kept.pid)) {
+                hs_fdstore_remove(&heir->handover->store, items->items[i].name);
             } else {
-                restore_target(daemon, &items->items[i], &kept);
+                restore_target(heir, &items->items[i], &kept);
                 count++;
             }
         }
@@ -270,7 +276,7 @@ static int by_number(const void *a, const void *b)
     return x_bytes != y_bytes ? (x_bytes > y_bytes ? 1 : -1) : strcmp(x, y);
 }
 
-void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items)
+void hs_handover_restore(const struct hs_handover_heir *heir, struct hs_fdstore_items *items)
 {
     if (items->count == 0) {
         return;
@@ -279,15 +285,14 @@ void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *item
     qsort(items->items, items->count, sizeof(items->items[0]), by_number);
     for (size_t i = 0; i < items->count; i++) {
         if (strncmp(items->items[i].name, HS_HANDOVER_ABOUT, strlen(HS_HANDOVER_ABOUT)) == 0) {
-            restore_job(daemon, items, &items->items[i]);
+            restore_job(heir, items, &items->items[i]);
         }
     }
     /* Targets of a job first, then those of no job, and pending clients last. */
-    size_t target_count = restore_targets(daemon, items, 1, HS_HANDOVER_UNDECIDED - 1);
-    target_count += restore_targets(daemon, items, 0, 0);
-    target_count += restore_targets(daemon, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
-    hs_hub_inherit_done(daemon->hub, hs_daemon_mono_ns());
-    hs_daemon_write_startup_hint(daemon);
+    size_t target_count = restore_targets(heir, items, 1, HS_HANDOVER_UNDECIDED - 1);
+    target_count += restore_targets(heir, items, 0, 0);
+    target_count += restore_targets(heir, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
+    hs_hub_inherit_done(heir->hub, hs_clock_ns(CLOCK_MONOTONIC));
     hs_daemon_log("the previous daemon was killed: took over %zu sessions and %zu processes",
-                  daemon->job_count, target_count);
+                  heir->jobs->count, target_count);
 }

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
+#include "rt/clock.h"
 #include "util/array.h"
 #include "util/write_all.h"
 
@@ -94,63 +96,63 @@ bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_t
     return true;
 }
 
-static struct hs_kept_target *find_kept(const struct hs_daemon *daemon,
+static struct hs_kept_target *find_kept(const struct hs_handover *handover,
                                         const struct hs_target *target)
 {
-    for (size_t i = daemon->kept_count; i > 0; i--) {
-        if (daemon->kept[i - 1].target == target) {
-            return &daemon->kept[i - 1];
+    for (size_t i = handover->kept_count; i > 0; i--) {
+        if (handover->kept[i - 1].target == target) {
+            return &handover->kept[i - 1];
         }
     }
     return NULL;
 }
 
-static struct hs_kept_target *find_pending(const struct hs_daemon *daemon, pid_t pid)
+static struct hs_kept_target *find_pending(const struct hs_handover *handover, pid_t pid)
 {
-    for (size_t i = daemon->kept_count; i > 0; i--) {
-        if (!daemon->kept[i - 1].target && daemon->kept[i - 1].pid == pid) {
-            return &daemon->kept[i - 1];
+    for (size_t i = handover->kept_count; i > 0; i--) {
+        if (!handover->kept[i - 1].target && handover->kept[i - 1].pid == pid) {
+            return &handover->kept[i - 1];
         }
     }
     return NULL;
 }
 
-static void forget(struct hs_daemon *daemon, struct hs_kept_target *kept)
+static void forget(struct hs_handover *handover, struct hs_kept_target *kept)
 {
-    hs_fdstore_remove(&daemon->store, kept->name);
-    *kept = daemon->kept[--daemon->kept_count];
+    hs_fdstore_remove(&handover->store, kept->name);
+    *kept = handover->kept[--handover->kept_count];
 }
 
 /* Puts a target into the store and into our list, where it replaces `before`, if that is not
  * NULL. */
-static void keep(struct hs_daemon *daemon, const struct hs_kept_target *kept,
+static void keep(struct hs_handover *handover, const struct hs_kept_target *kept,
                  struct hs_kept_target *before, int region_fd, int pidfd)
 {
     const int fds[] = { region_fd, pidfd };
-    size_t before_idx = before ? (size_t)(before - daemon->kept) : daemon->kept_count;
-    if (hs_array_reserve(&daemon->kept, &daemon->kept_capacity, daemon->kept_count + 1,
-                         sizeof(daemon->kept[0])) < 0) {
+    size_t before_idx = before ? (size_t)(before - handover->kept) : handover->kept_count;
+    if (hs_array_reserve(&handover->kept, &handover->kept_capacity, handover->kept_count + 1,
+                         sizeof(handover->kept[0])) < 0) {
         return;
     }
     /* The new name first: if the next daemon finds both, it takes the one that belongs to a
      * recording job. */
-    hs_fdstore_put(&daemon->store, kept->name, fds, pidfd >= 0 ? 2 : 1);
+    hs_fdstore_put(&handover->store, kept->name, fds, pidfd >= 0 ? 2 : 1);
     if (before) {
-        hs_fdstore_remove(&daemon->store, daemon->kept[before_idx].name);
+        hs_fdstore_remove(&handover->store, handover->kept[before_idx].name);
     } else {
-        daemon->kept_count++;
+        handover->kept_count++;
     }
-    daemon->kept[before_idx] = *kept;
+    handover->kept[before_idx] = *kept;
 }
 
 void hs_handover_save_pending_client(void *ctx, const struct hs_pending_client *pending)
 {
-    struct hs_daemon *daemon = ctx;
+    struct hs_handover *handover = ctx;
     struct hs_kept_target kept = { .pid = pending->pid };
-    if (daemon->kept_count > 0 && !daemon->kept[daemon->kept_count - 1].target) {
-        forget(daemon, &daemon->kept[daemon->kept_count - 1]); /* it never became a target */
+    if (handover->kept_count > 0 && !handover->kept[handover->kept_count - 1].target) {
+        forget(handover, &handover->kept[handover->kept_count - 1]); /* it never became a target */
     }
-    if (daemon->store.sock < 0 || pending->pid <= 0) {
+    if (handover->store.sock < 0 || pending->pid <= 0) {
         return;
     }
     hs_handover_name_target(
@@ -159,19 +161,19 @@ void hs_handover_save_pending_client(void *ctx, const struct hs_pending_client *
                                       .hello_flags = pending->hello.flags,
                                       .region_bytes = pending->hello.region_bytes,
                                       .job_number = HS_HANDOVER_UNDECIDED },
-        hs_daemon_real_ns(), kept.name);
-    keep(daemon, &kept, NULL, pending->region_fd, pending->pidfd);
+        hs_clock_ns(CLOCK_REALTIME), kept.name);
+    keep(handover, &kept, NULL, pending->region_fd, pending->pidfd);
 }
 
 void hs_handover_save_target(void *ctx, struct hs_target *target)
 {
-    struct hs_daemon *daemon = ctx;
+    struct hs_handover *handover = ctx;
     const struct hs_session *session = target->owner;
     const struct hs_recording_job *job = session ? session->owner : NULL;
     struct hs_kept_target kept = { .target = target, .pid = target->pid };
-    struct hs_kept_target *before = find_kept(daemon, target);
-    before = before ? before : find_pending(daemon, target->pid);
-    if (daemon->store.sock < 0) {
+    struct hs_kept_target *before = find_kept(handover, target);
+    before = before ? before : find_pending(handover, target->pid);
+    if (handover->store.sock < 0) {
         return;
     }
     if (target->has_ended) {
@@ -187,29 +189,30 @@ void hs_handover_save_target(void *ctx, struct hs_target *target)
                                                           .region_bytes = target->region.file_bytes,
                                                           .job_number = job ? job->number : 0,
                                                           .state = hs_target_state(target) },
-                            hs_daemon_real_ns(), kept.name);
+                            hs_clock_ns(CLOCK_REALTIME), kept.name);
     kept.fact_bytes = (size_t)(strrchr(kept.name, '-') - kept.name);
     if (before && before->fact_bytes == kept.fact_bytes &&
         memcmp(before->name, kept.name, kept.fact_bytes) == 0) {
         return;
     }
-    keep(daemon, &kept, before, target->region.fd, target->pidfd);
+    keep(handover, &kept, before, target->region.fd, target->pidfd);
 }
 
 void hs_handover_drop_target(void *ctx, struct hs_target *target)
 {
-    struct hs_daemon *daemon = ctx;
-    struct hs_kept_target *kept = find_kept(daemon, target);
+    struct hs_handover *handover = ctx;
+    struct hs_kept_target *kept = find_kept(handover, target);
     if (kept) {
-        forget(daemon, kept);
+        forget(handover, kept);
     }
 }
 
-void hs_handover_deinit(struct hs_daemon *daemon)
+void hs_handover_close(struct hs_handover *handover)
 {
-    free(daemon->kept);
-    daemon->kept = NULL;
-    daemon->kept_count = daemon->kept_capacity = 0;
+    hs_fdstore_close(&handover->store);
+    free(handover->kept);
+    handover->kept = NULL;
+    handover->kept_count = handover->kept_capacity = 0;
 }
 
 /* --- recording jobs --------------------------------------------------------------------------- */
@@ -226,10 +229,10 @@ static int write_about(const struct hs_recording_job *job, Hs__Ctl__Start *start
     kept.session = (char *)(uintptr_t)job->name;
     kept.has_number = kept.has_uid = kept.has_gid = kept.has_start_real_ns = true;
     kept.number = job->number;
-    kept.uid = job->uid;
-    kept.gid = job->gid;
-    kept.n_group = job->group_count;
-    kept.group = job->groups;
+    kept.uid = job->rights.uid;
+    kept.gid = job->rights.gid;
+    kept.n_group = job->rights.group_count;
+    kept.group = job->rights.groups;
     kept.start_real_ns = job->start_real_ns;
     size_t bytes = hs__ctl__kept_order__get_packed_size(&kept);
     struct hs_handover_head head = { .version = 1,
@@ -252,13 +255,13 @@ static void on_written(void *owner, struct hs_session *session)
     hs_handover_update_job(owner);
 }
 
-void hs_handover_save_job(struct hs_daemon *daemon, struct hs_recording_job *job,
+void hs_handover_save_job(struct hs_handover *handover, struct hs_recording_job *job,
                           const uint8_t *request, size_t request_bytes)
 {
     char name[HS_FDSTORE_NAME_MAX + 1];
     Hs__Ctl__Start *start = hs__ctl__start__unpack(NULL, request_bytes, request);
     job->session->on_written = on_written;
-    if (daemon->store.sock < 0 || !start) {
+    if (handover->store.sock < 0 || !start) {
         hs__ctl__start__free_unpacked(start, NULL);
         return;
     }
@@ -269,11 +272,11 @@ void hs_handover_save_job(struct hs_daemon *daemon, struct hs_recording_job *job
         hs_daemon_log("session %s is lost if this daemon is killed: %s", job->name, strerror(-r));
         return;
     }
-    const int fds[] = { job->file_fd, job->folder_fd };
+    const int fds[] = { job->file.file_fd, job->file.folder_fd };
     name_item(name, HS_HANDOVER_ABOUT, job);
-    hs_fdstore_put(&daemon->store, name, &job->about_fd, 1);
+    hs_fdstore_put(&handover->store, name, &job->about_fd, 1);
     name_item(name, HS_HANDOVER_JOB, job);
-    hs_fdstore_put(&daemon->store, name, fds, 2);
+    hs_fdstore_put(&handover->store, name, fds, 2);
 }
 
 void hs_handover_restore_job(struct hs_recording_job *job)
@@ -297,26 +300,25 @@ void hs_handover_update_job(struct hs_recording_job *job)
     }
 }
 
-bool hs_handover_lock_job(const struct hs_recording_job *job)
+bool hs_handover_lock_job(int about_fd, uint32_t epoch)
 {
     struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     struct hs_handover_head head;
-    if (job->about_fd < 0) {
+    if (about_fd < 0) {
         return true; /* the job is not in the store: no other daemon can take it over */
     }
-    return fcntl(job->about_fd, F_SETLK, &all) == 0 &&
-           pread(job->about_fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-           head.epoch == job->epoch;
+    return fcntl(about_fd, F_SETLK, &all) == 0 &&
+           pread(about_fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && head.epoch == epoch;
 }
 
-void hs_handover_drop_job(struct hs_daemon *daemon, struct hs_recording_job *job)
+void hs_handover_drop_job(struct hs_handover *handover, struct hs_recording_job *job)
 {
     char name[HS_FDSTORE_NAME_MAX + 1];
     if (job->about_fd < 0) {
         return;
     }
     name_item(name, HS_HANDOVER_JOB, job);
-    hs_fdstore_remove(&daemon->store, name);
+    hs_fdstore_remove(&handover->store, name);
     name_item(name, HS_HANDOVER_ABOUT, job);
-    hs_fdstore_remove(&daemon->store, name);
+    hs_fdstore_remove(&handover->store, name);
 }

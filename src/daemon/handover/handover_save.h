@@ -1,6 +1,6 @@
 /*
  * The handover: what a daemon leaves in the fdstore in case it is killed, and how the next daemon
- * continues.
+ * continues (handover_restore.h).
  *
  * For each recording job the store holds its file, its folder, and a memfd with its request and its
  * progress. For each target it holds the region and the pidfd, under a name that contains the facts
@@ -11,7 +11,6 @@
  *
  *     hs_handover_save_job, _target     they have begun, or changed
  *     hs_handover_drop_job, _target     they are over
- *     hs_handover_restore               at the start, before the first turn
  *
  * Names in the store (all numbers are decimal):
  *     hs1-listener                        the daemon's listening socket
@@ -65,31 +64,37 @@ void hs_handover_name_target(const struct hs_handover_target *target, uint64_t s
 /* Parses such a name. Returns false for any other name. */
 bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_target);
 
+/* What the daemon has put into the store. */
+struct hs_handover {
+    struct hs_fdstore store;     /* holds our descriptors if we are killed */
+    struct hs_kept_target *kept; /* targets in the store */
+    size_t kept_count, kept_capacity;
+};
+
+struct hs_kept_target;
+
 /* Puts a recording job whose session has begun into the store. `request` is a packed Start. */
-void hs_handover_save_job(struct hs_daemon *daemon, struct hs_recording_job *job,
+void hs_handover_save_job(struct hs_handover *handover, struct hs_recording_job *job,
                           const uint8_t *request, size_t request_bytes);
 /* A recording job that came from the store stays in it, and is updated from now on. */
 void hs_handover_restore_job(struct hs_recording_job *job);
 /* Updates the progress of a job in its memfd, also whether its session is over. */
 void hs_handover_update_job(struct hs_recording_job *job);
 /* Removes a job from the store. */
-void hs_handover_drop_job(struct hs_daemon *daemon, struct hs_recording_job *job);
+void hs_handover_drop_job(struct hs_handover *handover, struct hs_recording_job *job);
 
-/* Call it in the finalizer: locks the job. Returns whether the finalizer may finish the file. */
-bool hs_handover_lock_job(const struct hs_recording_job *job);
+/* Call it in the finalizer, with the job's about_fd and epoch: locks the job. Returns whether the
+ * finalizer may finish the file. */
+bool hs_handover_lock_job(int about_fd, uint32_t epoch);
 
 /* Puts a pending client into the store. Has the form of hs_registry_pending_fn, which is called at
  * once: if the daemon is killed between receiving a region and saving it, the region is lost. */
-void hs_handover_save_pending_client(void *daemon, const struct hs_pending_client *pending);
+void hs_handover_save_pending_client(void *handover, const struct hs_pending_client *pending);
 
 /* Puts a target into the store, or updates it there. Has the form of hs_hub_target_fn. */
-void hs_handover_save_target(void *daemon, struct hs_target *target);
+void hs_handover_save_target(void *handover, struct hs_target *target);
 /* Removes a target from the store. Has the form of hs_hub_target_fn. */
-void hs_handover_drop_target(void *daemon, struct hs_target *target);
+void hs_handover_drop_target(void *handover, struct hs_target *target);
 
-/* Takes over the recording jobs and targets in `items`; the caller closes the descriptors that
- * remain there. */
-void hs_handover_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items);
-
-/* Frees the list of saved targets; the store keeps them. */
-void hs_handover_deinit(struct hs_daemon *daemon);
+/* The daemon ends regularly: nothing must be held any more. */
+void hs_handover_close(struct hs_handover *handover);

@@ -81,7 +81,8 @@ int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items)
     return sock;
 }
 
-int hs_supervisor_connect(void)
+/* A connected socket for messages to the supervisor; -1: there is no supervisor. */
+static int connect_supervisor(void)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -104,9 +105,19 @@ int hs_supervisor_connect(void)
 
 void hs_supervisor_tell(const char *state)
 {
-    int fd = hs_supervisor_connect();
+    int fd = connect_supervisor();
     if (fd >= 0) {
         send(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT);
         close(fd);
     }
+}
+
+struct hs_fdstore hs_supervisor_fdstore(void)
+{
+    const char *room_text = getenv("FDSTORE");
+    uint64_t room = 0;
+    if (!room_text || hs_parse_number(room_text, &room) < 0 || room == 0) {
+        return HS_FDSTORE_NONE;
+    }
+    return hs_fdstore_open(connect_supervisor(), false);
 }

@@ -22,5 +22,5 @@ int hs_supervisor_take(const char *prefix, struct hs_fdstore_items *items);
 /* Sends the supervisor a state like "READY=1", as in sd_notify(3). */
 void hs_supervisor_tell(const char *state);
 
-/* A connected socket for several messages to the supervisor; -1: there is no supervisor. */
-int hs_supervisor_connect(void);
+/* The supervisor's store, if it holds descriptors for us; otherwise HS_FDSTORE_NONE. */
+struct hs_fdstore hs_supervisor_fdstore(void);
