@@ -10,6 +10,7 @@
 
 #include "rt/cursor.h"
 #include "unwind/frame.h"
+#include "unwind/reader.h"
 
 /* Depth of the operand stack, and the number of operations before giving up: branches may go
  * backwards. */

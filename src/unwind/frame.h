@@ -10,9 +10,6 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "rt/cursor.h"
-#include "unwind/module.h"
-#include "unwind/reader.h"
 
 /* A frame. */
 struct hs_frame {
@@ -43,8 +40,3 @@ static inline void hs_frame_set(struct hs_frame *frame, unsigned reg, uint64_t v
     frame->reg[reg] = value;
     frame->valid_mask |= 1U << reg;
 }
-
-/* Interprets the call frame information at the frame's pc, and makes *frame its caller. If the
- * result is not HS_FRAME_STEPPED, *frame is unchanged. */
-enum hs_frame_step hs_frame_step(const struct hs_unwind_module *module,
-                                 struct hs_stack_reader *reader, struct hs_frame *frame);

@@ -9,7 +9,7 @@
 
 #include "rt/base.h"
 #include "rt/check.h"
-#include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 /* Through which a walk reads. */
 struct hs_stack_reader {

@@ -27,7 +27,7 @@
 #include "arch/regs.h"
 #include "rt/base.h"
 #include "rt/check.h"
-#include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 /* A slot for a record. The record can match only if the low half of the word at sp + check_off is
  * `check`. */

@@ -5,6 +5,7 @@
 #include "arch/sigframe.h"
 #include "rt/base.h"
 #include "rt/check.h"
+#include "unwind/frame_step.h"
 #include "unwind/rule_make.h"
 #include "unwind/walker.h"
 

@@ -13,12 +13,9 @@
  * id of its own choosing, which the cache keeps: so a walk yields ids, and never looks at a module
  * again. Before all that, replay.h recognises a stack that was walked before.
  *
- * Holds     frames[0] is the innermost. At most HS_FRAMES_MAX - 1 frames are kept. Of a deeper
- *           stack the innermost and the outermost ones are kept, and `cut_idx` says where the gap
- *           is. (One place is left for the caller to mark the gap with.)
  * Threads   a walk writes only to its own hs_walk, its hs_stack_window, and the rule cache.
  * Fails     never: a walk that cannot continue says why in `end`, and keeps what it has found.
- * See       docs/UNWINDING.md
+ * See       walk.h for the types, docs/UNWINDING.md
  */
 #pragma once
 
@@ -26,88 +23,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "unwind/module.h"
-#include "unwind/rule_cache.h"
-
-#define HS_FRAMES_MAX 256U
-/* Of a deeper stack this many innermost frames are kept; the rest are the outermost. */
-#define HS_FRAMES_INNER 191U
-#define HS_FRAMES_OUTER (HS_FRAMES_MAX - 1U - HS_FRAMES_INNER)
-/* No stack is followed further than this. */
-#define HS_FRAMES_WALK_MAX 65536U
-/* No walk crosses more signal frames than this: each may lead anywhere. */
-#define HS_SIGNALS_WALK_MAX 16U
-/* Stack words that a walk remembers for replay: enough for 256 frames with rbp saved in half of
- * them. */
-#define HS_WALK_WORDS_MAX 384U
-
-/* Why a walk ended. The numbers are those of enum hs_stack_end. */
-enum hs_unwind_end {
-    HS_UNWIND_END,        /* the outermost frame, as its unwind information says */
-    HS_UNWIND_NO_INFO,    /* code without unwind information, and no frame pointer to follow */
-    HS_UNWIND_BAD_INFO,   /* unwind information that cannot be used */
-    HS_UNWIND_UNREADABLE, /* stack memory that cannot be read */
-    HS_UNWIND_NO_ADVANCE, /* the next frame is not further out */
-    HS_UNWIND_NO_MODULE,  /* a return address outside all code */
-    HS_UNWIND_TOO_DEEP,   /* HS_FRAMES_WALK_MAX reached */
-    HS_UNWIND_END_N,
-};
-
-/* Stack memory that may be read: [lo_va, hi_va). A walk that needs a word outside it calls
- * `extend`, which returns true after it has changed the window so that the 8 bytes at `va` are
- * inside: by growing it, or, where another stack begins (a signal stack is left), by moving it.
- * NULL: the window cannot be extended. */
-struct hs_stack_window {
-    uint64_t lo_va;
-    uint64_t hi_va;
-    /* The byte at va is read at (const uint8_t *)(va + shift). 0 in process. */
-    uint64_t shift;
-    bool (*extend)(struct hs_stack_window *window, uint64_t va);
-    void *ctx;
-};
-
-/* What `resolve` returns for a pc. */
-struct hs_resolved {
-    /* NULL: code without unwind information (of a JIT compiler): frame pointers are tried. Valid
-     * until the walk returns. */
-    const struct hs_unwind_module *module;
-    uint32_t user; /* the frame's id */
-};
-
-/* Finds the code at pc. `is_exact`: pc is the next instruction of an interrupted frame; otherwise
- * it is a return address, and the call is before it. False: there is no code at pc (nothing is
- * cached; the walk ends). */
-typedef bool (*hs_resolve_fn)(void *ctx, uint64_t pc, bool is_exact,
-                              struct hs_resolved *ret_resolved);
-
-/* What walks share: the rule cache, and how code is found. */
-struct hs_unwinder {
-    struct hs_rule_cache *cache;
-    hs_resolve_fn resolve;
-    void *resolve_ctx;
-};
-
-/* The result of a walk. About 6 KiB: to be kept in static or mapped memory, not on a stack that may
- * be small. Need not be initialised. */
-struct hs_walk {
-    enum hs_unwind_end end;
-    uint32_t frame_count;
-    uint32_t cut_idx;       /* frames[cut_idx] is the first one beyond the gap; 0: no gap */
-    uint32_t skipped_count; /* frames in the gap */
-    /* The id + 1 of the innermost frame without unwind information whose caller was found by its
-     * frame pointer: if it has none, frames in between are missing without a mark. 0: there was
-     * none. */
-    uint32_t guessed_frame;
-    uint32_t frames[HS_FRAMES_MAX];
-
-    /* What the walk depended on besides pc, sp and the modules: for replay.h. */
-    bool is_replayable;
-    bool has_used_bp; /* the start value of bp was used */
-    uint32_t word_count;
-    uint64_t top_va;                         /* all words lie below */
-    uint32_t word_va_low[HS_WALK_WORDS_MAX]; /* the low half of its address */
-    uint64_t word[HS_WALK_WORDS_MAX];
-};
+#include "unwind/walk.h"
 
 /* Prefetches the rules that a walk from `sp` will probably need. A walk waits for each rule before
  * it knows the next pc. But the outer part of a stack changes little from one walk to the next, so

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/regs.h"
 #include "unwind/frame.h"
 #include "unwind/reader.h"
-#include "unwind/unwind.h"
+#include "unwind/walk.h"
 
 /* Places for frames, without the one that is left to the caller. */
 #define HS_FRAMES_KEPT (HS_FRAMES_MAX - 1U)

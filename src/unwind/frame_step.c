@@ -1,7 +1,7 @@
 /*
- * Applies a whole row of call frame information.
+ * Applies a whole row of call frame information. See frame_step.h.
  */
-#include "unwind/frame.h"
+#include "unwind/frame_step.h"
 
 #include <errno.h>
 
