@@ -61,6 +61,8 @@ static HS_COLD __attribute__((noreturn, unused)) void hs_check_fail(const char *
 
 #if HS_HAS_CHECKS && defined(HS_SLOW_CHECKS)
 #define HS_ASSERT_SLOW(condition) HS_ASSERT(condition)
-#else
+#elif HS_HAS_CHECKS
 #define HS_ASSERT_SLOW(condition) ((void)sizeof((condition) ? 1 : 0))
+#else
+#define HS_ASSERT_SLOW(condition) ((void)0)
 #endif
