@@ -195,14 +195,29 @@ void hs_target_end(struct hs_target *target, uint64_t now_ns, enum hs_exit_kind 
     }
 }
 
-void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes)
+/* Tells the client that it has another interval. */
+static void announce_interval(struct hs_region_control_v1 *control)
 {
-    struct hs_region_control_v1 *control = target->region.control;
-    hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER settings: the interval before its generation. */
     hs_store_release(&control->generation, hs_load_relaxed(&control->generation) + 1);
     /* Every thread takes the slow path once, and sees the new generation there. */
     hs_add_relaxed(&control->floor_bytes, HS_FLOOR_STEP);
+}
+
+static void write_interval(struct hs_region_control_v1 *control, uint64_t interval_bytes)
+{
+    hs_store_relaxed(&control->interval_bytes, interval_bytes);
+    announce_interval(control);
+}
+
+void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes)
+{
+    struct hs_region_control_v1 *control = target->region.control;
+    uint64_t present_bytes = hs_load_relaxed(&control->interval_bytes);
+    if (present_bytes != HS_INTERVAL_OFF &&
+        hs_cas_relaxed(&control->interval_bytes, &present_bytes, interval_bytes)) {
+        announce_interval(control);
+    }
 }
 
 int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, uint64_t now_ns)
@@ -210,9 +225,11 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
     if (target->has_recorded) {
         return -EALREADY;
     }
-    uint64_t was_bytes = hs_load_relaxed(&target->region.control->interval_bytes);
+    struct hs_region_control_v1 *control = target->region.control;
+    uint64_t was_bytes = hs_load_relaxed(&control->interval_bytes);
+    bool was_dormant = target->is_dormant;
     target->session_interval_bytes = interval_bytes;
-    if (target->is_dormant) {
+    if (was_dormant) {
         target->is_dormant = false;
         target->session_start_ns = now_ns;
         target->rss_next_ns = 0;
@@ -222,7 +239,11 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
         target->rss_start_bytes = target->rss_bytes;
     }
     if (was_bytes != interval_bytes && !target->has_ended) {
-        hs_target_set_interval(target, interval_bytes);
+        if (was_dormant) {
+            write_interval(control, interval_bytes);
+        } else {
+            hs_target_set_interval(target, interval_bytes);
+        }
     }
     return 0;
 }
@@ -233,7 +254,7 @@ void hs_target_renew(struct hs_target *target, uint64_t interval_bytes)
     hs_store_relaxed(&control->interval_bytes, interval_bytes);
     /* ORDER session: its interval before it. A thread may see it before the new generation. */
     hs_store_release(&control->session, hs_load_relaxed(&control->session) + 1);
-    hs_target_set_interval(target, interval_bytes);
+    write_interval(control, interval_bytes);
 }
 
 void hs_target_end_session(struct hs_target *target)
@@ -242,7 +263,7 @@ void hs_target_end_session(struct hs_target *target)
         target->is_dormant = true;
         target->has_recorded = true;
         /* Also if the process is gone: its forked children that have not begun yet read this. */
-        hs_target_set_interval(target, HS_INTERVAL_OFF);
+        write_interval(target->region.control, HS_INTERVAL_OFF);
     }
 }
 

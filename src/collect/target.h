@@ -123,7 +123,8 @@ int hs_target_begin_session(struct hs_target *target, uint64_t interval_bytes, u
  * brings it, and this target ends. Under a seccomp filter that limits the client nothing
  * happens. */
 void hs_target_renew(struct hs_target *target, uint64_t interval_bytes);
-/* Sets another interval for the running session. */
+/* Sets another interval for the running session. A client that has switched itself off stays off:
+ * it may make no system calls any more, see client/host/sandbox.h. */
 void hs_target_set_interval(struct hs_target *target, uint64_t interval_bytes);
 /* Ends the session: the process takes no more samples, and runs on. */
 void hs_target_end_session(struct hs_target *target);

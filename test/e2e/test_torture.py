@@ -128,6 +128,18 @@ def test_calls_of_a_foreign_system(same, target, interval):
     assert same(program, interval).stdout == "0 foreign calls\n"
 
 
+def test_calls_of_a_foreign_system_below_a_daemon(daemon, target, tmp_path):
+    """The session's interval comes after the client has switched itself off, or before: none may switch it on again."""
+    program = tmp_path / f"calls{os.getpid()}"
+    shutil.copy(target("calls", "-pthread"), program)
+    if subprocess.run([program, "dispatch"], stdout=subprocess.DEVNULL, check=False).returncode == 77:
+        pytest.skip("the kernel has no PR_SET_SYSCALL_USER_DISPATCH")
+    for interval in (4096, 2):
+        name = daemon.begin("-n", program.name, "-i", interval)
+        assert [daemon.run([program, "dispatch"]) for _ in range(20)] == [0] * 20
+        daemon.stop(name)
+
+
 # --- surroundings -----------------------------------------------------------------------------------
 
 
