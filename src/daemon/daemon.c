@@ -15,6 +15,7 @@
 #include "daemon/handover/handover_restore.h"
 #include "daemon/handover/supervisor.h"
 #include "rt/clock.h"
+#include "util/fd_limit.h"
 
 /* Looking up the names of functions takes at most two minutes. */
 #define HS_STOP_MAX_NS UINT64_C(150000000000)
@@ -168,17 +169,6 @@ void hs_daemon_block_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* so that a file that may not grow is a write error */
 }
 
-/* The daemon needs two descriptors for each process that announced itself, and three for each
- * session. */
-static void raise_limits(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static int open_hub(struct hs_daemon *daemon)
 {
     const struct hs_hub_config config = {
@@ -270,7 +260,7 @@ int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdsto
         return r;
     }
     connect_parts(daemon);
-    raise_limits();
+    hs_fd_limit_raise();
     return 0;
 }
 

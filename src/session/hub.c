@@ -17,9 +17,10 @@
 #include "util/array.h"
 
 /* The least and the largest time between two looks at a recorded process: at its size and its
- * limits. */
-#define HS_LOOK_MIN_NS UINT64_C(20000000)
-#define HS_LOOK_MAX_NS UINT64_C(250000000) /* clients get the time from these looks */
+ * limits. With few processes, the least time is HS_LOOK_EACH_NS for each of them. */
+#define HS_LOOK_EACH_NS UINT64_C(1000000)
+#define HS_LOOK_MIN_NS  UINT64_C(20000000)
+#define HS_LOOK_MAX_NS  UINT64_C(250000000) /* clients get the time from these looks */
 /* How often the hub checks whether a session is over that has no processes and that none can
  * join. */
 #define HS_LOOK_ENDS_NS UINT64_C(250000000)
@@ -64,9 +65,8 @@ static void end_counters(const struct hs_session *session, struct hs_target *tar
         hs_sources_end(session->sources, target->source, end_ns, &target->rss_peak_bytes);
 }
 
-static void on_end(void *ctx, struct hs_target *target)
+void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target)
 {
-    struct hs_hub *hub = ctx;
     struct hs_session *session = target->owner;
     if (session) {
         session->ended_sample_count += hs_target_sample_count(target);
@@ -80,6 +80,14 @@ static void on_end(void *ctx, struct hs_target *target)
     hs_target_close(target);
 }
 
+static void on_end(void *ctx, struct hs_target *target)
+{
+    struct hs_hub *hub = ctx;
+    if (!hub->config.keep_back || !hub->config.keep_back(hub->config.ctx, target)) {
+        hs_hub_finish_target(hub, target);
+    }
+}
+
 static void on_skip(void *ctx, struct hs_target *target)
 {
     const struct hs_hub *hub = ctx;
@@ -90,6 +98,12 @@ static void on_pending(void *ctx, const struct hs_pending_client *pending)
 {
     const struct hs_hub *hub = ctx;
     hub->config.on_pending(hub->config.ctx, pending);
+}
+
+static void on_waiting(void *ctx, struct hs_pending_client *pending, int connection_fd)
+{
+    const struct hs_hub *hub = ctx;
+    hub->config.on_waiting(hub->config.ctx, pending, connection_fd);
 }
 
 static void on_peer(void *ctx, int connection_fd)
@@ -108,6 +122,8 @@ int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
     const struct hs_registry_config registry = { .listener = config->listener,
                                                  .on_pending =
                                                      config->on_pending ? on_pending : NULL,
+                                                 .on_waiting =
+                                                     config->on_waiting ? on_waiting : NULL,
                                                  .on_begin = on_begin,
                                                  .on_skip = on_skip,
                                                  .on_end = on_end,
@@ -146,8 +162,11 @@ void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, 
     if (!target->has_ended) {
         hs_sources_dump(session->sources, &target->source, target->pid, now_ns, is_final);
     }
-    if (hs_target_capture(target, now_ns, is_final, &snap) < 0) {
-        hub->unreadable_count += !target->has_failed;
+    int r = hs_target_capture(target, now_ns, is_final, &snap);
+    if (r < 0) {
+        hub->unreadable_count += !target->has_failed; /* counts processes, not dumps */
+        hub->unreadable_why = r == -ENOMEM ? "there was not enough memory to read it"
+                                           : "its recorded data is not valid";
         target->has_failed = true;
         return;
     }
@@ -243,6 +262,19 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
     detach(hub, session, target);
 }
 
+size_t hs_hub_leave_running(struct hs_hub *hub)
+{
+    size_t count = 0;
+    for (; hub->registry.target_count > 0; count++) {
+        struct hs_target *target = hub->registry.targets[hub->registry.target_count - 1];
+        if (target->owner) {
+            hs_hub_part(hub, target, hs_clock_ns(CLOCK_MONOTONIC));
+        }
+        hs_registry_drop(&hub->registry, target);
+    }
+    return count;
+}
+
 void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns)
 {
     for (size_t i = hub->registry.target_count; i > 0; i--) {
@@ -320,6 +352,13 @@ static struct hs_session *find_over(const struct hs_hub *hub, uint64_t now_ns)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
+/* The least time between two looks at all processes. */
+static uint64_t look_min_ns(const struct hs_hub *hub)
+{
+    uint64_t least_ns = hub->registry.target_count * HS_LOOK_EACH_NS;
+    return least_ns < HS_LOOK_MIN_NS ? least_ns : HS_LOOK_MIN_NS;
+}
+
 /* Looks at one process: its size, its new libraries, its counters, its budgets and its dump limits.
  * Returns when to look again. */
 static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
@@ -332,16 +371,19 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     if (target->has_executed) {
         return now_ns;
     }
+    if (hub->config.on_look) {
+        hub->config.on_look(hub->config.ctx, target);
+    }
     if (target->has_new_libraries && hub->config.refresh) {
         target->has_new_libraries =
             hub->config.refresh(hub->config.ctx, target->owner, target->pid) < 0;
     }
     next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
-    /* At least HS_LOOK_MIN_NS from now: with many processes, several then become due in one turn. A
-     * turn for each process would look through all of them each time. */
+    /* With many processes, several then become due in one turn. A turn for each process would look
+     * through all of them each time. */
     uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
-    uint64_t least_ns = now_ns + HS_LOOK_MIN_NS;
+    uint64_t least_ns = now_ns + look_min_ns(hub);
     next_ns = next_ns < least_ns ? least_ns : next_ns;
     uint64_t budget_ns = hs_target_keep_budget(target, now_ns);
     next_ns = budget_ns < next_ns ? budget_ns : next_ns;
@@ -391,8 +433,20 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
 
 void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns)
 {
-    uint64_t soon_ns = now_ns + HS_LOOK_MIN_NS;
+    uint64_t soon_ns = now_ns + look_min_ns(hub);
     hub->look_ns = hub->look_ns < soon_ns ? hub->look_ns : soon_ns;
+}
+
+/* Takes the scheduled dump of a session. It serves the limits and the peaks that call for one, too. */
+static void dump_due(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
+{
+    for (size_t i = 0; i < hub->registry.target_count; i++) {
+        struct hs_target *target = hub->registry.targets[i];
+        if (target->owner == session && hs_dump_has_limits(&session->settings.dumps)) {
+            hs_dump_is_called_for(&session->settings.dumps, target, session->cpu.rarity, now_ns);
+        }
+    }
+    hs_hub_dump_session(hub, session, now_ns);
 }
 
 /* Ends sessions that are over, takes dumps that are due, and looks at processes and budgets.
@@ -406,7 +460,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     }
     for (size_t i = 0; i < hub->session_count; i++) {
         if (hs_session_take_due_dump(hub->sessions[i], now_ns)) {
-            hs_hub_dump_session(hub, hub->sessions[i], now_ns);
+            dump_due(hub, hub->sessions[i], now_ns);
         }
     }
     if (hub->session_count > 0 && now_ns >= hub->look_ns) {

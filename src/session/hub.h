@@ -90,6 +90,13 @@ typedef int hs_hub_release_fn(void *ctx, struct hs_session *session, pid_t pid);
  * client. Returns 0 if they are, or will be. Otherwise returns -errno, and the hub asks again. */
 typedef int hs_hub_refresh_fn(void *ctx, struct hs_session *session, pid_t pid);
 
+/* The image of a target has ended. Returns whether the owner keeps the target back: it calls
+ * hs_hub_finish_target() later. Otherwise the last dump is taken at once. */
+typedef bool hs_hub_keep_back_fn(void *ctx, struct hs_target *target);
+
+/* The hub has looked at a recorded process, whose names may have changed. */
+typedef void hs_hub_look_fn(void *ctx, const struct hs_target *target);
+
 /* A target is new or has another session (on_change), or is about to be closed (on_gone). For an
  * owner that must know all targets even after the hub's process was killed. */
 typedef void hs_hub_target_fn(void *ctx, struct hs_target *target);
@@ -103,6 +110,9 @@ struct hs_hub_config {
     hs_hub_refresh_fn *refresh;            /* NULL: calls of such libraries are not recorded */
     hs_hub_say_fn *say_new_process;        /* for processes that start later; NULL: no reports */
     hs_registry_pending_fn *on_pending;    /* called for each hello; NULL: no calls */
+    hs_registry_waiting_fn *on_waiting;    /* as in hs_registry_config */
+    hs_hub_keep_back_fn *keep_back;        /* NULL: no target is kept back */
+    hs_hub_look_fn *on_look;               /* NULL: no calls */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
     hs_hub_authorize_fn *judge;            /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
@@ -120,6 +130,7 @@ struct hs_hub {
     uint64_t look_ns;               /* when to look at recorded processes again */
     struct hs_process_watch *watch; /* NULL: no session waits for programs without a client */
     uint64_t unreadable_count;      /* processes left out because they could not be read */
+    const char *unreadable_why;     /* why the last of them could not be read, a constant text */
     const struct hs_hub_heir *heir; /* the target that is being restored; NULL: targets are new */
 };
 
@@ -177,6 +188,13 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
 /* This process will not get a client: no session waits for it any more. */
 void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
+
+/* Takes the last dump of a target that config.keep_back kept back, and closes it. */
+void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target);
+
+/* Takes the last dump of each running process, and forgets it; it continues dormant, and the hub
+ * has descriptors for others. Returns how many processes there were. */
+size_t hs_hub_leave_running(struct hs_hub *hub);
 
 /* Takes a dump of each process of a session. */
 void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns);

@@ -46,6 +46,9 @@ void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns)
 /* Flushes the trace to the sink, so that the data is in the file even if our process is killed. */
 static void hand_out(struct hs_session *session)
 {
+    if (session->settings.is_buffered) {
+        return;
+    }
     if (session->error == 0) {
         session->error = hs_trace_writer_flush(session->writer, &session->place);
     }
@@ -85,7 +88,7 @@ static int begin(struct hs_session_settings *settings, const struct hs_session_p
     }
     if (r == 0) {
         session->bytes = progress->bytes;
-        r = hs_trace_writer_flush(session->writer, &session->place);
+        r = settings->is_buffered ? 0 : hs_trace_writer_flush(session->writer, &session->place);
     }
     if (r < 0) {
         hs_session_free(session);
@@ -203,7 +206,8 @@ bool hs_session_means_starting(const struct hs_session *session, const struct hs
         match.name_count = 0;
         match.is_all = false;
     }
-    return !session->is_over && hs_match_starting(&match, facts);
+    return !session->is_over &&
+           (session->settings.is_taking_announced || hs_match_starting(&match, facts));
 }
 
 bool hs_session_means_running(const struct hs_session *session, const struct hs_match_facts *facts)
@@ -216,7 +220,8 @@ bool hs_session_means_running(const struct hs_session *session, const struct hs_
 bool hs_session_waits(const struct hs_session *session)
 {
     struct hs_match match = match_of(session);
-    return session->settings.is_taking_startup && hs_match_waits(&match);
+    return session->settings.is_taking_announced ||
+           (session->settings.is_taking_startup && hs_match_waits(&match));
 }
 
 /* --- lists of processes ----------------------------------------------------------------------- */
@@ -263,6 +268,9 @@ bool hs_pid_list_drop(struct hs_pid_list *list, pid_t pid)
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap)
 {
     uint64_t names_ns = session->frame_names.cpu_ns;
+    if (session->wants && !session->wants(session->wants_ctx, snap)) {
+        return session->error;
+    }
     if (session->error == 0) {
         session->error = hs_trace_writer_dump(session->writer, snap);
     }
@@ -374,10 +382,10 @@ int hs_session_finish(struct hs_session *session)
         session->error = write_unlisted(session);
     }
     if (session->error == 0 && session->settings.is_symbolizing) {
-        /* A failure is ignored: the trace is valid without names, and the writer returns its own
-         * error at the end. */
-        hs_trace_names_append(session->writer, &session->wanted, session->is_hurried,
-                              &session->has_lost_names);
+        /* After a failure the trace is valid, without names; the writer returns its own error at the
+         * end. */
+        session->names_error = hs_trace_names_append(session->writer, &session->wanted,
+                                                     session->is_hurried, &session->has_lost_names);
     }
     if (session->error == 0) {
         session->error = hs_trace_writer_finish(session->writer);

@@ -50,12 +50,18 @@ struct hs_session_settings {
     uid_t uid;               /* the user whose processes the session may record */
     bool is_any_uid;         /* true: it may record the processes of every user */
     uint64_t interval_bytes;
+    /* matches every process that announces itself: the socket is the session's own, and only the
+     * program that it belongs to and that program's children know it */
+    bool is_taking_announced;
     bool is_taking_startup;    /* programs that start while the session runs */
     bool is_attaching_started; /* also those without a client, if the session waits by name */
     bool is_taking_running;    /* processes that run when the session starts */
     bool is_taking_children; /* children that a process had when its recording began, and theirs */
     bool is_symbolizing;
     bool is_compressing;
+    /* the sink gets what fills a buffer; false: each dump at once, so that another process can
+     * continue the file */
+    bool is_buffered;
     struct hs_dump_schedule dumps; /* in addition to the dump at the end */
     uint64_t duration_ns;          /* 0: until the session is stopped */
     struct hs_budget_limits limits;
@@ -106,6 +112,8 @@ struct hs_session_progress {
 struct hs_session;
 /* Called after the session has written something and the sink has received it. */
 typedef void hs_session_written_fn(void *owner, struct hs_session *session);
+/* Does the session want this dump in its trace? */
+typedef bool hs_session_wants_fn(void *ctx, const struct hs_snapshot *snap);
 
 struct hs_session {
     struct hs_session_settings settings;
@@ -119,10 +127,13 @@ struct hs_session {
     void *sink_ctx;
     void *owner;                       /* set and used by the owner only */
     hs_session_written_fn *on_written; /* NULL: the owner is not notified */
-    struct hs_trace_place place;       /* in the trace, after the last flush */
+    hs_session_wants_fn *wants;        /* NULL: every dump is written */
+    void *wants_ctx;
+    struct hs_trace_place place; /* in the trace, after the last flush */
     bool is_over;
     bool (*is_hurried)(void);  /* asked while names are looked up; true ends that. NULL: never */
     bool has_lost_names;       /* is_hurried ended the look-up, and some names are missing */
+    int names_error;           /* why names could not be looked up; 0: they were */
     int error;                 /* the trace's first error; 0: none */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t next_dump_ns;     /* UINT64_MAX: none is due */
@@ -175,7 +186,7 @@ bool hs_session_waits(const struct hs_session *session);
  * dumps count from now, not from the request for the session. */
 void hs_session_begin_recording(struct hs_session *session, uint64_t now_ns);
 
-/* Writes a dump of a process. Returns `error`. */
+/* Writes a dump of a process, if the session wants it. Returns `error`. */
 int hs_session_dump(struct hs_session *session, const struct hs_snapshot *snap);
 /* Records that a process matches and is not profiled. The trace gets an empty dump with the reason.
  * When there were many such processes that the session does not name by pid, further ones are only

@@ -25,14 +25,12 @@
 #include "cli/cmd.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
-#include "cli/record/run_summary.h"
+#include "cli/record/own_session.h"
 #include "collect/attach/attachment.h"
 #include "rt/clock.h"
 #include "session/admission.h"
-#include "session/session_server.h"
 #include "session/hub.h"
-#include "trace/skipped_files.h"
-#include "util/human.h"
+#include "util/fd_limit.h"
 #include "util/selfpath.h"
 #include "util/shell_word.h"
 
@@ -44,13 +42,10 @@ struct attach {
     struct hs_attach_options options;
     char client_path[PATH_MAX];
     char default_path[160];
-    const char *path;
     const struct hs_run_head *head;
-    struct hs_run_file file;
+    struct hs_own_session own;
     struct hs_listener listener;
-    struct hs_session_server server;
     struct hs_hub *hub;
-    struct hs_session *session;
     bool is_over;
     bool is_leaving; /* interrupted: no further process is attached to */
     size_t meant_count, attached_count, unsaid_count;
@@ -59,12 +54,20 @@ struct attach {
 
 /* --- before anything is touched --------------------------------------------------------------- */
 
-/* heapscope.NAME.PID.pftrace of the first process, or of the first name. */
-static void name_file(struct attach *a)
+/* Its file is heapscope.NAME.PID.pftrace of the first process, or of the first name. */
+static void name_session(struct attach *a)
 {
     char name[64];
     struct hs_process_facts facts;
-    a->path = a->options.output ? a->options.output : a->default_path;
+    a->own =
+        (struct hs_own_session){ .command = "attach",
+                                 .path = a->options.output ? a->options.output : a->default_path,
+                                 .head = a->head,
+                                 .lost = "the profile is lost",
+                                 .stack_count = (uint32_t)a->options.stack_count,
+                                 .is_quiet = a->options.is_quiet,
+                                 .can_stop = true,
+                                 .file = HS_OWN_SESSION_NO_FILE };
     if (a->options.settings.pid_count > 0) {
         pid_t pid = a->options.settings.pids[0];
         snprintf(name, sizeof(name), "process");
@@ -183,7 +186,7 @@ static void say_verdict(void *ctx, const struct hs_hub_verdict *verdict)
         hs_message("there is no process %d", (int)verdict->process->facts.pid);
     } else if (verdict->answer == HS_HUB_NOT_ALLOWED && verdict->words) {
         a->meant_count++;
-        if (a->session->settings.is_all) {
+        if (a->own.session->settings.is_all) {
             a->unsaid_count++;
             return;
         }
@@ -204,7 +207,7 @@ static void on_over(void *ctx, struct hs_session *session)
 static void end_early(struct attach *a)
 {
     hs_attached_add_children(&a->attached, &a->hub->registry);
-    hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
+    hs_hub_stop(a->hub, a->own.session, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void take_signals(struct attach *a)
@@ -224,7 +227,7 @@ static void record(struct attach *a, int signal_fd)
         uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
         hs_attached_add_children(&a->attached, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
-        if (a->server.is_stop_asked && !a->is_over) {
+        if (a->own.server.is_stop_asked && !a->is_over) {
             end_early(a);
         }
         if (!a->is_over) {
@@ -243,39 +246,10 @@ static void record(struct attach *a, int signal_fd)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static bool has_target(const void *ctx, const struct hs_target *target)
-{
-    const struct attach *a = ctx;
-    return target->owner == a->session && !target->has_ended;
-}
-
-static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
-{
-    const struct hs_session *session = ((const struct attach *)ctx)->session;
-    *ret_figures =
-        (struct hs_session_server_figures){ .ended_process_count = session->process_count,
-                                            .ended_sample_count = session->ended_sample_count,
-                                            .dump_count = session->dump_count,
-                                            .file_bytes = session->bytes };
-}
-
 static void on_peer(void *ctx, int connection_fd)
 {
     struct attach *a = ctx;
-    hs_session_server_serve(&a->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
-}
-
-static void open_session_server(struct attach *a)
-{
-    a->server = (struct hs_session_server){ .command = "attach",
-                                            .registry = &a->hub->registry,
-                                            .settings = &a->session->settings,
-                                            .path = a->path,
-                                            .has = has_target,
-                                            .look = look,
-                                            .ctx = a,
-                                            .can_stop = true };
-    hs_session_server_open(&a->server);
+    hs_own_session_take_peer(&a->own, connection_fd);
 }
 
 static int open_hub(struct attach *a)
@@ -295,29 +269,27 @@ static int open_hub(struct attach *a)
 
 static int open_all(struct attach *a)
 {
-    int r = hs_run_file_open(&a->file, a->path);
+    int r = hs_own_session_open_file(&a->own);
     if (r < 0) {
-        hs_message("cannot write %s: %s; heapscope attached to no process", a->path, strerror(-r));
+        hs_message("cannot write %s: %s; heapscope attached to no process", a->own.path,
+                   strerror(-r));
         return r;
     }
-    r = a->head ? hs_run_file_write(&a->file, a->head->data, a->head->bytes) : 0;
-    r = r < 0 ? r : open_hub(a);
-    if (r == 0) {
-        r = hs_session_new(&a->options.settings, hs_run_file_write, &a->file,
-                           hs_clock_ns(CLOCK_MONOTONIC), &a->session);
-    }
+    hs_fd_limit_raise();
+    r = open_hub(a);
+    r = r < 0 ? r : hs_own_session_begin(&a->own, &a->options.settings);
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
     } else {
-        open_session_server(a);
+        hs_own_session_serve(&a->own, &a->hub->registry);
     }
     return r;
 }
 
 static int start(struct attach *a)
 {
-    a->session->settings.is_attaching_started = a->head != NULL;
-    int r = hs_hub_start(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC), say_verdict, a);
+    a->own.session->settings.is_attaching_started = a->head != NULL;
+    int r = hs_hub_start(a->hub, a->own.session, hs_clock_ns(CLOCK_MONOTONIC), say_verdict, a);
     bool is_waiting = a->hub->watch != NULL;
     if (r < 0) {
         hs_message("cannot begin: %s", strerror(-r));
@@ -331,12 +303,12 @@ static int start(struct attach *a)
         if (a->is_leaving) {
             hs_message("interrupted: heapscope attached to no process");
         } else if (a->meant_count == 0) {
-            hs_message("no running process is called %s", a->session->settings.names[0]);
+            hs_message("no running process is called %s", a->own.session->settings.names[0]);
         }
-        hs_hub_stop(a->hub, a->session, hs_clock_ns(CLOCK_MONOTONIC));
+        hs_hub_stop(a->hub, a->own.session, hs_clock_ns(CLOCK_MONOTONIC));
         return -ESRCH;
     }
-    if (!a->is_over && a->session->settings.duration_ns == 0) {
+    if (!a->is_over && a->own.session->settings.duration_ns == 0) {
         hs_message_info("recording until Ctrl-C%s", is_waiting ? ""
                                                     : a->attached_count == 1
                                                         ? ", or until it ends"
@@ -350,24 +322,7 @@ static int start(struct attach *a)
 
 static int finish(struct attach *a)
 {
-    const struct hs_run_summary present = { .file = &a->file,
-                                            .path = a->path,
-                                            .lost = "the profile is lost",
-                                            .stack_count = (uint32_t)a->options.stack_count,
-                                            .is_quiet = a->options.is_quiet };
-    a->session->is_hurried = hs_end_signals_is_hurried;
-    hs_end_signals_begin_end();
-    int r = hs_session_finish(a->session);
-    if (r == 0 && a->session->has_lost_names) {
-        hs_message("interrupted: some functions have no names in the file");
-    }
-    r = hs_run_summary_file(&present, r);
-    hs_session_server_close(
-        &a->server, &(struct hs_session_server_outcome){ .error = r < 0 ? strerror(-r) : NULL,
-                                                         .file_bytes = a->session->bytes,
-                                                         .process_count = a->session->process_count,
-                                                         .dump_count = a->session->dump_count });
-    return r < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
+    return hs_own_session_finish(&a->own) < 0 ? HS_EXIT_STATUS_FAILED : HS_EXIT_STATUS_DONE;
 }
 
 static int profile(struct attach *a)
@@ -383,7 +338,7 @@ static int profile(struct attach *a)
         status = finish(a);
     } else {
         hs_attached_let_go(&a->attached);
-        if (r == -ESRCH && a->head && a->session->rejected_count > 0 && !a->is_leaving) {
+        if (r == -ESRCH && a->head && a->own.session->rejected_count > 0 && !a->is_leaving) {
             finish(a); /* the trace has the reasons */
         }
     }
@@ -393,13 +348,7 @@ static int profile(struct attach *a)
 static void take_head(struct attach *a)
 {
     struct hs_session_settings *settings = &a->options.settings;
-    if (a->head && a->head->sources) {
-        settings->sources = *a->head->sources;
-    }
-    settings->dumps.is_max_in_samples = a->head && a->head->is_max_in_samples;
-    for (size_t i = 0; a->head && a->head->skipped && i < a->head->skipped->count; i++) {
-        hs_session_settings_add_skipped(settings, a->head->skipped->prefixes[i]);
-    }
+    hs_own_session_take_head(settings, a->head);
     if (a->head && a->head->scope) {
         settings->is_all = a->head->scope->is_all;
         settings->is_taking_running = a->head->scope->is_taking_running;
@@ -415,7 +364,7 @@ int hs_cmd_attach(int argc, char **argv)
 
 int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
 {
-    struct attach a = { .head = head, .file = { .out.fd = -1, .spool_fd = -1 } };
+    struct attach a = { .head = head, .own.file = HS_OWN_SESSION_NO_FILE };
     int status = hs_attach_options_parse(argc, argv, &a.options);
     if (status == HS_ARGS_GO_ON) {
         take_head(&a);
@@ -427,15 +376,12 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
         } else if (!hs_attach_check(&a.options.settings)) {
             status = HS_EXIT_STATUS_FAILED;
         } else {
-            name_file(&a);
+            name_session(&a);
             status = profile(&a);
         }
     }
-    hs_session_server_close(
-        &a.server, &(struct hs_session_server_outcome){ .error = "the recording could not begin" });
-    hs_session_free(a.session);
+    hs_own_session_close(&a.own, "the recording could not begin");
     hs_hub_free(a.hub);
-    hs_run_file_abort(&a.file);
     hs_session_settings_deinit(&a.options.settings);
     hs_attached_deinit(&a.attached);
     return status;

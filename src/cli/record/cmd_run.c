@@ -9,7 +9,7 @@
  * Once the program has run, heapscope returns the program's exit status, whatever goes wrong with
  * the profile.
  *
- * See       collect/collector.h, docs/man/heapscope-run.1
+ * See       session/program_run.h, docs/man/heapscope-run.1
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,22 +25,13 @@
 #include "cli/dump_options.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
-#include "cli/read/profile_file.h"
-#include "cli/record/run_summary.h"
-#include "cli/progress.h"
-#include "cli/record/run_file.h"
+#include "cli/record/own_session.h"
 #include "cli/record/run_meant.h"
 #include "cli/record/run_words.h"
 #include "cli/source_opts.h"
-#include "collect/collector.h"
 #include "collect/inspect/preflight.h"
-#include "profile/model/symbol_packets.h"
-#include "rt/clock.h"
 #include "rt/text.h"
-#include "session/session_server.h"
-#include "session/frame_names.h"
-#include "session/trace_names.h"
-#include "trace/trace_writer.h"
+#include "session/program_run.h"
 #include "util/proc.h"
 #include "util/selfpath.h"
 #include "util/shell_word.h"
@@ -50,11 +41,9 @@
 #define HS_DURATION_MIN_NS  UINT64_C(1000000)
 
 struct run {
-    struct hs_session_settings settings; /* those that `run` has */
+    struct hs_session_settings settings; /* until the session takes them over */
     uint64_t stack_count;
-    struct hs_budget_limits limits;
     const char *output;
-    uint64_t duration_ns;
     struct hs_opt_list only; /* names of the processes to record; none: all */
     struct hs_run_meant meant;
     const struct hs_run_head *head;
@@ -65,17 +54,10 @@ struct run {
     char **program;      /* and its arguments */
     struct hs_preflight preflight;
     char preload_path[PATH_MAX];
-    const char *file_path;
     char default_path[160];
-    struct hs_run_file file;
-    struct hs_trace_writer *writer;
-    struct hs_sources *sources;
-    struct hs_symbol_wanted wanted;
-    struct hs_frame_names frame_names;
-    struct hs_collector *collector;
-    struct hs_session_server server;
-    struct hs_session_server_figures figures;
-    struct hs_collector_result result;
+    struct hs_own_session own;
+    struct hs_program_run *program_run;
+    struct hs_program_run_result result;
 };
 
 static int parse(struct run *run, int argc, char **argv)
@@ -88,7 +70,7 @@ static int parse(struct run *run, int argc, char **argv)
                     "mean bytes between two samples (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
-        HS_OPT_DURATION('d', "duration", "DURATION", &run->duration_ns, HS_DURATION_MIN_NS,
+        HS_OPT_DURATION('d', "duration", "DURATION", &run->settings.duration_ns, HS_DURATION_MIN_NS,
                         HS_DUMP_EVERY_MAX_NS,
                         "record for this time; the program runs on (default: to its end)"),
         HS_OPT_LIST(0, "only", "NAME", &run->only,
@@ -129,7 +111,7 @@ static int parse(struct run *run, int argc, char **argv)
         const char *wrong = hs_dump_schedule_check(&run->settings.dumps);
         hs_message_set_quiet(run->is_quiet);
         status = wrong ? hs_args_fail(&spec, "%s", wrong)
-                       : hs_budget_opts_take(&spec, &budget, &run->limits);
+                       : hs_budget_opts_take(&spec, &budget, &run->settings.limits);
     }
     if (status == HS_ARGS_GO_ON) {
         status = hs_source_opts_take(&spec, &sources, &run->settings.sources);
@@ -151,117 +133,52 @@ static void reserve_standard_fds(void)
 }
 
 /* The file's name: that of -o, or heapscope.NAME.PID.pftrace in the current folder. */
-static void name_file(struct run *run, pid_t pid)
+static const char *name_file(struct run *run, pid_t pid)
 {
     snprintf(run->default_path, sizeof(run->default_path), "heapscope.%.100s.%d.pftrace",
              hs_text_base_name(run->program[0]), (int)pid);
     hs_shell_escape(run->default_path);
-    run->file_path = run->output ? run->output : run->default_path;
+    return run->output ? run->output : run->default_path;
 }
 
-static struct hs_skipped_files skipped_of(const struct run *run)
-{
-    return run->head && run->head->skipped ? *run->head->skipped : (struct hs_skipped_files){ 0 };
-}
-
-static int start_file(struct run *run, pid_t pid)
-{
-    name_file(run, pid);
-    int r = hs_run_file_open(&run->file, run->file_path);
-    if (r < 0) {
-        hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
-                   run->program[0]);
-        return r;
-    }
-    const struct hs_trace_writer_config config = {
-        .sink = hs_run_file_write,
-        .sink_ctx = &run->file,
-        .is_compressing = run->settings.is_compressing,
-        .is_at_max =
-            hs_dump_tells_max(&run->settings.dumps) || (run->head && run->head->is_max_in_samples),
-        .skipped = skipped_of(run),
-        .name_frames = run->settings.is_symbolizing ? hs_frame_names_find : NULL,
-        .name_frames_ctx = &run->frame_names
-    };
-    if (run->head) {
-        r = hs_run_file_write(&run->file, run->head->data, run->head->bytes);
-    }
-    r = r < 0 ? r : hs_trace_writer_new(&config, &run->writer);
-    if (r == 0) {
-        r = hs_trace_writer_begin(run->writer);
-    }
-    if (r == 0) {
-        r = hs_sources_new(&run->settings.sources, run->writer, &run->sources);
-    }
-    if (r == 0) {
-        hs_sources_begin(run->sources, hs_clock_ns(CLOCK_MONOTONIC));
-    } else {
-        hs_message("cannot write %s: %s; %s was not started", run->file_path, strerror(-r),
-                   run->program[0]);
-    }
-    return r;
-}
-
-static int take_snapshot(void *ctx, const struct hs_snapshot *snap)
+static bool is_meant(void *ctx, const struct hs_snapshot *snap)
 {
     struct run *run = ctx;
-    if (!hs_run_meant_has(&run->meant, snap)) {
-        return 0;
-    }
-    uint64_t names_ns = run->frame_names.cpu_ns;
-    int r = hs_trace_writer_dump(run->writer, snap);
-    hs_collector_add_cpu(run->collector, run->frame_names.cpu_ns - names_ns);
-    run->figures.dump_count++;
-    run->figures.ended_process_count += snap->is_final;
-    if (r == 0 && run->settings.is_symbolizing) {
-        const struct hs_skipped_files skipped = skipped_of(run);
-        r = hs_symbol_packets_add_snapshot(&run->wanted, snap, &skipped);
-    }
-    return r;
+    return hs_run_meant_has(&run->meant, snap);
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
-
-/* A file without names is still a profile, so a failed look-up only prints a message. An error of
- * the writer is reported when it finishes. */
-static void add_names(struct run *run)
+static int begin_session(struct run *run)
 {
-    bool is_interrupted = false;
-    if (!run->is_quiet) {
-        hs_progress_expect(HS_PROGRESS_NAMING);
-    }
-    int r = hs_trace_names_append(run->writer, &run->wanted, hs_end_signals_is_hurried,
-                                  &is_interrupted);
-    hs_progress_over();
-    if (r < 0 && hs_trace_writer_finish(run->writer) == 0) {
-        hs_message("cannot look up function names: %s", strerror(-r));
-    } else if (is_interrupted) {
-        hs_message("interrupted: some functions have no names in the file");
-    }
-}
-
-/* --- the end ---------------------------------------------------------------------------------- */
-
-static void finish_file(struct run *run)
-{
-    const struct hs_run_summary present = {
-        .file = &run->file,
-        .path = run->file_path,
+    pid_t pid = hs_program_run_pid(run->program_run);
+    struct hs_registry *registry = hs_program_run_registry(run->program_run);
+    run->own = (struct hs_own_session){
+        .command = "run",
+        .path = name_file(run, pid),
+        .head = run->head,
         .lost = "the profile is lost; the exit status is that of the program",
         .stack_count = (uint32_t)run->stack_count,
         .is_quiet = run->is_quiet,
     };
-    int r = run->result.sink_error;
-    if (r == 0 && run->settings.is_symbolizing) {
-        add_names(run);
+    run->meant = (struct hs_run_meant){ .names = &run->only,
+                                        .has_forks = run->head && run->head->has_forks,
+                                        .program_pid = pid,
+                                        .registry = registry };
+    int r = hs_own_session_open_file(&run->own);
+    r = r < 0 ? r : hs_own_session_begin(&run->own, &run->settings);
+    if (r < 0) {
+        hs_message("cannot write %s: %s; %s was not started", run->own.path, strerror(-r),
+                   run->program[0]);
+        return r;
     }
-    if (r == 0) {
-        r = hs_trace_writer_finish(run->writer);
-    }
-    hs_run_summary_file(&present, r);
+    run->own.session->wants = is_meant;
+    run->own.session->wants_ctx = run;
+    hs_own_session_serve(&run->own, registry);
+    return 0;
 }
 
-static int status_of(const struct hs_collector_result *result)
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int status_of(const struct hs_program_run_result *result)
 {
     return result->exit_kind == HS_EXIT_SIGNAL ? 128 + result->exit_value : result->exit_value;
 }
@@ -283,40 +200,12 @@ static void outlive_signals(void)
     }
 }
 
-/* --- requests of other commands --------------------------------------------------------------- */
-
-static bool has_target(const void *ctx, const struct hs_target *target)
-{
-    (void)ctx;
-    return !target->has_ended;
-}
-
-static void look(const void *ctx, struct hs_session_server_figures *ret_figures)
-{
-    const struct run *run = ctx;
-    *ret_figures = run->figures;
-    ret_figures->file_bytes = run->file.bytes;
-    ret_figures->ended_sample_count = hs_collector_ended_sample_count(run->collector);
-}
+/* --- while it runs ---------------------------------------------------------------------------- */
 
 static void on_peer(void *ctx, int connection_fd)
 {
     struct run *run = ctx;
-    hs_session_server_serve(&run->server, connection_fd, hs_clock_ns(CLOCK_MONOTONIC));
-}
-
-static void open_session_server(struct run *run)
-{
-    /* The name that `list` shows. */
-    hs_session_settings_add_name(&run->settings, hs_text_base_name(run->program[0]));
-    run->server = (struct hs_session_server){ .command = "run",
-                                              .registry = hs_collector_registry(run->collector),
-                                              .settings = &run->settings,
-                                              .path = run->file_path,
-                                              .has = has_target,
-                                              .look = look,
-                                              .ctx = run };
-    hs_session_server_open(&run->server);
+    hs_own_session_take_peer(&run->own, connection_fd);
 }
 
 static void on_look(void *ctx, const struct hs_target *target)
@@ -344,66 +233,91 @@ static void on_unseen(void *ctx, pid_t pid, const char *words)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
+/* The program has ended: says what is missing in the recording, and finishes its file. */
+static void finish(struct run *run)
+{
+    const struct hs_session *session = run->own.session;
+    hs_end_signals_open(); /* ignores SIGPIPE again, whose action was restored */
+    hs_end_signals_begin_end();
+    hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
+    if (session->settings.sources.with_smaps_at_dumps &&
+        hs_sources_smaps_count(session->sources) == 0) {
+        hs_message("--smaps: the file contains no mappings: %s ended before they could be read",
+                   run->program[0]);
+    }
+    if (run->result.image_count > 0) {
+        hs_own_session_finish(&run->own);
+    }
+}
+
 static int record(struct run *run)
 {
-    const struct hs_collector_config config = {
+    const struct hs_program_run_config config = {
         .path = run->preflight.path,
         .argv = run->program,
         .preload_path = run->preload_path,
         .interval_bytes = run->settings.interval_bytes,
-        .dumps = run->settings.dumps,
-        .is_dumping_at_usr1 = run->is_dumping_at_usr1,
-        .limits = run->limits,
         .is_following = run->is_following,
-        .duration_ns = run->duration_ns,
-        .sink = take_snapshot,
-        .sink_ctx = run,
+        .is_dumping_at_usr1 = run->is_dumping_at_usr1,
         .on_look = run->only.count > 0 ? on_look : NULL,
-        .look_ctx = run,
         .on_unseen = on_unseen,
-        .unseen_ctx = run,
         .on_peer = on_peer,
-        .peer_ctx = run,
+        .ctx = run,
     };
     int status = HS_EXIT_STATUS_FAILED;
-    int r = hs_collector_new(&config, &run->collector);
+    int r = hs_program_run_new(&config, &run->program_run);
     if (r < 0) {
         hs_message("cannot start %s: %s", run->program[0], strerror(-r));
         return status;
     }
-    run->meant = (struct hs_run_meant){ .names = &run->only,
-                                        .has_forks = run->head && run->head->has_forks,
-                                        .program_pid = hs_collector_pid(run->collector),
-                                        .registry = hs_collector_registry(run->collector) };
-    if (start_file(run, hs_collector_pid(run->collector)) == 0) {
-        open_session_server(run);
-        hs_collector_set_sources(run->collector, run->sources);
-        r = hs_collector_run(run->collector, &run->result);
+    if (begin_session(run) == 0) {
+        r = hs_program_run_go(run->program_run, run->own.session, &run->result);
         if (r < 0) {
             status = say_not_started(run, -r);
         } else {
             outlive_signals();
             status = status_of(&run->result);
         }
-        run->collector = hs_collector_free(run->collector);
+        run->program_run = hs_program_run_free(run->program_run);
         if (r == 0) {
-            hs_end_signals_open(); /* ignores SIGPIPE again, whose action was restored */
-            hs_end_signals_begin_end();
-            hs_run_words_gaps(run->program[0], &run->result, run->is_unseen_told);
-            if (run->settings.sources.with_smaps_at_dumps &&
-                hs_sources_smaps_count(run->sources) == 0) {
-                hs_message(
-                    "--smaps: the file contains no mappings: %s ended before they could be read",
-                    run->program[0]);
-            }
-            if (run->result.image_count > 0) {
-                finish_file(run);
-            }
+            finish(run);
         }
     }
-    hs_collector_free(run->collector);
-    hs_run_meant_deinit(&run->meant);
+    hs_program_run_free(run->program_run);
     return status;
+}
+
+static void close_all(struct run *run)
+{
+    hs_own_session_close(&run->own, NULL);
+    hs_session_settings_deinit(&run->settings);
+    hs_run_meant_deinit(&run->meant);
+    hs_opt_list_deinit(&run->only);
+}
+
+/* Everything that can be said before the program runs. Returns the exit status, or
+ * HS_ARGS_GO_ON. */
+static int prepare(struct run *run, int argc, char **argv)
+{
+    int status = parse(run, argc, argv);
+    if (status != HS_ARGS_GO_ON) {
+        return status;
+    }
+    hs_own_session_take_head(&run->settings, run->head);
+    /* The name that `list` shows. */
+    hs_session_settings_add_name(&run->settings, hs_text_base_name(run->program[0]));
+    hs_preflight_check(run->program[0], &run->preflight);
+    status = hs_run_words_refuse(run->program[0], &run->preflight);
+    if (status >= 0) {
+        return status;
+    }
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, run->preload_path, sizeof(run->preload_path));
+    if (r < 0) {
+        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
+                   strerror(-r));
+        return HS_EXIT_STATUS_FAILED;
+    }
+    return HS_ARGS_GO_ON;
 }
 
 int hs_cmd_run(int argc, char **argv)
@@ -415,41 +329,19 @@ int hs_cmd_run_headed(int argc, char **argv, const struct hs_run_head *head)
 {
     struct run run = { .head = head,
                        .settings = { .interval_bytes = HS_INTERVAL_DEFAULT,
+                                     .is_taking_announced = true,
+                                     .is_any_uid = true,
                                      .is_symbolizing = true,
-                                     .is_compressing = true },
+                                     .is_compressing = true,
+                                     .is_buffered = true },
                        .stack_count = 3,
                        .is_following = true,
-                       .file = { .out.fd = -1, .spool_fd = -1 } };
+                       .own.file = HS_OWN_SESSION_NO_FILE };
     reserve_standard_fds();
-    int status = parse(&run, argc, argv);
-    if (status != HS_ARGS_GO_ON) {
-        hs_opt_list_deinit(&run.only);
-        return status;
+    int status = prepare(&run, argc, argv);
+    if (status == HS_ARGS_GO_ON) {
+        status = record(&run);
     }
-    if (head && head->sources) {
-        run.settings.sources = *head->sources;
-    }
-    hs_preflight_check(run.program[0], &run.preflight);
-    status = hs_run_words_refuse(run.program[0], &run.preflight);
-    if (status >= 0) {
-        hs_opt_list_deinit(&run.only);
-        return status;
-    }
-    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, run.preload_path, sizeof(run.preload_path));
-    if (r < 0) {
-        hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
-                   strerror(-r));
-        hs_opt_list_deinit(&run.only);
-        return HS_EXIT_STATUS_FAILED;
-    }
-    status = record(&run);
-    hs_sources_free(run.sources);
-    hs_opt_list_deinit(&run.only);
-    hs_trace_writer_free(run.writer);
-    hs_symbol_wanted_deinit(&run.wanted);
-    hs_frame_names_deinit(&run.frame_names);
-    hs_session_settings_deinit(&run.settings);
-    hs_session_server_close(&run.server, &(struct hs_session_server_outcome){ .error = NULL });
-    hs_run_file_abort(&run.file);
+    close_all(&run);
     return status;
 }

@@ -37,7 +37,7 @@ static void say_nothing_recorded(const char *program)
         program);
 }
 
-void hs_run_words_gaps(const char *program, const struct hs_collector_result *result,
+void hs_run_words_gaps(const char *program, const struct hs_program_run_result *result,
                        bool is_one_told)
 {
     if (result->image_count == 0 && result->bad_count == 0) {

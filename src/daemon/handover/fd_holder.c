@@ -24,6 +24,7 @@
 #include "daemon/worker_process.h"
 #include "rt/base.h"
 #include "rt/clock.h"
+#include "util/fd_limit.h"
 #include "util/fd_message.h"
 
 #define HS_TEXT_MAX   (HS_FDSTORE_NAME_MAX + 64)
@@ -217,7 +218,6 @@ static void hold(struct fd_holder *fd_holder)
  * and its limits. What happens to the daemon then does not concern the fd holder. */
 static void settle(struct fd_holder *fd_holder)
 {
-    struct rlimit limit;
     sigset_t all;
     const int kept[] = { fd_holder->daemon_sock, fd_holder->listen_sock };
     hs_worker_process_close_others(kept, HS_COUNT_OF(kept));
@@ -232,10 +232,7 @@ static void settle(struct fd_holder *fd_holder)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "heapscope-keep");
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    hs_fd_limit_raise();
     if (chdir("/") != 0) {
         return; /* harmless: the file system of the current folder stays in use */
     }
