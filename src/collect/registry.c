@@ -232,7 +232,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
 {
     struct hs_target *target;
     const char *why = "out of memory or descriptors";
-    if (registry->config.on_begin && pending->pid <= 0) {
+    if (!registry->config.is_taking_hidden && pending->pid <= 0) {
         /* An owner that runs for long must learn of the target's end, and must have each process
          * once. */
         close(pending->region_fd);

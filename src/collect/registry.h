@@ -54,6 +54,9 @@ struct hs_registry_config {
     /* NULL: not called; the target is closed afterwards, without an on_end */
     hs_registry_begin_fn *on_skip;
     hs_registry_peer_fn *on_peer; /* NULL: such connections are rejected */
+    /* Also takes images of processes that cannot be seen from here: those of another PID namespace.
+     * Their ends remain unknown. */
+    bool is_taking_hidden;
     void *ctx;
 };
 

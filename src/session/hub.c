@@ -128,6 +128,7 @@ int hs_hub_new(const struct hs_hub_config *config, struct hs_hub **ret_hub)
                                                  .on_skip = on_skip,
                                                  .on_end = on_end,
                                                  .on_peer = config->on_peer ? on_peer : NULL,
+                                                 .is_taking_hidden = config->is_taking_hidden,
                                                  .ctx = hub };
     int r = hs_registry_open_with(&hub->registry, &registry);
     if (r < 0) {
@@ -179,7 +180,10 @@ void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, u
 {
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
-        if (target->owner && (!session || target->owner == session)) {
+        const struct hs_session *owner = target->owner;
+        if (owner && (!session || owner == session)) {
+            /* One dump serves all occasions: a peak or a limit that calls for one now is served. */
+            hs_dump_is_called_for(&owner->settings.dumps, target, owner->cpu.rarity, now_ns);
             hs_hub_dump(hub, target, now_ns, false);
         }
     }
@@ -431,22 +435,12 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
     }
 }
 
-void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns)
+void hs_hub_look_soon(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    uint64_t soon_ns = now_ns + look_min_ns(hub);
+    const struct hs_session *session = target->owner;
+    bool is_now = session->settings.is_taking_announced && !target->has_ended;
+    uint64_t soon_ns = is_now ? look_at(hub, target, now_ns) : now_ns + look_min_ns(hub);
     hub->look_ns = hub->look_ns < soon_ns ? hub->look_ns : soon_ns;
-}
-
-/* Takes the scheduled dump of a session. It serves the limits and the peaks that call for one, too. */
-static void dump_due(struct hs_hub *hub, const struct hs_session *session, uint64_t now_ns)
-{
-    for (size_t i = 0; i < hub->registry.target_count; i++) {
-        struct hs_target *target = hub->registry.targets[i];
-        if (target->owner == session && hs_dump_has_limits(&session->settings.dumps)) {
-            hs_dump_is_called_for(&session->settings.dumps, target, session->cpu.rarity, now_ns);
-        }
-    }
-    hs_hub_dump_session(hub, session, now_ns);
 }
 
 /* Ends sessions that are over, takes dumps that are due, and looks at processes and budgets.
@@ -460,7 +454,7 @@ static uint64_t keep_time(struct hs_hub *hub, uint64_t now_ns)
     }
     for (size_t i = 0; i < hub->session_count; i++) {
         if (hs_session_take_due_dump(hub->sessions[i], now_ns)) {
-            dump_due(hub, hub->sessions[i], now_ns);
+            hs_hub_dump_session(hub, hub->sessions[i], now_ns);
         }
     }
     if (hub->session_count > 0 && now_ns >= hub->look_ns) {

@@ -1,7 +1,7 @@
 /*
  * The hub decides which session records which process, and when dumps are taken. It connects the
  * program images of the registry with the running sessions. The daemon embeds it, and so does every
- * command that profiles processes it did not start.
+ * command that records by itself: run (through program_run.h), attach and record.
  *
  *     image begins ──► a forked child goes to its parent's session. Otherwise the oldest session
  *                      that the process matches gets it; the other matching sessions get an empty
@@ -116,6 +116,7 @@ struct hs_hub_config {
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
     hs_hub_authorize_fn *judge;            /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
+    bool is_taking_hidden; /* as in hs_registry_config */
     void *ctx;
 };
 

@@ -42,7 +42,9 @@ static void own(struct hs_target *target, struct hs_session *session)
 {
     target->owner = session;
     set_budget(session, target);
-    target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
+    if (!session->settings.is_taking_announced) {
+        target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
+    }
     session->has_begun = true;
     hs_pid_list_add(&session->seen, target->pid);
     if (!hs_target_is_from_startup(target)) {
@@ -141,7 +143,9 @@ static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target
     for (size_t way = 0; way < HS_COUNT_OF(ways); way++) {
         for (size_t i = 0; i < hub->session_count; i++) {
             struct hs_session *session = hub->sessions[i];
-            if (ways[way](session, arrival) &&
+            /* Such a process comes dormant only after the session has left it or its parent. */
+            bool was_left = target->is_dormant && session->settings.is_taking_announced;
+            if (!was_left && ways[way](session, arrival) &&
                 hs_hub_may_have(hub, session, arrival->facts, target, now_ns)) {
                 target->is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
                 return session;
@@ -169,7 +173,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
         hs_target_end_session(target);
         return;
     }
-    hs_hub_look_soon(hub, now_ns);
+    hs_hub_look_soon(hub, target, now_ns);
     for (size_t i = 0; i < hub->session_count; i++) {
         struct hs_session *other = hub->sessions[i];
         if (other != holder && is_meant(other, &arrival) &&

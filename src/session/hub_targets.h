@@ -64,5 +64,6 @@ void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns
 /* Writes a dump of a target to its session, if it has one. */
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final);
 
-/* A process is recorded from now on: the hub looks at its processes within 20 ms. */
-void hs_hub_look_soon(struct hs_hub *hub, uint64_t now_ns);
+/* This process is recorded from now on: the hub looks at it within 20 ms; at once, if the session
+ * takes what announces itself: such a process may live for milliseconds. */
+void hs_hub_look_soon(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns);

@@ -150,10 +150,17 @@ static void on_peer(void *ctx, int connection_fd)
     run->config.on_peer(run->config.ctx, connection_fd);
 }
 
+/* The session is over before its program, as its duration has passed: the processes go on
+ * unrecorded, and their descriptors are needed no more. */
 static void on_over(void *ctx, struct hs_session *session)
 {
-    (void)ctx;
-    (void)session; /* hs_session.is_over says it */
+    struct hs_program_run *run = ctx;
+    if (!run->has_ended && session->error == 0) {
+        run->is_time_over = true;
+        run->has_root_image = true; /* if there was none, the program is not to blame */
+        run->running_count = hs_hub_leave_running(run->hub);
+        finish_root_last(run);
+    }
 }
 
 /* --- start and end ---------------------------------------------------------------------------- */
@@ -165,6 +172,7 @@ static int open_hub(struct hs_program_run *run)
                                     .on_look = run->config.on_look ? on_look : NULL,
                                     .on_peer = run->config.on_peer ? on_peer : NULL,
                                     .on_over = on_over,
+                                    .is_taking_hidden = true,
                                     .ctx = run };
     int r = hs_listener_open(&config.listener);
     return r < 0 ? r : hs_hub_new(&config, &run->hub);
@@ -259,25 +267,13 @@ static void wait_for_news(const struct hs_program_run *run, uint64_t until_ns)
     ppoll(fds, 2, until_ns == UINT64_MAX ? NULL : &timeout, NULL);
 }
 
-/* When the duration is over: takes the final snapshots; from then on, processes record nothing. */
-static void keep_duration(struct hs_program_run *run, uint64_t now)
-{
-    if (run->session->is_over || now < run->session->end_ns) {
-        return;
-    }
-    run->is_time_over = true;
-    run->has_root_image = true; /* if there was none, the program is not to blame */
-    run->running_count = hs_hub_target_count(run->hub, run->session);
-    hs_hub_stop(run->hub, run->session, now);
-    finish_root_last(run);
-}
-
 static void record(struct hs_program_run *run)
 {
     while (!run->has_ended) {
-        uint64_t now = now_ns();
-        keep_duration(run, now);
-        uint64_t until = hs_hub_turn(run->hub, now);
+        uint64_t until = hs_hub_turn(run->hub, now_ns());
+        if (run->is_time_over) {
+            hs_hub_leave_running(run->hub); /* those that have started since */
+        }
         if (run->relay.is_dump_asked) {
             run->relay.is_dump_asked = false;
             hs_hub_dump_all(run->hub, now_ns());

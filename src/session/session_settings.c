@@ -77,10 +77,12 @@ const char *hs_session_settings_check(const struct hs_session_settings *settings
     if (settings->interval_bytes == 0 || settings->interval_bytes > HS_INTERVAL_BYTES_MAX) {
         return "the interval must be at least 1 byte, and at most 1T";
     }
-    if (settings->pid_count == 0 && settings->name_count == 0 && !settings->is_all) {
+    if (settings->pid_count == 0 && settings->name_count == 0 && !settings->is_all &&
+        !settings->is_taking_announced) {
         return "it names no process";
     }
-    if (!settings->is_taking_startup && !settings->is_taking_running) {
+    if (!settings->is_taking_startup && !settings->is_taking_running &&
+        !settings->is_taking_announced) {
         return "it takes neither running processes nor those that start later";
     }
     if (settings->name[0] && !hs_session_is_name(settings->name)) {

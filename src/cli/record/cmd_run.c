@@ -108,13 +108,15 @@ static int parse(struct run *run, int argc, char **argv)
     int status = hs_args_parse(&spec, argc, argv, &args);
     if (status == HS_ARGS_GO_ON) {
         run->program = args.operands;
-        const char *wrong = hs_dump_schedule_check(&run->settings.dumps);
         hs_message_set_quiet(run->is_quiet);
-        status = wrong ? hs_args_fail(&spec, "%s", wrong)
-                       : hs_budget_opts_take(&spec, &budget, &run->settings.limits);
+        status = hs_budget_opts_take(&spec, &budget, &run->settings.limits);
     }
     if (status == HS_ARGS_GO_ON) {
         status = hs_source_opts_take(&spec, &sources, &run->settings.sources);
+    }
+    if (status == HS_ARGS_GO_ON) {
+        const char *wrong = hs_session_settings_check(&run->settings);
+        status = wrong ? hs_args_fail(&spec, "%s", wrong) : HS_ARGS_GO_ON;
     }
     return status;
 }
