@@ -24,9 +24,10 @@ DIST = pathlib.Path(os.environ.get("HEAPSCOPE_DIST", ROOT / "build" / "dist"))
 TARGETS = ROOT / "test" / "target"
 # The files that take longest, in this order. Workers start them first: a worker that started one last would keep
 # all others waiting at the end.
-LONG_FILES = ["inject", "symbols_cache", "snapshot_of_run", "attach_inline", "daemon", "daemon_kills", "attach_services",
-              "daemon_snapshots", "truth_signals", "run_inline", "end_signals", "daemon_servers", "symbols_addr2line",
-              "inject_killed", "attach_libraries", "daemon_killed", "sources", "attach", "run_snapshots", "trace_protoc"]
+LONG_FILES = ["inject", "session_features", "symbols_cache", "snapshot_of_run", "attach_inline", "daemon",
+              "daemon_kills", "attach_services", "daemon_snapshots", "truth_signals", "run_inline", "end_signals",
+              "daemon_servers", "symbols_addr2line", "inject_killed", "attach_libraries", "daemon_killed", "sources",
+              "attach", "run_snapshots", "trace_protoc"]
 
 
 def pytest_addoption(parser):
