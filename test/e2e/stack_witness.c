@@ -3,7 +3,7 @@
  * all its threads. For test_stacks.py, which compiles it as a shared library that contains the
  * unwinder.
  *
- * Code is found as the client finds it (src/client/hooks/record.c): objects that the loader knows are
+ * Code is found as the client finds it (src/client/thread/call_stack.c): objects that the loader knows are
  * modules, other readable memory may be that of a JIT compiler.
  *
  * Environment: WITNESS_EVERY, the N; WITNESS_OUT, a file to which each process appends a line of
@@ -104,7 +104,7 @@ static bool is_in_module(uint64_t pc)
     return false;
 }
 
-/* Like resolve() of src/client/hooks/record.c. */
+/* Like resolve() of src/client/thread/call_stack.c. */
 static bool resolve(void *ctx, uint64_t pc, bool is_exact, struct hs_resolved *ret_resolved)
 {
     if (self_modules_resolve(ctx, pc, is_exact, ret_resolved)) {

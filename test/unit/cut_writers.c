@@ -11,7 +11,7 @@
 #include "client/tables/region.h"
 #include "client/tables/shared.h"
 #include "client/tables/stacks.h"
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
 #include "rt/bits.h"
 
 static struct writers_plan plan;

@@ -8,10 +8,12 @@
 #include <cmocka.h>
 
 #include "client/life/fork.h"
+#include "client/tables/fork_ring.h"
 #include "client/tables/live.h"
-#include "client/host/modules.h"
-#include "client/hooks/record.h"
+#include "client/tables/modules.h"
 #include "client/tables/stacks.h"
+#include "client/thread/call_stack.h"
+#include "client/thread/thread.h"
 #include "client_fixture.h"
 #include "fork_reader.h"
 
@@ -43,7 +45,8 @@ static int set_up(void **state)
 {
     (void)state;
     if (fixture_region() != 0 || !hs_modules_init() || !hs_stacks_init() || !hs_live_init() ||
-        !hs_record_init() || !hs_fork_watch(&callbacks) || !(collector_name = fork_reader_open())) {
+        !hs_call_stack_init() || !hs_fork_watch(&callbacks) ||
+        !(collector_name = fork_reader_open())) {
         return -1;
     }
     hs_control_page.control.interval_bytes = 1;
@@ -297,7 +300,7 @@ static void test_late_death(void **state)
     pid_t pid = start_child(end_at_once);
     struct hs_record_v1 record = *hs_region_record(0);
     hs_fork_forget();
-    hs_fork_write_down(&record, record.word);
+    hs_fork_ring_add(&record, record.word);
     finish_child(pid);
     pid = start_child(begin);
     clear();

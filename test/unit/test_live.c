@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
 #include "client/tables/filter.h"
 #include "client/tables/live.h"
 #include "client/tables/region.h"
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
+#include "client_fixture.h"
 
 static struct hs_region_control_v1 *control(void)
 {

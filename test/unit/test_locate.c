@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
 #include "client/tables/live.h"
 #include "client/tables/locate.h"
 #include "client/tables/region.h"
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
+#include "client_fixture.h"
 #include "rt/rand.h"
 
 static int set_up(void **state)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "client/host/modules.h"
+#include "client/tables/modules.h"
 #include "rt/check.h"
 
 #define BRIEFLY_MS 60  /* longer than a thousand checks take */

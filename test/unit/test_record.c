@@ -7,12 +7,13 @@
 #include <cmocka.h>
 
 #include "arch/capture.h"
-#include "client/life/lifecycle.h"
-#include "client/host/modules.h"
 #include "client/hooks/record.h"
 #include "client/host/sandbox.h"
-#include "client/host/stackmem.h"
+#include "client/tables/life_state.h"
+#include "client/tables/modules.h"
 #include "client/tables/stacks.h"
+#include "client/thread/call_stack.h"
+#include "client/thread/stackmem.h"
 #include "client_fixture.h"
 
 static uint32_t alive_word;
@@ -22,11 +23,11 @@ static int set_up(void **state)
     (void)state;
     hs_stackmem_init();
     if (fixture_region() != 0 || !hs_modules_init() || !hs_stacks_init() || !hs_live_init() ||
-        !hs_record_init()) {
+        !hs_call_stack_init()) {
         return -1;
     }
-    hs_lifecycle.alive_word = &alive_word;
-    hs_lifecycle.state = HS_LIFE_ON;
+    hs_life_state.alive_word = &alive_word;
+    hs_life_state.state = HS_LIFE_ON;
     alive_word = 1;
     return 0;
 }

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
 #include "client/tables/region.h"
+#include "client_fixture.h"
 
 static int region_fd;
 

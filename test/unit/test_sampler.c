@@ -13,9 +13,10 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
-#include "client/life/lifecycle.h"
 #include "client/hooks/sampler.h"
+#include "client/tables/life_state.h"
+#include "client/thread/countdown.h"
+#include "client_fixture.h"
 
 static const uint32_t alive = 1;
 
@@ -34,9 +35,9 @@ static int set_up(void **state)
     if (fixture_region() != 0) {
         return -1;
     }
-    hs_lifecycle.alive_word = &alive;
-    hs_lifecycle.state = HS_LIFE_ON;
-    hs_sampler_seed(1);
+    hs_life_state.alive_word = &alive;
+    hs_life_state.state = HS_LIFE_ON;
+    hs_countdown_seed(1);
     return 0;
 }
 
@@ -213,7 +214,7 @@ static void test_settings_that_change(void **state)
 /* Writes what a child finds in its round into memory shared with the parent. */
 static void run_child(double *ret_total)
 {
-    hs_sampler_follow_fork();
+    hs_countdown_follow_fork();
     struct hs_region_control_v1 *control = &hs_control_page.control;
     const struct hs_region_control_v1 of_parent = *control;
     if (mmap(control, HS_CONTROL_PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -242,7 +243,7 @@ static void assert_children_unbiased(void)
     assert_ptr_not_equal(totals, MAP_FAILED);
     double sum = 0, squares = 0, mean = 2 * ROUND_BYTES;
     for (int i = 0; i < CHILDREN; i++) {
-        hs_sampler_prepare_fork();
+        hs_countdown_note_fork();
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
@@ -280,7 +281,7 @@ static void test_seeds(void **state)
     (void)state;
     double first[3];
     for (int i = 0; i < 3; i++) {
-        hs_sampler_seed(i < 2 ? 5 : 6);
+        hs_countdown_seed(i < 2 ? 5 : 6);
         be_new_thread(0);
         set_interval(4096);
         first[i] = 0;

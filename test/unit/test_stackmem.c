@@ -11,9 +11,10 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
 #include "client/tables/region.h"
-#include "client/host/stackmem.h"
+#include "client/thread/stackmem.h"
+#include "client/thread/thread.h"
+#include "client_fixture.h"
 #include "rt/sys.h"
 
 static int set_up(void **state)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "client_fixture.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
+#include "client_fixture.h"
 #include "rt/bits.h"
 
 static int set_up(void **state)

@@ -31,12 +31,13 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "client/tables/filter.h"
-#include "client/tables/live.h"
 #include "client/hooks/nested_hook.h"
-#include "client/host/real.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
+#include "client/host/real.h"
+#include "client/tables/filter.h"
+#include "client/tables/live.h"
+#include "client/thread/call_stack.h"
 
 /* These are C23, and cfree() is a name that glibc removed: the headers here declare none of
  * them. */
@@ -113,7 +114,7 @@ void *hs_slow_malloc_padded(size_t padded_bytes, size_t size_bytes, const struct
     }
     bool is_hit = hs_sampler_is_exact(size_bytes, &sample) || hs_sampler_hit(size_bytes, &sample);
     if (is_hit) {
-        hs_record_prefetch(regs);
+        hs_call_stack_prefetch(regs);
     }
     void *ptr = hs_real.malloc(padded_bytes);
     if (is_hit && ptr) {

@@ -15,13 +15,13 @@
 #include <dlfcn.h>
 #include <sys/auxv.h>
 
-#include "client/patch/exports.h"
-#include "client/hooks/hook_table.h"
 #include "client/hooks/hooks.h"
-#include "client/life/lifecycle.h"
 #include "client/host/linkmap.h"
-#include "client/patch/patch.h"
 #include "client/host/real.h"
+#include "client/life/lifecycle.h"
+#include "client/patch/exports.h"
+#include "client/patch/hook_table.h"
+#include "client/patch/patch.h"
 #include "rt/text.h"
 
 static bool is_in_program(uint64_t va)

@@ -20,15 +20,15 @@
  */
 #include <stdlib.h>
 
-#include "client/tables/filter.h"
 #include "client/hooks/hooks.h"
-#include "client/life/lifecycle.h"
-#include "client/tables/live.h"
-#include "client/patch/operators.h"
 #include "client/hooks/nested_hook.h"
-#include "client/host/real.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
+#include "client/host/real.h"
+#include "client/life/lifecycle.h"
+#include "client/patch/operators.h"
+#include "client/tables/filter.h"
+#include "client/tables/live.h"
 
 typedef void *(*new_fn)(size_t size_bytes, size_t arg1, size_t arg2);
 typedef void (*delete_fn)(void *ptr, size_t arg1, size_t arg2);
@@ -89,7 +89,7 @@ static inline size_t align_padded(size_t size_bytes, size_t align_bytes)
 }
 
 /* Called before anything is known of the operator. Once the client has started, an allocator in the
- * executable has been redirected to our hooks, or never will be (waiting.h). */
+ * executable has been redirected to our hooks, or never will be (detours.h). */
 static HS_COLD new_fn find_real(struct hs_new_hook *hook, const struct hs_regs *regs)
 {
     bool is_kept, is_plain;

@@ -12,12 +12,12 @@
 #include <sys/prctl.h>
 
 #include "client/hooks/hooks.h"
-#include "client/life/lifecycle.h"
-#include "client/host/modules.h"
 #include "client/host/real.h"
-#include "client/tables/region.h"
 #include "client/host/sandbox.h"
-#include "client/life/thread.h"
+#include "client/life/lifecycle.h"
+#include "client/tables/modules.h"
+#include "client/tables/region.h"
+#include "client/thread/thread.h"
 
 static int on_object(struct dl_phdr_info *info, size_t bytes, void *ctx)
 {
@@ -46,7 +46,7 @@ static void look_around(void)
 
 static HS_COLD void enter(bool is_strict)
 {
-    if (hs_lifecycle_is_waiting()) {
+    if (hs_life_state_is_waiting()) {
         hs_lifecycle_follow_fork(); /* afterwards it could not */
     }
     look_around();

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "client/tables/region.h"
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
 #include "rt/atomic.h"
 #include "rt/check.h"
 

@@ -5,28 +5,18 @@
 
 #include <stddef.h>
 
-#include "client/tables/filter.h"
 #include "client/hooks/hooks.h"
-#include "client/host/linkmap.h"
-#include "client/tables/live.h"
 #include "client/hooks/nested_hook.h"
-#include "client/host/real.h"
 #include "client/hooks/record.h"
 #include "client/hooks/sampler.h"
+#include "client/host/real.h"
+#include "client/patch/own_hook_table.h"
+#include "client/tables/filter.h"
+#include "client/tables/live.h"
 #include "fmt/allocator_functions.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/check.h"
-#include "rt/text.h"
-
-/* Arguments that a function does not have are passed on with whatever is in their registers. */
-typedef uint64_t (*own_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-struct hs_own_hook {
-    own_fn real;
-    enum hs_function_kind kind;
-    bool does_call; /* it calls other hooked functions: see nested_hook.h */
-};
 
 /* --- slow ------------------------------------------------------------------------------------- */
 
@@ -225,13 +215,13 @@ HS_ALLOCATOR_FUNCTIONS(HOOK_OF_SECOND)
 
 #define ENTER_FIRST(name, kind, whose)  &its_first_##name,
 #define ENTER_SECOND(name, kind, whose) &its_second_##name,
-static struct hs_own_hook *const own_hooks[] = { HS_ALLOCATOR_FUNCTIONS(ENTER_FIRST)
-                                                     HS_ALLOCATOR_FUNCTIONS(ENTER_SECOND) };
+struct hs_own_hook *const hs_own_hooks[] = { HS_ALLOCATOR_FUNCTIONS(ENTER_FIRST)
+                                                 HS_ALLOCATOR_FUNCTIONS(ENTER_SECOND) };
 
 /* The collector reads it from outside: HS_OWN_HOOKS_SYMBOL. */
 struct own_hooks_v1 {
     uint64_t count;
-    own_fn hooks[HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT];
+    hs_own_fn hooks[HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT];
 };
 
 extern const struct own_hooks_v1 heapscope_own_hooks_v1;
@@ -243,7 +233,9 @@ HS_EXPORT const struct own_hooks_v1 heapscope_own_hooks_v1 = {
     .hooks = { HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_FIRST) HS_ALLOCATOR_FUNCTIONS(ADDRESS_OF_SECOND) }
 };
 
-_Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
+const uint32_t hs_own_hook_count = HS_COUNT_OF(hs_own_hooks);
+
+_Static_assert(HS_COUNT_OF(hs_own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTION_COUNT,
                "one of each, twice");
 
 /* --- the C library's own ---------------------------------------------------------------------- */
@@ -252,6 +244,7 @@ _Static_assert(HS_COUNT_OF(own_hooks) == HS_ALLOCATOR_SETS * HS_ALLOCATOR_FUNCTI
 static HS_COLD void look_for_real(void)
 {
     hs_real_resolve();
+    hs_own_hook_table_bind_libc();
 }
 
 /* If the C library has no such function, no program can have called it. */
@@ -301,47 +294,9 @@ static HS_COLD void look_for_real(void)
 SECOND_NAMES(SECOND_HOOK)
 FIRST_NAMES(FIRST_HOOK)
 
-struct libc_hook {
-    const char *name;
-    struct hs_own_hook *hook;
-    own_fn function;
-};
-
 #define ENTER_SECOND_NAME(name, kind) { #name, &its_##name, name },
 #define ENTER_FIRST_NAME(name, kind)  { #name, &its_libc_##name, libc_##name },
-static const struct libc_hook second_hooks[] = { SECOND_NAMES(ENTER_SECOND_NAME) };
-static const struct libc_hook first_hooks[] = { FIRST_NAMES(ENTER_FIRST_NAME) };
-
-void hs_own_hooks_bind_libc(const struct link_map *libc)
-{
-    for (unsigned i = 0; i < HS_COUNT_OF(second_hooks); i++) {
-        void *va = hs_real_find(second_hooks[i].name);
-        hs_store_relaxed(&second_hooks[i].hook->real, (own_fn)va);
-    }
-    for (unsigned i = 0; libc && i < HS_COUNT_OF(first_hooks); i++) {
-        void *va = hs_linkmap_symbol(libc, first_hooks[i].name);
-        hs_store_relaxed(&first_hooks[i].hook->real, (own_fn)va);
-    }
-}
-
-void *hs_own_hooks_of_libc(const char *name)
-{
-    const char *first_name = hs_text_starts_with(name, "__libc_") ? name + 7 : name;
-    for (unsigned i = 0; i < HS_COUNT_OF(first_hooks); i++) {
-        if (hs_text_is_same(first_hooks[i].name, first_name)) {
-            return (void *)first_hooks[i].function;
-        }
-    }
-    return NULL;
-}
-
-/* --- set by the collector --------------------------------------------------------------------- */
-
-bool hs_own_hooks_set(uint32_t number, uint64_t real_va)
-{
-    if (number >= HS_COUNT_OF(own_hooks)) {
-        return false;
-    }
-    hs_store_relaxed(&own_hooks[number]->real, (own_fn)real_va);
-    return true;
-}
+const struct hs_libc_hook hs_libc_second_hooks[] = { SECOND_NAMES(ENTER_SECOND_NAME) };
+const uint32_t hs_libc_second_hook_count = HS_COUNT_OF(hs_libc_second_hooks);
+const struct hs_libc_hook hs_libc_first_hooks[] = { FIRST_NAMES(ENTER_FIRST_NAME) };
+const uint32_t hs_libc_first_hook_count = HS_COUNT_OF(hs_libc_first_hooks);

@@ -3,7 +3,7 @@
  * je_malloc or mi_free_size.
  *
  * Such an allocator stands beside the C library's, which the libraries use. So its hooks do not
- * call hs_real, but each calls its own function. Only detours lead to them (client/patch/detours.h). A
+ * call hs_real, but each calls its own function. Only detours lead to them (patch/detours.h). A
  * block is freed by the allocator that it came from; the tables know it by its address.
  *
  * The functions may call each other, and malloc: each hook observes this (nested_hook.h).
@@ -26,19 +26,6 @@
 #include "arch/regs.h"
 
 struct hs_own_hook;
-
-/* Sets the function that hook `number` calls. False: there is no hook of this number. (Weak: tests
- * link the client without its hooks.) */
-__attribute__((weak)) bool hs_own_hooks_set(uint32_t number, uint64_t real_va);
-
-struct link_map;
-/* Names the C library (NULL: an unknown one), whose functions the hooks for it call. Weak, as
- * above. */
-__attribute__((weak)) void hs_own_hooks_bind_libc(const struct link_map *libc);
-
-/* The hook that calls the C library's own function of this name, whichever allocator serves malloc.
- * NULL: there is none. */
-__attribute__((weak)) void *hs_own_hooks_of_libc(const char *name);
 
 /* The entry of the slow half (src/arch). The functions return a pointer, a size, an error or
  * nothing. */

@@ -15,18 +15,8 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "client/tables/live.h"
 #include "client/hooks/sampler.h"
-
-/* Called before the first record in a region. False: no memory for the rule cache. */
-bool hs_record_init(void);
-
-/* Forgets all that was learned about code and stacks. No other thread may be recording
- * meanwhile. */
-void hs_record_clear(void);
-
-/* Births are counted, in milliseconds, from the start time in the region's header. */
-void hs_record_start_clock(void);
+#include "client/tables/live.h"
 
 /* Records a sampled allocation; called after the real function returned `ptr`. `regs`: the caller's
  * registers at the return from the hook. A failure is counted as a loss. */
@@ -42,15 +32,3 @@ void hs_record_put_back(const struct hs_live_block *removed);
 
 /* Called when modules may have gone: cached unwind rules and replay paths are derived anew. */
 void hs_record_flush(void);
-
-/* --- hot -------------------------------------------------------------------------------------- */
-
-/* Called before the real allocation when it is going to be recorded: prefetches the cache lines
- * that the search for its stack reads. */
-static inline void hs_record_prefetch(const struct hs_regs *regs)
-{
-    const struct hs_thread *thread = hs_tls.self;
-    if (hs_likely(thread != NULL)) {
-        hs_replay_prefetch(&thread->replay, regs);
-    }
-}

@@ -3,88 +3,11 @@
  */
 #include "client/hooks/sampler.h"
 
-#include "client/life/lifecycle.h"
 #include "client/hooks/nested_hook.h"
+#include "client/life/lifecycle.h"
+#include "client/thread/countdown.h"
 #include "rt/check.h"
 #include "rt/rand.h"
-
-static uint64_t process_seed;
-static uint64_t thread_count; /* threads that have drawn numbers */
-static uint64_t fork_count;
-
-void hs_sampler_seed(uint64_t seed)
-{
-    process_seed = hs_mix64(seed + 1);
-    thread_count = 0;
-}
-
-static uint64_t next_thread_seed(void)
-{
-    return hs_mix64(process_seed + hs_add_relaxed(&thread_count, 1)) | 1;
-}
-
-/* Floors are multiples of a step, and a countdown is shorter than a step. So left_bytes holds both
- * the floor that the countdown was made for and what remains of it, also when the floor has risen
- * since. */
-static inline uint64_t countdown_floor(const struct hs_tls *tls)
-{
-    return tls->left_bytes & ~(HS_FLOOR_STEP - 1);
-}
-
-static inline uint64_t countdown_bytes(const struct hs_tls *tls)
-{
-    return (tls->left_bytes & (HS_FLOOR_STEP - 1)) + tls->reserve_bytes;
-}
-
-/* Draws the gap with which a new countdown begins at the next allocation. A gap of 0 would be one
- * more hit of the byte before, which does not count; so 0 is drawn again, which keeps the
- * proportions of all other gaps. */
-static uint64_t draw_first(struct hs_tls *tls)
-{
-    uint64_t gap;
-    HS_ASSERT(tls->interval_bytes > 1); /* at 1 no gap is drawn, and the loop would not end */
-    do {
-        gap = hs_rand_gap(&tls->rng, tls->interval_bytes);
-    } while (gap == 0);
-    return gap;
-}
-
-static void set_gap(struct hs_tls *tls, uint64_t floor, uint64_t gap)
-{
-    uint64_t now = gap < tls->interval_bytes ? gap : tls->interval_bytes;
-    tls->left_bytes = floor + now;
-    tls->reserve_bytes = gap - now;
-    HS_ASSERT(tls->left_bytes - floor <= tls->interval_bytes);
-    HS_ASSERT(now + tls->reserve_bytes == gap);
-}
-
-static void sleep_on(struct hs_tls *tls, uint64_t floor)
-{
-    tls->left_bytes = floor + HS_SAMPLER_NEVER;
-    tls->reserve_bytes = 0;
-}
-
-/* Takes over the current settings and begins a new gap. */
-static HS_COLD void pick_up(struct hs_tls *tls, uint64_t floor)
-{
-    const struct hs_region_control_v1 *control = &hs_control_page.control;
-    /* ORDER settings: the interval that belongs to this generation. */
-    tls->generation = hs_load_acquire(&control->generation);
-    tls->interval_bytes = hs_load_relaxed(&control->interval_bytes);
-    if (tls->rng == 0) {
-        tls->rng = next_thread_seed();
-    }
-    if (tls->interval_bytes == HS_INTERVAL_OFF) {
-        sleep_on(tls, floor);
-        return;
-    }
-    if (tls->self) {
-        tls->self->gap_count = 0;
-    }
-    tls->interval_idx = (uint8_t)hs_region_interval_idx(tls->interval_bytes);
-    /* At interval 1 nothing is drawn: every size, 0 too, takes the slow path and is exact. */
-    set_gap(tls, floor, tls->interval_bytes == 1 ? 0 : draw_first(tls));
-}
 
 /* Draws many gaps at once. One draw is a chain of some twenty dependent operations; the chains of
  * many draws run in parallel. A signal handler that comes in between may be given the same gaps,
@@ -137,21 +60,21 @@ static bool is_region_current(void)
  * about why the thread came here. */
 static bool is_due(const struct hs_tls *tls, uint64_t floor, size_t size_bytes)
 {
-    return countdown_floor(tls) == floor && size_bytes < tls->interval_bytes &&
-           tls->interval_bytes > 1 && countdown_bytes(tls) <= size_bytes;
+    return hs_countdown_floor(tls) == floor && size_bytes < tls->interval_bytes &&
+           tls->interval_bytes > 1 && hs_countdown_bytes(tls) <= size_bytes;
 }
 
 /* The number of hits of an allocation smaller than the interval. */
 static uint32_t count_hits(struct hs_tls *tls, uint64_t floor, size_t size_bytes)
 {
     uint32_t hits = 0;
-    int64_t to_go = (int64_t)countdown_bytes(tls) - (int64_t)size_bytes;
+    int64_t to_go = (int64_t)hs_countdown_bytes(tls) - (int64_t)size_bytes;
     while (to_go <= 0) {
         to_go += (int64_t)next_gap(tls);
         hits++;
     }
     HS_ASSERT(to_go > 0);
-    set_gap(tls, floor, (uint64_t)to_go);
+    hs_countdown_set(tls, floor, (uint64_t)to_go);
     return hits < HS_RECORD_HITS_MAX ? hits : HS_RECORD_HITS_MAX;
 }
 
@@ -163,8 +86,8 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         return false;
     }
     bool is_on = hs_lifecycle_is_on();
-    if (hs_unlikely(!is_on) && !hs_lifecycle_is_waiting()) {
-        sleep_on(tls, 0);
+    if (hs_unlikely(!is_on) && !hs_life_state_is_waiting()) {
+        hs_countdown_sleep(tls, 0);
         return false;
     }
     const struct hs_region_control_v1 *control = &hs_control_page.control;
@@ -178,7 +101,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     }
     uint64_t floor = hs_load_relaxed(&control->floor_bytes);
     if (hs_unlikely(is_outdated) && !is_due(tls, floor, size_bytes)) {
-        pick_up(tls, floor);
+        hs_countdown_pick_up(floor);
         is_outdated = false;
     }
     uint64_t interval = tls->interval_bytes;
@@ -186,7 +109,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
         if (!is_on) {
             hs_lifecycle_follow_fork(); /* it stays dormant, but announces itself */
         }
-        sleep_on(tls, floor);
+        hs_countdown_sleep(tls, floor);
         return false;
     }
     ret_sample->interval_idx = tls->interval_idx;
@@ -197,34 +120,7 @@ bool hs_sampler_hit(size_t size_bytes, struct hs_sample *ret_sample)
     }
     ret_sample->hits = count_hits(tls, floor, size_bytes);
     if (hs_unlikely(is_outdated)) {
-        pick_up(tls, floor);
+        hs_countdown_pick_up(floor);
     }
     return ret_sample->hits > 0 && (hs_likely(is_on) || hs_lifecycle_follow_fork());
-}
-
-void hs_sampler_prepare_fork(void)
-{
-    hs_add_relaxed(&fork_count, 1);
-}
-
-HS_COLD void hs_sampler_follow_fork(void)
-{
-    struct hs_tls *tls = &hs_tls;
-    /* The thread's own state is mixed in too: threads that fork at the same time may read the same
-     * count. */
-    process_seed = hs_mix64(process_seed + hs_mix64(fork_count) + tls->rng);
-    fork_count = 0;
-    thread_count = 0;
-    if (tls->rng != 0) {
-        tls->rng = next_thread_seed();
-    }
-    uint64_t floor = hs_load_relaxed(&hs_control_page.control.floor_bytes);
-    if (tls->generation != 0 && tls->interval_bytes == HS_INTERVAL_OFF) {
-        tls->left_bytes = floor + HS_SAMPLER_SETTLED_BYTES;
-    } else if (tls->rng != 0 && tls->interval_bytes > 1) {
-        if (tls->self) {
-            tls->self->gap_count = 0;
-        }
-        set_gap(tls, floor, draw_first(tls));
-    }
 }

@@ -20,7 +20,8 @@
  *           large as the interval. The rest of a longer gap waits in reserve_bytes. A thread whose
  *           state is all zero takes the slow path at its first allocation.
  * Threads   each thread has its own countdown; there are no atomic operations on it.
- * See       docs/SAMPLING.md for weights, counts and errors; record.c for what a sample costs.
+ * See       thread/countdown.h for seeds and settings, record.c for what a sample costs,
+ *           docs/SAMPLING.md for weights, counts and errors.
  */
 #pragma once
 
@@ -28,18 +29,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/life/lifecycle.h"
 #include "client/hooks/nested_hook.h"
+#include "client/life/lifecycle.h"
 #include "client/tables/region.h"
-#include "client/life/thread.h"
-
-/* A gap that no thread reaches, 2 TiB: recording is off. It is smaller than the step of the floor
- * and larger than any interval. */
-#define HS_SAMPLER_NEVER (UINT64_C(1) << 41)
-
-/* A forked child of a dormant process that has allocated this much is taken for one that stays, and
- * not for one that soon executes another program: it announces itself to the collector. */
-#define HS_SAMPLER_SETTLED_BYTES UINT64_C(65536)
+#include "client/tables/thread_state.h"
 
 /* What the sampler decided about one allocation that is to be recorded. */
 struct hs_sample {
@@ -47,17 +40,6 @@ struct hs_sample {
     uint32_t interval_idx;
     uint64_t interval_bytes;
 };
-
-/* Sets the seed of this process. Threads and forked children derive their seeds from it by their
- * numbers. */
-void hs_sampler_seed(uint64_t seed);
-
-/* Called in a process that is about to fork: counts the fork. */
-void hs_sampler_prepare_fork(void);
-
-/* Called in a forked child: from now on it draws other numbers than its parent and its siblings,
- * also when the thread that forked had not drawn any yet. */
-void hs_sampler_follow_fork(void);
 
 /* Slow path of hs_sampler_drop: whether an allocation of `size_bytes` is recorded, now that the
  * countdown has run out or may have. Reads new settings, follows a fork or renews the region if

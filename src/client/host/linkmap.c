@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 
-#include "client/patch/exports.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/text.h"
@@ -24,6 +23,8 @@ struct dynamic {
 };
 
 static const struct link_map *last_lasting; /* NULL: not known */
+
+struct hs_changed_symbols hs_changed_symbols;
 
 void hs_linkmap_set_last(const struct link_map *last)
 {
@@ -199,13 +200,23 @@ const ElfW(Sym) * hs_linkmap_entry(const struct link_map *map, const char *name)
     return idx == 0 ? NULL : &d.symbols[idx];
 }
 
+uint64_t hs_linkmap_value(const ElfW(Sym) * symbol)
+{
+    for (uint32_t i = 0; i < hs_changed_symbols.count; i++) {
+        if (hs_changed_symbols.symbols[i].symbol == symbol) {
+            return hs_changed_symbols.symbols[i].value;
+        }
+    }
+    return symbol->st_value;
+}
+
 void *hs_linkmap_symbol(const struct link_map *map, const char *name)
 {
     const ElfW(Sym) *sym = hs_linkmap_entry(map, name);
     if (!sym) {
         return NULL;
     }
-    void *va = (void *)(map->l_addr + (hs_exports_value ? hs_exports_value(sym) : sym->st_value));
+    void *va = (void *)(map->l_addr + (hs_linkmap_value(sym)));
     if (ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC) {
         void *(*choose)(void) = (void *(*)(void))va;
         return choose();

@@ -7,10 +7,8 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 
-#include "client/patch/detours.h"
-#include "client/life/lifecycle.h"
 #include "client/host/linkmap.h"
-#include "client/hooks/own_hooks.h"
+#include "fmt/ctl_layout.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/check.h"
@@ -151,12 +149,31 @@ static void *made_pvalloc(size_t size_bytes)
     return made_aligned(4096, hs_align_up(size_bytes, 4096));
 }
 
+/* --- detours ---------------------------------------------------------------------------------- */
+
+/* The collector reads it from outside. The count is set last. */
+HS_EXPORT struct hs_detours_v1 heapscope_detours_v1 = { .detours_bytes =
+                                                            sizeof(struct hs_detours_v1) };
+
+/* The code to call for a function of the process's allocator; NULL: it has no detour. */
+static void *detour_of(const char *name)
+{
+    const struct hs_detours_v1 *detours = &heapscope_detours_v1;
+    uint32_t count = hs_load_relaxed(&detours->count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (detours->rows[i].own_number == 0 && hs_text_is_same(detours->rows[i].name, name)) {
+            return (void *)(uintptr_t)detours->rows[i].real_va;
+        }
+    }
+    return NULL;
+}
+
 /* --- resolving -------------------------------------------------------------------------------- */
 
 void *hs_real_find(const char *name)
 {
     const struct link_map *self = hs_real.self;
-    void *va = hs_detours_real(name);
+    void *va = detour_of(name);
     if (va) {
         return va;
     }
@@ -224,7 +241,7 @@ static void bind(void *slot, const char *name, void *made_up)
     void *va = hs_real_find(name);
     va = va ? va : made_up;
     if (va) {
-        HS_ASSERT(!hs_detours_real(name) || va == hs_detours_real(name));
+        HS_ASSERT(!detour_of(name) || va == detour_of(name));
         hs_store_relaxed((void **)slot, va);
     }
 }
@@ -276,12 +293,9 @@ static void resolve(void)
     bind(&hs_real.dlmopen, "dlmopen", NULL);
     const struct link_map *executable = hs_linkmap_first(), *libc = hs_real_libc();
     hs_real.is_defined_in_program = executable && hs_linkmap_symbol(executable, "malloc") != NULL;
-    hs_real.has_own_malloc = hs_real.is_defined_in_program && !hs_detours_real("malloc");
+    hs_real.has_own_malloc = hs_real.is_defined_in_program && !detour_of("malloc");
     hs_real.is_foreign =
         libc && hs_linkmap_symbol(libc, "malloc") != (void *)(uintptr_t)hs_real.found_malloc;
-    if (hs_own_hooks_bind_libc) {
-        hs_own_hooks_bind_libc(libc);
-    }
     HS_ASSERT(hs_real.malloc && hs_real.calloc && hs_real.realloc && hs_real.free);
     HS_ASSERT(hs_real.posix_memalign && hs_real.memalign && hs_real.aligned_alloc &&
               hs_real.valloc && hs_real.pvalloc && hs_real.free_sized &&

@@ -56,6 +56,11 @@ struct hs_real {
 /* Those of this process. */
 extern HS_HIDDEN struct hs_real hs_real;
 
+struct hs_detours_v1;
+/* The detours of this process, which patch/detours.h adds and the collector reads from outside.
+ * What has a detour is called through it. */
+extern struct hs_detours_v1 heapscope_detours_v1;
+
 /* Resolves all pointers, once. */
 void hs_real_resolve(void);
 

@@ -8,7 +8,7 @@
 
 #include "client/host/real.h"
 #include "client/life/register.h"
-#include "client/life/waiting.h"
+#include "client/patch/detours.h"
 #include "fmt/ctl_layout.h"
 #include "fmt/region_layout.h"
 #include "rt/sys.h"
@@ -53,7 +53,7 @@ int hs_collector_connect_announce(struct hs_collector_connect *caller, int fd)
     }
     int err = caller->sock < 0 ? caller->sock : hs_register_send(caller->sock, fd, flags);
     if (!err && flags & HS_HELLO_WAITS) {
-        hs_waiting_serve(caller->sock);
+        hs_detours_serve(caller->sock);
     }
     return err;
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/life/daemon_lookup.h"
 #include "client/host/env.h"
+#include "client/life/daemon_lookup.h"
 
 /* The collector of a region. */
 struct hs_collector_connect {

@@ -32,11 +32,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/life/lifecycle.h"
-#include "fmt/region_layout.h"
-#include "rt/atomic.h"
-#include "rt/base.h"
-
 /* How a child proceeds. */
 struct hs_fork_callbacks {
     bool (*may_follow)(void); /* called in the parent: can the next child have a region? */
@@ -44,13 +39,6 @@ struct hs_fork_callbacks {
     /* Called in a child that will go on in the middle of our code when a signal handler returns. */
     void (*on_torn_child)(void);
 };
-
-/* From here until hs_fork_let_go() no fork is in progress, if hs_fork_watch() was called: a thread
- * that wants to fork waits. To be held for milliseconds, with signals blocked, by one thread at a
- * time. False: a fork has lasted too long, and forks are not held. */
-bool hs_fork_hold(void);
-/* Ends what hs_fork_hold() began. */
-void hs_fork_let_go(void);
 
 /* False: the C library is not glibc, and forks cannot be followed. */
 bool hs_fork_can_watch(void);
@@ -75,16 +63,3 @@ bool hs_fork_take_note(uintptr_t addr);
 
 /* In a child that has begun: forgets the blocks that were noted. */
 void hs_fork_forget_noted(void);
-
-/* Writes a record down; called before the record of a block that hs_fork_is_inherited changes.
- * `word`: its word. */
-void hs_fork_write_down(const struct hs_record_v1 *record, uint64_t word);
-
-/* --- hot -------------------------------------------------------------------------------------- */
-
-/* May a block that was born in this epoch be a child's, too? Then its record is written down when
- * it dies. */
-static inline bool hs_fork_is_inherited(uint64_t birth_epoch)
-{
-    return birth_epoch <= hs_load_relaxed(&hs_lifecycle.fork_epoch);
-}

@@ -6,15 +6,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "client/host/pages.h"
 #include "client/tables/live.h"
 #include "client/tables/locate.h"
-#include "client/host/modules.h"
-#include "client/tables/pages.h"
-#include "client/hooks/record.h"
+#include "client/tables/modules.h"
 #include "client/tables/records.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
 #include "rt/bits.h"
 #include "rt/check.h"
 #include "rt/rand.h"
@@ -286,7 +285,6 @@ static void settle(struct copy *c)
     }
     hs_records_forget_all();
     hs_modules_forget_adder();
-    hs_record_start_clock();
     hs_thread_follow_fork(c->moment->self);
     struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
     if (block) {

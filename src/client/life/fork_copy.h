@@ -14,24 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/tables/fork_ring.h"
 #include "fmt/region_layout.h"
-
-#define HS_FORK_RING_ENTRIES (UINT64_C(1) << 17) /* 6 MiB, of which only what is used has pages */
-
-/* The record of a block from before a fork, as it was when the block died. */
-struct hs_fork_death {
-    uint64_t tag; /* its number + 1; 0 while it is being written */
-    uint32_t record_id;
-    uint32_t reserved;
-    struct hs_record_v1 record; /* with the state ALIVE */
-};
-
-/* The ring that a parent shares with its children. */
-struct hs_fork_ring {
-    uint64_t count; /* deaths so far; the last HS_FORK_RING_ENTRIES are in the ring */
-    uint64_t pad[7];
-    struct hs_fork_death deaths[HS_FORK_RING_ENTRIES];
-};
 
 struct hs_thread;
 /* What a child must know of the instant at which it was made. */

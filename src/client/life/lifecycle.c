@@ -5,41 +5,35 @@
 
 #include <errno.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
-#include "client/life/collector_connect.h"
 #include "client/host/env.h"
-#include "client/patch/exports.h"
-#include "client/life/fork.h"
-#include "client/host/process_info.h"
 #include "client/host/linkmap.h"
-#include "client/tables/live.h"
-#include "client/host/modules.h"
-#include "client/life/quiesce.h"
 #include "client/host/real.h"
-#include "client/hooks/record.h"
-#include "client/tables/region.h"
-#include "client/life/register.h"
-#include "client/hooks/sampler.h"
 #include "client/host/sandbox.h"
+#include "client/life/collector_connect.h"
+#include "client/life/fork.h"
+#include "client/life/process_info.h"
+#include "client/life/quiesce.h"
+#include "client/life/register.h"
+#include "client/patch/exports.h"
+#include "client/tables/live.h"
+#include "client/tables/modules.h"
+#include "client/tables/region.h"
 #include "client/tables/shared.h"
-#include "client/host/stackmem.h"
 #include "client/tables/stacks.h"
-#include "client/life/thread.h"
+#include "client/thread/call_stack.h"
+#include "client/thread/countdown.h"
+#include "client/thread/stackmem.h"
+#include "client/thread/thread.h"
 #include "fmt/ctl_layout.h"
 #include "rt/bits.h"
 #include "rt/check.h"
 #include "rt/sys.h"
 
-static const uint32_t not_alive = 0;
-
-struct hs_lifecycle hs_lifecycle = { .alive_word = &not_alive };
-
 /* Kept for forked children: by then the environment may be overwritten. */
 static char collector_name[HS_CTL_PATH_MAX + 1];
 static bool is_following; /* children are to be profiled, too */
-static uint32_t *alive_page;
-static bool has_tables; /* the tables may have contents */
+static bool has_tables;   /* the tables may have contents */
 
 static void watch_forks(void);
 
@@ -52,22 +46,9 @@ static void watch_forks(void);
 /* How often a thread of a child checks whether another one has begun: some ten milliseconds. */
 #define FOLLOW_TRIES 10000U
 
-/* Makes a page that the kernel empties in a forked child. */
-static uint32_t *make_alive_page(void)
-{
-    long va = hs_sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (va < 0 && va > -4096) {
-        return NULL;
-    }
-    if (hs_sys_madvise((void *)va, 4096, MADV_WIPEONFORK) != 0) {
-        return NULL; /* a kernel before 4.14: a child could not be recognised */
-    }
-    return (uint32_t *)va;
-}
-
 static bool start_tables(void)
 {
-    return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_record_init();
+    return hs_modules_init() && hs_stacks_init() && hs_live_init() && hs_call_stack_init();
 }
 
 /* Empties all tables: nothing is recorded, and nothing takes memory. */
@@ -77,7 +58,7 @@ static void empty_tables(void)
     hs_fork_forget();
     hs_live_clear();
     hs_stacks_clear();
-    hs_record_clear();
+    hs_call_stack_clear();
     HS_ASSERT_SLOW(hs_sandbox_is_tight() || (hs_live_is_valid() && hs_stacks_is_valid()));
     has_tables = false;
 }
@@ -153,7 +134,7 @@ static uint64_t seed_of(const struct hs_env *env)
 
 static void set_settings(const struct hs_env *env, const struct hs_collector_connect *caller)
 {
-    hs_sampler_seed(seed_of(env));
+    hs_countdown_seed(seed_of(env));
     keep_name(caller->name);
     is_following = env->follow_pid == 0;
     hs_region_set_interval(caller->interval_bytes);
@@ -166,8 +147,7 @@ static int start(const struct hs_env *env, const struct hs_collector_connect *ca
     if (has_checker() || !can_ask_kernel() || !hs_fork_can_watch()) {
         return -ENOTSUP;
     }
-    alive_page = alive_page ? alive_page : make_alive_page();
-    int err = alive_page ? make_region(is_patient, ret_fd) : -ENOMEM;
+    int err = hs_life_state_init() ? make_region(is_patient, ret_fd) : -ENOMEM;
     if (err) {
         return err;
     }
@@ -246,23 +226,16 @@ void hs_lifecycle_note_unseen(enum hs_loss loss)
 
 static void turn_on(void)
 {
-    /* ORDER life: all that was prepared, before the word is set, or found. */
-    hs_store_release(alive_page, 1);
-    /* ORDER life: the same, where the word was set before. */
-    hs_store_release(&hs_lifecycle.alive_word, alive_page);
-    /* ORDER life: the same for the slow path. */
-    hs_store_release(&hs_lifecycle.state, HS_LIFE_ON);
+    hs_life_state_turn_on();
     count_unseen();
 }
 
 HS_COLD void hs_lifecycle_start(void)
 {
     hs_real_resolve();
-    uint32_t state = HS_LIFE_NEW;
     /* A longjmp that left this would leave the state STARTING for good. */
     uint64_t old_mask = hs_sys_block_signals();
-    /* ORDER life: one thread starts; what it prepared comes with ON. */
-    if (!hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_STARTING)) {
+    if (!hs_life_state_take(HS_LIFE_NEW, HS_LIFE_STARTING)) {
         hs_sys_restore_signals(old_mask);
         return;
     }
@@ -270,7 +243,7 @@ HS_COLD void hs_lifecycle_start(void)
         is_unseen[HS_LOSS_UNSEEN_SYMBOLS] = hs_exports_redirect && !hs_exports_redirect();
         turn_on();
     } else {
-        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        hs_life_state_set(HS_LIFE_OFF);
     }
     hs_sys_restore_signals(old_mask);
 }
@@ -279,37 +252,36 @@ HS_COLD void hs_lifecycle_start(void)
  * that the parent recorded; freeing one of them here only costs a look at the state.) */
 static HS_COLD void leave_parent(void)
 {
-    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
-    hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+    hs_life_state_set(HS_LIFE_OFF);
+    hs_life_state_pause();
     hs_region_forget();
 }
 
 bool hs_lifecycle_is_on_slow(void)
 {
     /* ORDER life: as in hs_lifecycle_is_on. */
-    uint32_t state = hs_load_acquire(&hs_lifecycle.state);
+    uint32_t state = hs_load_acquire(&hs_life_state.state);
     if (state == HS_LIFE_ON) {
         /* Recording may have begun since the caller's look, or may be ending. */
-        bool is_alive = hs_load_relaxed(alive_page) != 0;
-        if (!is_alive) {
+        bool is_own = hs_life_state_is_own();
+        if (!is_own) {
             leave_parent();
         }
-        return is_alive;
+        return is_own;
     }
     if (state == HS_LIFE_NEW) {
         hs_lifecycle_start();
         /* ORDER life: as above. */
-        return hs_load_acquire(&hs_lifecycle.state) == HS_LIFE_ON;
+        return hs_load_acquire(&hs_life_state.state) == HS_LIFE_ON;
     }
     return false;
 }
 
 /* --- attaching -------------------------------------------------------------------------------- */
 
-static bool take_state(uint32_t from)
+static bool take_state(enum hs_life from)
 {
-    /* ORDER life: one thread changes it; what it prepared comes with ON. */
-    return hs_cas_acq_rel(&hs_lifecycle.state, &from, HS_LIFE_STARTING);
+    return hs_life_state_take(from, HS_LIFE_STARTING);
 }
 
 int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
@@ -323,7 +295,7 @@ int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
     }
     int err = start(env, &caller, is_patient, ret_fd);
     if (err) {
-        hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+        hs_life_state_set(HS_LIFE_OFF);
         return err;
     }
     turn_on();
@@ -334,13 +306,13 @@ int hs_lifecycle_attach(const struct hs_env *env, bool is_patient, int *ret_fd)
 int hs_lifecycle_detach(bool *ret_was_quiet)
 {
     if (take_state(HS_LIFE_ON)) {
-        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        hs_life_state_pause();
         hs_region_set_interval(HS_INTERVAL_OFF);
     } else if (!has_tables || !take_state(HS_LIFE_OFF)) {
         return -ENOENT;
     }
     *ret_was_quiet = empty_if_quiet(QUIET_BRIEF_NS);
-    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+    hs_life_state_set(HS_LIFE_OFF);
     return 0;
 }
 
@@ -374,7 +346,7 @@ HS_COLD bool hs_lifecycle_renew(void)
         /* ORDER session: the interval that it is to begin with. */
         uint32_t session = hs_load_acquire(&control->session);
         uint64_t interval_bytes = hs_load_relaxed(&control->interval_bytes);
-        hs_store_relaxed(&hs_lifecycle.alive_word, &not_alive);
+        hs_life_state_pause();
         bool is_empty = empty_if_quiet(QUIET_BRIEF_NS);
         if (is_empty) {
             hs_region.session = session;
@@ -383,7 +355,7 @@ HS_COLD bool hs_lifecycle_renew(void)
         if (is_on || !is_empty) {
             turn_on(); /* not empty: the next thread tries again */
         } else {
-            hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_OFF);
+            hs_life_state_set(HS_LIFE_OFF);
         }
     }
     hs_sys_restore_signals(old_mask);
@@ -399,8 +371,8 @@ static bool may_child_follow(void)
 
 static void wait_in_child(void)
 {
-    hs_store_relaxed(&hs_lifecycle.state, HS_LIFE_WAITING);
-    hs_sampler_follow_fork();
+    hs_life_state_set(HS_LIFE_WAITING);
+    hs_countdown_follow_fork();
 }
 
 /* In a child whose signal handler forked while it interrupted our code: records nothing. */
@@ -415,7 +387,7 @@ static void leave_in_child(void)
 static bool wait_for_beginner(void)
 {
     for (unsigned i = 0; i < FOLLOW_TRIES; i++) {
-        if (hs_load_relaxed(&hs_lifecycle.state) != HS_LIFE_FOLLOWING) {
+        if (hs_load_relaxed(&hs_life_state.state) != HS_LIFE_FOLLOWING) {
             break;
         }
         if (!hs_sandbox_is_tight()) {
@@ -427,10 +399,8 @@ static bool wait_for_beginner(void)
 
 HS_COLD bool hs_lifecycle_follow_fork(void)
 {
-    uint32_t state = HS_LIFE_WAITING;
     uint64_t old_mask = hs_sys_block_signals();
-    /* ORDER life: one thread begins; what it prepared comes with ON. */
-    bool is_ours = hs_cas_acq_rel(&hs_lifecycle.state, &state, HS_LIFE_FOLLOWING);
+    bool is_ours = hs_life_state_take(HS_LIFE_WAITING, HS_LIFE_FOLLOWING);
     if (is_ours && hs_fork_begin(collector_name)) {
         turn_on();
         hs_fork_forget_noted();

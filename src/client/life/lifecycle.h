@@ -9,8 +9,8 @@
  *
  * Everything is set up inside the first allocation of the process, which comes before any
  * constructor of ours. A forked child shares the region's pages with its parent and must not write
- * to them. A page that the kernel empties in children (MADV_WIPEONFORK) tells the child so at its
- * first slow path. If fork(2) made the child, it begins a region of its own (fork.h) with its first
+ * to them. A page that the kernel empties in children (tables/life_state.h) tells the child so at
+ * its first slow path. If fork(2) made the child, it begins a region of its own (fork.h) with its first
  * sample, or, when it is dormant, after it has allocated a certain amount. After a raw clone no
  * handler of ours has run, and the child is OFF. A vfork child runs in the parent's memory, and its
  * allocations are the parent's.
@@ -24,36 +24,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/tables/life_state.h"
 #include "fmt/region_layout.h"
-#include "rt/atomic.h"
 #include "rt/base.h"
 
-/* States of the client; the picture above shows their changes. */
-enum hs_life {
-    HS_LIFE_NEW,
-    HS_LIFE_STARTING,
-    HS_LIFE_ON,
-    HS_LIFE_WAITING,   /* a forked child that has not begun to record */
-    HS_LIFE_FOLLOWING, /* it is beginning */
-    HS_LIFE_OFF,
-};
-
-/* The state, as the slow paths read it. */
-struct hs_lifecycle {
-    /* Points to a word that is not 0 while we are ON: it lies on a page of its own, which the
-     * kernel empties in a forked child. Before and after, points to a word that is 0. */
-    const uint32_t *alive_word;
-    uint32_t state; /* enum hs_life */
-    /* Births up to this epoch are from before the last fork: see fork.h. 0: no child needs to know.
-     * It lies here because each free reads it. */
-    uint64_t fork_epoch;
-};
-
-/* The state of this process. */
-extern HS_HIDDEN struct hs_lifecycle hs_lifecycle;
-
 /* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
- * waiting.h. */
+ * patch/detours.h. */
 void hs_lifecycle_start(void);
 
 struct hs_env;
@@ -83,23 +59,8 @@ bool hs_lifecycle_is_on_slow(void);
  * done. */
 bool hs_lifecycle_follow_fork(void);
 
-/* Not on, but may it be on soon? */
-static inline bool hs_lifecycle_is_waiting(void)
-{
-    uint32_t state = hs_load_relaxed(&hs_lifecycle.state);
-    return state == HS_LIFE_WAITING || state == HS_LIFE_FOLLOWING;
-}
-
-/* Are the tables being made or emptied? Then no other thread may write to them. */
-static inline bool hs_lifecycle_is_starting(void)
-{
-    return hs_load_relaxed(&hs_lifecycle.state) == HS_LIFE_STARTING;
-}
-
 /* May the client record? Asked at each slow path. */
 static inline bool hs_lifecycle_is_on(void)
 {
-    /* ORDER life: all that start prepared, before the word is set. */
-    return hs_likely(hs_load_acquire(hs_load_relaxed(&hs_lifecycle.alive_word)) != 0) ||
-           hs_lifecycle_is_on_slow();
+    return hs_likely(hs_life_state_is_alive()) || hs_lifecycle_is_on_slow();
 }

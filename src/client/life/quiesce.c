@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "client/life/lifecycle.h"
-#include "client/life/thread.h"
+#include "client/tables/life_state.h"
+#include "client/thread/thread.h"
 #include "rt/atomic.h"
 #include "rt/check.h"
 #include "rt/sys.h"
@@ -52,7 +52,7 @@ bool hs_quiesce_wait(uint64_t max_ns)
 {
     uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + max_ns;
     /* Recording is off: no thread enters. */
-    HS_ASSERT(hs_load_relaxed(hs_load_relaxed(&hs_lifecycle.alive_word)) == 0);
+    HS_ASSERT(!hs_life_state_is_alive());
     pass_barrier();
     while (is_any_inside()) {
         if (hs_sys_clock_ns(CLOCK_MONOTONIC) >= end_ns) {

@@ -7,22 +7,32 @@
  * do, whether they have been changed or not. It stays, from before the first entry is changed, and
  * a second session finds it.
  *
- * Detours of an allocator that has names of its own lead to hooks of its own (own_hooks.h).
+ * Detours of an allocator that has names of its own lead to hooks of its own (hooks/own_hooks.h).
  *
- * Ensures   hs_real calls none of the entries once there are detours.
- * Threads   one thread adds them, once, before anything leads to our hooks; any may look them up.
- * See       fmt/ctl_layout.h, docs/adr/0014-detours.md
+ * A collector that attaches calls HS_DETOUR_ENTRY on a borrowed thread. A program that it starts
+ * with the client preloaded waits before its first allocation: the calls that a program makes to
+ * its own functions cannot be interposed, and the collector can change these functions only when
+ * the client has put code into place. The collector has been told that the client waits; when it is
+ * done, or cannot do it, or dies, the connection closes.
+ *
+ * Ensures   hs_real calls none of the entries once there are detours. No program without such an
+ *           allocator waits. The wait lasts at most two seconds, whatever happens to the collector.
+ * Trust     the peer can only make the client read its own memory; what is found there was written
+ *           by a process that may trace this one.
+ * Threads   one call at a time, on a borrowed thread, or on the one that starts the client, with
+ *           signals blocked; nothing leads to our hooks before it is done.
+ * Fails     -errno: nothing leads there yet. If waiting fails, the allocator is not seen, and the
+ *           collector says why.
+ * See       host/real.h for the table, fmt/ctl_layout.h, docs/adr/0014-detours.md
  */
 #pragma once
 
 #include "fmt/ctl_layout.h"
 
-/* The detours of this process, which the collector reads from outside. */
-extern struct hs_detours_v1 heapscope_detours_v1;
-
 /* Adds detours, as HS_DETOUR_ENTRY describes; 0 or -errno. Nothing may yet have been learned about
  * what operators call inside. */
 int hs_detours_add(const struct hs_detour_request_v1 *request);
 
-/* The code to call for a function of the process's allocator; NULL: it has no detour. */
-void *hs_detours_real(const char *name);
+/* Adds detours on request until the collector closes the connection. `sock`: the connection on
+ * which the hello was sent; it stays the caller's. */
+void hs_detours_serve(int sock);

@@ -6,12 +6,12 @@
 #include <elf.h>
 #include <sys/mman.h>
 
-#include "client/hooks/hook_table.h"
 #include "client/host/linkmap.h"
-#include "client/patch/object_slots.h"
-#include "client/hooks/own_hooks.h"
-#include "client/patch/patch.h"
 #include "client/host/real.h"
+#include "client/patch/hook_table.h"
+#include "client/patch/object_slots.h"
+#include "client/patch/own_hook_table.h"
+#include "client/patch/patch.h"
 #include "rt/atomic.h"
 #include "rt/base.h"
 #include "rt/check.h"
@@ -19,32 +19,10 @@
 #include "rt/text.h"
 
 #define PAGE_BYTES UINT64_C(4096)
-/* Of two libraries together. */
-#define SYMBOLS_MAX 96U
 
-struct redirected {
-    const ElfW(Sym) * symbol;
-    uint64_t value; /* before it was changed */
-    uint64_t new_value;
-};
-
-static struct {
-    struct redirected symbols[SYMBOLS_MAX];
-    uint32_t count;
-    /* The first entries, which are the C library's; the others are of the library that serves
-     * malloc. */
-    uint32_t libc_count;
-} redirected;
-
-uint64_t hs_exports_value(const ElfW(Sym) * symbol)
-{
-    for (uint32_t i = 0; i < redirected.count; i++) {
-        if (redirected.symbols[i].symbol == symbol) {
-            return redirected.symbols[i].value;
-        }
-    }
-    return symbol->st_value;
-}
+/* The first changed entries, which are the C library's; the others are of the library that serves
+ * malloc. */
+static uint32_t libc_count;
 
 /* Notes an entry that is to be changed. False: it cannot be. */
 static bool note(const struct link_map *map, const char *name, const void *hook)
@@ -53,11 +31,12 @@ static bool note(const struct link_map *map, const char *name, const void *hook)
     if (!symbol || !hook) {
         return true;
     }
-    if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC || redirected.count == SYMBOLS_MAX) {
+    if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
+        hs_changed_symbols.count == HS_CHANGED_SYMBOLS_MAX) {
         return false;
     }
-    HS_ASSERT(hs_exports_value(symbol) == symbol->st_value); /* it is not noted yet */
-    redirected.symbols[redirected.count++] = (struct redirected){
+    HS_ASSERT(hs_linkmap_value(symbol) == symbol->st_value); /* it is not noted yet */
+    hs_changed_symbols.symbols[hs_changed_symbols.count++] = (struct hs_changed_symbol){
         .symbol = symbol,
         .value = symbol->st_value,
         .new_value = (uint64_t)hook - map->l_addr,
@@ -71,7 +50,7 @@ static bool write_from(uint32_t first, uint32_t end, bool is_restored)
 {
     uint64_t start_va = UINT64_MAX, end_va = 0;
     for (uint32_t i = first; i < end; i++) {
-        uint64_t va = (uint64_t)redirected.symbols[i].symbol;
+        uint64_t va = (uint64_t)hs_changed_symbols.symbols[i].symbol;
         start_va = va < start_va ? va : start_va;
         end_va = va + sizeof(ElfW(Sym)) > end_va ? va + sizeof(ElfW(Sym)) : end_va;
     }
@@ -79,16 +58,17 @@ static bool write_from(uint32_t first, uint32_t end, bool is_restored)
         return true;
     }
     start_va &= ~(PAGE_BYTES - 1);
-    bool is_writable = hs_sys_is_writable((uint64_t)&redirected.symbols[first].symbol->st_value);
+    bool is_writable =
+        hs_sys_is_writable((uint64_t)&hs_changed_symbols.symbols[first].symbol->st_value);
     if (!is_writable &&
         hs_sys_mprotect((void *)start_va, end_va - start_va, PROT_READ | PROT_WRITE) != 0) {
         return false;
     }
     for (uint32_t i = first; i < end; i++) {
-        const struct redirected *entry = &redirected.symbols[i];
+        const struct hs_changed_symbol *entry = &hs_changed_symbols.symbols[i];
         uint64_t *value = (uint64_t *)(uintptr_t)&entry->symbol->st_value;
         hs_store_relaxed(value, is_restored ? entry->value : entry->new_value);
-        HS_ASSERT(hs_exports_value(entry->symbol) == entry->value);
+        HS_ASSERT(hs_linkmap_value(entry->symbol) == entry->value);
     }
     if (!is_writable) {
         hs_sys_mprotect((void *)start_va, end_va - start_va, PROT_READ);
@@ -114,15 +94,15 @@ static bool redirect_libc(const struct link_map *libc)
     bool is_whole = true;
     for (uint32_t i = 0; i < hs_hook_count; i++) {
         const char *name = hs_hooks[i].name;
-        void *other = hs_own_hooks_of_libc(name);
+        void *other = hs_own_hook_table_of_libc(name);
         /* If it is not there, hs_real_find() would search in objects that may be about to be
          * unloaded. */
         if (other && hs_linkmap_entry(libc, name)) {
             is_whole &= note(libc, name, is_one(libc, name) ? hs_hooks[i].va : other);
         }
     }
-    redirected.libc_count = redirected.count;
-    return write_from(0, redirected.count, false) && is_whole;
+    libc_count = hs_changed_symbols.count;
+    return write_from(0, hs_changed_symbols.count, false) && is_whole;
 }
 
 static bool redirect_serving(const struct link_map *libc)
@@ -137,7 +117,7 @@ static bool redirect_serving(const struct link_map *libc)
         const char *name = hs_hooks[i].name;
         is_whole &= !is_of_allocator(name) || note(serving, name, hs_hooks[i].va);
     }
-    return write_from(redirected.libc_count, redirected.count, false) && is_whole;
+    return write_from(libc_count, hs_changed_symbols.count, false) && is_whole;
 }
 
 /* --- objects that are loaded later ------------------------------------------------------------ */
@@ -197,7 +177,7 @@ bool hs_exports_has_other_allocator(void)
 bool hs_exports_redirect(void)
 {
     const struct link_map *libc = hs_real_libc();
-    if (!libc || redirected.count > 0) {
+    if (!libc || hs_changed_symbols.count > 0) {
         return libc != NULL;
     }
     count_objects();
@@ -207,7 +187,7 @@ bool hs_exports_redirect(void)
 
 void hs_exports_restore(void)
 {
-    write_from(0, redirected.libc_count, true);
-    write_from(redirected.libc_count, redirected.count, true);
-    redirected.count = redirected.libc_count = 0;
+    write_from(0, libc_count, true);
+    write_from(libc_count, hs_changed_symbols.count, true);
+    hs_changed_symbols.count = libc_count = 0;
 }

@@ -11,7 +11,7 @@
  * that is just being opened and whose constructors have not run.
  *
  * If another allocator serves malloc, the C library's functions still belong to the C library: its
- * entries lead to hooks that call its own functions (own_hooks.h), while those of the serving
+ * entries lead to hooks that call its own functions (own_hook_table.h), while those of the serving
  * library lead to the hooks that all calls use.
  *
  * An interposer between the two is not changed: only the serving library and the C library are. A
@@ -27,11 +27,10 @@
  */
 #pragma once
 
-#include <link.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-/* Changes the entries. hs_real must be resolved. False: not all of them could be changed. */
+/* Changes the entries. hs_real must be resolved. False: not all of them could be changed. (Weak:
+ * tests link the client without its hooks.) */
 __attribute__((weak)) bool hs_exports_redirect(void);
 
 /* Sets all entries back. What was bound to a hook meanwhile stays bound to it. */
@@ -41,7 +40,3 @@ void hs_exports_restore(void);
  * the serving library? A library opened with RTLD_DEEPBIND is bound to it if it came as its
  * dependency. Takes the loader's lock. */
 bool hs_exports_has_other_allocator(void);
-
-/* The symbol's value before it was changed; for all but a few symbols that is the present one.
- * (Weak, like hs_exports_redirect: tests link the client without its hooks.) */
-__attribute__((weak)) uint64_t hs_exports_value(const ElfW(Sym) * symbol);

@@ -7,8 +7,8 @@
 #include <sys/auxv.h>
 
 #include "arch/reloc.h"
-#include "client/hooks/hook_table.h"
 #include "client/host/linkmap.h"
+#include "client/patch/hook_table.h"
 #include "rt/base.h"
 #include "rt/bits.h"
 #include "rt/text.h"

@@ -6,13 +6,13 @@
 #include <link.h>
 #include <sys/mman.h>
 
-#include "client/life/fork.h"
-#include "client/hooks/hook_table.h"
+#include "client/host/fork_hold.h"
 #include "client/host/linkmap.h"
+#include "client/host/sandbox.h"
+#include "client/patch/hook_table.h"
 #include "client/patch/loader_lock.h"
 #include "client/patch/object_slots.h"
 #include "client/patch/operators.h"
-#include "client/host/sandbox.h"
 #include "rt/atomic.h"
 #include "rt/check.h"
 #include "rt/sys.h"
@@ -268,13 +268,13 @@ bool hs_patch_apply(struct hs_patch_counts *ret_counts)
     if (hs_hook_count > HOOKS_MAX || !enter()) {
         return false;
     }
-    bool is_ours = hs_fork_hold();
+    bool is_ours = hs_fork_hold_begin();
     if (is_ours) {
         find_meanings();
         hs_store_relaxed(&hs_patch_is_due, 0);
         dl_iterate_phdr(on_apply, ret_counts);
         patched.is_applied = true;
-        hs_fork_let_go();
+        hs_fork_hold_end();
     }
     leave();
     return is_ours;
@@ -286,12 +286,12 @@ bool hs_patch_undo(struct hs_patch_counts *ret_counts)
     if (!enter()) {
         return false;
     }
-    bool is_ours = hs_fork_hold();
+    bool is_ours = hs_fork_hold_begin();
     if (is_ours) {
         dl_iterate_phdr(on_undo, ret_counts);
         patched.object_count = 0;
         patched.is_applied = false;
-        hs_fork_let_go();
+        hs_fork_hold_end();
     }
     leave();
     return is_ours;

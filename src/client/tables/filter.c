@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "client/tables/pages.h"
+#include "client/host/pages.h"
 #include "rt/sys.h"
 
 #define CHUNK_BYTES (((size_t)HS_FILTER_SUMMARY_WORDS + HS_FILTER_BIT_WORDS) * sizeof(uint64_t))

@@ -17,7 +17,7 @@
  * Fails     hs_region_take returns UINT64_MAX; the sample is lost and counted under its reason.
  * See       region.h
  */
-#include "client/tables/pages.h"
+#include "client/host/pages.h"
 #include "client/tables/region.h"
 #include "rt/check.h"
 

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "client/tables/pages.h"
+#include "client/host/pages.h"
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
 

@@ -123,8 +123,8 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
     uint64_t dead =
         state == 0 ? 0
                    : HS_RECORD_WORD(epoch, HS_RECORD_INTERVAL(word), HS_RECORD_HITS(word), state);
-    if (hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word)))) {
-        hs_fork_write_down(record, word);
+    if (hs_unlikely(hs_fork_ring_is_inherited(HS_RECORD_EPOCH(word)))) {
+        hs_fork_ring_add(record, word);
     }
     /* ORDER record: no thread reuses the record before it has left its place. */
     if (hs_unlikely(!hs_shared_cas(&record->word, &word, dead))) {

@@ -47,10 +47,10 @@
 #include <stdint.h>
 
 #include "client/tables/filter.h"
-#include "client/life/fork.h"
+#include "client/tables/fork_ring.h"
 #include "client/tables/locate.h"
 #include "client/tables/peak.h"
-#include "client/life/thread.h"
+#include "client/tables/thread_state.h"
 #include "fmt/region_layout.h"
 #include "rt/check.h"
 
@@ -226,7 +226,7 @@ static inline bool hs_live_remove_young(struct hs_thread *thread, uintptr_t addr
     /* ORDER cut: as in hs_live_remove. */
     hs_load_acquire(&hs_control_page.control.epoch);
     if (hs_unlikely(word == 0) || hs_unlikely(hs_live_cuts(HS_RECORD_EPOCH(word)) != 0) ||
-        hs_unlikely(hs_fork_is_inherited(HS_RECORD_EPOCH(word))) ||
+        hs_unlikely(hs_fork_ring_is_inherited(HS_RECORD_EPOCH(word))) ||
         hs_unlikely(hs_peak_is_due(thread)) ||
         hs_unlikely(HS_RECORD_SIZE(record->size_thread) <= HS_LIVE_HALF_GRAIN)) {
         return false;

@@ -41,7 +41,7 @@
 #include "client/tables/index.h"
 #include "client/tables/records.h"
 #include "client/tables/region.h"
-#include "client/life/thread.h"
+#include "client/tables/thread_state.h"
 #include "rt/check.h"
 
 /* Where a block was found. */

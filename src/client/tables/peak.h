@@ -11,7 +11,7 @@
 
 #include "client/tables/region.h"
 #include "client/tables/shared.h"
-#include "client/life/thread.h"
+#include "client/tables/thread_state.h"
 
 /* Takes the cut of the peak: marks the present moment if the live total exceeds the last peak. If
  * another thread is marking at this moment, this one does nothing. */

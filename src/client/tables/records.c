@@ -3,7 +3,7 @@
  */
 #include "client/tables/records.h"
 
-#include "client/tables/pages.h"
+#include "client/host/pages.h"
 #include "client/tables/region.h"
 #include "rt/atomic.h"
 

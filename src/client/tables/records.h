@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "client/tables/region.h"
-#include "client/life/thread.h"
+#include "client/tables/thread_state.h"
 #include "rt/check.h"
 
 /* Slow path of hs_records_take: the thread's free list is empty. */

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "client/tables/pages.h"
+#include "client/host/pages.h"
 #include "client/host/sandbox.h"
 #include "rt/sys.h"
 
@@ -152,6 +152,11 @@ static void start_head(struct hs_region_control_v1 *control, struct hs_region_he
     control->magic = HS_REGION_MAGIC;
 }
 
+static void note_start(void)
+{
+    hs_region.start_ms = (int64_t)(hs_region.header->start_mono_ns / 1000000);
+}
+
 int hs_region_create(int *ret_fd)
 {
     uint64_t file_bytes = lay_out_within_limit(hs_region.layout);
@@ -172,6 +177,7 @@ int hs_region_create(int *ret_fd)
             hs_region.header = (struct hs_region_header_v1 *)va;
             hs_region.file_bytes = file_bytes;
             start_head(&hs_control_page.control, hs_region.header);
+            note_start();
             *ret_fd = fd;
             return 0;
         }
@@ -253,7 +259,11 @@ int hs_region_replace(int fd)
     for (unsigned i = 0; i < HS_SECTION_N && !is_error(va); i++) {
         populate_used(i);
     }
-    return is_error(va) ? (int)va : is_error(page) ? (int)page : 0;
+    if (is_error(va) || is_error(page)) {
+        return is_error(va) ? (int)va : (int)page;
+    }
+    note_start();
+    return 0;
 }
 
 static void map_nothing(void *va, uint64_t bytes)

@@ -46,6 +46,7 @@ struct hs_region {
     uint64_t old_floor_bytes;
     uint32_t old_generation;
     uint32_t session; /* the session that the region serves */
+    int64_t start_ms; /* the header's start time; births are counted from it */
 };
 
 /* The region of this process. */

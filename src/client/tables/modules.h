@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/unwind.h"
+#include "unwind/module.h"
 
 #define HS_MODULE_ID_ANON 1U
 

@@ -1,10 +1,10 @@
 /*
  * The parts of the region's header that describe the process. See process_info.h.
  */
-#include "client/host/process_info.h"
+#include "client/life/process_info.h"
 
-#include "client/host/modules.h"
 #include "client/host/real.h"
+#include "client/tables/modules.h"
 #include "client/tables/region.h"
 #include "rt/sys.h"
 

@@ -1,21 +1,18 @@
 /*
  * Taking, making and naming per-thread state. See thread.h.
  */
-#include "client/life/thread.h"
+#include "client/thread/thread.h"
 
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#include "client/life/lifecycle.h"
-#include "client/tables/locate.h"
-#include "client/tables/pages.h"
-#include "client/tables/region.h"
+#include "client/host/pages.h"
 #include "client/host/sandbox.h"
-#include "client/host/stackmem.h"
+#include "client/tables/life_state.h"
+#include "client/tables/locate.h"
+#include "client/tables/region.h"
+#include "client/thread/stackmem.h"
 #include "rt/sys.h"
-
-_Thread_local _Alignas(64) struct hs_tls hs_tls;
 
 /* Slots and bytes of a replay table: only touched pages count. */
 #define REPLAY_SLOTS       1024U
@@ -34,12 +31,8 @@ _Thread_local _Alignas(64) struct hs_tls hs_tls;
  * is not reused. */
 #define NAMELESS_MAX 256U
 
-static struct hs_thread *all_threads;
 static struct hs_thread *adopt_cursor;
 static int32_t attaching_count; /* threads that are taking or making their state */
-/* Losses of threads without a counter block; they are added to the next block. */
-static uint64_t orphan_losses[HS_LOSS_N];
-static uint64_t orphan_bytes, orphan_alloc_fx;
 
 static struct hs_thread_v1 *take_identity(uint32_t tid, uint16_t *ret_id)
 {
@@ -70,8 +63,7 @@ static uint16_t new_identity(uint32_t tid)
 /* Takes over the state of a thread that has ended. */
 static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
 {
-    /* ORDER thread-list: a thread's fields before it is linked. */
-    struct hs_thread *first = hs_load_acquire(&all_threads);
+    struct hs_thread *first = hs_thread_first();
     struct hs_thread *thread = hs_load_relaxed(&adopt_cursor);
     for (uint32_t i = 0; i < ADOPT_TRIES && first; i++) {
         thread = thread ? thread : first;
@@ -86,12 +78,6 @@ static struct hs_thread *adopt(uint32_t pid, uint32_t tid)
     }
     hs_store_relaxed(&adopt_cursor, thread);
     return NULL;
-}
-
-struct hs_thread *hs_thread_first(void)
-{
-    /* ORDER thread-list: a thread's fields before it is linked. */
-    return hs_load_acquire(&all_threads);
 }
 
 /* One mapping holds the thread's state and a replay table of the usual size. */
@@ -165,11 +151,7 @@ static struct hs_thread *make(uint32_t tid)
     thread->snapshot_dead.first = HS_RECORD_NONE;
     hs_replay_init(&thread->replay, (uint8_t *)thread + REPLAY_OFF, REPLAY_SLOTS,
                    REPLAY_ARENA_BYTES);
-    struct hs_thread *head = hs_load_relaxed(&all_threads);
-    do {
-        thread->next = head;
-        /* ORDER thread-list: a thread's fields before it is linked. */
-    } while (!hs_cas_acq_rel(&all_threads, &head, thread));
+    hs_thread_link(thread);
     return thread;
 }
 
@@ -195,19 +177,6 @@ static struct hs_thread *attach_by_id(void)
     return thread ? thread : make(tid);
 }
 
-static void adopt_orphan_losses(struct hs_thread_block_v1 *block)
-{
-    for (unsigned i = 0; i < HS_LOSS_N; i++) {
-        if (hs_load_relaxed(&orphan_losses[i]) != 0) {
-            block->lost_count[i] += hs_swap_relaxed(&orphan_losses[i], 0);
-        }
-    }
-    if (hs_load_relaxed(&orphan_alloc_fx) != 0) {
-        block->lost_bytes += hs_swap_relaxed(&orphan_bytes, 0);
-        block->lost_alloc_fx += hs_swap_relaxed(&orphan_alloc_fx, 0);
-    }
-}
-
 static void attach(void)
 {
     bool is_tight = hs_sandbox_is_tight();
@@ -225,7 +194,7 @@ static void attach(void)
     thread->name_countdown = 1;
     thread->block->tid = thread->owner_tid;
     thread->block->thread_id = thread->thread_id;
-    adopt_orphan_losses(thread->block);
+    hs_thread_adopt_losses(thread->block);
     /* Finds the thread's own stack. */
     struct hs_stack_window unused;
     hs_stackmem_look(thread, (uintptr_t)__builtin_frame_address(0), &unused);
@@ -272,7 +241,7 @@ HS_COLD void hs_thread_attach(void)
     uint64_t old_mask = hs_sys_block_signals();
     /* ORDER quiet: the count of attaching threads, before the look whether attaching is allowed. */
     hs_add_acq_rel(&attaching_count, 1);
-    if (!hs_lifecycle_is_starting()) {
+    if (!hs_life_state_is_starting()) {
         attach();
     }
     /* ORDER quiet: all that this thread wrote, before the count goes down. */
@@ -298,20 +267,5 @@ HS_COLD void hs_thread_refresh_name(struct hs_thread *thread)
         if (entry) {
             hs_sys_thread_name(entry->name);
         }
-    }
-}
-
-HS_COLD void hs_thread_count_loss(enum hs_loss loss, uint64_t bytes, uint64_t alloc_fx)
-{
-    struct hs_thread *self = hs_tls.self;
-    /* A child that has not begun to record leaves its parent's counters alone. */
-    if (self && hs_lifecycle_is_on()) {
-        self->block->lost_count[loss]++;
-        self->block->lost_bytes += bytes;
-        self->block->lost_alloc_fx += alloc_fx;
-    } else {
-        hs_add_relaxed(&orphan_losses[loss], 1);
-        hs_add_relaxed(&orphan_bytes, bytes);
-        hs_add_relaxed(&orphan_alloc_fx, alloc_fx);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * The addresses of the hooks. See hook_table.h.
  */
-#include "client/hooks/hook_table.h"
+#include "client/patch/hook_table.h"
 
 #define HOOKS(HOOK)                                                                                \
     HOOK(malloc)                                                                                   \

@@ -1,11 +1,11 @@
 /*
  * Examining a marker that was set earlier. See frame_marker.h.
  */
-#include "client/life/frame_marker.h"
+#include "client/thread/frame_marker.h"
 
 #include "client/host/sandbox.h"
-#include "client/host/stackmem.h"
-#include "client/life/thread.h"
+#include "client/tables/thread_state.h"
+#include "client/thread/stackmem.h"
 #include "rt/sys.h"
 
 /* Is `va` on the running thread's own stack? The known part of that stack may not reach down to the

@@ -1,7 +1,7 @@
 /*
  * Verifying stack memory page by page. See stackmem.h.
  */
-#include "client/host/stackmem.h"
+#include "client/thread/stackmem.h"
 
 #include <stddef.h>
 

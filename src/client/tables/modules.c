@@ -1,17 +1,16 @@
 /*
  * Modules as the loader knows them, kept in the region. See modules.h.
  */
-#include "client/host/modules.h"
+#include "client/tables/modules.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include <time.h>
 
 #include "client/host/linkmap.h"
-#include "client/tables/region.h"
 #include "client/host/sandbox.h"
+#include "client/tables/region.h"
 #include "rt/check.h"
 #include "rt/sys.h"
 #include "rt/text.h"

@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-#include "client/life/thread.h"
-#include "unwind/unwind.h"
+#include "client/tables/thread_state.h"
+#include "unwind/walk.h"
 
 /* Finds where the main thread's stack ends. Called once, at start. */
 void hs_stackmem_init(void);

@@ -1,0 +1,73 @@
+/*
+ * The stack of a sample: the id that the running thread's stack has in the stack table.
+ *
+ * Replay comes first (unwind/replay.h): an earlier walk whose stack words have not changed gives
+ * the id at once. Otherwise the stack is walked (unwind/unwind.h), interned in the stack table
+ * (tables/stacks.h), and kept for the next replay. The walk names each frame through resolve() in
+ * the source.
+ *
+ * Threads   any, inside the guard (thread.h).
+ * Fails     HS_ID_NONE: a table has no room.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+#include "client/thread/stackmem.h"
+#include "client/thread/thread.h"
+#include "rt/base.h"
+#include "unwind/rule_cache.h"
+
+/* The unwind rules that all threads share. */
+extern HS_HIDDEN struct hs_rule_cache hs_call_stack_rules;
+
+/* Called before the first sample in a region. False: no memory for the rule cache. */
+bool hs_call_stack_init(void);
+
+/* Forgets all that was learned about code and stacks. No other thread may be recording
+ * meanwhile. */
+void hs_call_stack_clear(void);
+
+/* Called when modules may have gone: unwind rules and replay paths are derived anew. */
+void hs_call_stack_flush(void);
+
+/* Slow path of hs_call_stack_find: the first, fast search did not find the stack. */
+uint32_t hs_call_stack_find_slow(struct hs_thread *thread, const struct hs_regs *regs,
+                                 uint64_t generation);
+
+/* --- hot -------------------------------------------------------------------------------------- */
+
+/* Called before the real allocation when it is going to be recorded: prefetches the cache lines
+ * that the search for its stack reads. */
+static inline void hs_call_stack_prefetch(const struct hs_regs *regs)
+{
+    const struct hs_thread *thread = hs_tls.self;
+    if (hs_likely(thread != NULL)) {
+        hs_replay_prefetch(&thread->replay, regs);
+    }
+}
+
+/* The id of the stack from `regs` on. HS_ID_NONE: there was no room to store it. */
+static inline uint32_t hs_call_stack_find(struct hs_thread *thread, const struct hs_regs *regs)
+{
+    /* A handler jumped out of replay and left the table half written; its paths can lead
+     * anywhere. */
+    if (hs_unlikely(thread->is_replaying)) {
+        hs_thread_forget_replay(thread);
+    }
+    thread->is_replaying = true;
+    hs_signal_fence();
+    uint64_t generation = hs_rule_cache_generation(&hs_call_stack_rules);
+    uint32_t id = hs_replay_find_within(&thread->replay, regs,
+                                        hs_stackmem_own_end(thread, regs->sp), generation);
+    if (hs_likely(id != HS_REPLAY_NONE)) {
+        thread->block->replay_count++;
+    } else {
+        id = hs_call_stack_find_slow(thread, regs, generation);
+    }
+    hs_signal_fence();
+    thread->is_replaying = false;
+    return id;
+}
