@@ -3,6 +3,7 @@
 A check that cannot fail is worth nothing, so every rule has its breach here.
 """
 
+import re
 import shutil
 import subprocess
 
@@ -84,7 +85,7 @@ def check(root, tree):
     return call
 
 
-@pytest.mark.parametrize("name", ["layers", "order", "size", "files", "words"])
+@pytest.mark.parametrize("name", ["layers", "circles", "order", "size", "files", "words"])
 def test_good_tree_passes(check, name):
     assert check(name) == (0, "")
 
@@ -130,6 +131,43 @@ def test_breach_is_found(check, tree, name, path, text, words):
 def test_a_folder_stands_for_its_subfolders(check, tree):
     write(tree / "src/wide/one/more.c", GOOD_C + '#include "wide/x.h"\n#include "wide/two/x.h"\n#include "wide/one/x.h"\n')
     assert check("layers") == (0, "")
+
+
+@pytest.fixture
+def limit(root):
+    """How many modules may include each other in a circle."""
+    return int(re.search(r"^LIMIT = (\d+)$", (root / "tools/check-circles").read_text(encoding="utf-8"), re.MULTILINE)[1])
+
+
+def in_a_circle(tree, count):
+    """Writes modules of which each includes the next one, and the last one the first: in turns in its source and in its header."""
+    for i in range(count):
+        write(tree / f"src/rt/part{i}.h", GOOD_H)
+        write(tree / f"src/rt/part{i}.{'ch'[i % 2]}", GOOD_H + f'#  include "rt/part{(i + 1) % count}.h"\n')
+
+
+def test_a_circle_of_modules_is_found(check, tree, limit):
+    count = limit + 1
+    in_a_circle(tree, count)
+    write(tree / "src/rt/user.c", GOOD_C + '#include "rt/part0.h"\n')
+    status, said = check("circles")
+    assert status == 1
+    assert said.splitlines() == [f"src: {count} modules include each other in a circle; at most {limit} may:"] + [
+        f"  rt/part{i} -> rt/part{(i + 1) % count}" for i in range(count)
+    ]
+
+
+def test_a_small_circle_is_no_finding(check, tree, limit):
+    in_a_circle(tree, limit)
+    assert check("circles") == (0, "")
+
+
+def test_the_processor_is_no_part_of_a_module(check, tree, limit):
+    for i in range(limit + 1):
+        write(tree / f"src/arch/x86_64/arch/a{i}.h", GOOD_H + f'#include "arch/a{(i + 1) % (limit + 1)}.h"\n')
+    status, said = check("circles")
+    assert status == 1
+    assert "  arch/a0 -> arch/a1" in said
 
 
 def test_other_names_are_no_orders(check, tree):
