@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "symbol/elf_file.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol_request.h"
 
 struct hs_debug_files {
     struct hs_elf_file module;

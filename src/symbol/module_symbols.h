@@ -8,7 +8,8 @@
  */
 #pragma once
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol_request.h"
+#include "symbol/symbol_table.h"
 
 /* Fills the table of a request. 0 or -ENOMEM. The caller frees what the table owns. */
 int hs_module_symbols_find(const struct hs_symbol_options *options,

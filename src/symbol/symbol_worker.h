@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbol/symbolizer.h"
+#include "symbol/symbol_request.h"
 
 /* Sanitizers reserve terabytes of address space at program start. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/trace_input.h"
+enum hs_trace_coding {
+    HS_TRACE_PLAIN,
+    HS_TRACE_GZIP,
+    HS_TRACE_ZSTD,
+};
 
 struct hs_trace_step {
     const uint8_t *in;

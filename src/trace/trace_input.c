@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/trace_expand.h"
-
 #define WINDOW_BYTES_MIN (256U * 1024U)
 #define EXPANSION_MAX    2000U
 

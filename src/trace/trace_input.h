@@ -19,13 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HS_TRACE_EXPANDED_MIN (UINT64_C(256) << 20)
+#include "trace/trace_expand.h"
 
-enum hs_trace_coding {
-    HS_TRACE_PLAIN,
-    HS_TRACE_GZIP,
-    HS_TRACE_ZSTD,
-};
+#define HS_TRACE_EXPANDED_MIN (UINT64_C(256) << 20)
 
 struct hs_trace_input {
     const uint8_t *file;

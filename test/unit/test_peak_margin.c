@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "profile/model/margin.h"
 #include "profile/model/peak_margin.h"
 #include "rt/base.h"
 

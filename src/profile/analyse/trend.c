@@ -9,17 +9,9 @@
 #include <string.h>
 
 #include "profile/analyse/rank.h"
-#include "profile/analyse/trend_line.h"
 #include "rt/check.h"
 #include "util/array.h"
 #include "util/intern.h"
-
-const char *const hs_trend_verdict_names[HS_TREND_VERDICT_N] = {
-    [HS_TREND_GROWS] = "grows",
-    [HS_TREND_SHRINKS] = "shrinks",
-    [HS_TREND_NOISE] = "noise",
-    [HS_TREND_SAME] = "same",
-};
 
 struct series {
     struct hs_trend_series sums;

@@ -36,26 +36,8 @@
 #include <stdint.h>
 
 #include "profile/analyse/aggregate.h"
+#include "profile/analyse/trend_line.h"
 #include "util/buf.h"
-
-#define HS_TREND_DUMPS_MIN 3
-
-enum hs_trend_verdict {
-    HS_TREND_GROWS,
-    HS_TREND_SHRINKS,
-    HS_TREND_NOISE,
-    HS_TREND_SAME, /* equal in each snapshot */
-    HS_TREND_VERDICT_N,
-};
-
-extern const char *const hs_trend_verdict_names[HS_TREND_VERDICT_N];
-
-struct hs_trend_line {
-    double first, last;
-    double slope, margin; /* per second: the true slope lies in slope -+ margin */
-    uint32_t steps_up, steps_down;
-    enum hs_trend_verdict verdict;
-};
 
 struct hs_trend_row {
     size_t name_off;   /* offset in `text`; only of a function */

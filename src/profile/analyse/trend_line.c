@@ -13,6 +13,13 @@
 /* Sums of the same numbers in another order may differ by this share of the sum. */
 #define ROUNDING_SHARE 1e-9
 
+const char *const hs_trend_verdict_names[HS_TREND_VERDICT_N] = {
+    [HS_TREND_GROWS] = "grows",
+    [HS_TREND_SHRINKS] = "shrinks",
+    [HS_TREND_NOISE] = "noise",
+    [HS_TREND_SAME] = "same",
+};
+
 int hs_trend_axis_init(const double *seconds, uint32_t count, struct hs_trend_axis *ret_axis)
 {
     struct hs_trend_axis axis = { .count = count };

@@ -5,8 +5,28 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "profile/model/margin.h"
-#include "profile/analyse/trend.h"
+
+#define HS_TREND_DUMPS_MIN 3
+
+enum hs_trend_verdict {
+    HS_TREND_GROWS,
+    HS_TREND_SHRINKS,
+    HS_TREND_NOISE,
+    HS_TREND_SAME, /* equal in each snapshot */
+    HS_TREND_VERDICT_N,
+};
+
+extern const char *const hs_trend_verdict_names[HS_TREND_VERDICT_N];
+
+struct hs_trend_line {
+    double first, last;
+    double slope, margin; /* per second: the true slope lies in slope -+ margin */
+    uint32_t steps_up, steps_down;
+    enum hs_trend_verdict verdict;
+};
 
 /* The factors with which a snapshot counts. */
 struct hs_trend_weight {

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "profile/model/builder_state.h"
-#include "profile/model/cut_stacks.h"
-#include "profile/model/recorder_frames.h"
 #include "rt/check.h"
 #include "util/array.h"
 
@@ -243,11 +241,6 @@ uint32_t hs_builder_heap(struct hs_builder *builder, const char *name)
     return id;
 }
 
-static struct hs_intern_key symbol_module_key(uint32_t path, const uint8_t *build_id, size_t bytes)
-{
-    return hs_intern_mix(hs_intern_hash(build_id, bytes), path);
-}
-
 void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t *build_id,
                        size_t build_id_bytes, uint64_t rel_pc, const struct hs_profile_line *lines,
                        uint32_t line_count)
@@ -255,7 +248,7 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
     uint32_t id;
     bool is_new;
     build_id_bytes = build_id_bytes <= HS_BUILD_ID_MAX ? build_id_bytes : HS_BUILD_ID_MAX;
-    struct hs_intern_key module = symbol_module_key(path, build_id, build_id_bytes);
+    struct hs_intern_key module = hs_builder_module_key(path, build_id, build_id_bytes);
     if (builder->err == 0) {
         builder->err = hs_intern_put(&builder->symbol_modules, module, &id, &is_new);
     }
@@ -267,57 +260,6 @@ void hs_builder_symbol(struct hs_builder *builder, uint32_t path, const uint8_t 
         own->line_first = append_lines(builder, lines, line_count);
         own->line_count = builder->err == 0 ? line_count : 0;
     }
-}
-
-/* Gives frames their names. */
-static void apply_symbols(struct hs_builder *builder)
-{
-    struct hs_profile *p = builder->p;
-    uint32_t id;
-    if (builder->symbol_modules.count == 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < p->module_count; i++) {
-        struct hs_profile_module *module = &p->modules[i];
-        module->is_symbolized = hs_intern_find(
-            &builder->symbol_modules,
-            symbol_module_key(module->path, module->build_id, module->build_id_bytes), &id);
-    }
-    for (uint32_t i = 0; i < p->frame_count; i++) {
-        struct hs_profile_frame *frame = &p->frames[i];
-        const struct hs_profile_module *module =
-            frame->module < p->module_count ? &p->modules[frame->module] : NULL;
-        if (!module || !module->is_symbolized) {
-            continue;
-        }
-        struct hs_intern_key key =
-            symbol_module_key(module->path, module->build_id, module->build_id_bytes);
-        if (hs_intern_find(&builder->symbols, hs_intern_mix(key, frame->rel_pc), &id) &&
-            builder->symbol_lines[id].line_count > 0) {
-            frame->line_first = builder->symbol_lines[id].line_first;
-            frame->line_count = builder->symbol_lines[id].line_count;
-        }
-    }
-}
-
-int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profile)
-{
-    if (builder->err != 0) {
-        return builder->err;
-    }
-    HS_ASSERT_SLOW(hs_builder_is_valid(builder));
-    apply_symbols(builder);
-    hs_builder_tidy_places(builder);
-    builder->err = hs_profile_leave_out_recorder(builder->p);
-    int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;
-    builder->err = builder->err == 0 ? err : builder->err;
-    if (builder->err != 0) {
-        return builder->err;
-    }
-    HS_ASSERT_SLOW(hs_profile_is_valid(builder->p));
-    *ret_profile = builder->p;
-    builder->p = NULL;
-    return 0;
 }
 
 #if HS_HAS_CHECKS

@@ -1,5 +1,6 @@
 /*
- * The state that builder.c (things with ids) and builder_dumps.c (processes and figures) share.
+ * The state that builder.c (things with ids), builder_dumps.c (processes and figures) and
+ * builder_finish.c share.
  */
 #pragma once
 
@@ -33,6 +34,13 @@ struct hs_builder {
  */
 bool hs_builder_grow(struct hs_builder *builder, void *array_address, size_t *capacity,
                      uint64_t count, size_t elem_bytes);
+
+/* The key of a module in symbol_modules. */
+static inline struct hs_intern_key hs_builder_module_key(uint32_t path, const uint8_t *build_id,
+                                                         size_t bytes)
+{
+    return hs_intern_mix(hs_intern_hash(build_id, bytes), path);
+}
 
 /* Sorts the places, and leaves each (process, module) once. */
 void hs_builder_tidy_places(struct hs_builder *builder);

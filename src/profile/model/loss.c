@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "profile/model/builder.h"
 #include "rt/base.h"
 #include "util/buf.h"
 #include "util/human.h"

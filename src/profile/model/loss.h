@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #include "fmt/region_layout.h"
-#include "profile/model/builder.h"
+#include "profile/model/profile.h"
 #include "trace/refusal.h"
 
 struct hs_buf;
+struct hs_builder;
 
 struct hs_loss_text {
     const char *name;

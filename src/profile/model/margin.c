@@ -6,8 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "profile/model/peak_margin.h"
-
 #define Z_95 1.96
 /* Variances of rows are rounded to 1 in 4096. */
 #define EXACT_SHARE_MIN (1.0 / 2048)
@@ -40,6 +38,24 @@ double hs_margin_of_sum(double var, double weight)
     return margin;
 }
 
+/* Adds the errors of a figure that belongs to a peak, the highest of many estimates: see
+ * peak_margin.h. */
+static struct hs_margin widen_of_peak(const struct hs_figure *figure, struct hs_margin margin)
+{
+    margin.above += figure->peak_short;
+    if (!(figure->peak_excess > 0)) {
+        return margin;
+    }
+    double common = Z_95 * figure->peak_common;
+    double own_square = fmax(margin.below * margin.below - common * common, 0);
+    double below =
+        figure->peak_lean + sqrt(own_square + pow(figure->peak_excess - figure->peak_lean, 2));
+    if (isfinite(below) && below > margin.below) {
+        margin.below = fmin(below, fmax(figure->sampled, margin.below));
+    }
+    return margin;
+}
+
 struct hs_margin hs_margin_of(const struct hs_figure *figure)
 {
     struct hs_margin margin = { 0, 0 };
@@ -61,7 +77,7 @@ struct hs_margin hs_margin_of(const struct hs_figure *figure)
     }
     margin.below += figure->extra_below;
     margin.above += figure->extra_above;
-    return hs_peak_margin(figure, margin);
+    return widen_of_peak(figure, margin);
 }
 
 void hs_margin_split(struct hs_amount *amount, uint64_t interval_bytes)

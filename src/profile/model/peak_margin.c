@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-#define Z_95       1.96
 #define LOW_CHANCE 0.025
 #define BISECTIONS 60
 /* Beyond this, the tail of a normal distribution is 0. */
@@ -78,20 +77,4 @@ void hs_peak_luck_set(struct hs_amount *peak, const struct hs_peak_luck *luck)
     peak->peak_excess_bytes = (float)(peak->sampled_bytes * luck->excess_share);
     peak->peak_lean_bytes = (float)(peak->sampled_bytes * luck->lean_share);
     peak->peak_common_bytes = (float)(peak->sampled_bytes * luck->common_share);
-}
-
-struct hs_margin hs_peak_margin(const struct hs_figure *figure, struct hs_margin margin)
-{
-    margin.above += figure->peak_short;
-    if (!(figure->peak_excess > 0)) {
-        return margin;
-    }
-    double common = Z_95 * figure->peak_common;
-    double own_square = fmax(margin.below * margin.below - common * common, 0);
-    double below =
-        figure->peak_lean + sqrt(own_square + pow(figure->peak_excess - figure->peak_lean, 2));
-    if (isfinite(below) && below > margin.below) {
-        margin.below = fmin(below, fmax(figure->sampled, margin.below));
-    }
-    return margin;
 }

@@ -21,7 +21,6 @@
  */
 #pragma once
 
-#include "profile/model/margin.h"
 #include "profile/model/profile.h"
 
 /*
@@ -42,6 +41,3 @@ struct hs_peak_luck {
 struct hs_peak_luck hs_peak_luck_of(const struct hs_amount *alloc, const struct hs_amount *peak);
 /* Sets the errors of the peak, or of a part of it, in bytes. */
 void hs_peak_luck_set(struct hs_amount *peak, const struct hs_peak_luck *luck);
-
-/* The margin of a figure: `margin`, made wider if the figure belongs to a peak. */
-struct hs_margin hs_peak_margin(const struct hs_figure *figure, struct hs_margin margin);

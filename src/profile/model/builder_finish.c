@@ -1,0 +1,60 @@
+/*
+ * What is left to do when a reader has added everything: frames get their names, and stacks lose the
+ * frames of the recorder. See builder.h.
+ */
+#include "profile/model/builder.h"
+#include "profile/model/builder_state.h"
+#include "profile/model/cut_stacks.h"
+#include "profile/model/recorder_frames.h"
+#include "rt/check.h"
+
+/* Gives frames their names. */
+static void apply_symbols(struct hs_builder *builder)
+{
+    struct hs_profile *p = builder->p;
+    uint32_t id;
+    if (builder->symbol_modules.count == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < p->module_count; i++) {
+        struct hs_profile_module *module = &p->modules[i];
+        module->is_symbolized = hs_intern_find(
+            &builder->symbol_modules,
+            hs_builder_module_key(module->path, module->build_id, module->build_id_bytes), &id);
+    }
+    for (uint32_t i = 0; i < p->frame_count; i++) {
+        struct hs_profile_frame *frame = &p->frames[i];
+        const struct hs_profile_module *module =
+            frame->module < p->module_count ? &p->modules[frame->module] : NULL;
+        if (!module || !module->is_symbolized) {
+            continue;
+        }
+        struct hs_intern_key key =
+            hs_builder_module_key(module->path, module->build_id, module->build_id_bytes);
+        if (hs_intern_find(&builder->symbols, hs_intern_mix(key, frame->rel_pc), &id) &&
+            builder->symbol_lines[id].line_count > 0) {
+            frame->line_first = builder->symbol_lines[id].line_first;
+            frame->line_count = builder->symbol_lines[id].line_count;
+        }
+    }
+}
+
+int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profile)
+{
+    if (builder->err != 0) {
+        return builder->err;
+    }
+    HS_ASSERT_SLOW(hs_builder_is_valid(builder));
+    apply_symbols(builder);
+    hs_builder_tidy_places(builder);
+    builder->err = hs_profile_leave_out_recorder(builder->p);
+    int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;
+    builder->err = builder->err == 0 ? err : builder->err;
+    if (builder->err != 0) {
+        return builder->err;
+    }
+    HS_ASSERT_SLOW(hs_profile_is_valid(builder->p));
+    *ret_profile = builder->p;
+    builder->p = NULL;
+    return 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * What the symbolizer is asked for, and how it shall look for it: see symbolizer.h.
+ *
+ * Threads   no state.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Names of modules that have no path. */
+#define HS_SYMBOL_PATH_VDSO "[vdso]"
+/* code in memory that is not a file's; its names come from a perf map */
+#define HS_SYMBOL_PATH_ANON "[anon]"
+
+struct hs_symbol_request {
+    const char *path;        /* as it was mapped; a "(deleted)" at its end is understood */
+    const uint8_t *build_id; /* raw bytes */
+    size_t build_id_bytes;   /* 0: not recorded */
+    uint32_t pid;            /* the process whose perf map names JIT code; 0: use none */
+    const uint64_t *rel_pcs; /* in any order; repeated addresses cost nothing */
+    size_t rel_pc_count;
+};
+
+struct hs_symbol_options {
+    const char *const *search_paths; /* folders to look in before /usr/lib/debug */
+    size_t search_path_count;
+    /* only functions, from symbol tables; no DWARF, so neither lines nor inlined calls */
+    bool is_tables_only;
+    /* all files in the folders are searched by build id: folder_index.h */
+    bool is_indexing;
+    const char *perf_map_folder; /* NULL: /tmp */
+    const char *cache_folder;    /* for debug_cache.h; NULL: none */
+    unsigned worker_count;       /* 0: as many as there are CPUs, at most 8 */
+    unsigned module_timeout_ms;  /* 0: 20 s */
+    unsigned total_timeout_ms;   /* 0: 120 s */
+    /* what a worker may allocate, mapped files not counted; 0: 4 GiB */
+    uint64_t worker_memory_bytes;
+    /*
+     * Called ten times a second. When it returns true, the search ends, and the remaining modules
+     * get no names (HS_SYMBOL_REASON_INTERRUPTED). NULL: the search is not ended early.
+     */
+    bool (*is_hurried)(void);
+};
