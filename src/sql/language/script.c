@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "rt/base.h"
-#include "sql/language/group_terms.h"
 #include "sql/language/session_state.h"
 
 #define PROGRESS_STEPS 1000 /* steps between two checks of what can stop a statement */
@@ -183,9 +182,6 @@ static int run_sqlite(struct hs_sql *sql, const struct hs_sql_place *place, size
     }
     if (err == 0) {
         err = hs_sql_expand(sql, place, word ? insert_off : place->off, end, &made);
-    }
-    if (err == 0 && made.buf.err == 0) {
-        hs_sql_group_terms_reduce(sql->db, made.buf.data, made.buf.bytes);
     }
     err = err ? err : hs_sql_execute(sql, place, &made, rows);
     hs_sql_text_deinit(&made);

@@ -398,24 +398,6 @@ static void free_store(void *store)
     hs_sql_store_free(store);
 }
 
-/* __heapscope_is_key(table, column): does this column of one of our tables differ in every row? */
-static void is_key(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-    const struct hs_sql_store *store = sqlite3_user_data(context);
-    const char *name = (const char *)sqlite3_value_text(argv[0]);
-    const char *column_name = (const char *)sqlite3_value_text(argv[1]);
-    enum hs_sql_table id = name ? hs_sql_store_find(store, name) : HS_SQL_TABLES_N;
-    bool is_found = false;
-    (void)argc;
-    for (uint32_t i = 0; id != HS_SQL_TABLES_N && i < store->tables[id].column_count; i++) {
-        const struct hs_rows_column *column = &store->tables[id].columns[i];
-        is_found = is_found || (column->type == HS_ROWS_NUMBER && column_name &&
-                                strlen(column_name) == column->name_bytes &&
-                                strncasecmp(column_name, column->name, column->name_bytes) == 0);
-    }
-    sqlite3_result_int(context, is_found);
-}
-
 int hs_rows_module_register(sqlite3 *db, struct hs_sql_store *store)
 {
     static const sqlite3_module module = {
@@ -432,10 +414,5 @@ int hs_rows_module_register(sqlite3 *db, struct hs_sql_store *store)
         .xColumn = column_value,
         .xRowid = row_id,
     };
-    int result = sqlite3_create_module_v2(db, "heapscope_rows", &module, store, free_store);
-    return result != SQLITE_OK
-               ? result
-               : sqlite3_create_function(db, "__heapscope_is_key", 2,
-                                         SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
-                                         store, is_key, NULL, NULL);
+    return sqlite3_create_module_v2(db, "heapscope_rows", &module, store, free_store);
 }
