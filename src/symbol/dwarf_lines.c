@@ -74,7 +74,7 @@ static bool is_split(Dwarf_Die *unit)
 
 /*
  * An attribute of a unit; for a split unit, the skeleton may have it. Never the other way round:
- * see dwarf_split.h.
+ * see dwarf_units.h.
  */
 static Dwarf_Attribute *unit_attr(Dwarf_Die *unit, unsigned name, Dwarf_Attribute *attr)
 {

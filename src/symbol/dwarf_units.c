@@ -5,11 +5,13 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "symbol/dwarf_split.h"
 #include "symbol/pc_search.h"
 #include "util/array.h"
 
@@ -112,6 +114,48 @@ static int walk_list(struct unit_search *search, Dwarf *dwarf, const uint8_t *ra
     return err;
 }
 
+static const char *attr_string(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attr;
+    return dwarf_formstring(dwarf_attr(die, name, &attr));
+}
+
+static bool is_plain_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    int bytes = name[0] == '/' || !folder ? snprintf(path, sizeof(path), "%s", name)
+                                          : snprintf(path, sizeof(path), "%s/%s", folder, name);
+    struct stat st;
+    return bytes > 0 && (size_t)bytes < sizeof(path) && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/*
+ * Replaces the entry of a skeleton by that of its split unit (-gsplit-dwarf: the rest of the unit is
+ * in a .dwo file). A unit whose file is missing stays a skeleton, which still has lines. libdw finds
+ * the file by the name and folder in the skeleton. It would open anything with that name, even a
+ * named pipe; it is therefore called only when a plain file is there.
+ */
+static void follow_split(Dwarf_Die *die)
+{
+    const char *name = attr_string(die, DW_AT_dwo_name);
+    if (!name) {
+        name = attr_string(die, DW_AT_GNU_dwo_name);
+    }
+    if (!name) {
+        return;
+    }
+    /* libdw also tries the name beside the module, without its folders. */
+    const char *folder = attr_string(die, DW_AT_comp_dir);
+    if (!is_plain_file(folder, name)) {
+        return;
+    }
+    Dwarf_Die split;
+    if (dwarf_cu_info(die->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 &&
+        dwarf_tag(&split) == DW_TAG_compile_unit) {
+        *die = split;
+    }
+}
+
 int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, uint64_t code_sva,
                         const uint64_t *pcs, size_t pc_count, struct hs_dwarf_units *ret_units)
 {
@@ -136,7 +180,7 @@ int hs_dwarf_units_find(Dwarf *dwarf, const void *ranges, size_t range_count, ui
     }
     /* Split units are opened only now, and only for units with wanted addresses. */
     for (size_t i = 0; i < units.count; i++) {
-        hs_dwarf_split_follow(&units.dies[i]);
+        follow_split(&units.dies[i]);
     }
     *ret_units = units;
     return 0;
