@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/attach/pending_client.h"
 #include "fmt/ctl_layout.h"
 
 #define HS_LISTENER_USERS_MAX 16
@@ -36,16 +37,6 @@ struct hs_listener {
     /* other users than root and heapscope's own, found in heapscope's session */
     uid_t users[HS_LISTENER_USERS_MAX];
     size_t user_count;
-};
-
-/* A process that has announced itself. */
-struct hs_pending_client {
-    struct hs_hello_v1 hello;
-    int region_fd; /* the receiver closes it */
-    int pidfd;     /* the receiver closes it; -1: the process is gone, or there is none */
-    bool is_gone;
-    pid_t pid; /* in heapscope's PID namespace; 0: not visible from there */
-    uid_t uid; /* its user when it connected */
 };
 
 /* Opens a listener with a random name. 0 or -errno. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/read/findings.h"
+#include "cli/doctor/findings.h"
 #include "util/buf.h"
 
 static struct hs_findings make(void)

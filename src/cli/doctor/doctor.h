@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "cli/read/findings.h"
+#include "cli/doctor/findings.h"
 
 /* Adds findings about this machine: would heapscope work here? */
 void hs_doctor_machine(struct hs_findings *findings);

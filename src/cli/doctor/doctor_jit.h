@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/read/findings.h"
+#include "cli/doctor/findings.h"
 
 /* Adds a finding about a program, by its name: how to ask for a perf map, if it makes code. */
 void hs_doctor_jit_program(const char *path, struct hs_findings *findings);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/read/findings.h"
+#include "cli/doctor/findings.h"
 #include "symbol/module_health.h"
 
 struct hs_doctor_module {

@@ -8,7 +8,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_jit.h"
 #include "cli/doctor/doctor_modules.h"
-#include "cli/record/preflight_words.h"
+#include "cli/preflight_words.h"
 #include "collect/inspect/preflight.h"
 #include "rt/text.h"
 #include "symbol/library_search.h"

@@ -11,7 +11,7 @@
 #include "cli/cmd.h"
 #include "cli/empty_words.h"
 #include "cli/message.h"
-#include "cli/record/preflight_words.h"
+#include "cli/preflight_words.h"
 #include "profile/read/load.h"
 #include "util/buf.h"
 #include "view/report.h"

@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collect/listen.h"
+#include "collect/attach/pending_client.h"
 
 struct hs_attachment_request {
     pid_t pid;

@@ -1,7 +1,7 @@
 /*
  * Collecting and printing findings: see findings.h.
  */
-#include "cli/read/findings.h"
+#include "cli/doctor/findings.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * The text of a refusal: see preflight_words.h.
  */
-#include "cli/record/preflight_words.h"
+#include "cli/preflight_words.h"
 
 #include <stdio.h>
 #include <string.h>
