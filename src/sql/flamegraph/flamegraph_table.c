@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "rt/base.h"
-#include "sql/store/cursors.h"
+#include "sql/store/virtual_table.h"
 #include "sql/flamegraph/flamegraph_query.h"
 #include "sql/language/session_state.h"
 
@@ -82,7 +82,7 @@ static int choose_properties(struct table *table)
     return SQLITE_OK;
 }
 
-static int declare(sqlite3 *db, const struct table *table)
+static int make_table(sqlite3 *db, const struct table *table, sqlite3_vtab **ret_table)
 {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendall(text, "CREATE TABLE x(");
@@ -101,18 +101,24 @@ static int declare(sqlite3 *db, const struct table *table)
     }
     sqlite3_str_appendall(text, ")");
     char *schema = sqlite3_str_finish(text);
-    int code = schema ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+    int code = schema ? hs_sql_table_new(db, schema, sizeof(*table), ret_table) : SQLITE_NOMEM;
     sqlite3_free(schema);
+    if (code == SQLITE_OK) {
+        *(struct table *)*ret_table = *table;
+    }
     return code;
+}
+
+static void free_content(struct table *table)
+{
+    hs_flamegraph_source_free(table->source);
+    free(table->properties);
 }
 
 static int table_disconnect(sqlite3_vtab *base)
 {
-    struct table *table = (struct table *)base;
-    hs_flamegraph_source_free(table->source);
-    free(table->properties);
-    sqlite3_free(table);
-    return SQLITE_OK;
+    free_content((struct table *)base);
+    return hs_sql_table_free(base);
 }
 
 /* args[3] is the only argument, with its parentheses. */
@@ -136,23 +142,15 @@ static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *cons
                             "__intrinsic_flamegraph((SELECT id, parent_id, name, value ...))");
         return SQLITE_ERROR;
     }
-    struct table *table = sqlite3_malloc(sizeof(*table));
-    if (!table) {
-        sqlite3_free(query);
-        return SQLITE_NOMEM;
-    }
-    memset(table, 0, sizeof(*table));
-    int code = hs_flamegraph_source_load(db, query, &table->source, ret_error);
+    struct table table = { 0 };
+    int code = hs_flamegraph_source_load(db, query, &table.source, ret_error);
     sqlite3_free(query);
-    code = code ? code : choose_properties(table);
-    code = code ? code : declare(db, table);
+    code = code ? code : choose_properties(&table);
+    code = code ? code : make_table(db, &table, ret_table);
     if (code != SQLITE_OK) {
-        table_disconnect(&table->base);
-        return code;
+        free_content(&table);
     }
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    *ret_table = &table->base;
-    return SQLITE_OK;
+    return code;
 }
 
 static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -241,14 +239,13 @@ static int table_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_te
         config_bytes = (size_t)sqlite3_value_bytes(args[0]);
     }
     hs_flamegraph_result_deinit(&cursor->result);
-    sqlite3_free(base->pVtab->zErrMsg);
-    base->pVtab->zErrMsg = NULL;
+    hs_sql_table_say(base->pVtab, NULL);
     cursor->node = 0;
     cursor->is_super_root = (plan & HAS_FIND) != 0;
     if (cursor->is_super_root) {
         const char *what = (const char *)sqlite3_value_text(args[arg_count - 1]);
         if (!what || strcmp(what, "SUPER_ROOT") != 0) {
-            base->pVtab->zErrMsg = sqlite3_mprintf("what can be found is 'SUPER_ROOT'");
+            hs_sql_table_say(base->pVtab, sqlite3_mprintf("what can be found is 'SUPER_ROOT'"));
             return SQLITE_ERROR;
         }
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rt/base.h"
-#include "sql/store/cursors.h"
+#include "sql/store/virtual_table.h"
 #include "sql/flamegraph/heap_flamegraph.h"
 #include "sql/language/session_state.h"
 
@@ -60,23 +60,13 @@ static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *cons
     (void)arg_count;
     (void)args;
     (void)ret_error;
-    int code = sqlite3_declare_vtab(db, schema);
-    struct table *table = code == SQLITE_OK ? sqlite3_malloc(sizeof(*table)) : NULL;
-    if (!table) {
-        return code == SQLITE_OK ? SQLITE_NOMEM : code;
+    int code = hs_sql_table_new(db, schema, sizeof(struct table), ret_table);
+    if (code == SQLITE_OK) {
+        struct table *table = (struct table *)*ret_table;
+        table->db = db;
+        table->forest = aux;
     }
-    memset(table, 0, sizeof(*table));
-    table->db = db;
-    table->forest = aux;
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    *ret_table = &table->base;
-    return SQLITE_OK;
-}
-
-static int table_disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
-    return SQLITE_OK;
+    return code;
 }
 
 /* The argument that a constraint sets; ARGUMENT_N: none. ts = N in WHERE also sets the instant. */
@@ -138,8 +128,7 @@ static int table_close(sqlite3_vtab_cursor *base)
 
 static int fail(sqlite3_vtab_cursor *base, const char *text)
 {
-    sqlite3_free(base->pVtab->zErrMsg);
-    base->pVtab->zErrMsg = sqlite3_mprintf("Failed to build flamegraph: %s", text);
+    hs_sql_table_say(base->pVtab, sqlite3_mprintf("Failed to build flamegraph: %s", text));
     return SQLITE_ERROR;
 }
 
@@ -188,8 +177,7 @@ static int table_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_te
     const char *focus =
         all[ARGUMENT_FOCUS] ? (const char *)sqlite3_value_text(all[ARGUMENT_FOCUS]) : NULL;
     cursor->ts = sqlite3_value_int64(all[ARGUMENT_TS]);
-    sqlite3_free(base->pVtab->zErrMsg);
-    base->pVtab->zErrMsg = NULL;
+    hs_sql_table_say(base->pVtab, NULL);
     const struct table *table = (const struct table *)base->pVtab;
     return hs_heap_flamegraph_make(table->db, table->forest, cursor->ts,
                                    sqlite3_value_int64(all[ARGUMENT_UPID]), focus, &cursor->graph,
@@ -260,7 +248,7 @@ static int table_row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row_id)
 static const sqlite3_module heap_flamegraph_module = {
     .xConnect = table_connect,
     .xBestIndex = table_best_index,
-    .xDisconnect = table_disconnect,
+    .xDisconnect = hs_sql_table_free,
     .xOpen = table_open,
     .xClose = table_close,
     .xFilter = table_filter,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/store/cursors.h"
+#include "sql/store/virtual_table.h"
 #include "sql/language/session_state.h"
 
 struct function {
@@ -115,25 +115,11 @@ static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *cons
     (void)args;
     (void)ret_error;
     struct function *function = aux;
-    int code = sqlite3_declare_vtab(db, function->schema);
-    if (code != SQLITE_OK) {
-        return code;
+    int code = hs_sql_table_new(db, function->schema, sizeof(struct function_table), ret_table);
+    if (code == SQLITE_OK) {
+        ((struct function_table *)*ret_table)->function = function;
     }
-    struct function_table *table = sqlite3_malloc(sizeof(*table));
-    if (!table) {
-        return SQLITE_NOMEM;
-    }
-    memset(table, 0, sizeof(*table));
-    table->function = function;
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    *ret_table = &table->base;
-    return SQLITE_OK;
-}
-
-static int table_disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
-    return SQLITE_OK;
+    return code;
 }
 
 static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -154,10 +140,9 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         found++;
     }
     if (found != table->function->params.count) {
-        sqlite3_free(base->zErrMsg);
-        base->zErrMsg =
-            sqlite3_mprintf("function %s takes %d arguments, %d are given", table->function->name,
-                            (int)table->function->params.count, (int)found);
+        hs_sql_table_say(base, sqlite3_mprintf("function %s takes %d arguments, %d are given",
+                                               table->function->name,
+                                               (int)table->function->params.count, (int)found));
         return SQLITE_ERROR;
     }
     info->estimatedCost = 1000;
@@ -188,9 +173,8 @@ static int table_next(sqlite3_vtab_cursor *base)
     cursor->is_end = code != SQLITE_ROW;
     cursor->row_id++;
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        sqlite3_free(base->pVtab->zErrMsg);
-        base->pVtab->zErrMsg = sqlite3_mprintf("in function %s: %s", function->name,
-                                               sqlite3_errmsg(function->sql->db));
+        hs_sql_table_say(base->pVtab, sqlite3_mprintf("in function %s: %s", function->name,
+                                                      sqlite3_errmsg(function->sql->db)));
         return code == SQLITE_INTERRUPT ? code : SQLITE_ERROR;
     }
     return SQLITE_OK;
@@ -204,8 +188,7 @@ static int table_filter(sqlite3_vtab_cursor *base, int idx_number, const char *i
     struct function_cursor *cursor = (struct function_cursor *)base;
     struct function *function = ((struct function_table *)base->pVtab)->function;
     sqlite3_finalize(cursor->stmt);
-    sqlite3_free(base->pVtab->zErrMsg);
-    base->pVtab->zErrMsg = NULL;
+    hs_sql_table_say(base->pVtab, NULL);
     cursor->stmt = prepare(function, &base->pVtab->zErrMsg);
     cursor->row_id = 0;
     if (!cursor->stmt) {
@@ -240,7 +223,7 @@ static int table_row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row_id)
 static const sqlite3_module function_module = {
     .xConnect = table_connect,
     .xBestIndex = table_best_index,
-    .xDisconnect = table_disconnect,
+    .xDisconnect = hs_sql_table_free,
     .xOpen = table_open,
     .xClose = table_close,
     .xFilter = table_filter,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sql/store/cursors.h"
+#include "sql/store/virtual_table.h"
 
 #define HAS_ARGUMENT 1
 #define HAS_ID       2
@@ -50,15 +50,15 @@ static int table_connect(sqlite3 *db, void *aux, int arg_count, const char *cons
     (void)args;
     const struct registered *registered = aux;
     int code = check_needs(db, registered->made->needs, ret_error);
-    code = code ? code : sqlite3_declare_vtab(db, registered->made->schema);
-    struct table *table = code == SQLITE_OK ? sqlite3_malloc(sizeof(*table)) : NULL;
-    if (!table) {
-        return code == SQLITE_OK ? SQLITE_NOMEM : code;
+    code = code ? code
+                : hs_sql_table_new(db, registered->made->schema, sizeof(struct table), ret_table);
+    if (code == SQLITE_OK) {
+        struct table *table = (struct table *)*ret_table;
+        table->db = db;
+        table->made = registered->made;
+        table->ctx = registered->ctx;
     }
-    *table = (struct table){ .db = db, .made = registered->made, .ctx = registered->ctx };
-    sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    *ret_table = &table->base;
-    return SQLITE_OK;
+    return code;
 }
 
 static int table_disconnect(sqlite3_vtab *base)
@@ -67,8 +67,7 @@ static int table_disconnect(sqlite3_vtab *base)
     if (table->rows) {
         table->made->free(table->rows);
     }
-    sqlite3_free(table);
-    return SQLITE_OK;
+    return hs_sql_table_free(base);
 }
 
 static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -135,8 +134,7 @@ static int make_rows(struct cursor *cursor, sqlite3_value *argument)
     void **rows = is_own ? &cursor->own_rows : &table->rows;
     int code = SQLITE_OK;
     if (table->is_making) {
-        sqlite3_free(table->base.zErrMsg);
-        table->base.zErrMsg = sqlite3_mprintf("the table depends on itself");
+        hs_sql_table_say(&table->base, sqlite3_mprintf("the table depends on itself"));
         return SQLITE_ERROR;
     }
     if (!*rows) {
@@ -144,8 +142,7 @@ static int make_rows(struct cursor *cursor, sqlite3_value *argument)
         table->is_making = true;
         code = table->made->make(table->db, table->ctx, argument, rows, &error);
         table->is_making = false;
-        sqlite3_free(table->base.zErrMsg);
-        table->base.zErrMsg = error;
+        hs_sql_table_say(&table->base, error);
     }
     cursor->rows = code == SQLITE_OK ? *rows : NULL;
     return code;
