@@ -19,8 +19,7 @@
 #include "util/fd_message.h"
 #include "util/selfpath.h"
 
-#define HS_PRELOAD_NAME "libheapscope_preload.so"
-#define HS_PATIENCE_NS  UINT64_C(5000000000)
+#define HS_PATIENCE_NS UINT64_C(5000000000)
 
 enum task { TASK_BRING, TASK_RELEASE, TASK_REFRESH };
 

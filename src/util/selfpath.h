@@ -14,5 +14,8 @@
 
 #include <stddef.h>
 
+/* The client, which is preloaded into programs or loaded into processes. */
+#define HS_PRELOAD_NAME "libheapscope_preload.so"
+
 /* Writes the absolute path of a readable file of this name in lib/. Returns 0 or -errno. */
 int hs_selfpath_find_lib(const char *name, char *ret_path, size_t path_bytes);

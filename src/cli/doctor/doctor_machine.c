@@ -26,7 +26,6 @@
 #include "util/human.h"
 #include "util/selfpath.h"
 
-#define PRELOAD_NAME       "libheapscope_preload.so"
 #define FILE_BYTES_ENOUGH  (UINT64_C(64) << 30) /* the recorder's tables are one sparse file */
 #define FILE_BYTES_MIN     (UINT64_C(1) << 20)
 #define SPACE_BYTES_ENOUGH (UINT64_C(1) << 40)
@@ -38,12 +37,12 @@
 static void check_library(struct hs_findings *findings)
 {
     char path[PATH_MAX];
-    int r = hs_selfpath_find_lib(PRELOAD_NAME, path, sizeof(path));
+    int r = hs_selfpath_find_lib(HS_PRELOAD_NAME, path, sizeof(path));
     if (r < 0) {
         hs_findings_add(
             findings, HS_FINDING_PROBLEM, "recorder",
             "install it into ../lib beside heapscope, or name its folder in HEAPSCOPE_LIB",
-            PRELOAD_NAME " cannot be found: %s", strerror(-r));
+            HS_PRELOAD_NAME " cannot be found: %s", strerror(-r));
     } else {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "%s", path);
     }

@@ -202,11 +202,8 @@ static int run_export(const char *path, const struct export_args *args)
     struct hs_profile *profile = NULL;
     enum hs_view view = HS_VIEW_SPACE;
     const char *reason = NULL;
-    int status = hs_profile_file_load(path, &profile);
-    if (status == 0) {
-        status = hs_profile_file_choose(path, profile, &select, (enum hs_view)args->view, &view,
-                                        &reason);
-    }
+    int status = hs_profile_file_load_view(path, &select, (enum hs_view)args->view, &profile, &view,
+                                           &reason);
     if (status == 0) {
         if (hs_profile_file_is_damaged(profile)) {
             char word[HS_SHELL_WORD_BYTES];

@@ -107,13 +107,10 @@ static int run_report(const char *path, struct hs_report_options *options)
     struct hs_profile *profile = NULL;
     enum hs_view view;
     const char *reason;
-    int status = hs_profile_file_load(path, &profile);
-    if (status == 0) {
-        /* Only to report an error: the report itself chooses the view again, and prints its
-         * reason. */
-        status =
-            hs_profile_file_choose(path, profile, &options->select, options->view, &view, &reason);
-    }
+    /* The view is chosen only to report an error: the report itself chooses it again, and prints
+     * its reason. */
+    int status =
+        hs_profile_file_load_view(path, &options->select, options->view, &profile, &view, &reason);
     if (status == 0) {
         options->file = path;
         status = write_report(profile, options);

@@ -313,3 +313,20 @@ int hs_profile_file_choose(const char *path, const struct hs_profile *profile,
     }
     return r == 0 ? 0 : say_why(path, profile, select, r);
 }
+
+int hs_profile_file_load_view(const char *path, const struct hs_select_spec *select,
+                              enum hs_view wanted, struct hs_profile **ret_profile,
+                              enum hs_view *ret_view, const char **ret_reason)
+{
+    struct hs_profile *profile = NULL;
+    int status = hs_profile_file_load(path, &profile);
+    if (status == 0) {
+        status = hs_profile_file_choose(path, profile, select, wanted, ret_view, ret_reason);
+    }
+    if (status != 0) {
+        hs_profile_free(profile);
+        return status;
+    }
+    *ret_profile = profile;
+    return 0;
+}

@@ -35,6 +35,14 @@ int hs_profile_file_load(const char *path, struct hs_profile **ret_profile);
 bool hs_profile_file_is_damaged(const struct hs_profile *profile);
 
 /*
+ * Loads a profile and chooses the view. 0; or the exit status, after a message, and nothing to
+ * free. See hs_profile_file_choose().
+ */
+int hs_profile_file_load_view(const char *path, const struct hs_select_spec *select,
+                              enum hs_view wanted, struct hs_profile **ret_profile,
+                              enum hs_view *ret_view, const char **ret_reason);
+
+/*
  * Chooses the view. Returns 0 with the view and the reason for it (NULL: the user asked for it, or
  * it needs no reason), or the exit status, after a message.
  */

@@ -98,10 +98,8 @@ int hs_trend_output_run(const struct hs_compare *compare)
     const char *reason;
     uint32_t process = 0;
     struct hs_trend trend;
-    int status = hs_profile_file_load(side->path, &profile);
-    if (status == 0) {
-        status = hs_profile_file_choose(side->path, profile, &side->select, wanted, &view, &reason);
-    }
+    int status =
+        hs_profile_file_load_view(side->path, &side->select, wanted, &profile, &view, &reason);
     if (status == 0) {
         status = choose_process(side, profile, &process);
     }

@@ -34,7 +34,6 @@
 #include "util/selfpath.h"
 #include "util/shell_word.h"
 
-#define HS_PRELOAD_NAME        "libheapscope_preload.so"
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
 #define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
 

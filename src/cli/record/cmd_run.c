@@ -36,7 +36,6 @@
 #include "util/selfpath.h"
 #include "util/shell_word.h"
 
-#define HS_PRELOAD_NAME     "libheapscope_preload.so"
 #define HS_INTERVAL_DEFAULT 4096
 #define HS_DURATION_MIN_NS  UINT64_C(1000000)
 
