@@ -356,3 +356,19 @@ _Static_assert(sizeof(struct hs_frame_v1) == 16, "layout v1");
 _Static_assert(sizeof(struct hs_stack_v1) == 128, "two cache lines");
 _Static_assert(sizeof(struct hs_record_v1) == 32, "half a cache line");
 _Static_assert(HS_LOSS_N <= 16 && HS_STACK_END_N <= 16, "counters are arrays of 16");
+
+/* Size of a section's elements. */
+static inline uint32_t hs_section_elem_bytes(enum hs_section_id section)
+{
+    static const uint32_t bytes[HS_SECTION_N] = {
+        [HS_SECTION_BLOCKS] = sizeof(struct hs_thread_block_v1),
+        [HS_SECTION_THREADS] = sizeof(struct hs_thread_v1),
+        [HS_SECTION_MODULES] = sizeof(struct hs_module_v1),
+        [HS_SECTION_BYTES] = 1,
+        [HS_SECTION_FRAMES] = sizeof(struct hs_frame_v1),
+        [HS_SECTION_FRAME_IDS] = sizeof(uint32_t),
+        [HS_SECTION_STACKS] = sizeof(struct hs_stack_v1),
+        [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
+    };
+    return bytes[section];
+}

@@ -48,7 +48,7 @@ static bool map_both(const struct copy *c, enum hs_section_id section, const voi
                      void **ret_to, uint64_t *ret_bytes)
 {
     uint64_t count = c->moment->counts[section];
-    *ret_bytes = count * hs_region_elem_bytes(section);
+    *ret_bytes = count * hs_section_elem_bytes(section);
     /* The last one's view covers the first. */
     *ret_from = count > 0 && hs_region_at(section, count - 1) ? hs_region_at(section, 0) : NULL;
     *ret_to = *ret_from ? map_part(c, c->sections[section].file_off, *ret_bytes) : NULL;

@@ -55,7 +55,7 @@ static bool is_within_limit(enum hs_section_id section, uint64_t from_off, uint6
     }
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         uint64_t count = hs_load_relaxed(&hs_region.header->sections[i].count);
-        bytes += pages_bytes(i == section ? end_off : count * hs_region_elem_bytes(i));
+        bytes += pages_bytes(i == section ? end_off : count * hs_section_elem_bytes(i));
     }
     return bytes <= limit_bytes;
 }
@@ -66,7 +66,7 @@ static HS_COLD uint64_t take_limited(enum hs_section_id section, uint64_t count,
                                      uint64_t limit_bytes)
 {
     struct hs_section_v1 *info = &hs_region.header->sections[section];
-    uint32_t elem_bytes = hs_region_elem_bytes(section);
+    uint32_t elem_bytes = hs_section_elem_bytes(section);
     uint64_t first = hs_load_relaxed(&info->count);
     do {
         if (first + count > info->max_count) {
@@ -117,7 +117,7 @@ static void carry_over(enum hs_section_id section, uint64_t start, uint64_t batc
 static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off)
 {
     uint64_t batch = batch_bytes(end_off), start = end_off & ~(batch - 1);
-    uint32_t elem_bytes = hs_region_elem_bytes(section);
+    uint32_t elem_bytes = hs_section_elem_bytes(section);
     uint64_t last = (start + batch - 1) / elem_bytes;
     if (end_off < BATCHED_FROM || from_off >= start ||
         last >= hs_region.header->sections[section].max_count) {
@@ -133,7 +133,7 @@ static void grow(enum hs_section_id section, uint64_t from_off, uint64_t end_off
 uint64_t hs_region_take(enum hs_section_id section, uint64_t count)
 {
     uint64_t limit_bytes = hs_load_relaxed(&hs_control_page.control.region_limit_bytes);
-    uint32_t elem_bytes = hs_region_elem_bytes(section);
+    uint32_t elem_bytes = hs_section_elem_bytes(section);
     uint64_t first = hs_likely(limit_bytes == 0) || !(SAMPLE_SECTIONS >> section & 1U)
                          ? take_free(section, count)
                          : take_limited(section, count, limit_bytes);

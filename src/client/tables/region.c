@@ -50,7 +50,7 @@ static uint64_t lay_out(struct hs_section_v1 *sections, unsigned shift)
     uint64_t off = HS_REGION_HEADER_OFF + hs_align_up(sizeof(struct hs_region_header_v1), 4096);
     for (unsigned i = 0; i < HS_SECTION_N; i++) {
         uint64_t count = plans[i].max_count >> shift;
-        uint32_t elem_bytes = hs_region_elem_bytes(i);
+        uint32_t elem_bytes = hs_section_elem_bytes(i);
         if (count < plans[i].first_count) {
             count = plans[i].first_count;
         }
@@ -344,7 +344,7 @@ HS_COLD void *hs_region_extend(enum hs_section_id section, uint64_t id)
             break;
         }
     }
-    return base + id * hs_region_elem_bytes(section);
+    return base + id * hs_section_elem_bytes(section);
 }
 
 HS_COLD uint32_t hs_region_record_id_in_any(const struct hs_record_v1 *record)
@@ -411,7 +411,7 @@ static bool is_section_valid(enum hs_section_id section)
     const struct hs_region_view *views = hs_region.views[section];
     const struct hs_region_view *current = hs_region.current[section];
     bool is_valid = info->count <= info->max_count &&
-                    info->elem_bytes == hs_region_elem_bytes(section) && current >= views &&
+                    info->elem_bytes == hs_section_elem_bytes(section) && current >= views &&
                     current < views + HS_REGION_VIEWS && current->base;
     for (unsigned v = 0; is_valid && v < HS_REGION_VIEWS; v++) {
         is_valid = views[v].count <= hs_region.layout[section].max_count &&

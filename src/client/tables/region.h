@@ -114,29 +114,13 @@ bool hs_region_is_valid(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
-/* Size of a section's elements. */
-static inline uint32_t hs_region_elem_bytes(enum hs_section_id section)
-{
-    static const uint32_t bytes[HS_SECTION_N] = {
-        [HS_SECTION_BLOCKS] = sizeof(struct hs_thread_block_v1),
-        [HS_SECTION_THREADS] = sizeof(struct hs_thread_v1),
-        [HS_SECTION_MODULES] = sizeof(struct hs_module_v1),
-        [HS_SECTION_BYTES] = 1,
-        [HS_SECTION_FRAMES] = sizeof(struct hs_frame_v1),
-        [HS_SECTION_FRAME_IDS] = sizeof(uint32_t),
-        [HS_SECTION_STACKS] = sizeof(struct hs_stack_v1),
-        [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
-    };
-    return bytes[section];
-}
-
 /* Bytes of the header's pages in the file. */
 #define HS_REGION_HEADER_PAGES_BYTES hs_align_up(sizeof(struct hs_region_header_v1), 4096)
 
 /* Length of a view's mapping. */
 static inline uint64_t hs_region_view_bytes(enum hs_section_id section, unsigned view_no)
 {
-    return hs_align_up(hs_region.views[section][view_no].count * hs_region_elem_bytes(section),
+    return hs_align_up(hs_region.views[section][view_no].count * hs_section_elem_bytes(section),
                        4096);
 }
 
@@ -151,7 +135,7 @@ static inline __attribute__((always_inline)) void *hs_region_at(enum hs_section_
         return hs_region_extend(section, id);
     }
     HS_ASSERT(hs_load_relaxed(&view->base) != NULL); /* it was mapped before it became current */
-    return hs_load_relaxed(&view->base) + id * hs_region_elem_bytes(section);
+    return hs_load_relaxed(&view->base) + id * hs_section_elem_bytes(section);
 }
 
 /* The record of this id, or NULL. */

@@ -23,17 +23,6 @@
 #define HS_SECTION_ALIGN    64U
 #define HS_HEADER_BYTES_MAX (UINT64_C(1) << 20)
 
-static const uint32_t elem_bytes[HS_SECTION_N] = {
-    [HS_SECTION_BLOCKS] = sizeof(struct hs_thread_block_v1),
-    [HS_SECTION_THREADS] = sizeof(struct hs_thread_v1),
-    [HS_SECTION_MODULES] = sizeof(struct hs_module_v1),
-    [HS_SECTION_BYTES] = 1,
-    [HS_SECTION_FRAMES] = sizeof(struct hs_frame_v1),
-    [HS_SECTION_FRAME_IDS] = sizeof(uint32_t),
-    [HS_SECTION_STACKS] = sizeof(struct hs_stack_v1),
-    [HS_SECTION_RECORDS] = sizeof(struct hs_record_v1),
-};
-
 /* Reads exactly `bytes`; a file that ends early is broken. */
 static int read_at(int fd, uint64_t off, void *ret_data, size_t bytes)
 {
@@ -85,7 +74,7 @@ static const char *find_section_fault(const struct hs_region *region, unsigned i
                                       struct hs_section_v1 *section, uint64_t *claimed_bytes)
 {
     uint64_t bytes, end;
-    if (section->elem_bytes != elem_bytes[id]) {
+    if (section->elem_bytes != hs_section_elem_bytes(id)) {
         return "a section has elements of an unknown size";
     }
     if (section->file_off % HS_SECTION_ALIGN != 0 ||
@@ -240,7 +229,8 @@ int hs_region_map_section(const struct hs_region *region, enum hs_section_id id,
 {
     const struct hs_section_v1 *section = &region->header.sections[id];
     struct hs_region_map map = { .count = section->count };
-    HS_ASSERT(section->count <= section->max_count && section->elem_bytes == elem_bytes[id] &&
+    HS_ASSERT(section->count <= section->max_count &&
+              section->elem_bytes == hs_section_elem_bytes(id) &&
               section->file_off % HS_SECTION_ALIGN == 0);
     if (section->count > 0) {
         uint64_t skip = section->file_off % HS_PAGE_BYTES;
