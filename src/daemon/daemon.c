@@ -78,7 +78,9 @@ static void on_pending(void *ctx, const struct hs_pending_client *pending)
 static void on_change(void *ctx, struct hs_target *target)
 {
     struct hs_daemon *daemon = ctx;
-    hs_handover_save_target(&daemon->handover, target);
+    const struct hs_session *session = hs_hub_session_of(target);
+    const struct hs_recording_job *job = session ? session->owner : NULL;
+    hs_handover_save_target(&daemon->handover, target, job ? job->number : 0);
 }
 
 static void on_gone(void *ctx, struct hs_target *target)
@@ -214,7 +216,6 @@ static void connect_parts(struct hs_daemon *daemon)
         .jobs = &daemon->jobs,
         .access = &daemon->access,
         .daemon_socket = &daemon->daemon_socket,
-        .handover = &daemon->handover,
         .is_system = daemon->is_system,
         .uid = daemon->uid,
         .start_real_ns = hs_clock_ns(CLOCK_REALTIME),
@@ -235,15 +236,15 @@ static void connect_parts(struct hs_daemon *daemon)
     daemon->attach_workers.collector = daemon->daemon_socket.path;
 }
 
-int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdstore *store,
-                   struct hs_access_control *access, bool is_system, struct hs_daemon *ret_daemon)
+int hs_daemon_open(struct hs_daemon_socket *daemon_socket, struct hs_access_control *access,
+                   bool is_system, struct hs_daemon *ret_daemon)
 {
     struct hs_daemon *daemon = ret_daemon;
     *daemon = (struct hs_daemon){ .is_system = is_system,
                                   .uid = geteuid(),
                                   .daemon_socket = *daemon_socket,
                                   .access = *access,
-                                  .handover = { .store = *store },
+                                  .handover = HS_HANDOVER_NONE,
                                   .signal_fd = -1 };
     daemon_socket->fd = -1;
     daemon_socket->path[0] = '\0';
@@ -264,8 +265,13 @@ int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdsto
     return 0;
 }
 
-void hs_daemon_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items)
+void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
+                       struct hs_fdstore_items *items)
 {
+    int r = hs_handover_open(store, items, &daemon->handover);
+    if (r < 0) {
+        hs_daemon_log("if this daemon is killed, its recordings are lost: %s", strerror(-r));
+    }
     const struct hs_handover_heir heir = { .handover = &daemon->handover,
                                            .jobs = &daemon->jobs,
                                            .hub = daemon->hub,

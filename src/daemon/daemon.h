@@ -70,13 +70,14 @@ struct hs_daemon {
 };
 
 /* Opens the hub and the signals. Signals must be blocked: hs_daemon_block_signals(). Takes over the
- * daemon socket, the store and the access control. The structure must stay at its address. Returns
- * 0 or -errno. */
-int hs_daemon_open(struct hs_daemon_socket *daemon_socket, const struct hs_fdstore *store,
-                   struct hs_access_control *access, bool is_system, struct hs_daemon *ret_daemon);
-/* Takes over what a previous daemon left; the caller closes the descriptors that remain in
- * `items`. */
-void hs_daemon_restore(struct hs_daemon *daemon, struct hs_fdstore_items *items);
+ * daemon socket and the access control. The structure must stay at its address. Returns 0 or
+ * -errno. */
+int hs_daemon_open(struct hs_daemon_socket *daemon_socket, struct hs_access_control *access,
+                   bool is_system, struct hs_daemon *ret_daemon);
+/* Takes over the store, and what a previous daemon left; the caller closes the descriptors that
+ * remain in `items`. Call it before hs_daemon_run(), also if nothing was left. */
+void hs_daemon_restore(struct hs_daemon *daemon, const struct hs_fdstore *store,
+                       struct hs_fdstore_items *items);
 /* Ends all sessions, as a signal does; hs_daemon_run() then returns when their files are
  * finished. */
 void hs_daemon_stop(struct hs_daemon *daemon);

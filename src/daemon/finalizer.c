@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/handover/handover_save.h"
 #include "daemon/worker_process.h"
 #include "profile/read/load.h"
 #include "profile/model/symbolize.h"
@@ -124,14 +123,14 @@ static int finish(const struct hs_finalizer_task *task)
 
 static void __attribute__((noreturn)) run(const struct hs_finalizer_task *task, int result_fd)
 {
-    const int kept[] = { task->file->file_fd, task->file->folder_fd, task->about_fd, result_fd,
+    const int kept[] = { task->file->file_fd, task->file->folder_fd, task->lock.fd, result_fd,
                          turns_fd };
     prctl(PR_SET_NAME, "heapscope-final");
     /* Before the signal is unblocked: until then it stays pending. Without SA_RESTART, so that the
      * signal ends the wait for a turn. */
     sigaction(HS_SKIP_NAMES_SIGNAL, &(struct sigaction){ .sa_handler = on_skip_names }, NULL);
     hs_worker_process_settle(kept, HS_COUNT_OF(kept));
-    if (!hs_handover_lock_job(task->about_fd, task->epoch)) {
+    if (!hs_job_lock_take(&task->lock)) {
         _exit(1); /* the daemon is gone, and another daemon has taken the job over */
     }
     struct hs_finalizer_result result = { .error = finish(task) };

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/handover/job_lock.h"
 #include "daemon/recording_file.h"
 #include "daemon/user_rights.h"
 #include "session/session.h"
@@ -30,8 +31,7 @@ struct hs_finalizer_task {
     struct hs_session *session;
     const struct hs_recording_file *file;
     const struct hs_user_rights *rights; /* of the user whose recording it is */
-    int about_fd;                        /* for hs_handover_lock_job(), as is the epoch */
-    uint32_t epoch;
+    struct hs_job_lock lock;
     bool is_inherited; /* a previous daemon wrote a part of the file */
     bool is_empty;     /* no process was recorded: the file is removed */
 };

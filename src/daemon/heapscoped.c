@@ -152,15 +152,32 @@ static int find_socket(const struct options *options, const char *path, struct i
     return r == -ENOENT ? hs_daemon_socket_open(path, options->is_system, &got->daemon_socket) : r;
 }
 
+static void put_items(struct inheritance *got)
+{
+    for (size_t i = 0; i < got->items.count; i++) {
+        const struct hs_fdstore_item *item = &got->items.items[i];
+        if (item->fd_count > 0 && item->fds[0] >= 0) {
+            hs_fdstore_put(&got->store, item->name, item->fds, item->fd_count);
+        }
+    }
+}
+
 /* Starts an fd holder if there is no holder, so that from now on kill -9 of this daemon loses
  * nothing. In the fd holder, this returns with is_last when no daemon came. */
 static void find_fd_holder(const struct options *options, struct inheritance *got)
 {
+    bool is_old = got->store.is_fd_holder && !hs_handover_has_state(&got->items);
+    if (is_old && options->keep_ns > 0) {
+        /* It was forked by an older version, and could not finish what this version keeps. */
+        hs_fd_holder_dismiss(&got->store);
+    }
     if (got->store.sock < 0 && options->keep_ns > 0) {
         int r =
             hs_fd_holder_start(got->daemon_socket.path, options->keep_ns, &got->store, &got->items);
         if (r < 0) {
             hs_daemon_log("if this daemon is killed, its recordings are lost: %s", strerror(-r));
+        } else if (r == 0) {
+            put_items(got);
         }
         got->is_last = r == 1;
     }
@@ -203,12 +220,12 @@ int main(int argc, char **argv)
         return log_listen_error(path, r);
     }
     find_fd_holder(&options, &got);
-    r = hs_daemon_open(&got.daemon_socket, &got.store, &access, options.is_system, &daemon);
+    r = hs_daemon_open(&got.daemon_socket, &access, options.is_system, &daemon);
     if (r < 0) {
         hs_daemon_log("cannot start: %s", strerror(-r));
         return 1;
     }
-    hs_daemon_restore(&daemon, &got.items);
+    hs_daemon_restore(&daemon, &got.store, &got.items);
     hs_fdstore_items_deinit(&got.items);
     hs_daemon_log("ready at %s", daemon.daemon_socket.path);
     if (got.is_last) {

@@ -37,7 +37,8 @@ struct hs_recording_job *hs_recording_job_new(const struct hs_user_rights *right
     }
     job->file = HS_RECORDING_FILE_NONE;
     job->finalizer = HS_FINALIZER_NONE;
-    job->about_fd = job->owner_fd = -1;
+    job->lock = HS_JOB_LOCK_NONE;
+    job->owner_fd = -1;
     if (hs_user_rights_init(&job->rights, rights->uid, rights->gid, rights->groups,
                             rights->group_count) < 0) {
         return hs_recording_job_free(job);
@@ -48,12 +49,9 @@ struct hs_recording_job *hs_recording_job_new(const struct hs_user_rights *right
 
 static void close_files(struct hs_recording_job *job)
 {
-    int *const fds[] = { &job->about_fd, &job->owner_fd };
-    for (size_t i = 0; i < HS_COUNT_OF(fds); i++) {
-        if (*fds[i] >= 0) {
-            close(*fds[i]);
-            *fds[i] = -1;
-        }
+    if (job->owner_fd >= 0) {
+        close(job->owner_fd);
+        job->owner_fd = -1;
     }
     hs_recording_file_close(&job->file);
     hs_finalizer_close(&job->finalizer);
@@ -238,6 +236,64 @@ uint64_t hs_recording_jobs_end_left(struct hs_recording_jobs *jobs, uint64_t now
     return next_ns;
 }
 
+/* --- the next daemon -------------------------------------------------------------------------- */
+
+static void on_written(void *owner, struct hs_session *session)
+{
+    (void)session;
+    hs_recording_job_save_progress(owner);
+}
+
+void hs_recording_job_keep(struct hs_recording_job *job, const uint8_t *request,
+                           size_t request_bytes)
+{
+    struct hs_handover *handover = job->jobs->handover;
+    const struct hs_handover_job kept = {
+        .number = job->number,
+        .name = job->name,
+        .rights = &job->rights,
+        .file = &job->file,
+        .start_real_ns = job->start_real_ns,
+        .request = request,
+        .request_bytes = request_bytes,
+    };
+    const struct hs_session_progress progress = hs_session_progress(job->session);
+    if (!hs_handover_is_open(handover)) {
+        return;
+    }
+    int r = hs_handover_save_job(handover, &kept, &progress);
+    if (r < 0) {
+        hs_daemon_log("session %s is lost if this daemon is killed: %s", job->name, strerror(-r));
+        return;
+    }
+    job->is_kept = true;
+    job->lock = (struct hs_job_lock){ .fd = handover->locks_fd, .number = job->number };
+    job->session->on_written = on_written;
+}
+
+void hs_recording_job_save_progress(struct hs_recording_job *job)
+{
+    if (!job->is_kept || !job->session) {
+        return;
+    }
+    const struct hs_session_progress progress = hs_session_progress(job->session);
+    job->session->on_written = on_written;
+    int r = hs_handover_update_job(job->jobs->handover, job->number,
+                                   job->state != HS_RECORDING_JOB_RUNNING, &progress);
+    if (r < 0) {
+        hs_daemon_log("session %s: cannot save its progress for the next daemon: %s", job->name,
+                      strerror(-r));
+    }
+}
+
+void hs_recording_job_drop_kept(struct hs_recording_job *job)
+{
+    if (job->is_kept) {
+        job->is_kept = false;
+        hs_handover_drop_job(job->jobs->handover, job->number);
+    }
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 #define NOTHING_RECORDED                                                                           \
@@ -258,7 +314,7 @@ const char *hs_recording_job_why(const struct hs_recording_job *job)
 static void set_done(struct hs_recording_job *job)
 {
     struct hs_recording_jobs *jobs = job->jobs;
-    hs_handover_drop_job(jobs->handover, job);
+    hs_recording_job_drop_kept(job);
     close_files(job);
     job->state = HS_RECORDING_JOB_DONE;
     if (job->result.error) {
@@ -292,13 +348,12 @@ void hs_recording_job_finish(struct hs_recording_job *job)
     job->sample_count = session->ended_sample_count;
     job->result.file_bytes = session->bytes;
     job->source = (struct hs_event_source){ on_result, job };
-    hs_handover_update_job(job); /* before a finalizer exists, which locks the job */
+    hs_recording_job_save_progress(job); /* before a finalizer exists, which locks the job */
     const struct hs_finalizer_task task = {
         .session = session,
         .file = &job->file,
         .rights = &job->rights,
-        .about_fd = job->about_fd,
-        .epoch = job->epoch,
+        .lock = job->lock,
         .is_inherited = job->is_inherited,
         .is_empty = job->process_count == 0 && job->rejected_count == 0,
     };

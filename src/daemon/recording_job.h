@@ -20,6 +20,7 @@
 
 #include "daemon/event_loop.h"
 #include "daemon/finalizer.h"
+#include "daemon/handover/job_lock.h"
 #include "daemon/recording_file.h"
 #include "daemon/user_rights.h"
 #include "session/hub.h"
@@ -46,8 +47,8 @@ struct hs_recording_job {
     char note[512];               /* why a process could not be attached to; "" */
     struct hs_user_rights rights; /* of its user; it is finished with them */
     struct hs_recording_file file;
-    int about_fd;            /* for the next daemon, see handover_save.h; -1: not in the store */
-    uint32_t epoch;          /* how many daemons have taken the job over */
+    bool is_kept;            /* for the next daemon: hs_recording_job_keep() */
+    struct hs_job_lock lock; /* for its finalizer */
     bool is_owned;           /* by a command: the job ends when no peer waits for its end, */
     int owner_fd;            /* and the command has ended (a pidfd; -1: unknown) */
     uint64_t alone_until_ns; /* or this time has passed (CLOCK_MONOTONIC) */
@@ -90,6 +91,16 @@ struct hs_recording_job *hs_recording_job_find(const struct hs_recording_jobs *j
 int hs_recording_job_add(struct hs_recording_jobs *jobs, struct hs_recording_job *job);
 /* Removes the job from the list, and frees it. */
 void hs_recording_job_remove(struct hs_recording_job *job);
+
+/* Keeps the job, whose session has begun, for the next daemon; logs an error. `request` is a packed
+ * Start. From now on each dump is followed by hs_recording_job_save_progress(). */
+void hs_recording_job_keep(struct hs_recording_job *job, const uint8_t *request,
+                           size_t request_bytes);
+/* Updates what is kept of the job's progress, also for a job of a previous daemon, which is kept
+ * already. */
+void hs_recording_job_save_progress(struct hs_recording_job *job);
+/* Drops what is kept of the job. */
+void hs_recording_job_drop_kept(struct hs_recording_job *job);
 
 /* The job's session is over: has a finalizer finish the file. */
 void hs_recording_job_finish(struct hs_recording_job *job);

@@ -11,7 +11,6 @@
 
 #include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "daemon/handover/handover_save.h"
 #include "daemon/requests.h"
 #include "daemon/start_settings.h"
 #include "rt/clock.h"
@@ -111,7 +110,7 @@ static int begin(const struct hs_requests *requests, struct hs_peer *peer,
         job->session->owner = job;
         /* The command may have written data in front of the trace. */
         job->session->bytes = end > 0 ? (uint64_t)end : job->session->bytes;
-        hs_handover_save_job(requests->handover, job, message->body, message->body_bytes);
+        hs_recording_job_keep(job, message->body, message->body_bytes);
         /* Before the hub looks for running processes, which takes a moment: programs that start in
          * that time must not be missed. */
         announce(requests, job->session);
@@ -119,7 +118,7 @@ static int begin(const struct hs_requests *requests, struct hs_peer *peer,
     }
     if (r < 0) {
         r = refuse_job(peer, job->name, r);
-        hs_handover_drop_job(requests->handover, job);
+        hs_recording_job_drop_kept(job);
         hs_recording_job_remove(job);
         hs_daemon_socket_update_hint(requests->daemon_socket,
                                      hs_hub_startup_interval(requests->hub));

@@ -21,15 +21,12 @@
 #include "session/answers.h"
 #include "session/hub.h"
 
-struct hs_handover;
-
 /* What requests use of the daemon, which owns all of it. */
 struct hs_requests {
     struct hs_hub *hub;
     struct hs_recording_jobs *jobs;
     const struct hs_access_control *access;
     struct hs_daemon_socket *daemon_socket;
-    struct hs_handover *handover;
     bool is_system;
     uid_t uid;
     bool is_stopping; /* no more sessions begin */

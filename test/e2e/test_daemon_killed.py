@@ -1,19 +1,24 @@
 """kill -9 of heapscoped: no target is harmed, and the next daemon continues with everything."""
 
 import array
+import fcntl
+import json
+import lzma
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 import pytest
 from daemon import Daemon, wait_until
 
-from conftest import clean_env
+from conftest import ROOT, clean_env
 from preload import preloadable
 from resident import Resident, need_ptrace
 from truth import Amounts, Measured, new_truth, read_sites, read_truth, truths_of_children
@@ -365,7 +370,8 @@ def test_with_systemd(dist, heapscope, report, target, tmp_path):
         sites = read_sites(report(file, "--view", "alloc_objects", "--top", "all"))
         assert {n: a.alloc_count for n, a in sites.items()} == {f"site_phase{i}": 200 for i in range(3)}
         supervisor.hear()
-        assert [name.split("-")[1] for name, _ in supervisor.kept] == ["target", "target"]  # region and pidfd: dormant
+        kept = [name.split("-")[1] for name, _ in supervisor.kept]
+        assert kept.count("region") == 2 and set(kept) == {"state", "locks", "region"}  # region and pidfd: dormant
         assert any("READY=1" in text for text in supervisor.texts)
     finally:
         daemon.terminate()
@@ -373,6 +379,75 @@ def test_with_systemd(dist, heapscope, report, target, tmp_path):
         if program:
             program.kill()
             program.communicate()
+        log.close()
+
+
+def a_pid_that_has_ended():
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return process.pid
+
+
+def golden_items(path, folder):
+    """The descriptors as the previous daemon left them: (name, descriptor). The process has ended, and
+    was started since this machine booted."""
+    pid = a_pid_that_has_ended()
+    for item in json.loads(lzma.open(path).read()):
+        name, parts = item["name"], bytes.fromhex(item["parts"])
+        is_region = name.startswith("hs1-target-")
+        if item["kind"] == "folder":
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        elif item["kind"] == "file" and name.startswith("hs1-order-"):
+            fd = os.open(next(folder.glob(".golden.pftrace.*")), os.O_RDWR)
+        elif item["kind"] == "file":
+            fd = os.memfd_create("golden", os.MFD_ALLOW_SEALING)
+        else:
+            continue
+        if item["kind"] == "file":
+            os.ftruncate(fd, item["size"])
+        at = 0
+        while at < len(parts):
+            off, size = struct.unpack_from("<QQ", parts, at)
+            os.pwrite(fd, parts[at + 16 : at + 16 + size], off)
+            at += 16 + size
+        if is_region:
+            clocks = [time.clock_gettime_ns(c) for c in (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
+            os.pwrite(fd, struct.pack("<QQQ", *clocks), 4096 + 24)
+            fcntl.fcntl(fd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
+            name = re.sub(r"(hs1-target)-\d+-\d+", rf"\1-{pid}-{os.geteuid()}", name)
+        yield name, fd
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "test" / "golden").glob("handover-v*.json.xz")), ids=lambda path: path.name)
+def test_the_state_of_an_older_version(path, dist, heapscope, report, tmp_path):
+    """Its session continues: the file gets all that its process recorded. Then the state is one of
+    today's version, which survives a daemon as well."""
+    supervisor = Supervisor(tmp_path)
+    log = (tmp_path / "log").open("a")
+    env = {"HEAPSCOPE_SOCKET": tmp_path / "sock"}
+    (tmp_path / ".golden.pftrace.10277.tmp").touch()
+    supervisor.kept = list(golden_items(path, tmp_path))
+    daemon = supervisor.start([str(dist / "bin" / "heapscoped")], log)
+    try:
+        wait_until(lambda: heapscope("list", env=env).returncode == 0)
+        said = (tmp_path / "log").read_text()
+        assert "session golden of user 0 continues" in said and "took over 1 sessions and 1 processes" in said
+        daemon.kill()
+        daemon.wait()
+        daemon = supervisor.start([str(dist / "bin" / "heapscoped")], log)
+        wait_until(lambda: heapscope("list", env=env).returncode == 0)
+        assert (tmp_path / "log").read_text().count("took over 1 sessions and 0 processes") == 1
+        supervisor.hear()
+        assert {name.split("-")[1] for name, _ in supervisor.kept} == {"state", "locks", "files"}
+        done = heapscope("stop", env=env)
+        assert done.returncode == 0, done.stderr
+        # For the report it is another process than that of the first dump: it has another pid.
+        processes = report(tmp_path / "golden.pftrace", "--view", "alloc_objects")["processes"]
+        # 200 in each phase, and two buffers of stdio.
+        assert sorted(process["alloc"]["count"] for process in processes) == [202, 602]
+    finally:
+        daemon.terminate()
+        daemon.wait()
         log.close()
 
 

@@ -2,7 +2,8 @@
 """Keeps the client of build/dist and what it writes, for the tests of later versions: see
 README.md.
 
-keep.py VERSION WHAT...: of the layout: client and region; of the traces that we write: trace.
+keep.py VERSION WHAT...: of the layout: client and region; of the traces that we write: trace; of
+what a daemon leaves for the next one: handover.
 """
 
 import array
@@ -13,6 +14,7 @@ import pathlib
 import platform
 import shutil
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -98,6 +100,16 @@ def wait_for_dump(process, count):
     sys.exit("no dump came")
 
 
+def wait_for_session_dump(env):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        done = subprocess.run([HEAPSCOPE, "list", "--json"], env=env, stdout=subprocess.PIPE, check=True)
+        if json.loads(done.stdout)["sessions"][0]["dump_count"] == 1:
+            return
+        time.sleep(0.05)
+    sys.exit("no dump came")
+
+
 def trace_bytes(folder):
     """phases.c to the end of its third phase, dumped after the first and the second, with all data
     besides the heap."""
@@ -120,6 +132,54 @@ def trace_bytes(folder):
     return out.read_bytes()
 
 
+def held_items(place):
+    """Acts as the next daemon: gets all descriptors from the fd holder, with their names."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.connect(f"{place}.keeper")
+        while True:
+            text, ancillary, _, _ = sock.recvmsg(999, socket.CMSG_SPACE(64))
+            if text == b"END=1":
+                sock.send(b"BYE=1")
+                return
+            fds = array.array("i")
+            for _, _, payload in ancillary:
+                fds.frombytes(payload)
+            yield dict(line.split("=", 1) for line in text.decode().splitlines())["FDNAME"], fds
+
+
+def handover_bytes(folder):
+    """A daemon is killed that has a session with a process, which has written one dump. For each
+    descriptor: its item's name, its kind, and if it is a file the parts with their bytes."""
+    env = {"HEAPSCOPE_SOCKET": str(folder / "sock")}
+    items = []
+    with subprocess.Popen([DIST / "bin" / "heapscoped"], env=env, stderr=subprocess.PIPE, text=True) as daemon:
+        while "ready" not in daemon.stderr.readline():
+            pass
+        start = [HEAPSCOPE, "start", "-n", "phases", "-i", "1", "--session", "golden", "-o", folder / "golden.pftrace"]
+        subprocess.run(start, env=env, check=True)
+        preload = {**env, "LD_PRELOAD": str(CLIENT)}
+        with subprocess.Popen([phases(folder)], env=preload, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            for phase in range(3):
+                process.stdin.write("\n")
+                process.stdin.flush()
+                process.stdout.readline()
+                if phase == 0:
+                    daemon.send_signal(10)
+                    wait_for_session_dump(env)
+            daemon.kill()
+            daemon.wait()
+            for name, fds in held_items(folder / "sock"):
+                for fd in fds:
+                    mode = os.fstat(fd).st_mode
+                    kind = "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+                    # Opened again: the daemon only writes to the recording.
+                    data = b"".join(parts(os.open(f"/proc/self/fd/{fd}", os.O_RDONLY))) if kind == "file" else b""
+                    items.append({"name": name, "kind": kind, "size": os.fstat(fd).st_size, "parts": data.hex()})
+            process.kill()
+    return json.dumps(items, indent=1).encode()
+
+
 def main():
     version, *what = sys.argv[1:]
     # Paths are in a region and in a trace: use those of a folder that belongs to no user.
@@ -133,6 +193,8 @@ def main():
             name = f"trace-v{version}.pftrace"  # already compressed
             (HERE / name).write_bytes(trace_bytes(folder))
             print(name, (HERE / name).stat().st_size, "bytes")
+        if "handover" in what:
+            keep(f"handover-v{version}.json.xz", handover_bytes(folder))
 
 
 main()

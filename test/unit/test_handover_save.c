@@ -1,6 +1,6 @@
 /*
- * Tests of daemon/handover: names and messages survive the way there and back, and invalid ones are
- * refused.
+ * Tests of daemon/handover: what a daemon keeps is what the next one finds; names and messages
+ * survive the way there and back, and invalid ones are refused.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,42 +15,172 @@
 #include <cmocka.h>
 
 #include "daemon/handover/handover_save.h"
+#include "daemon/handover/handover_v1.h"
 #include "util/fd_message.h"
+
+/* A store whose messages arrive at *ret_sock, as an fd holder gets them. */
+static struct hs_fdstore make_store(int *ret_sock)
+{
+    int socks[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socks), 0);
+    *ret_sock = socks[1];
+    return hs_fdstore_open(socks[0], true);
+}
+
+/* Does with the messages what an fd holder does. */
+static void receive_items(int sock, struct hs_fdstore_items *items)
+{
+    char text[512], name[HS_FDSTORE_NAME_MAX + 1];
+    int fds[HS_FDSTORE_FDS_MAX];
+    size_t fd_count;
+    ssize_t got;
+    while ((got = hs_fd_message_receive(sock, text, sizeof(text) - 1, fds, HS_FDSTORE_FDS_MAX,
+                                        &fd_count, MSG_DONTWAIT)) > 0) {
+        text[got] = '\0';
+        enum hs_fdstore_verb verb = hs_fdstore_parse(text, name);
+        if (verb == HS_FDSTORE_PUT) {
+            hs_fdstore_items_add(items, name, fds, fd_count);
+        } else if (verb == HS_FDSTORE_REMOVE) {
+            hs_fdstore_items_remove(items, name);
+        }
+    }
+}
+
+static void put_target(struct hs_handover *handover, uint64_t number, uint64_t job)
+{
+    Hs__Ctl__KeptTarget target = HS__CTL__KEPT_TARGET__INIT;
+    target.has_number = target.has_pid = target.has_job = true;
+    target.number = number;
+    target.pid = 7;
+    target.job = job;
+    assert_int_equal(hs_handover_put_target(handover, &target, STDIN_FILENO, STDERR_FILENO), 0);
+}
+
+/* What one daemon keeps, the next one finds, and it numbers on from there. */
+static void test_from_daemon_to_daemon(void **state)
+{
+    (void)state;
+    struct hs_fdstore_items items = { 0 };
+    struct hs_handover first, second;
+    Hs__Ctl__KeptState *kept;
+    int sock;
+    const struct hs_fdstore store = make_store(&sock);
+    assert_int_equal(hs_handover_open(&store, &items, &first), 0);
+    assert_true(hs_handover_is_open(&first));
+
+    Hs__Ctl__Start start = HS__CTL__START__INIT;
+    uint8_t request[64];
+    start.path = (char *)(uintptr_t) "/x";
+    gid_t groups[] = { 8, 5 };
+    const struct hs_user_rights rights = { 4, 5, groups, 1 };
+    const struct hs_recording_file file = { STDIN_FILENO, STDOUT_FILENO, NULL, NULL, NULL };
+    struct hs_handover_job job = { .number = 3, .name = "mine", .rights = &rights, .file = &file };
+    job.request = request;
+    job.request_bytes = hs__ctl__start__pack(&start, request);
+    struct hs_session_progress progress = { .bytes = 10, .dump_count = 1 };
+    assert_int_equal(hs_handover_save_job(&first, &job, &progress), 0);
+    job.number = 4;
+    job.name = "other";
+    assert_int_equal(hs_handover_save_job(&first, &job, &progress), 0);
+    progress.dump_count = 2;
+    assert_int_equal(hs_handover_update_job(&first, 3, true, &progress), 0);
+    put_target(&first, 1, 0);
+    put_target(&first, 2, 4);
+    put_target(&first, 1, 3);
+    hs_handover_drop_kept(&first, 2);
+    hs_handover_drop_job(&first, 4);
+    receive_items(sock, &items);
+
+    assert_true(hs_handover_has_state(&items));
+    assert_int_equal(hs_fdstore_items_find(&items, "hs1-files-3")->fd_count, 2);
+    assert_int_equal(hs_fdstore_items_find(&items, "hs1-region-1")->fd_count, 2);
+    assert_null(hs_fdstore_items_find(&items, "hs1-files-4"));
+    assert_null(hs_fdstore_items_find(&items, "hs1-region-2"));
+    const struct hs_fdstore none = HS_FDSTORE_NONE;
+    assert_int_equal(hs_handover_open(&none, &items, &second), 0);
+    assert_int_equal(second.last_job, 4);
+    assert_int_equal(second.last_target, 2);
+    assert_true(second.locks_fd >= 0);
+    assert_int_equal(hs_kept_state_read(&second.state, &kept), 0);
+    assert_int_equal(kept->n_jobs, 1);
+    assert_string_equal(kept->jobs[0]->session, "mine");
+    assert_string_equal(kept->jobs[0]->start->path, "/x");
+    assert_true(kept->jobs[0]->uid == 4 && kept->jobs[0]->gid == 5 && kept->jobs[0]->n_group == 1 &&
+                kept->jobs[0]->group[0] == 8);
+    assert_true(kept->jobs[0]->progress->is_over && kept->jobs[0]->progress->dump_count == 2 &&
+                kept->jobs[0]->progress->file_bytes == 10);
+    assert_int_equal(kept->n_targets, 1);
+    assert_int_equal(kept->targets[0]->job, 3);
+    hs__ctl__kept_state__free_unpacked(kept, NULL);
+    hs_handover_close(&second);
+    hs_handover_close(&first);
+    hs_fdstore_items_deinit(&items);
+    close(sock);
+}
+
+/* A state that grows is compacted, and the store gets the new one before it loses the old one. */
+static void test_a_long_life(void **state)
+{
+    (void)state;
+    struct hs_fdstore_items items = { 0 };
+    struct hs_handover handover;
+    const struct hs_session_progress progress = { .bytes = UINT64_MAX };
+    int sock;
+    const struct hs_fdstore store = make_store(&sock);
+    assert_int_equal(hs_handover_open(&store, &items, &handover), 0);
+    put_target(&handover, 1, 0);
+    uint64_t largest = 0;
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(hs_handover_update_job(&handover, 1, false, &progress), 0);
+        largest = handover.state.bytes > largest ? handover.state.bytes : largest;
+        receive_items(sock, &items);
+        assert_true(hs_handover_has_state(&items));
+    }
+    assert_true(largest < 100000);
+    assert_true(handover.state_number > 5);
+    size_t states = 0;
+    for (size_t i = 0; i < items.count; i++) {
+        states += strncmp(items.items[i].name, "hs1-state-", 10) == 0;
+    }
+    assert_int_equal(states, 1);
+    struct hs_handover next;
+    const struct hs_fdstore none = HS_FDSTORE_NONE;
+    assert_int_equal(hs_handover_open(&none, &items, &next), 0);
+    assert_int_equal(next.state_number, handover.state_number);
+    assert_int_equal(next.last_target, 1);
+    hs_handover_close(&next);
+    hs_handover_close(&handover);
+    hs_fdstore_items_deinit(&items);
+    close(sock);
+}
+
+/* --- older versions --------------------------------------------------------------------------- */
 
 static void test_a_target_in_a_name(void **state)
 {
     (void)state;
-    const struct hs_handover_target largest = {
-        .pid = INT32_MAX,
-        .uid = UINT32_MAX,
-        .hello_flags = UINT32_MAX,
-        .region_bytes = UINT64_MAX,
-        .job_number = UINT64_MAX,
-        .state = { true, true, true, UINT64_MAX, UINT64_MAX, UINT64_MAX },
-    };
-    struct hs_handover_target got;
-    char name[HS_FDSTORE_NAME_MAX + 1];
-    hs_handover_name_target(&largest, UINT64_MAX, name);
-    assert_true(strlen(name) < HS_FDSTORE_NAME_MAX);
-    assert_null(strpbrk(name, ":\n"));
-    assert_true(hs_handover_parse_target(name, &got));
-    assert_true(got.pid == largest.pid && got.uid == largest.uid &&
-                got.hello_flags == largest.hello_flags && got.region_bytes == UINT64_MAX &&
-                got.job_number == UINT64_MAX);
-    assert_true(got.state.is_dormant && got.state.has_recorded && got.state.is_late);
-    assert_true(got.state.session_start_ns == UINT64_MAX &&
-                got.state.session_interval_bytes == UINT64_MAX &&
-                got.state.rss_start_bytes == UINT64_MAX);
-    for (unsigned bit = 0; bit < 3; bit++) {
-        struct hs_handover_target one = { .pid = 1 };
-        one.state.is_dormant = bit == 0;
-        one.state.has_recorded = bit == 1;
-        one.state.is_late = bit == 2;
-        hs_handover_name_target(&one, 5, name);
-        assert_true(hs_handover_parse_target(name, &got));
-        assert_true(got.state.is_dormant == (bit == 0) && got.state.has_recorded == (bit == 1) &&
-                    got.state.is_late == (bit == 2));
+    Hs__Ctl__KeptTarget got;
+    assert_true(hs_handover_v1_parse_target(
+        "hs1-target-2147483647-4294967295-4294967294-18446744073709551613-18446744073709551612-7-"
+        "18446744073709551611-18446744073709551610-18446744073709551609-1",
+        &got));
+    assert_true(got.pid == INT32_MAX && got.uid == UINT32_MAX &&
+                got.hello_flags == UINT32_MAX - 1 && got.region_bytes == UINT64_MAX - 2 &&
+                got.job == UINT64_MAX - 3 && !got.is_pending);
+    assert_true(got.is_dormant && got.has_recorded && got.is_late);
+    assert_true(got.session_start_ns == UINT64_MAX - 4 &&
+                got.session_interval_bytes == UINT64_MAX - 5 &&
+                got.rss_start_bytes == UINT64_MAX - 6);
+    for (unsigned bits = 0; bits < 8; bits++) {
+        char name[64];
+        snprintf(name, sizeof(name), "hs1-target-1-2-3-4-0-%u-6-7-8-9", bits);
+        assert_true(hs_handover_v1_parse_target(name, &got));
+        assert_true(got.is_dormant == ((bits & 1) != 0) && got.has_recorded == ((bits & 2) != 0) &&
+                    got.is_late == ((bits & 4) != 0) && !got.has_job);
     }
+    assert_true(
+        hs_handover_v1_parse_target("hs1-target-1-2-3-4-18446744073709551615-0-0-0-0-9", &got));
+    assert_true(got.is_pending && !got.has_job);
 }
 
 static void test_what_is_no_name_of_a_target(void **state)
@@ -71,12 +201,14 @@ static void test_what_is_no_name_of_a_target(void **state)
         "hs1-target-1-2-3-18446744073709551616-5-6-7-8-9-10",
         "hs2-target-1-2-3-4-5-6-7-8-9-10",
     };
-    struct hs_handover_target got;
+    Hs__Ctl__KeptTarget got;
     for (size_t i = 0; i < HS_COUNT_OF(wrong); i++) {
-        assert_false(hs_handover_parse_target(wrong[i], &got));
+        assert_false(hs_handover_v1_parse_target(wrong[i], &got));
     }
-    assert_true(hs_handover_parse_target("hs1-target-1-2-3-4-5-6-7-8-9-10", &got));
+    assert_true(hs_handover_v1_parse_target("hs1-target-1-2-3-4-5-6-7-8-9-10", &got));
 }
+
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static void test_messages(void **state)
 {
@@ -158,6 +290,8 @@ static void test_items(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_from_daemon_to_daemon),
+        cmocka_unit_test(test_a_long_life),
         cmocka_unit_test(test_a_target_in_a_name),
         cmocka_unit_test(test_what_is_no_name_of_a_target),
         cmocka_unit_test(test_messages),

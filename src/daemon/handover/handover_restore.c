@@ -8,7 +8,6 @@
 #include "daemon/handover/handover_restore.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +17,20 @@
 #include <unistd.h>
 
 #include "collect/attach/attachment.h"
-#include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
+#include "daemon/handover/handover_v1.h"
+#include "daemon/handover/job_lock.h"
 #include "daemon/start_settings.h"
 #include "rt/clock.h"
 
-#define HS_ABOUT_MAX (1U << 24)
+/* The item of this kind and number, or NULL. */
+static struct hs_fdstore_item *find_item(struct hs_fdstore_items *items, const char *kind,
+                                         uint64_t number)
+{
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    hs_handover_name(kind, number, name);
+    return hs_fdstore_items_find(items, name);
+}
 
 /* Takes the two descriptors of an item. systemd returns the descriptors of a name in any order, so
  * the type of the file tells them apart. A result for which there is no descriptor keeps its
@@ -45,40 +52,6 @@ static void take_two(struct hs_fdstore_item *item, mode_t type, int *ret_fd, int
 
 /* --- recording jobs --------------------------------------------------------------------------- */
 
-static Hs__Ctl__KeptOrder *read_about(int fd, struct hs_handover_head *ret_head)
-{
-    Hs__Ctl__KeptOrder *kept = NULL;
-    if (pread(fd, ret_head, sizeof(*ret_head), 0) != (ssize_t)sizeof(*ret_head) ||
-        ret_head->version != 1 || ret_head->body_bytes > HS_ABOUT_MAX) {
-        return NULL;
-    }
-    uint8_t *body = malloc(ret_head->body_bytes + 1);
-    if (body &&
-        pread(fd, body, ret_head->body_bytes, sizeof(*ret_head)) == (ssize_t)ret_head->body_bytes) {
-        kept = hs__ctl__kept_order__unpack(NULL, ret_head->body_bytes, body);
-    }
-    free(body);
-    if (kept && (!kept->start || !kept->session || !hs_session_is_name(kept->session))) {
-        hs__ctl__kept_order__free_unpacked(kept, NULL);
-        kept = NULL;
-    }
-    return kept;
-}
-
-/* Takes the job over. Returns false if a finalizer of the previous daemon is finishing it. */
-static bool take_job(int about_fd, struct hs_handover_head *head)
-{
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    if (fcntl(about_fd, F_SETLK, &lock) != 0) {
-        return false;
-    }
-    head->epoch++;
-    bool is_ours = pwrite(about_fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head);
-    lock.l_type = F_UNLCK;
-    fcntl(about_fd, F_SETLK, &lock);
-    return is_ours;
-}
-
 /* Cuts the file back to the end of its last complete dump. */
 static int cut_file(int fd, uint64_t bytes)
 {
@@ -94,10 +67,26 @@ static int cut_file(int fd, uint64_t bytes)
                : -errno;
 }
 
+static struct hs_session_progress progress_of(const Hs__Ctl__KeptProgress *kept)
+{
+    return (struct hs_session_progress){
+        .place = { .sequence_id = kept->sequence_id,
+                   .profile_packet_count = kept->profile_packet_count },
+        .start_ns = kept->start_ns,
+        .bytes = kept->file_bytes,
+        .process_count = kept->process_count,
+        .rejected_count = kept->rejected_count,
+        .dump_count = kept->dump_count,
+        .ended_sample_count = kept->ended_sample_count,
+        .has_begun = kept->has_begun,
+    };
+}
+
 static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_job *job,
-                      const Hs__Ctl__KeptOrder *kept, const struct hs_handover_head *head)
+                      const Hs__Ctl__KeptJob *kept)
 {
     struct hs_session_settings settings;
+    const struct hs_session_progress progress = progress_of(kept->progress);
     const char *why = NULL;
     uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     int r = hs_start_settings(kept->start, &settings, &why);
@@ -107,9 +96,9 @@ static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_j
     memcpy(settings.name, job->name, sizeof(job->name));
     settings.uid = heir->is_system ? job->rights.uid : heir->uid;
     settings.is_any_uid = hs_access_control_is_any_uid(heir->access, settings.uid);
-    r = cut_file(job->file.file_fd, head->progress.bytes);
+    r = cut_file(job->file.file_fd, progress.bytes);
     if (r == 0) {
-        r = hs_session_resume(&settings, &head->progress, hs_trace_write_fd,
+        r = hs_session_resume(&settings, &progress, hs_trace_write_fd,
                               (void *)(intptr_t)job->file.file_fd, now_ns, &job->session);
     }
     hs_session_settings_deinit(&settings);
@@ -122,14 +111,14 @@ static int resume_job(const struct hs_handover_heir *heir, struct hs_recording_j
     }
     r = hs_hub_inherit_session(heir->hub, job->session, now_ns);
     if (r == 0) {
-        hs_handover_restore_job(job);
+        hs_recording_job_save_progress(job);
     }
     return r;
 }
 
-static struct hs_recording_job *make_job(const Hs__Ctl__KeptOrder *kept,
+static struct hs_recording_job *make_job(const Hs__Ctl__KeptJob *kept,
                                          struct hs_fdstore_item *files,
-                                         struct hs_fdstore_item *about)
+                                         const struct hs_job_lock *lock)
 {
     const struct hs_user_rights rights = { kept->uid, kept->gid, kept->group, kept->n_group };
     struct hs_recording_job *job = hs_recording_job_new(&rights);
@@ -137,10 +126,10 @@ static struct hs_recording_job *make_job(const Hs__Ctl__KeptOrder *kept,
         return NULL;
     }
     take_two(files, S_IFDIR, &job->file.folder_fd, &job->file.file_fd);
-    job->about_fd = hs_fdstore_item_take(about, 0);
     job->number = kept->number;
     job->start_real_ns = kept->start_real_ns;
-    job->is_inherited = true;
+    job->is_inherited = job->is_kept = true;
+    job->lock = *lock;
     strncpy(job->name, kept->session, sizeof(job->name) - 1);
     return job->file.file_fd >= 0 && job->file.folder_fd >= 0 &&
                    hs_recording_file_set_names(&job->file, kept->start->temp_name,
@@ -149,86 +138,95 @@ static struct hs_recording_job *make_job(const Hs__Ctl__KeptOrder *kept,
                : hs_recording_job_free(job);
 }
 
-static void restore_job(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
-                        struct hs_fdstore_item *about)
+/* Is there enough to continue the job? */
+static bool is_whole(const Hs__Ctl__KeptJob *kept)
 {
-    struct hs_handover_head head;
-    char name[HS_FDSTORE_NAME_MAX + 1];
-    const char *number = about->name + strlen(HS_HANDOVER_ABOUT);
-    snprintf(name, sizeof(name), HS_HANDOVER_JOB "%s", number);
-    struct hs_fdstore_item *files = hs_fdstore_items_find(items, name);
-    Hs__Ctl__KeptOrder *kept = about->fd_count > 0 ? read_about(about->fds[0], &head) : NULL;
-    if (!files || !kept || !take_job(about->fds[0], &head)) {
-        hs_daemon_log("recording job %s: %s", number,
-                      kept && files ? "a process of the previous daemon is finishing it"
-                                    : "the previous daemon left too little to continue it");
-        hs_fdstore_remove(&heir->handover->store, about->name);
-        hs_fdstore_remove(&heir->handover->store, name);
-        hs__ctl__kept_order__free_unpacked(kept, NULL);
+    return kept->number != 0 && kept->start && kept->progress && kept->session &&
+           hs_session_is_name(kept->session);
+}
+
+static void restore_job(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
+                        const Hs__Ctl__KeptJob *kept)
+{
+    struct hs_job_lock lock;
+    struct hs_fdstore_item *files = find_item(items, HS_HANDOVER_FILES, kept->number);
+    bool is_complete = files && is_whole(kept);
+    if (!is_complete || !hs_job_lock_claim(heir->handover->locks_fd, kept->number, &lock)) {
+        hs_daemon_log("recording job %" PRIu64 ": %s", kept->number,
+                      is_complete ? "a process of the previous daemon is finishing it"
+                                  : "the previous daemon left too little to continue it");
+        hs_handover_drop_job(heir->handover, kept->number);
         return;
     }
-    struct hs_recording_job *job = make_job(kept, files, about);
-    if (job) {
-        job->epoch = head.epoch;
-    }
+    struct hs_recording_job *job = make_job(kept, files, &lock);
     int r = job ? hs_recording_job_add(heir->jobs, job) : -ENOMEM;
     if (r < 0) {
         hs_recording_job_free(job);
         hs_daemon_log("session %s cannot continue: %s", kept->session, strerror(-r));
-    } else {
-        r = resume_job(heir, job, kept, &head);
-        if (r < 0) {
-            hs_daemon_log("session %s cannot continue: %s; what it recorded so far is in %s",
-                          job->name, strerror(-r), job->file.temp_name);
-            hs_handover_drop_job(heir->handover, job);
-            hs_recording_job_remove(job);
-        } else if (head.is_over) {
-            hs_hub_stop(heir->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
-        } else {
-            hs_daemon_log("session %s of user %u continues: %s", job->name, job->rights.uid,
-                          job->file.path);
-        }
+        hs_handover_drop_job(heir->handover, kept->number);
+        return;
     }
-    hs__ctl__kept_order__free_unpacked(kept, NULL);
+    r = resume_job(heir, job, kept);
+    if (r < 0) {
+        hs_daemon_log("session %s cannot continue: %s; what it recorded so far is in %s", job->name,
+                      strerror(-r), job->file.temp_name);
+        hs_handover_drop_job(heir->handover, job->number);
+        hs_recording_job_remove(job);
+    } else if (kept->progress->is_over) {
+        hs_hub_stop(heir->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
+    } else {
+        hs_daemon_log("session %s of user %u continues: %s", job->name, job->rights.uid,
+                      job->file.path);
+    }
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-static void restore_target(const struct hs_handover_heir *heir, struct hs_fdstore_item *item,
-                           const struct hs_handover_target *kept)
+static struct hs_target_state state_of(const Hs__Ctl__KeptTarget *kept)
+{
+    return (struct hs_target_state){
+        .is_dormant = kept->is_dormant,
+        .has_recorded = kept->has_recorded,
+        .is_late = kept->is_late,
+        .session_start_ns = kept->session_start_ns,
+        .session_interval_bytes = kept->session_interval_bytes,
+        .rss_start_bytes = kept->rss_start_bytes,
+    };
+}
+
+static int restore_target(const struct hs_handover_heir *heir, struct hs_fdstore_item *item,
+                          const Hs__Ctl__KeptTarget *kept)
 {
     struct hs_pending_client pending = { .hello = { .magic = HS_HELLO_MAGIC,
                                                     .version = HS_HELLO_VERSION,
-                                                    .pid = (uint32_t)kept->pid,
+                                                    .pid = kept->pid,
                                                     .flags = kept->hello_flags,
                                                     .region_bytes = kept->region_bytes },
                                          .region_fd = -1,
                                          .pidfd = -1,
-                                         .pid = kept->pid,
+                                         .pid = (pid_t)kept->pid,
                                          .uid = kept->uid };
     uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
     take_two(item, S_IFREG, &pending.region_fd, &pending.pidfd);
-    const struct hs_recording_job *job = hs_recording_job_find(heir->jobs, kept->job_number);
-    int r = -EBADF;
     if (pending.pidfd < 0) {
         /* Most likely the process had ended already when the previous daemon read its hello. */
         hs_attachment_find_process(&pending);
     }
-    if (pending.region_fd >= 0 && kept->job_number == HS_HANDOVER_UNDECIDED) {
-        r = hs_hub_restore_target(heir->hub, &pending, now_ns);
-    } else if (pending.region_fd >= 0) {
-        r = hs_hub_inherit_target(heir->hub, &pending, job ? job->session : NULL, &kept->state,
-                                  now_ns);
+    if (pending.region_fd < 0) {
+        return -EBADF;
     }
-    if (r < 0) {
-        hs_daemon_log("process %d is no longer recorded: %s", (int)kept->pid, strerror(-r));
+    if (kept->is_pending) {
+        return hs_hub_restore_target(heir->hub, &pending, now_ns);
     }
-    hs_fdstore_remove(&heir->handover->store, item->name);
+    const struct hs_recording_job *job =
+        kept->job != 0 ? hs_recording_job_find(heir->jobs, kept->job) : NULL;
+    const struct hs_target_state state = state_of(kept);
+    return hs_hub_inherit_target(heir->hub, &pending, job ? job->session : NULL, &state, now_ns);
 }
 
-/* Is this region a target already? The store can hold a region under two names, for example under
- * the one from before its session began. Another region of the same process is another program
- * image. */
+/* Is this region a target already? The state can name a region twice, for example if it was kept
+ * when the region's process announced itself, and again when the daemon attached to it. Another
+ * region of the same process is another program image. */
 static bool is_target_already(const struct hs_handover_heir *heir,
                               const struct hs_fdstore_item *item, pid_t pid)
 {
@@ -246,52 +244,79 @@ static bool is_target_already(const struct hs_handover_heir *heir,
     return false;
 }
 
-/* Takes over the targets of the recording jobs from `first_job` to `last_job`. Returns how many. */
+enum target_kind { OF_A_JOB, OF_NO_JOB, PENDING, TARGET_KINDS };
+
+static enum target_kind kind_of(const Hs__Ctl__KeptTarget *kept)
+{
+    return kept->is_pending ? PENDING : kept->job != 0 ? OF_A_JOB : OF_NO_JOB;
+}
+
+/* Takes over the targets of this kind. Returns how many. */
 static size_t restore_targets(const struct hs_handover_heir *heir, struct hs_fdstore_items *items,
-                              uint64_t first_job, uint64_t last_job)
+                              const Hs__Ctl__KeptState *state, enum target_kind kind)
 {
     size_t count = 0;
-    for (size_t i = 0; i < items->count; i++) {
-        struct hs_handover_target kept;
-        if (hs_handover_parse_target(items->items[i].name, &kept) && kept.job_number >= first_job &&
-            kept.job_number <= last_job) {
-            if (is_target_already(heir, &items->items[i], kept.pid)) {
-                hs_fdstore_remove(&heir->handover->store, items->items[i].name);
-            } else {
-                restore_target(heir, &items->items[i], &kept);
-                count++;
-            }
+    for (size_t i = 0; i < state->n_targets; i++) {
+        const Hs__Ctl__KeptTarget *kept = state->targets[i];
+        if (kind_of(kept) != kind) {
+            continue;
         }
+        struct hs_fdstore_item *item = find_item(items, HS_HANDOVER_REGION, kept->number);
+        if (!item || kept->pid == 0 || kept->pid > INT32_MAX ||
+            is_target_already(heir, item, (pid_t)kept->pid)) {
+            hs_handover_drop_kept(heir->handover, kept->number);
+            continue;
+        }
+        hs_handover_expect_target(heir->handover, kept);
+        int r = restore_target(heir, item, kept);
+        hs_handover_end_expected(heir->handover, kept->number);
+        if (r < 0) {
+            hs_daemon_log("process %u is no longer recorded: %s", kept->pid, strerror(-r));
+        }
+        count++;
     }
     return count;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+/* Removes descriptors from the store that the state does not name: the previous daemon was killed
+ * before it had written what they are, or after it had dropped them. */
+static void remove_nameless(struct hs_handover *handover, const struct hs_fdstore_items *items)
 {
-    const char *x = ((const struct hs_fdstore_item *)a)->name;
-    const char *y = ((const struct hs_fdstore_item *)b)->name;
-    size_t x_bytes = strlen(x), y_bytes = strlen(y);
-    return x_bytes != y_bytes ? (x_bytes > y_bytes ? 1 : -1) : strcmp(x, y);
+    static const char *const kinds[] = { HS_HANDOVER_FILES, HS_HANDOVER_REGION };
+    for (size_t i = 0; i < items->count; i++) {
+        const struct hs_fdstore_item *item = &items->items[i];
+        for (size_t kind = 0; kind < HS_COUNT_OF(kinds); kind++) {
+            if (strncmp(item->name, kinds[kind], strlen(kinds[kind])) == 0 && item->fd_count > 0 &&
+                item->fds[0] >= 0) {
+                hs_fdstore_remove(&handover->store, item->name);
+            }
+        }
+    }
 }
 
 void hs_handover_restore(const struct hs_handover_heir *heir, struct hs_fdstore_items *items)
 {
-    if (items->count == 0) {
+    Hs__Ctl__KeptState *state;
+    size_t target_count = 0;
+    hs_handover_v1_convert(heir->handover, items);
+    heir->jobs->last_number = heir->handover->last_job;
+    int r = hs_kept_state_read(&heir->handover->state, &state);
+    if (r < 0) {
+        hs_daemon_log("what the previous daemon kept is lost: %s", strerror(-r));
         return;
     }
-    /* The oldest sessions first: if several match a process, the oldest one gets it. */
-    qsort(items->items, items->count, sizeof(items->items[0]), by_number);
-    for (size_t i = 0; i < items->count; i++) {
-        if (strncmp(items->items[i].name, HS_HANDOVER_ABOUT, strlen(HS_HANDOVER_ABOUT)) == 0) {
-            restore_job(heir, items, &items->items[i]);
-        }
+    /* Jobs and targets are sorted by number. The oldest sessions first: if several match a process,
+     * the oldest one gets it. */
+    for (size_t i = 0; i < state->n_jobs; i++) {
+        restore_job(heir, items, state->jobs[i]);
     }
-    /* Targets of a job first, then those of no job, and pending clients last. */
-    size_t target_count = restore_targets(heir, items, 1, HS_HANDOVER_UNDECIDED - 1);
-    target_count += restore_targets(heir, items, 0, 0);
-    target_count += restore_targets(heir, items, HS_HANDOVER_UNDECIDED, HS_HANDOVER_UNDECIDED);
+    for (enum target_kind kind = 0; kind < TARGET_KINDS; kind++) {
+        target_count += restore_targets(heir, items, state, kind);
+    }
+    hs__ctl__kept_state__free_unpacked(state, NULL);
+    remove_nameless(heir->handover, items);
     hs_hub_inherit_done(heir->hub, hs_clock_ns(CLOCK_MONOTONIC));
     hs_daemon_log("the previous daemon was killed: took over %zu sessions and %zu processes",
                   heir->jobs->count, target_count);

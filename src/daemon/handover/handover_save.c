@@ -1,324 +1,446 @@
 /*
- * Gives recording jobs and targets to the store while the daemon lives: see handover_save.h.
- * handover_restore.c takes them back.
+ * Keeps recording jobs and targets while the daemon lives: see handover_save.h.
  */
 #include "daemon/handover/handover_save.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "ctl/ctl.pb-c.h"
 #include "daemon/daemon_log.h"
-#include "rt/clock.h"
+#include "daemon/handover/job_lock.h"
 #include "util/array.h"
-#include "util/write_all.h"
+#include "util/parse.h"
 
-/* The name that a target has in the store. */
-struct hs_kept_target {
-    const struct hs_target *target; /* NULL: it is still a pending client */
+/* Room for a packed KeptTarget: 13 fields of at most 10 bytes, each with one byte in front. */
+#define HS_KEPT_TARGET_MAX 160
+
+/* A target in the store. */
+struct hs_held_target {
+    const struct hs_target *target; /* NULL: still a pending client, or expected */
     pid_t pid;
-    size_t fact_bytes; /* length of the name without its serial number */
+    uint64_t number;
+    uint8_t packed[HS_KEPT_TARGET_MAX]; /* what the state says of it */
+    size_t packed_bytes;
+};
+
+/* --- the state -------------------------------------------------------------------------------- */
+
+void hs_handover_name(const char *kind, uint64_t number, char ret_name[HS_FDSTORE_NAME_MAX + 1])
+{
+    snprintf(ret_name, HS_FDSTORE_NAME_MAX + 1, "%s%" PRIu64, kind, number);
+}
+
+/* The number in the name of a state; 0: another item. */
+static uint64_t number_of_state(const struct hs_fdstore_item *item)
+{
+    uint64_t number = 0;
+    bool is_state = strncmp(item->name, HS_HANDOVER_STATE, strlen(HS_HANDOVER_STATE)) == 0 &&
+                    hs_parse_number(item->name + strlen(HS_HANDOVER_STATE), &number) == 0;
+    return is_state ? number : 0;
+}
+
+bool hs_handover_has_state(const struct hs_fdstore_items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        if (number_of_state(&items->items[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Opens a state, and reads the numbers that were used. Takes over the descriptor unless it
+ * fails. */
+static int open_state(struct hs_handover *handover, int fd)
+{
+    struct hs_kept_state state;
+    Hs__Ctl__KeptState *kept;
+    int r = hs_kept_state_open(fd, &state);
+    r = r < 0 ? r : hs_kept_state_read(&state, &kept);
+    if (r == 0) {
+        hs_kept_state_close(&handover->state);
+        handover->state = state;
+        handover->last_job = kept->last_job;
+        handover->last_target = kept->last_target;
+        hs__ctl__kept_state__free_unpacked(kept, NULL);
+    }
+    return r;
+}
+
+/* Takes the newest state out of the items, and removes others from the store. A daemon that was
+ * killed while it compacted its state left two. */
+static void take_state(struct hs_handover *handover, struct hs_fdstore_items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        struct hs_fdstore_item *item = &items->items[i];
+        uint64_t number = number_of_state(item);
+        if (number <= handover->state_number) {
+            continue;
+        }
+        int fd = hs_fdstore_item_take(item, 0);
+        int r = open_state(handover, fd);
+        handover->state_number = number;
+        if (r < 0) {
+            hs_daemon_log("this version cannot read what the previous daemon kept (%s)",
+                          strerror(-r));
+            hs_fdstore_remove(&handover->store, item->name);
+            if (fd >= 0) {
+                close(fd);
+            }
+        }
+    }
+    for (size_t i = 0; i < items->count; i++) {
+        uint64_t number = number_of_state(&items->items[i]);
+        if (number != 0 && number < handover->state_number) {
+            hs_fdstore_remove(&handover->store, items->items[i].name);
+        }
+    }
+}
+
+static void put_state(struct hs_handover *handover)
+{
     char name[HS_FDSTORE_NAME_MAX + 1];
-};
-
-/* --- targets ---------------------------------------------------------------------------------- */
-
-enum target_bit {
-    BIT_DORMANT = 1U << 0,
-    BIT_RECORDED = 1U << 1,
-    BIT_LATE = 1U << 2,
-};
-
-#define TARGET_FORMAT                                                                              \
-    HS_HANDOVER_PREFIX "target-%" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRIu64           \
-                       "-%" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRIu64 "-%" PRIu64
-#define TARGET_BEGIN   HS_HANDOVER_PREFIX "target-"
-#define TARGET_NUMBERS 10
-
-void hs_handover_name_target(const struct hs_handover_target *target, uint64_t serial,
-                             char ret_name[HS_FDSTORE_NAME_MAX + 1])
-{
-    const struct hs_target_state *state = &target->state;
-    uint64_t bits = (state->is_dormant ? BIT_DORMANT : 0U) |
-                    (state->has_recorded ? BIT_RECORDED : 0U) | (state->is_late ? BIT_LATE : 0U);
-    snprintf(ret_name, HS_FDSTORE_NAME_MAX + 1, TARGET_FORMAT, (uint64_t)target->pid,
-             (uint64_t)target->uid, (uint64_t)target->hello_flags, target->region_bytes,
-             target->job_number, bits, state->session_start_ns, state->session_interval_bytes,
-             state->rss_start_bytes, serial);
+    hs_handover_name(HS_HANDOVER_STATE, handover->state_number, name);
+    hs_fdstore_put(&handover->store, name, &handover->state.fd, 1);
 }
 
-/* Parses `count` decimal numbers with a '-' between them. Returns false for any other text. */
-static bool parse_numbers(const char *text, uint64_t *ret_numbers, size_t count)
+int hs_handover_open(const struct hs_fdstore *store, struct hs_fdstore_items *items,
+                     struct hs_handover *ret_handover)
 {
-    for (size_t i = 0; i < count; i++) {
-        char *end;
-        if (*text < '0' || *text > '9') {
-            return false;
-        }
-        errno = 0;
-        ret_numbers[i] = strtoull(text, &end, 10);
-        if (errno != 0 || *end != (i + 1 < count ? '-' : '\0')) {
-            return false;
-        }
-        text = end + 1;
+    struct hs_handover *handover = ret_handover;
+    int r = 0;
+    *handover = HS_HANDOVER_NONE;
+    handover->store = *store;
+    take_state(handover, items);
+    struct hs_fdstore_item *locks = hs_fdstore_items_find(items, HS_HANDOVER_LOCKS);
+    handover->locks_fd = locks ? hs_fdstore_item_take(locks, 0) : -1;
+    if (store->sock < 0 && items->count == 0) {
+        return 0; /* nothing can be kept, and nothing was */
     }
-    return true;
-}
-
-bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_target)
-{
-    uint64_t n[TARGET_NUMBERS];
-    if (strncmp(name, TARGET_BEGIN, strlen(TARGET_BEGIN)) != 0 ||
-        !parse_numbers(name + strlen(TARGET_BEGIN), n, TARGET_NUMBERS) || n[0] == 0 ||
-        n[0] > INT32_MAX || n[1] > UINT32_MAX || n[2] > UINT32_MAX) {
-        return false;
+    if (handover->locks_fd < 0) {
+        handover->locks_fd = hs_job_lock_new_file();
+        r = handover->locks_fd < 0 ? handover->locks_fd : 0;
+        hs_fdstore_put(&handover->store, HS_HANDOVER_LOCKS, &handover->locks_fd, r == 0);
     }
-    *ret_target = (struct hs_handover_target){
-        .pid = (pid_t)n[0],
-        .uid = (uid_t)n[1],
-        .hello_flags = (uint32_t)n[2],
-        .region_bytes = n[3],
-        .job_number = n[4],
-        .state = { .is_dormant = n[5] & BIT_DORMANT,
-                   .has_recorded = n[5] & BIT_RECORDED,
-                   .is_late = n[5] & BIT_LATE,
-                   .session_start_ns = n[6],
-                   .session_interval_bytes = n[7],
-                   .rss_start_bytes = n[8] },
-    };
-    return true;
-}
-
-static struct hs_kept_target *find_kept(const struct hs_handover *handover,
-                                        const struct hs_target *target)
-{
-    for (size_t i = handover->kept_count; i > 0; i--) {
-        if (handover->kept[i - 1].target == target) {
-            return &handover->kept[i - 1];
+    if (r == 0 && handover->state.fd < 0) {
+        r = hs_kept_state_new(&handover->state);
+        handover->state_number++;
+        if (r == 0) {
+            put_state(handover);
         }
     }
-    return NULL;
-}
-
-static struct hs_kept_target *find_pending(const struct hs_handover *handover, pid_t pid)
-{
-    for (size_t i = handover->kept_count; i > 0; i--) {
-        if (!handover->kept[i - 1].target && handover->kept[i - 1].pid == pid) {
-            return &handover->kept[i - 1];
-        }
+    if (r < 0) {
+        hs_kept_state_close(&handover->state);
     }
-    return NULL;
-}
-
-static void forget(struct hs_handover *handover, struct hs_kept_target *kept)
-{
-    hs_fdstore_remove(&handover->store, kept->name);
-    *kept = handover->kept[--handover->kept_count];
-}
-
-/* Puts a target into the store and into our list, where it replaces `before`, if that is not
- * NULL. */
-static void keep(struct hs_handover *handover, const struct hs_kept_target *kept,
-                 struct hs_kept_target *before, int region_fd, int pidfd)
-{
-    const int fds[] = { region_fd, pidfd };
-    size_t before_idx = before ? (size_t)(before - handover->kept) : handover->kept_count;
-    if (hs_array_reserve(&handover->kept, &handover->kept_capacity, handover->kept_count + 1,
-                         sizeof(handover->kept[0])) < 0) {
-        return;
-    }
-    /* The new name first: if the next daemon finds both, it takes the one that belongs to a
-     * recording job. */
-    hs_fdstore_put(&handover->store, kept->name, fds, pidfd >= 0 ? 2 : 1);
-    if (before) {
-        hs_fdstore_remove(&handover->store, handover->kept[before_idx].name);
-    } else {
-        handover->kept_count++;
-    }
-    handover->kept[before_idx] = *kept;
-}
-
-void hs_handover_save_pending_client(void *ctx, const struct hs_pending_client *pending)
-{
-    struct hs_handover *handover = ctx;
-    struct hs_kept_target kept = { .pid = pending->pid };
-    if (handover->kept_count > 0 && !handover->kept[handover->kept_count - 1].target) {
-        forget(handover, &handover->kept[handover->kept_count - 1]); /* it never became a target */
-    }
-    if (handover->store.sock < 0 || pending->pid <= 0) {
-        return;
-    }
-    hs_handover_name_target(
-        &(struct hs_handover_target){ .pid = pending->pid,
-                                      .uid = pending->uid,
-                                      .hello_flags = pending->hello.flags,
-                                      .region_bytes = pending->hello.region_bytes,
-                                      .job_number = HS_HANDOVER_UNDECIDED },
-        hs_clock_ns(CLOCK_REALTIME), kept.name);
-    keep(handover, &kept, NULL, pending->region_fd, pending->pidfd);
-}
-
-void hs_handover_save_target(void *ctx, struct hs_target *target)
-{
-    struct hs_handover *handover = ctx;
-    const struct hs_session *session = target->owner;
-    const struct hs_recording_job *job = session ? session->owner : NULL;
-    struct hs_kept_target kept = { .target = target, .pid = target->pid };
-    struct hs_kept_target *before = find_kept(handover, target);
-    before = before ? before : find_pending(handover, target->pid);
-    if (handover->store.sock < 0) {
-        return;
-    }
-    if (target->has_ended) {
-        /* It stays in the store under its old name until its dump is written. */
-        if (before) {
-            before->target = target;
-        }
-        return;
-    }
-    hs_handover_name_target(&(struct hs_handover_target){ .pid = target->pid,
-                                                          .uid = target->uid,
-                                                          .hello_flags = target->hello_flags,
-                                                          .region_bytes = target->region.file_bytes,
-                                                          .job_number = job ? job->number : 0,
-                                                          .state = hs_target_state(target) },
-                            hs_clock_ns(CLOCK_REALTIME), kept.name);
-    kept.fact_bytes = (size_t)(strrchr(kept.name, '-') - kept.name);
-    if (before && before->fact_bytes == kept.fact_bytes &&
-        memcmp(before->name, kept.name, kept.fact_bytes) == 0) {
-        return;
-    }
-    keep(handover, &kept, before, target->region.fd, target->pidfd);
-}
-
-void hs_handover_drop_target(void *ctx, struct hs_target *target)
-{
-    struct hs_handover *handover = ctx;
-    struct hs_kept_target *kept = find_kept(handover, target);
-    if (kept) {
-        forget(handover, kept);
-    }
+    return r;
 }
 
 void hs_handover_close(struct hs_handover *handover)
 {
     hs_fdstore_close(&handover->store);
-    free(handover->kept);
-    handover->kept = NULL;
-    handover->kept_count = handover->kept_capacity = 0;
+    hs_kept_state_close(&handover->state);
+    if (handover->locks_fd >= 0) {
+        close(handover->locks_fd);
+    }
+    free(handover->targets);
+    *handover = HS_HANDOVER_NONE;
+}
+
+/* A new state takes the place of the old one, which is mostly out of date. */
+static void compact(struct hs_handover *handover)
+{
+    struct hs_kept_state state;
+    char old_name[HS_FDSTORE_NAME_MAX + 1];
+    if (hs_kept_state_compact(&handover->state, &state) < 0) {
+        handover->state.compact_bytes = handover->state.bytes; /* try again when it has grown */
+        return;
+    }
+    hs_handover_name(HS_HANDOVER_STATE, handover->state_number, old_name);
+    hs_kept_state_close(&handover->state);
+    handover->state = state;
+    handover->state_number++;
+    put_state(handover);
+    hs_fdstore_remove(&handover->store, old_name);
+}
+
+static int append(struct hs_handover *handover, const Hs__Ctl__KeptState *change)
+{
+    int r = hs_kept_state_append(&handover->state, change);
+    if (r == 0 && hs_kept_state_is_stale(&handover->state)) {
+        compact(handover);
+    }
+    return r;
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static struct hs_held_target *find_held(const struct hs_handover *handover,
+                                        const struct hs_target *target)
+{
+    for (size_t i = handover->target_count; i > 0; i--) {
+        if (handover->targets[i - 1].target == target) {
+            return &handover->targets[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static struct hs_held_target *find_pending(const struct hs_handover *handover, pid_t pid)
+{
+    for (size_t i = handover->target_count; i > 0; i--) {
+        if (!handover->targets[i - 1].target && handover->targets[i - 1].pid == pid) {
+            return &handover->targets[i - 1];
+        }
+    }
+    return NULL;
+}
+
+/* Adds a target to our list. NULL: no memory. */
+static struct hs_held_target *hold(struct hs_handover *handover, const struct hs_target *target,
+                                   pid_t pid, uint64_t number)
+{
+    if (hs_array_reserve(&handover->targets, &handover->target_capacity, handover->target_count + 1,
+                         sizeof(handover->targets[0])) < 0) {
+        return NULL;
+    }
+    struct hs_held_target *held = &handover->targets[handover->target_count++];
+    *held = (struct hs_held_target){ .target = target, .pid = pid, .number = number };
+    return held;
+}
+
+void hs_handover_drop_kept(struct hs_handover *handover, uint64_t number)
+{
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
+    change.n_dropped_targets = 1;
+    change.dropped_targets = &number;
+    append(handover, &change);
+    hs_handover_name(HS_HANDOVER_REGION, number, name);
+    hs_fdstore_remove(&handover->store, name);
+}
+
+static void drop(struct hs_handover *handover, struct hs_held_target *held)
+{
+    uint64_t number = held->number;
+    *held = handover->targets[--handover->target_count];
+    hs_handover_drop_kept(handover, number);
+}
+
+static int append_target(struct hs_handover *handover, const Hs__Ctl__KeptTarget *target)
+{
+    Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
+    Hs__Ctl__KeptTarget *targets[1] = { (Hs__Ctl__KeptTarget *)(uintptr_t)target };
+    change.n_targets = 1;
+    change.targets = targets;
+    return append(handover, &change);
+}
+
+int hs_handover_put_target(struct hs_handover *handover, const Hs__Ctl__KeptTarget *target,
+                           int region_fd, int pidfd)
+{
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    const int fds[] = { region_fd, pidfd };
+    hs_handover_name(HS_HANDOVER_REGION, target->number, name);
+    hs_fdstore_put(&handover->store, name, fds, pidfd >= 0 ? 2 : 1);
+    if (target->number > handover->last_target) {
+        handover->last_target = target->number;
+    }
+    return append_target(handover, target);
+}
+
+void hs_handover_save_pending_client(struct hs_handover *handover,
+                                     const struct hs_pending_client *pending)
+{
+    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
+    size_t count = handover->target_count;
+    if (count > 0 && !handover->targets[count - 1].target) {
+        drop(handover, &handover->targets[count - 1]); /* it never became a target */
+    }
+    if (!hs_handover_is_open(handover) || pending->pid <= 0 ||
+        !hold(handover, NULL, pending->pid, handover->last_target + 1)) {
+        return;
+    }
+    kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
+        kept.has_is_pending = true;
+    kept.number = handover->last_target + 1;
+    kept.pid = (uint32_t)pending->pid;
+    kept.uid = pending->uid;
+    kept.hello_flags = pending->hello.flags;
+    kept.region_bytes = pending->hello.region_bytes;
+    kept.is_pending = true;
+    hs_handover_put_target(handover, &kept, pending->region_fd, pending->pidfd);
+}
+
+/* Describes a target. Its number is still missing. */
+static Hs__Ctl__KeptTarget describe_target(const struct hs_target *target, uint64_t job)
+{
+    Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
+    const struct hs_target_state state = hs_target_state(target);
+    kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
+        true;
+    kept.pid = (uint32_t)target->pid;
+    kept.uid = target->uid;
+    kept.hello_flags = target->hello_flags;
+    kept.region_bytes = target->region.file_bytes;
+    kept.has_job = job != 0;
+    kept.job = job;
+    kept.has_is_dormant = kept.has_has_recorded = kept.has_is_late = true;
+    kept.is_dormant = state.is_dormant;
+    kept.has_recorded = state.has_recorded;
+    kept.is_late = state.is_late;
+    kept.has_session_start_ns = kept.has_session_interval_bytes = kept.has_rss_start_bytes = true;
+    kept.session_start_ns = state.session_start_ns;
+    kept.session_interval_bytes = state.session_interval_bytes;
+    kept.rss_start_bytes = state.rss_start_bytes;
+    return kept;
+}
+
+void hs_handover_save_target(struct hs_handover *handover, const struct hs_target *target,
+                             uint64_t job)
+{
+    uint8_t packed[HS_KEPT_TARGET_MAX];
+    struct hs_held_target *held = find_held(handover, target);
+    held = held ? held : find_pending(handover, target->pid);
+    if (!hs_handover_is_open(handover)) {
+        return;
+    }
+    if (target->has_ended) {
+        /* It stays in the store as it is until its dump is written. */
+        if (held) {
+            held->target = target;
+        }
+        return;
+    }
+    bool is_new = !held;
+    held = held ? held : hold(handover, target, target->pid, handover->last_target + 1);
+    if (!held) {
+        return;
+    }
+    Hs__Ctl__KeptTarget kept = describe_target(target, job);
+    kept.number = held->number;
+    size_t packed_bytes = hs__ctl__kept_target__pack(&kept, packed);
+    if (held->target == target && held->packed_bytes == packed_bytes &&
+        memcmp(held->packed, packed, packed_bytes) == 0) {
+        return;
+    }
+    held->target = target;
+    held->packed_bytes = packed_bytes;
+    memcpy(held->packed, packed, packed_bytes);
+    if (is_new) {
+        hs_handover_put_target(handover, &kept, target->region.fd, target->pidfd);
+    } else {
+        append_target(handover, &kept);
+    }
+}
+
+void hs_handover_drop_target(struct hs_handover *handover, const struct hs_target *target)
+{
+    struct hs_held_target *held = find_held(handover, target);
+    if (held) {
+        drop(handover, held);
+    }
+}
+
+void hs_handover_expect_target(struct hs_handover *handover, const Hs__Ctl__KeptTarget *kept)
+{
+    hold(handover, NULL, (pid_t)kept->pid, kept->number);
+}
+
+void hs_handover_end_expected(struct hs_handover *handover, uint64_t number)
+{
+    for (size_t i = handover->target_count; i > 0; i--) {
+        struct hs_held_target *held = &handover->targets[i - 1];
+        if (held->number == number && !held->target) {
+            drop(handover, held);
+            return;
+        }
+    }
 }
 
 /* --- recording jobs --------------------------------------------------------------------------- */
 
-static void name_item(char *ret_name, const char *kind, const struct hs_recording_job *job)
+static Hs__Ctl__KeptProgress describe_progress(uint64_t number, bool is_over,
+                                               const struct hs_session_progress *progress)
 {
-    snprintf(ret_name, HS_FDSTORE_NAME_MAX + 1, "%s%" PRIu64, kind, job->number);
+    Hs__Ctl__KeptProgress kept = HS__CTL__KEPT_PROGRESS__INIT;
+    kept.has_job = kept.has_is_over = kept.has_start_ns = kept.has_file_bytes = true;
+    kept.job = number;
+    kept.is_over = is_over;
+    kept.start_ns = progress->start_ns;
+    kept.file_bytes = progress->bytes;
+    kept.has_sequence_id = kept.has_profile_packet_count = true;
+    kept.sequence_id = progress->place.sequence_id;
+    kept.profile_packet_count = progress->place.profile_packet_count;
+    kept.has_process_count = kept.has_rejected_count = kept.has_dump_count =
+        kept.has_ended_sample_count = kept.has_has_begun = true;
+    kept.process_count = progress->process_count;
+    kept.rejected_count = progress->rejected_count;
+    kept.dump_count = progress->dump_count;
+    kept.ended_sample_count = progress->ended_sample_count;
+    kept.has_begun = progress->has_begun;
+    return kept;
 }
 
-static int write_about(const struct hs_recording_job *job, Hs__Ctl__Start *start)
+int hs_handover_put_job(struct hs_handover *handover, const Hs__Ctl__KeptJob *job, int file_fd,
+                        int folder_fd)
 {
-    Hs__Ctl__KeptOrder kept = HS__CTL__KEPT_ORDER__INIT;
+    char name[HS_FDSTORE_NAME_MAX + 1];
+    const int fds[] = { file_fd, folder_fd };
+    Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
+    Hs__Ctl__KeptJob *jobs[1] = { (Hs__Ctl__KeptJob *)(uintptr_t)job };
+    hs_handover_name(HS_HANDOVER_FILES, job->number, name);
+    hs_fdstore_put(&handover->store, name, fds, 2);
+    change.n_jobs = 1;
+    change.jobs = jobs;
+    return append(handover, &change);
+}
+
+int hs_handover_save_job(struct hs_handover *handover, const struct hs_handover_job *job,
+                         const struct hs_session_progress *progress)
+{
+    Hs__Ctl__Start *start = hs__ctl__start__unpack(NULL, job->request_bytes, job->request);
+    if (!start) {
+        return -EBADMSG;
+    }
+    Hs__Ctl__KeptProgress kept_progress = describe_progress(job->number, false, progress);
+    Hs__Ctl__KeptJob kept = HS__CTL__KEPT_JOB__INIT;
     kept.start = start;
     kept.session = (char *)(uintptr_t)job->name;
     kept.has_number = kept.has_uid = kept.has_gid = kept.has_start_real_ns = true;
     kept.number = job->number;
-    kept.uid = job->rights.uid;
-    kept.gid = job->rights.gid;
-    kept.n_group = job->rights.group_count;
-    kept.group = job->rights.groups;
+    kept.uid = job->rights->uid;
+    kept.gid = job->rights->gid;
+    kept.n_group = job->rights->group_count;
+    kept.group = job->rights->groups;
     kept.start_real_ns = job->start_real_ns;
-    size_t bytes = hs__ctl__kept_order__get_packed_size(&kept);
-    struct hs_handover_head head = { .version = 1,
-                                     .body_bytes = (uint32_t)bytes,
-                                     .progress = hs_session_progress(job->session) };
-    uint8_t *body = malloc(bytes + 1);
-    if (!body) {
-        return -ENOMEM;
-    }
-    hs__ctl__kept_order__pack(&kept, body);
-    int r = hs_write_all(job->about_fd, &head, sizeof(head));
-    r = r < 0 ? r : hs_write_all(job->about_fd, body, bytes);
-    free(body);
+    kept.progress = &kept_progress;
+    int r = hs_handover_put_job(handover, &kept, job->file->file_fd, job->file->folder_fd);
+    hs__ctl__start__free_unpacked(start, NULL);
     return r;
 }
 
-static void on_written(void *owner, struct hs_session *session)
+int hs_handover_update_job(struct hs_handover *handover, uint64_t number, bool is_over,
+                           const struct hs_session_progress *progress)
 {
-    (void)session;
-    hs_handover_update_job(owner);
+    Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
+    Hs__Ctl__KeptProgress kept = describe_progress(number, is_over, progress);
+    Hs__Ctl__KeptProgress *all[1] = { &kept };
+    change.n_progress = 1;
+    change.progress = all;
+    return append(handover, &change);
 }
 
-void hs_handover_save_job(struct hs_handover *handover, struct hs_recording_job *job,
-                          const uint8_t *request, size_t request_bytes)
+void hs_handover_drop_job(struct hs_handover *handover, uint64_t number)
 {
     char name[HS_FDSTORE_NAME_MAX + 1];
-    Hs__Ctl__Start *start = hs__ctl__start__unpack(NULL, request_bytes, request);
-    job->session->on_written = on_written;
-    if (handover->store.sock < 0 || !start) {
-        hs__ctl__start__free_unpacked(start, NULL);
-        return;
-    }
-    job->about_fd = memfd_create("heapscope-order", MFD_CLOEXEC);
-    int r = job->about_fd < 0 ? -errno : write_about(job, start);
-    hs__ctl__start__free_unpacked(start, NULL);
-    if (r < 0) {
-        hs_daemon_log("session %s is lost if this daemon is killed: %s", job->name, strerror(-r));
-        return;
-    }
-    const int fds[] = { job->file.file_fd, job->file.folder_fd };
-    name_item(name, HS_HANDOVER_ABOUT, job);
-    hs_fdstore_put(&handover->store, name, &job->about_fd, 1);
-    name_item(name, HS_HANDOVER_JOB, job);
-    hs_fdstore_put(&handover->store, name, fds, 2);
-}
-
-void hs_handover_restore_job(struct hs_recording_job *job)
-{
-    job->session->on_written = on_written;
-    hs_handover_update_job(job);
-}
-
-void hs_handover_update_job(struct hs_recording_job *job)
-{
-    struct hs_handover_head head;
-    if (job->about_fd < 0 || !job->session ||
-        pread(job->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
-        return;
-    }
-    head.progress = hs_session_progress(job->session);
-    head.epoch = job->epoch;
-    head.is_over = job->state != HS_RECORDING_JOB_RUNNING;
-    if (pwrite(job->about_fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head)) {
-        hs_daemon_log("session %s: cannot save its progress for the next daemon", job->name);
-    }
-}
-
-bool hs_handover_lock_job(int about_fd, uint32_t epoch)
-{
-    struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct hs_handover_head head;
-    if (about_fd < 0) {
-        return true; /* the job is not in the store: no other daemon can take it over */
-    }
-    return fcntl(about_fd, F_SETLK, &all) == 0 &&
-           pread(about_fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && head.epoch == epoch;
-}
-
-void hs_handover_drop_job(struct hs_handover *handover, struct hs_recording_job *job)
-{
-    char name[HS_FDSTORE_NAME_MAX + 1];
-    if (job->about_fd < 0) {
-        return;
-    }
-    name_item(name, HS_HANDOVER_JOB, job);
-    hs_fdstore_remove(&handover->store, name);
-    name_item(name, HS_HANDOVER_ABOUT, job);
+    Hs__Ctl__KeptState change = HS__CTL__KEPT_STATE__INIT;
+    change.n_dropped_jobs = 1;
+    change.dropped_jobs = &number;
+    append(handover, &change);
+    hs_handover_name(HS_HANDOVER_FILES, number, name);
     hs_fdstore_remove(&handover->store, name);
 }

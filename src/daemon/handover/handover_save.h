@@ -2,99 +2,129 @@
  * The handover: what a daemon leaves in the fdstore in case it is killed, and how the next daemon
  * continues (handover_restore.h).
  *
- * For each recording job the store holds its file, its folder, and a memfd with its request and its
- * progress. For each target it holds the region and the pidfd, under a name that contains the facts
- * that only the daemon knows. The daemon gives both to the store (fdstore.h) when they begin, and
- * removes them when they are over. All figures of a target are in its region, so the next dump
- * contains what happens between two daemons. The next daemon appends to the trace behind the last
- * complete dump.
+ * The store holds descriptors, and one state (kept_state.h), which says what they are: for each
+ * recording job its file, its folder, its request and its progress; for each target its region, its
+ * pidfd, and the facts that only the daemon knows. The daemon keeps both when they begin, and drops
+ * them when they are over. All figures of a target are in its region, so the next dump contains
+ * what happens between two daemons. The next daemon appends to the trace behind the last complete
+ * dump.
  *
  *     hs_handover_save_job, _target     they have begun, or changed
  *     hs_handover_drop_job, _target     they are over
  *
- * Names in the store (all numbers are decimal):
- *     hs1-listener                        the daemon's listening socket
- *     hs1-order-NUMBER                    a recording job's file and folder
- *     hs1-about-NUMBER                    memfd: a struct hs_handover_head, then a KeptOrder
- *                                         (ctl.proto)
- *     hs1-target-PID-UID-FLAGS-BYTES-ORDER-BITS-SESSION_START-INTERVAL-RSS_START-SERIAL
+ * Names in the store (all numbers are decimal; handover_v1.h has those of older versions):
+ *     hs1-listener         the daemon's listening socket
+ *     hs1-state-NUMBER     the state; of several, the one with the largest number
+ *     hs1-locks            the locks of the jobs (job_lock.h)
+ *     hs1-files-NUMBER     a recording job's file and folder
+ *     hs1-region-NUMBER    a target's region and pidfd
  *
- * Ensures   only one process finishes the file of a recording job. A finalizer first locks the
- *           memfd (with fcntl(2), so the lock ends with the process), and checks that no other
- *           daemon has taken the job over since the finalizer was forked. A daemon takes over no
- *           job whose memfd is locked.
+ * Holds     the descriptors of a job or target are in the store before the state names it, and
+ *           until the state has dropped it.
  * Threads   one.
- * Fails     a job or target that cannot be taken over is logged and dropped: a target continues
- *           unrecorded, a file stays as it is under its temporary name.
+ * Fails     what cannot be kept is logged: it is lost if the daemon is killed.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/listen.h"
+#include "collect/target.h"
 #include "daemon/handover/fdstore.h"
-#include "daemon/recording_job.h"
+#include "daemon/handover/kept_state.h"
+#include "daemon/recording_file.h"
+#include "daemon/user_rights.h"
+#include "session/session.h"
 
-#define HS_HANDOVER_PREFIX    "hs1-"
-#define HS_HANDOVER_LISTENER  "hs1-listener"
-#define HS_HANDOVER_JOB       "hs1-order-"
-#define HS_HANDOVER_ABOUT     "hs1-about-"
+#define HS_HANDOVER_PREFIX   "hs1-"
+#define HS_HANDOVER_LISTENER HS_HANDOVER_PREFIX "listener"
+#define HS_HANDOVER_STATE    HS_HANDOVER_PREFIX "state-"
+#define HS_HANDOVER_LOCKS    HS_HANDOVER_PREFIX "locks"
+#define HS_HANDOVER_FILES    HS_HANDOVER_PREFIX "files-"
+#define HS_HANDOVER_REGION   HS_HANDOVER_PREFIX "region-"
 
-#define HS_HANDOVER_UNDECIDED UINT64_MAX
-
-/* The progress of a recording job; rewritten with each dump. */
-struct hs_handover_head {
-    uint32_t version;
-    uint32_t body_bytes; /* length of the KeptOrder that follows */
-    uint32_t epoch;      /* how many daemons have taken the job over */
-    uint32_t is_over;    /* the session is over, and its file must be finished */
-    struct hs_session_progress progress;
-};
-
-struct hs_handover_target {
-    pid_t pid;
-    uid_t uid;
-    uint32_t hello_flags;
-    uint64_t region_bytes;
-    uint64_t job_number; /* 0: no job's; HS_HANDOVER_UNDECIDED: a pending client */
-    struct hs_target_state state;
-};
-
-/* Formats the facts about a target as the name of an item. The serial number makes each name
- * unique. */
-void hs_handover_name_target(const struct hs_handover_target *target, uint64_t serial,
-                             char ret_name[HS_FDSTORE_NAME_MAX + 1]);
-/* Parses such a name. Returns false for any other name. */
-bool hs_handover_parse_target(const char *name, struct hs_handover_target *ret_target);
+struct hs_held_target;
 
 /* What the daemon has put into the store. */
 struct hs_handover {
-    struct hs_fdstore store;     /* holds our descriptors if we are killed */
-    struct hs_kept_target *kept; /* targets in the store */
-    size_t kept_count, kept_capacity;
+    struct hs_fdstore store;        /* holds our descriptors if we are killed */
+    struct hs_kept_state state;     /* fd -1: nothing is kept */
+    uint64_t state_number;          /* in its name */
+    int locks_fd;                   /* -1: nothing is kept */
+    struct hs_held_target *targets; /* those in the store */
+    size_t target_count, target_capacity;
+    uint64_t last_job, last_target; /* the largest numbers that the previous daemons used, and of
+                                     * targets also ours */
 };
 
-struct hs_kept_target;
+#define HS_HANDOVER_NONE                                                                           \
+    ((struct hs_handover){ .store = HS_FDSTORE_NONE, .state = HS_KEPT_STATE_NONE, .locks_fd = -1 })
 
-/* Puts a recording job whose session has begun into the store. `request` is a packed Start. */
-void hs_handover_save_job(struct hs_handover *handover, struct hs_recording_job *job,
-                          const uint8_t *request, size_t request_bytes);
-/* A recording job that came from the store stays in it, and is updated from now on. */
-void hs_handover_restore_job(struct hs_recording_job *job);
-/* Updates the progress of a job in its memfd, also whether its session is over. */
-void hs_handover_update_job(struct hs_recording_job *job);
-/* Removes a job from the store. */
-void hs_handover_drop_job(struct hs_handover *handover, struct hs_recording_job *job);
+/* A recording job, as it begins. */
+struct hs_handover_job {
+    uint64_t number;
+    const char *name;
+    const struct hs_user_rights *rights;
+    const struct hs_recording_file *file;
+    uint64_t start_real_ns;
+    const uint8_t *request; /* a packed Start */
+    size_t request_bytes;
+};
 
-/* Call it in the finalizer, with the job's about_fd and epoch: locks the job. Returns whether the
- * finalizer may finish the file. */
-bool hs_handover_lock_job(int about_fd, uint32_t epoch);
-
-/* Puts a pending client into the store. Has the form of hs_registry_pending_fn, which is called at
- * once: if the daemon is killed between receiving a region and saving it, the region is lost. */
-void hs_handover_save_pending_client(void *handover, const struct hs_pending_client *pending);
-
-/* Puts a target into the store, or updates it there. Has the form of hs_hub_target_fn. */
-void hs_handover_save_target(void *handover, struct hs_target *target);
-/* Removes a target from the store. Has the form of hs_hub_target_fn. */
-void hs_handover_drop_target(void *handover, struct hs_target *target);
-
+/* Continues the state in `items`, or begins a new one if the store can hold it. Takes over the
+ * store, and in `items` the state and the locks. Returns 0, or -errno: nothing is kept. */
+int hs_handover_open(const struct hs_fdstore *store, struct hs_fdstore_items *items,
+                     struct hs_handover *ret_handover);
 /* The daemon ends regularly: nothing must be held any more. */
 void hs_handover_close(struct hs_handover *handover);
+
+/* Is there a store that keeps what is saved? */
+static inline bool hs_handover_is_open(const struct hs_handover *handover)
+{
+    return handover->state.fd >= 0;
+}
+
+/* Is a state among these items? */
+bool hs_handover_has_state(const struct hs_fdstore_items *items);
+
+/* Formats the name of an item: `kind` is HS_HANDOVER_STATE, _FILES or _REGION. */
+void hs_handover_name(const char *kind, uint64_t number, char ret_name[HS_FDSTORE_NAME_MAX + 1]);
+
+/* Keeps a recording job whose session has begun; the handover must be open. Returns 0, or -errno:
+ * it is not kept. */
+int hs_handover_save_job(struct hs_handover *handover, const struct hs_handover_job *job,
+                         const struct hs_session_progress *progress);
+/* Updates the progress of a job that is kept, also whether its session is over. Returns 0 or
+ * -errno. */
+int hs_handover_update_job(struct hs_handover *handover, uint64_t number, bool is_over,
+                           const struct hs_session_progress *progress);
+/* Drops a job that is kept. */
+void hs_handover_drop_job(struct hs_handover *handover, uint64_t number);
+
+/* Keeps a pending client. Call it at once: if the daemon is killed between receiving a region and
+ * saving it, the region is lost. */
+void hs_handover_save_pending_client(struct hs_handover *handover,
+                                     const struct hs_pending_client *pending);
+
+/* Keeps a target, or updates it. `job`: the number of the recording job that has it; 0: none. */
+void hs_handover_save_target(struct hs_handover *handover, const struct hs_target *target,
+                             uint64_t job);
+/* Drops a target. */
+void hs_handover_drop_target(struct hs_handover *handover, const struct hs_target *target);
+
+/* For handover_restore.c and handover_v1.c: */
+
+/* Keeps a job or target as this message says. A descriptor may be -1. Returns 0 or -errno. */
+int hs_handover_put_job(struct hs_handover *handover, const Hs__Ctl__KeptJob *job, int file_fd,
+                        int folder_fd);
+int hs_handover_put_target(struct hs_handover *handover, const Hs__Ctl__KeptTarget *target,
+                           int region_fd, int pidfd);
+/* A kept target is about to come back: hs_handover_save_target() for its process then updates
+ * it. */
+void hs_handover_expect_target(struct hs_handover *handover, const Hs__Ctl__KeptTarget *kept);
+/* It has come, or will not come: drops it unless it has become a target. */
+void hs_handover_end_expected(struct hs_handover *handover, uint64_t number);
+/* Drops a kept target that is not expected. */
+void hs_handover_drop_kept(struct hs_handover *handover, uint64_t number);
