@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hold_against(policy, &(struct hs_policy_facts){ 0 });
         hold_against(policy, &(struct hs_policy_facts){ .is_uid_known = true,
                                                         .uid = 3,
-                                                        .is_wish_known = true,
+                                                        .is_consent_known = true,
                                                         .is_willing = true,
                                                         .exe = text,
                                                         .cgroups = cgroups });

@@ -13,12 +13,12 @@
 #include "rt/base.h"
 #include "rt/clock.h"
 
-#define HS_SAME_WISH_NS UINT64_C(1000000000)
+#define HS_SAME_REQUEST_NS UINT64_C(1000000000)
 
 /* State of the process, as its signals are. */
 static int signal_fd = -1;
-static enum hs_end_wish wish;
-static uint64_t wished_ns; /* when the wish last grew */
+static enum hs_end_request request;
+static uint64_t request_ns; /* when the request last grew */
 static bool is_dump_asked;
 
 int hs_end_signals_open(void)
@@ -47,13 +47,14 @@ int hs_end_signals_open(void)
 static void grow(void)
 {
     uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
-    if (wish == HS_END_NOT_YET || (wish < HS_END_LEAVE && now - wished_ns > HS_SAME_WISH_NS)) {
-        wish++;
-        wished_ns = now;
+    if (request == HS_END_NONE ||
+        (request < HS_END_LEAVE && now - request_ns > HS_SAME_REQUEST_NS)) {
+        request++;
+        request_ns = now;
     }
 }
 
-enum hs_end_wish hs_end_signals_read(void)
+enum hs_end_request hs_end_signals_read(void)
 {
     struct signalfd_siginfo info;
     while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
@@ -63,7 +64,7 @@ enum hs_end_wish hs_end_signals_read(void)
             grow();
         }
     }
-    return wish;
+    return request;
 }
 
 bool hs_end_signals_take_dump(void)
@@ -75,13 +76,13 @@ bool hs_end_signals_take_dump(void)
 
 void hs_end_signals_begin_end(void)
 {
-    enum hs_end_wish until_now = wish > HS_END_SOON ? wish : HS_END_SOON;
+    enum hs_end_request until_now = request > HS_END_RECORDING ? request : HS_END_RECORDING;
     hs_end_signals_read();
-    wish = until_now;
-    wished_ns = hs_clock_ns(CLOCK_MONOTONIC);
+    request = until_now;
+    request_ns = hs_clock_ns(CLOCK_MONOTONIC);
 }
 
-bool hs_end_signals_is_hurried(void)
+bool hs_end_signals_is_without_names(void)
 {
-    return hs_end_signals_read() >= HS_END_HURRY;
+    return hs_end_signals_read() >= HS_END_WITHOUT_NAMES;
 }

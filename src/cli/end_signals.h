@@ -24,11 +24,11 @@
 
 #include <stdbool.h>
 
-enum hs_end_wish {
-    HS_END_NOT_YET,
-    HS_END_SOON,  /* the recording is over */
-    HS_END_HURRY, /* and the user does not wait for names */
-    HS_END_LEAVE, /* the command may leave when another process writes the files */
+enum hs_end_request {
+    HS_END_NONE,
+    HS_END_RECORDING,     /* the recording is over */
+    HS_END_WITHOUT_NAMES, /* and the user does not wait for names */
+    HS_END_LEAVE,         /* the command may leave when another process writes the files */
 };
 
 /* Returns a descriptor that is readable when a signal has come; -1 with errno. Ignores SIGPIPE,
@@ -37,13 +37,13 @@ enum hs_end_wish {
 int hs_end_signals_open(void);
 
 /* Reads the signals that have come, and returns what they ask for so far; it only grows. */
-enum hs_end_wish hs_end_signals_read(void);
+enum hs_end_request hs_end_signals_read(void);
 /* True: SIGUSR1 was read since the last call. */
 bool hs_end_signals_take_dump(void);
 
-/* The recording is over, by a signal or by itself. Signals that came before do not mean to
- * hurry. */
+/* The recording is over, by a signal or by itself. Signals that came before do not ask for
+ * leaving out names. */
 void hs_end_signals_begin_end(void);
 
-/* True from HS_END_HURRY on; for hs_symbol_options.is_hurried. */
-bool hs_end_signals_is_hurried(void);
+/* True from HS_END_WITHOUT_NAMES on; for hs_symbol_options.is_cancelled. */
+bool hs_end_signals_is_without_names(void);

@@ -133,7 +133,7 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
         .has_ended = target && target->has_ended,
         .exe = exe,
     };
-    enum hs_refusal refusal = hs_admission_judge(policy, "/proc", &asker, &what, ret_words);
+    enum hs_refusal refusal = hs_admission_check(policy, "/proc", &asker, &what, ret_words);
     free(exe);
     return refusal;
 }

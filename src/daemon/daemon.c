@@ -183,7 +183,7 @@ static int open_hub(struct hs_daemon *daemon)
         .on_pending = on_pending,
         .on_change = on_change,
         .on_gone = on_gone,
-        .judge = authorize,
+        .authorize = authorize,
         .is_hiding_others = hs_access_control_is_hiding_others(),
         .ctx = daemon,
     };

@@ -106,7 +106,7 @@ static int finish(const struct hs_finalizer_task *task)
     }
     wait_for_turn();
     add_addresses_of_previous_part(task);
-    task->session->is_hurried = are_names_skipped;
+    task->session->is_naming_cancelled = are_names_skipped;
     r = hs_session_finish(task->session);
     if (!hs_recording_file_is_in_place(file)) {
         return r < 0 ? r : -ENOENT; /* the file was removed or replaced */

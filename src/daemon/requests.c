@@ -106,7 +106,7 @@ static int stop(const struct hs_requests *requests, struct hs_peer *peer,
     if (job->state == HS_RECORDING_JOB_RUNNING && !request->is_only_waiting) {
         hs_hub_stop(requests->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
     }
-    if (job->state == HS_RECORDING_JOB_FINISHING && request->is_hurried) {
+    if (job->state == HS_RECORDING_JOB_FINISHING && request->is_without_names) {
         hs_finalizer_skip_names(&job->finalizer);
     }
     return 0;

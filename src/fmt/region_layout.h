@@ -215,7 +215,7 @@ struct hs_thread_block_v1 {
     uint64_t inherited_count; /* of sample_count: a forked child began with them */
     uint64_t duplicate_bytes; /* weight of the blocks that lost_count[HS_LOSS_DUPLICATE] counts */
     /* 1: what the stacks and blocks of a forked child tell as inherited is all of it; 0: also of an older client. */
-    uint64_t is_inherited_told;
+    uint64_t is_inherited_known;
     uint64_t reserved[2];
     uint64_t lost_count[16];      /* by enum hs_loss */
     uint64_t stack_end_count[16]; /* by enum hs_stack_end */

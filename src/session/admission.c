@@ -55,7 +55,7 @@ static void look(struct judging *j)
         facts->facts.exe = process->exe;
     }
     if (process->is_willing) {
-        facts->facts.is_wish_known = facts->facts.is_willing = true;
+        facts->facts.is_consent_known = facts->facts.is_willing = true;
     }
     const struct hs_proc_ids *ids = &facts->status.uid;
     uid_t uid = j->asker->uid;
@@ -79,10 +79,10 @@ static bool is_undumpable(const struct judging *j)
 static bool is_unwilling(const struct judging *j)
 {
     bool is_willing, is_unwilling;
-    if (j->facts.facts.is_wish_known) {
+    if (j->facts.facts.is_consent_known) {
         return j->facts.is_unwilling;
     }
-    return hs_policy_read_wish(j->proc, j->process->pid, &is_willing, &is_unwilling) &&
+    return hs_policy_read_consent(j->proc, j->process->pid, &is_willing, &is_unwilling) &&
            is_unwilling;
 }
 
@@ -160,7 +160,7 @@ static enum hs_refusal check_process(const struct judging *j)
     return HS_REFUSAL_NONE;
 }
 
-enum hs_refusal hs_admission_judge(const struct hs_policy *policy, const char *proc,
+enum hs_refusal hs_admission_check(const struct hs_policy *policy, const char *proc,
                                    const struct hs_admission_asker *asker,
                                    const struct hs_admission_process *process,
                                    struct hs_refusal_words *ret_words)

@@ -49,7 +49,7 @@ struct hs_admission_process {
 /* Applies the checks. `policy` may be NULL; `proc` is "/proc", or a folder in its place for tests.
  * Returns HS_REFUSAL_NONE if the user may profile the process, otherwise the reason, with a text
  * for the user in *ret_words. */
-enum hs_refusal hs_admission_judge(const struct hs_policy *policy, const char *proc,
+enum hs_refusal hs_admission_check(const struct hs_policy *policy, const char *proc,
                                    const struct hs_admission_asker *asker,
                                    const struct hs_admission_process *process,
                                    struct hs_refusal_words *ret_words);

@@ -25,8 +25,8 @@
  *
  * Holds     a region records for at most one session, the first one that it gets: a process that
  *           gets another session makes another region. The `owner` of a target is its session. A
- *           session has only processes that config.judge allows. A process that matches a session
- *           and is not allowed appears in the session's trace with the reason, except where
+ *           session has only processes that config.authorize allows. A process that matches a
+ *           session and is not allowed appears in the session's trace with the reason, except where
  *           hs_hub_is_silent() says otherwise.
  * Threads   one; the hub never waits.
  * Fails     a process that cannot be read is left out and counted; a session ends when its trace
@@ -114,7 +114,7 @@ struct hs_hub_config {
     hs_hub_keep_back_fn *keep_back;        /* NULL: no target is kept back */
     hs_hub_look_fn *on_look;               /* NULL: no calls */
     hs_hub_target_fn *on_change, *on_gone; /* NULL: no calls */
-    hs_hub_authorize_fn *judge;            /* NULL: only the user of the process is checked */
+    hs_hub_authorize_fn *authorize;        /* NULL: only the user of the process is checked */
     bool is_hiding_others; /* processes of other users are treated as if they did not exist */
     bool is_taking_hidden; /* as in hs_registry_config */
     void *ctx;
@@ -183,8 +183,8 @@ void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns);
  * before hs_hub_give_up(). */
 void hs_hub_refuse(struct hs_hub *hub, pid_t pid, bool is_held, const char *why, uint64_t now_ns);
 
-/* Call it when config.judge may answer otherwise than before. Processes that their sessions may no
- * longer record have a last dump. */
+/* Call it when config.authorize may answer otherwise than before. Processes that their sessions may
+ * no longer record have a last dump. */
 void hs_hub_review(struct hs_hub *hub, uint64_t now_ns);
 
 /* This process will not get a client: no session waits for it any more. */

@@ -1,8 +1,9 @@
 /*
  * Processes that match a session and that it may not record: see hub_targets.h.
  *
- * The hub's owner decides (config.judge). This file acts on the decision: it writes a refusal into
- * the session's trace, unless the session did not really ask for the process (hs_hub_is_silent).
+ * The hub's owner decides (config.authorize). This file acts on the decision: it writes a refusal
+ * into the session's trace, unless the session did not really ask for the process
+ * (hs_hub_is_silent).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ enum hs_refusal hs_hub_authorize(const struct hs_hub *hub, const struct hs_sessi
                                  struct hs_refusal_words *ret_words)
 {
     uid_t uid = facts->facts.uid;
-    if (hub->config.judge) {
-        return hub->config.judge(hub->config.ctx, session, facts, target, ret_words);
+    if (hub->config.authorize) {
+        return hub->config.authorize(hub->config.ctx, session, facts, target, ret_words);
     }
     if (hs_session_is_allowed(session, uid)) {
         return HS_REFUSAL_NONE;

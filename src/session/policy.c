@@ -114,7 +114,7 @@ static enum fit fits_willing(const struct hs_policy_rule *rule, const struct hs_
     if (!rule->is_willing) {
         return FIT_YES;
     }
-    return facts->is_wish_known ? of_bool(facts->is_willing) : FIT_UNKNOWN;
+    return facts->is_consent_known ? of_bool(facts->is_willing) : FIT_UNKNOWN;
 }
 
 const struct hs_policy_rule *hs_policy_find(const struct hs_policy *policy,

@@ -43,7 +43,7 @@ enum hs_policy_class {
 
 /* The facts about a process that rules use. NULL or false: unknown. */
 struct hs_policy_facts {
-    bool is_uid_known, is_wish_known;
+    bool is_uid_known, is_consent_known;
     uid_t uid;           /* effective */
     bool is_willing;     /* HEAPSCOPE_PROFILEABLE=1 */
     const char *exe;     /* a path, perhaps with " (deleted)" */

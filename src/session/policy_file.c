@@ -95,7 +95,8 @@ int hs_policy_load(const char *path, uid_t owner, struct hs_policy **ret_policy,
 
 /* --- a process -------------------------------------------------------------------------------- */
 
-bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling)
+bool hs_policy_read_consent(const char *proc, pid_t pid, bool *ret_is_willing,
+                            bool *ret_is_unwilling)
 {
     char folder[FOLDER_BYTES], value[16];
     struct hs_buf text = HS_BUF_INIT;
@@ -104,9 +105,9 @@ bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool
     *ret_is_willing = *ret_is_unwilling = false;
     if (r == 0 &&
         hs_proc_find_env(text.data, text.bytes, HS_ENV_PROFILEABLE, value, sizeof(value))) {
-        enum hs_answer wish = hs_eligibility_parse_wish(value);
-        *ret_is_willing = wish == HS_ANSWER_YES;
-        *ret_is_unwilling = wish == HS_ANSWER_NO;
+        enum hs_answer consent = hs_eligibility_parse_consent(value);
+        *ret_is_willing = consent == HS_ANSWER_YES;
+        *ret_is_unwilling = consent == HS_ANSWER_NO;
     }
     hs_buf_deinit(&text);
     return r == 0;
@@ -152,7 +153,7 @@ void hs_policy_process_read(const char *proc, pid_t pid, bool is_deep,
     if (is_deep && out->is_status_known) {
         read_exe(folder, out);
         read_cgroups(folder, out);
-        out->facts.is_wish_known =
-            hs_policy_read_wish(proc, pid, &out->facts.is_willing, &out->is_unwilling);
+        out->facts.is_consent_known =
+            hs_policy_read_consent(proc, pid, &out->facts.is_willing, &out->is_unwilling);
     }
 }

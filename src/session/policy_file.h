@@ -31,7 +31,7 @@ struct hs_policy_process {
     struct hs_policy_facts facts;
     bool is_status_known;
     struct hs_proc_status status;
-    bool is_unwilling; /* HEAPSCOPE_PROFILEABLE=0; valid if facts.is_wish_known */
+    bool is_unwilling; /* HEAPSCOPE_PROFILEABLE=0; valid if facts.is_consent_known */
     char exe[PATH_MAX];
     char cgroups[8192];
 };
@@ -43,4 +43,5 @@ void hs_policy_process_read(const char *proc, pid_t pid, bool is_deep,
 
 /* Reads HEAPSCOPE_PROFILEABLE from /proc/PID/environ. Returns false if that cannot be read. Both
  * results are false if the variable is not set, or has another value. */
-bool hs_policy_read_wish(const char *proc, pid_t pid, bool *ret_is_willing, bool *ret_is_unwilling);
+bool hs_policy_read_consent(const char *proc, pid_t pid, bool *ret_is_willing,
+                            bool *ret_is_unwilling);

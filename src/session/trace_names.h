@@ -12,8 +12,8 @@
 #include "symbol/symbol_wanted.h"
 #include "trace/trace_writer.h"
 
-/* Looks up the names of the wanted addresses, and appends them to the trace. `is_hurried` as in
- * hs_symbol_options. *ret_is_interrupted becomes true if is_hurried ended the search; otherwise it
- * is not changed. Returns 0 or -errno. */
+/* Looks up the names of the wanted addresses, and appends them to the trace. `is_cancelled` as in
+ * hs_symbol_options. *ret_is_interrupted becomes true if is_cancelled ended the search; otherwise
+ * it is not changed. Returns 0 or -errno. */
 int hs_trace_names_append(struct hs_trace_writer *writer, struct hs_symbol_wanted *wanted,
-                          bool (*is_hurried)(void), bool *ret_is_interrupted);
+                          bool (*is_cancelled)(void), bool *ret_is_interrupted);

@@ -41,5 +41,5 @@ struct hs_symbol_options {
      * Called ten times a second. When it returns true, the search ends, and the remaining modules
      * get no names (HS_SYMBOL_REASON_INTERRUPTED). NULL: the search is not ended early.
      */
-    bool (*is_hurried)(void);
+    bool (*is_cancelled)(void);
 };

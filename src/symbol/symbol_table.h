@@ -31,7 +31,7 @@ enum hs_symbol_reason {
     /* the worker that read it crashed, or needed too much memory */
     HS_SYMBOL_REASON_BROKEN,
     HS_SYMBOL_REASON_TOO_SLOW, /* the time limit was reached */
-    /* the caller asked to hurry, because the user sent a signal */
+    /* the caller cancelled it, because the user sent a signal */
     HS_SYMBOL_REASON_INTERRUPTED,
     HS_SYMBOL_REASON_N,
 };

@@ -200,7 +200,7 @@ static int serve_worker(struct run *run, struct worker *worker)
 
 /*
  * Kills workers that spend too long on one module; kills all workers when the total time is over,
- * or the caller asks to hurry.
+ * or the caller cancels the search.
  */
 static void enforce_deadlines(struct run *run)
 {
@@ -209,8 +209,8 @@ static void enforce_deadlines(struct run *run)
         run->give_up = HS_SYMBOL_REASON_TOO_SLOW;
     }
     const struct hs_symbol_options *options = run->work.options;
-    if (run->give_up == HS_SYMBOL_REASON_NONE && options && options->is_hurried &&
-        options->is_hurried()) {
+    if (run->give_up == HS_SYMBOL_REASON_NONE && options && options->is_cancelled &&
+        options->is_cancelled()) {
         run->give_up = HS_SYMBOL_REASON_INTERRUPTED;
     }
     for (size_t i = 0; i < run->worker_count; i++) {

@@ -118,7 +118,7 @@ struct hs_snapshot {
     /* the process whose live blocks it inherited; 0: none, it began with exec */
     uint32_t forked_from_pid;
     uint64_t inherited_sample_count; /* how many of the sample_count were inherited */
-    bool is_inherited_told;          /* inherited_sample_count and `inherited` are known */
+    bool is_inherited_known;         /* inherited_sample_count and `inherited` are known */
     char comm[16];
     char *exe;     /* path of the executable; "": unknown */
     char *cmdline; /* arguments joined by NUL, cmdline_bytes long */

@@ -237,7 +237,7 @@ static void fill_counters(struct head *head, const struct hs_snapshot *snap, Hs_
     }
     SET(region_bytes, snap->region_bytes);
     SET(interval_bytes, snap->interval_bytes);
-    if (snap->forked_from_pid != 0 && snap->is_inherited_told) {
+    if (snap->forked_from_pid != 0 && snap->is_inherited_known) {
         /* Also written when they are 0: nothing is shared with the parent. */
         SET(inherited_bytes_var, snap->inherited.bytes_var);
         SET(inherited_count_var, snap->inherited.count_var);

@@ -118,7 +118,7 @@ struct world {
     unsigned answers[HS_HUB_ANSWER_N];
     int attach_result;
     pid_t attach_pid;
-    uid_t forbidden_uid; /* see judge() */
+    uid_t forbidden_uid; /* see authorize() */
     bool is_keeping_back;
     struct hs_target *kept;
 };

@@ -91,7 +91,7 @@ static void set_policy(struct world *world, const char *text)
 static enum hs_refusal judge(struct world *world, const struct hs_admission_asker *asker,
                              const struct hs_admission_process *process)
 {
-    return hs_admission_judge(world->policy, world->proc, asker, process, &world->words);
+    return hs_admission_check(world->policy, world->proc, asker, process, &world->words);
 }
 
 static struct hs_admission_asker user(uid_t uid)

@@ -366,8 +366,8 @@ static void add_relative(struct fixture *fx, uint32_t node, uint32_t pid, uint32
     p->processes[p->process_count - 1].forked_from_pid = parent_pid;
     p->processes[p->process_count - 1].start_ns += pid;
     struct hs_profile_dump *dump = fixture_dump(fx, 1);
-    dump->is_inherited_told = inherited_var >= 0;
-    if (dump->is_inherited_told) {
+    dump->is_inherited_known = inherited_var >= 0;
+    if (dump->is_inherited_known) {
         dump->inherited = (struct hs_inherited_var){ (float)inherited_var, (float)inherited_var };
     }
     struct hs_amount amount = fixture_sampled(10000, 10, var, var);

@@ -42,7 +42,7 @@ static void assert_verdict(struct hs_eligibility *it, enum hs_eligibility_verdic
                            enum hs_eligibility_by by)
 {
     struct hs_eligibility_words words;
-    hs_eligibility_judge(it);
+    hs_eligibility_decide(it);
     assert_int_equal(it->verdict, verdict);
     assert_int_equal(it->by, by);
     hs_eligibility_words(it, &words);

@@ -127,9 +127,9 @@ static void test_users(void **state)
 }
 
 /* Refuses processes of user 12345 with its own text. */
-static enum hs_refusal judge(void *ctx, const struct hs_session *session,
-                             const struct hs_process_facts *process, struct hs_target *target,
-                             struct hs_refusal_words *ret_words)
+static enum hs_refusal authorize(void *ctx, const struct hs_session *session,
+                                 const struct hs_process_facts *process, struct hs_target *target,
+                                 struct hs_refusal_words *ret_words)
 {
     const struct world *world = ctx;
     (void)session;
@@ -141,23 +141,23 @@ static enum hs_refusal judge(void *ctx, const struct hs_session *session,
     return HS_REFUSAL_POLICY;
 }
 
-static void test_what_the_judge_says(void **state)
+static void test_what_the_owner_forbids(void **state)
 {
     (void)state;
     struct world world;
     struct process may, may_not, late;
     struct trace trace;
     world_init(&world);
-    world.hub->config.judge = judge;
+    world.hub->config.authorize = authorize;
     world.forbidden_uid = 5;
-    process_init(&may, "hs-judged", 0);
-    process_init(&may_not, "hs-judged", 0);
+    process_init(&may, "hs-authorized", 0);
+    process_init(&may_not, "hs-authorized", 0);
     announce_as(world.hub, &may, 4);
     announce_as(world.hub, &may_not, 5);
-    struct hs_session *session = start(&world, &trace, &everything, "hs-judged", 0);
+    struct hs_session *session = start(&world, &trace, &everything, "hs-authorized", 0);
     assert_int_equal(world.answers[HS_HUB_RECORDED], 1);
     assert_int_equal(world.answers[HS_HUB_NOT_ALLOWED], 1);
-    process_init(&late, "hs-judged", 4096);
+    process_init(&late, "hs-authorized", 4096);
     announce_as(world.hub, &late, 5);
     assert_int_equal(late.w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
@@ -575,7 +575,7 @@ int main(void)
         cmocka_unit_test(test_startup),
         cmocka_unit_test(test_the_first_session_keeps_it),
         cmocka_unit_test(test_users),
-        cmocka_unit_test(test_what_the_judge_says),
+        cmocka_unit_test(test_what_the_owner_forbids),
         cmocka_unit_test(test_many_refused),
         cmocka_unit_test(test_no_client_can_be_brought_in),
         cmocka_unit_test(test_a_forked_child_goes_with_its_parent),

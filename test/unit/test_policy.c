@@ -170,7 +170,7 @@ static void test_what_fits(void **state)
     static const char cgroups[] = "12:cpu,cpuacct:/v1/a:b\n"
                                   "0::/system.slice/web.service/worker (deleted)\n";
     const struct hs_policy_facts facts = { .is_uid_known = true,
-                                           .is_wish_known = true,
+                                           .is_consent_known = true,
                                            .uid = 1001,
                                            .is_willing = true,
                                            .exe = "/usr/bin/web server (deleted)",
@@ -323,9 +323,10 @@ static void test_a_process(void **state)
     assert_true(process->facts.is_uid_known && process->facts.uid == geteuid());
     assert_string_equal(process->facts.exe, exe);
     assert_non_null(process->facts.cgroups);
-    assert_true(process->facts.is_wish_known);
+    assert_true(process->facts.is_consent_known);
     hs_policy_process_read("/proc", getpid(), false, process);
-    assert_true(process->is_status_known && !process->facts.exe && !process->facts.is_wish_known);
+    assert_true(process->is_status_known && !process->facts.exe &&
+                !process->facts.is_consent_known);
     hs_policy_process_read("/proc", -1, true, process);
     assert_false(process->is_status_known || process->facts.exe || process->facts.cgroups);
     free(process);

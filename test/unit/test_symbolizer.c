@@ -188,7 +188,7 @@ static void workers_without_memory(void **state)
 
 static unsigned hurry_asked_count;
 
-static bool is_hurried(void)
+static bool is_cancelled(void)
 {
     return ++hurry_asked_count > 1;
 }
@@ -230,7 +230,7 @@ static void an_interrupt(void **state)
             is_whole = tables[i].reason != HS_SYMBOL_REASON_INTERRUPTED &&
                        tables[i].reason != HS_SYMBOL_REASON_BROKEN;
         }
-        options.is_hurried = is_hurried;
+        options.is_cancelled = is_cancelled;
         err = hs_symbolizer_run(&options, requests, 4, &tables);
         bool is_cut = err == 0 && tables[3].reason == HS_SYMBOL_REASON_INTERRUPTED;
         _exit(is_whole && is_cut ? 42 : is_whole ? 2 : 1);

@@ -45,7 +45,7 @@ static int name_all(const struct hs_profile *profile, const struct hs_symbol_env
         .search_path_count = env->root_count,
         .is_indexing = env->is_indexing,
         .cache_folder = hs_cache_folder_find(cache, sizeof(cache)) ? cache : NULL,
-        .is_hurried = hs_end_signals_is_hurried,
+        .is_cancelled = hs_end_signals_is_without_names,
     };
     size_t count = 0;
     int r = hs_profile_wanted(profile, &wanted);

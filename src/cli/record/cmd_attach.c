@@ -120,7 +120,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         }
     }
     a->meant_count++;
-    if (a->is_leaving || hs_end_signals_read() != HS_END_NOT_YET) {
+    if (a->is_leaving || hs_end_signals_read() != HS_END_NONE) {
         a->is_leaving = true;
         return -EINTR;
     }
@@ -155,9 +155,9 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
 }
 
 /* The kernel checks heapscope's rights; this checks whether the process has opted out. */
-static enum hs_refusal judge(void *ctx, const struct hs_session *session,
-                             const struct hs_process_facts *process, struct hs_target *target,
-                             struct hs_refusal_words *ret_words)
+static enum hs_refusal authorize(void *ctx, const struct hs_session *session,
+                                 const struct hs_process_facts *process, struct hs_target *target,
+                                 struct hs_refusal_words *ret_words)
 {
     const struct hs_admission_asker asker = { .is_any_uid = true };
     const struct hs_admission_process what = { .pid = process->facts.pid,
@@ -165,7 +165,7 @@ static enum hs_refusal judge(void *ctx, const struct hs_session *session,
                                                .is_attaching = target == NULL };
     (void)ctx;
     (void)session;
-    return hs_admission_judge(NULL, "/proc", &asker, &what, ret_words);
+    return hs_admission_check(NULL, "/proc", &asker, &what, ret_words);
 }
 
 /* When the process has no safe point in time, the hub asks again later; others need not wait. */
@@ -211,11 +211,11 @@ static void end_early(struct attach *a)
 
 static void take_signals(struct attach *a)
 {
-    enum hs_end_wish wish = hs_end_signals_read();
+    enum hs_end_request asked = hs_end_signals_read();
     if (hs_end_signals_take_dump()) {
         hs_hub_dump_all(a->hub, hs_clock_ns(CLOCK_MONOTONIC));
     }
-    if (wish != HS_END_NOT_YET && !a->is_over) {
+    if (asked != HS_END_NONE && !a->is_over) {
         end_early(a);
     }
 }
@@ -259,7 +259,7 @@ static int open_hub(struct attach *a)
                                           .on_peer = on_peer,
                                           .on_over = on_over,
                                           .attach = bring_in,
-                                          .judge = judge,
+                                          .authorize = authorize,
                                           .refresh = refresh,
                                           .say_new_process = say_verdict,
                                           .ctx = a };

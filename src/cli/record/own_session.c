@@ -97,7 +97,7 @@ int hs_own_session_finish(struct hs_own_session *own)
                                             .lost = own->lost,
                                             .stack_count = own->stack_count,
                                             .is_quiet = own->is_quiet };
-    session->is_hurried = hs_end_signals_is_hurried;
+    session->is_naming_cancelled = hs_end_signals_is_without_names;
     hs_end_signals_begin_end();
     if (!own->is_quiet) {
         hs_progress_expect(HS_PROGRESS_NAMING);

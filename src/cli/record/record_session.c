@@ -28,8 +28,8 @@
 struct waiting {
     char session[HS_SESSION_NAME_MAX + 1];
     int signal_fd;
-    int sock;              /* on which the daemon reports the end; -1: none */
-    enum hs_end_wish wish; /* the request that the daemon has got */
+    int sock;                 /* on which the daemon reports the end; -1: none */
+    enum hs_end_request sent; /* the request that the daemon has got */
 };
 
 static int take_settings(const struct hs_record_session *record,
@@ -132,9 +132,9 @@ static int ask_for_end(struct waiting *waiting)
     int r = sock < 0 ? sock : 0;
     request.session = waiting->session;
     request.has_is_only_waiting = true;
-    request.is_only_waiting = waiting->wish == HS_END_NOT_YET;
-    request.has_is_hurried = true;
-    request.is_hurried = waiting->wish >= HS_END_HURRY;
+    request.is_only_waiting = waiting->sent == HS_END_NONE;
+    request.has_is_without_names = true;
+    request.is_without_names = waiting->sent >= HS_END_WITHOUT_NAMES;
     if (r == 0) {
         r = hs_ctl_send(sock, HS_CTL_STOP, &request.base, NULL, 0);
     }
@@ -161,13 +161,13 @@ static void ask_for_dump(const struct waiting *waiting)
 
 static void take_signals(struct waiting *waiting)
 {
-    enum hs_end_wish wish = hs_end_signals_read();
+    enum hs_end_request asked = hs_end_signals_read();
     if (hs_end_signals_take_dump()) {
         ask_for_dump(waiting);
     }
-    if (wish != waiting->wish) {
-        waiting->wish = wish;
-        if (wish != HS_END_LEAVE) {
+    if (asked != waiting->sent) {
+        waiting->sent = asked;
+        if (asked != HS_END_LEAVE) {
             ask_for_end(waiting);
         }
     }
@@ -183,7 +183,7 @@ static int look_for_daemon(struct waiting *waiting)
         if (r < 0 && poll(&fd, 1, RETRY_MS) > 0) {
             take_signals(waiting);
         }
-    } while (r < 0 && waiting->wish != HS_END_LEAVE && hs_clock_ns(CLOCK_MONOTONIC) < end_ns);
+    } while (r < 0 && waiting->sent != HS_END_LEAVE && hs_clock_ns(CLOCK_MONOTONIC) < end_ns);
     return r;
 }
 
@@ -191,7 +191,7 @@ static int look_for_daemon(struct waiting *waiting)
 static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answer)
 {
     int r = look_for_daemon(waiting);
-    while (r == 0 && waiting->wish != HS_END_LEAVE) {
+    while (r == 0 && waiting->sent != HS_END_LEAVE) {
         struct pollfd fds[] = { { .fd = waiting->sock, .events = POLLIN },
                                 { .fd = waiting->signal_fd, .events = POLLIN } };
         if (poll(fds, HS_COUNT_OF(fds), -1) < 0 && errno != EINTR) {
@@ -199,7 +199,7 @@ static int wait_for_end(struct waiting *waiting, struct hs_ctl_message *ret_answ
         }
         if (fds[1].revents) {
             take_signals(waiting);
-            bool is_lost = waiting->sock < 0 && waiting->wish != HS_END_LEAVE;
+            bool is_lost = waiting->sock < 0 && waiting->sent != HS_END_LEAVE;
             r = is_lost ? look_for_daemon(waiting) : 0;
         } else if (fds[0].revents) {
             r = hs_ctl_receive(waiting->sock, false, ret_answer);
@@ -253,7 +253,7 @@ static int end(struct waiting *waiting, const char *path)
     if (status != HS_EXIT_STATUS_DONE) {
         return status;
     }
-    if (waiting->wish >= HS_END_HURRY) {
+    if (waiting->sent >= HS_END_WITHOUT_NAMES) {
         hs_message("interrupted: some functions may have no names in the files");
     }
     return hs_ask_open(&answer, &hs__ctl__stopped__descriptor, say_stopped, NULL);

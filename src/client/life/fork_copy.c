@@ -290,7 +290,7 @@ static void settle(struct copy *c)
     if (block) {
         block->sample_count = c->kept_count;
         block->inherited_count = c->kept_count;
-        block->is_inherited_told = 1;
+        block->is_inherited_known = 1;
         block->alloc_bytes = c->live_bytes;
         block->lost_count[HS_LOSS_INHERITED] = c->lost_count;
     }

@@ -149,7 +149,7 @@ static enum hs_eligibility_by find_by(const struct hs_eligibility *it)
     }
 }
 
-void hs_eligibility_judge(struct hs_eligibility *it)
+void hs_eligibility_decide(struct hs_eligibility *it)
 {
     static bool (*const rules[])(const struct hs_eligibility *, enum hs_eligibility_verdict *) = {
         has_no_such_program, is_not_permitted, is_unreadable,
@@ -169,7 +169,7 @@ void hs_eligibility_judge(struct hs_eligibility *it)
 void hs_eligibility_check_in(const char *proc, pid_t pid, struct hs_eligibility *ret_it)
 {
     hs_eligibility_look(proc, pid, ret_it);
-    hs_eligibility_judge(ret_it);
+    hs_eligibility_decide(ret_it);
 }
 
 void hs_eligibility_check(pid_t pid, struct hs_eligibility *ret_it)

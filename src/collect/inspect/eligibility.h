@@ -157,11 +157,11 @@ struct hs_eligibility_words {
     char remedy[256];
 };
 
-/* Looks at the process and judges it. */
+/* Looks at the process and decides. */
 void hs_eligibility_check(pid_t pid, struct hs_eligibility *ret_it);
 
 /* Parses a value of HEAPSCOPE_PROFILEABLE. Unknown: it is not a valid value. */
-enum hs_answer hs_eligibility_parse_wish(const char *value);
+enum hs_answer hs_eligibility_parse_consent(const char *value);
 
 /* The same, with a directory in place of /proc. */
 void hs_eligibility_check_in(const char *proc, pid_t pid, struct hs_eligibility *ret_it);
@@ -169,7 +169,7 @@ void hs_eligibility_check_in(const char *proc, pid_t pid, struct hs_eligibility 
 /* The first half of that: fills in the facts, everything but verdict and by. */
 void hs_eligibility_look(const char *proc, pid_t pid, struct hs_eligibility *ret_it);
 /* The second half: derives verdict and by from the facts. */
-void hs_eligibility_judge(struct hs_eligibility *it);
+void hs_eligibility_decide(struct hs_eligibility *it);
 
 /* Describes the verdict. For an eligible process, `what` says that it is eligible, and `remedy` is
  * "" or says how to profile it. */

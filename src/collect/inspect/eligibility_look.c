@@ -242,7 +242,7 @@ static void look_at_maps(const struct look *look)
     }
 }
 
-enum hs_answer hs_eligibility_parse_wish(const char *value)
+enum hs_answer hs_eligibility_parse_consent(const char *value)
 {
     static const char *const no[] = { "0", "no", "off", "false" };
     static const char *const yes[] = { "1", "yes", "on", "true" };
@@ -266,7 +266,7 @@ static void look_at_environ(const struct look *look)
         const char *at = text.data;
         size_t bytes = text.bytes;
         if (hs_proc_find_env(at, bytes, HS_ENV_PROFILEABLE, value, sizeof(value))) {
-            it->is_profileable = hs_eligibility_parse_wish(value);
+            it->is_profileable = hs_eligibility_parse_consent(value);
         }
         hs_proc_find_env(at, bytes, HS_ENV_COLLECTOR, it->collector, sizeof(it->collector));
         if (it->allocator == HS_ALLOCATOR_JEMALLOC &&

@@ -313,7 +313,7 @@ static int copy_counters(const struct hs_region *region, struct hs_snapshot *sna
     for (uint64_t i = 0; r == 0 && i < count; i++) {
         snap->sample_count += blocks[i].sample_count;
         snap->inherited_sample_count += blocks[i].inherited_count;
-        snap->is_inherited_told |= blocks[i].is_inherited_told != 0;
+        snap->is_inherited_known |= blocks[i].is_inherited_known != 0;
         snap->free_count += blocks[i].free_count;
         snap->replay_count += blocks[i].replay_count;
         snap->walk_count += blocks[i].walk_count;

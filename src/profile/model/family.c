@@ -51,7 +51,7 @@ static bool is_unrelated(const struct hs_profile *p, uint32_t process)
 {
     uint32_t last = p->processes[process].last_dump;
     const struct hs_profile_dump *dump = last < p->dump_count ? &p->dumps[last] : NULL;
-    return dump && dump->is_inherited_told && !(dump->inherited.bytes > 0);
+    return dump && dump->is_inherited_known && !(dump->inherited.bytes > 0);
 }
 
 static int find(struct kin *kin, enum hs_kinship kinship, const uint32_t *order, uint32_t *families)

@@ -163,7 +163,7 @@ struct hs_profile_dump {
         peak; /* totals; the peak is that of the process, not the sum of its stacks' peaks */
     struct hs_inherited_var inherited; /* of all samples */
     /* false: a forked process, and the file does not tell what it inherited */
-    bool is_inherited_told;
+    bool is_inherited_known;
     /* a forked process, which began with the blocks of its parent */
     bool has_inherited;
     uint64_t sample_count;

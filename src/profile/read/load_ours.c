@@ -192,7 +192,7 @@ static void set_head(struct hs_load_process *process, const Hs__Pb__HsDump *dump
         /* Older files do not say how many samples were inherited. */
         .has_inherited = dump->forked_from_pid != 0 &&
                          (!dump->has_inherited_sample_count || dump->inherited_sample_count > 0),
-        .is_inherited_told = dump->has_inherited_bytes_var,
+        .is_inherited_known = dump->has_inherited_bytes_var,
         .inherited = { (float)hs_load_number(dump->inherited_bytes_var),
                        (float)hs_load_number(dump->inherited_count_var) },
         .sample_count = dump->sample_count,

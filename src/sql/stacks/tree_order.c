@@ -41,7 +41,7 @@ static uint32_t first_missing(const uint32_t *order, uint32_t ordered_count, uin
 }
 
 int hs_tree_order(const uint32_t *parents, uint32_t count, uint32_t *ret_order,
-                        uint32_t *ret_ordered_count, uint32_t *ret_bad_node)
+                  uint32_t *ret_ordered_count, uint32_t *ret_bad_node)
 {
     uint32_t *first = calloc((size_t)count + 1, sizeof(uint32_t));
     uint32_t *children = calloc((size_t)count + 1, sizeof(uint32_t));
