@@ -40,7 +40,9 @@ struct hs_trace_reader {
     unsigned depth;  /* entries of `nested` in use */
     bool has_packet; /* a packet was found that only a trace can have */
     bool has_alien;  /* a packet was found that no recorder writes */
-    bool wants_all, is_split;
+    bool wants_all, is_split, keeps_whole;
+    bool is_needed;              /* the last packet is one that a profile needs */
+    bool has_broken_part;        /* a packet could not be returned whole */
     struct hs_trace_parts parts; /* used if is_split */
     uint64_t search_left;
 };
@@ -112,9 +114,10 @@ void hs_trace_reader_want_all(struct hs_trace_reader *reader)
     reader->wants_all = true;
 }
 
-void hs_trace_reader_split(struct hs_trace_reader *reader)
+void hs_trace_reader_split(struct hs_trace_reader *reader, bool keeps_whole)
 {
     reader->is_split = true;
+    reader->keeps_whole = keeps_whole;
     reader->parts.kept_max_bytes = KEPT_BYTES_MIN + (uint64_t)reader->input.file_bytes * KEPT_RATE;
 }
 
@@ -138,12 +141,22 @@ int hs_trace_reader_verdict(const struct hs_trace_reader *reader)
     return reader->has_packet ? 0 : HS_TRACE_E_FOREIGN;
 }
 
-bool hs_trace_reader_is_blank(const struct hs_trace_reader *reader)
+bool hs_trace_reader_is_needed(const struct hs_trace_reader *reader)
+{
+    return reader->is_needed;
+}
+
+bool hs_trace_reader_is_intact(const struct hs_trace_reader *reader)
 {
     const struct hs_trace_damage *damage = &reader->damage;
-    return !reader->has_packet && !reader->has_alien && damage->bad_packet_count == 0 &&
+    return !reader->has_broken_part && damage->bad_packet_count == 0 &&
            damage->skipped_bytes == 0 && !damage->is_truncated && !damage->has_bad_compression &&
            !damage->is_too_big;
+}
+
+bool hs_trace_reader_is_blank(const struct hs_trace_reader *reader)
+{
+    return !reader->has_packet && !reader->has_alien && hs_trace_reader_is_intact(reader);
 }
 
 const struct hs_trace_damage *hs_trace_reader_damage(const struct hs_trace_reader *reader)
@@ -357,23 +370,39 @@ const Hs__Pb__TracePacket *hs_trace_reader_decode(struct hs_trace_reader *reader
     return packet;
 }
 
+/* Separates the parts of a packet, and decodes its head, or all of it. NULL: it cannot be decoded. */
+static int decode_split(struct hs_trace_reader *reader, const uint8_t *data, size_t bytes,
+                        const Hs__Pb__TracePacket **ret_packet)
+{
+    const struct hs_trace_input *input = &reader->input;
+    uintptr_t off = (uintptr_t)data - (uintptr_t)input->file;
+    int err = hs_trace_parts_split(&reader->parts, data, bytes, off >= input->file_bytes);
+    if (err == -ENOMEM) {
+        return err;
+    }
+    reader->damage.is_too_big |= err == -E2BIG;
+    *ret_packet = reader->keeps_whole ? unpack(reader, data, bytes) : NULL;
+    if (!*ret_packet) {
+        reader->has_broken_part |= reader->keeps_whole;
+        *ret_packet = unpack(reader, reader->parts.head, reader->parts.head_bytes);
+    }
+    return 0;
+}
+
 /* Decodes the packet, or only its head. Returns 1; 0 if it cannot be decoded, which counts as
  * damage; or -ENOMEM. */
 static int decode(struct hs_trace_reader *reader, const uint8_t *data, size_t bytes,
                   const Hs__Pb__TracePacket **ret_packet)
 {
+    int err = 0;
     if (reader->is_split) {
-        const struct hs_trace_input *input = &reader->input;
-        uintptr_t off = (uintptr_t)data - (uintptr_t)input->file;
-        int err = hs_trace_parts_split(&reader->parts, data, bytes, off >= input->file_bytes);
-        if (err == -ENOMEM) {
-            return err;
-        }
-        reader->damage.is_too_big |= err == -E2BIG;
-        data = reader->parts.head;
-        bytes = reader->parts.head_bytes;
+        err = decode_split(reader, data, bytes, ret_packet);
+    } else {
+        *ret_packet = unpack(reader, data, bytes);
     }
-    *ret_packet = unpack(reader, data, bytes);
+    if (err < 0) {
+        return err;
+    }
     reader->damage.packet_count += *ret_packet != NULL;
     reader->damage.bad_packet_count += *ret_packet == NULL;
     return *ret_packet != NULL;
@@ -420,6 +449,7 @@ int hs_trace_reader_next(struct hs_trace_reader *reader, const Hs__Pb__TracePack
             reader->damage.packet_count++;
             continue;
         }
+        reader->is_needed = scan.is_wanted;
         err = decode(reader, data, bytes, ret_packet);
         if (err != 0) {
             return err;

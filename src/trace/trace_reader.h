@@ -55,9 +55,10 @@ struct hs_trace_reader *hs_trace_reader_free(struct hs_trace_reader *reader);
  * samples of the CPU and of stacks, configurations, packet defaults, lost packets. */
 void hs_trace_reader_want_all(struct hs_trace_reader *reader);
 
-/* From now on the reader returns packets without the parts that depend on their time; see
- * trace_parts.h. */
-void hs_trace_reader_split(struct hs_trace_reader *reader);
+/* From now on the reader keeps the parts of packets that depend on their time (trace_parts.h), and
+ * returns packets without them. keeps_whole: it returns packets whole, as long as all parts can be
+ * decoded. */
+void hs_trace_reader_split(struct hs_trace_reader *reader, bool keeps_whole);
 /* Parts of the packet that was returned last. Their bytes stay valid until the reader is freed. */
 const struct hs_trace_part *hs_trace_reader_parts(const struct hs_trace_reader *reader,
                                                   uint32_t *ret_count);
@@ -78,5 +79,9 @@ int hs_trace_reader_verdict(const struct hs_trace_reader *reader);
  * nevertheless an intact trace, one without packets or with packets that contain nothing we
  * read? */
 bool hs_trace_reader_is_blank(const struct hs_trace_reader *reader);
+/* Does the reader return the last packet also without hs_trace_reader_want_all()? */
+bool hs_trace_reader_is_needed(const struct hs_trace_reader *reader);
+/* No damage was found so far. */
+bool hs_trace_reader_is_intact(const struct hs_trace_reader *reader);
 /* The damage found so far. */
 const struct hs_trace_damage *hs_trace_reader_damage(const struct hs_trace_reader *reader);

@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "rt/check.h"
+#include "util/intern_array.h"
 
 static void test_ids_are_dense_and_stable(void **state)
 {
@@ -87,12 +89,42 @@ static void test_hash_spreads(void **state)
     }
 }
 
+/* Elements belong to their keys, and keep their values while the array grows. */
+static void test_array(void **state)
+{
+    (void)state;
+    struct hs_intern_array ids = { 0 };
+    uint64_t *squares = NULL;
+    bool is_new;
+    void *elem;
+    /* Numbers in order, from 10 on; every third is far away. */
+    for (uint64_t i = 0; i < 1000; i++) {
+        const struct hs_intern_key key = { .lo = i % 3 ? 10 + i : i << 32 };
+        assert_int_equal(hs_intern_at(&ids, &squares, sizeof(*squares), key, &elem, &is_new), 0);
+        assert_true(is_new);
+        assert_true(*(uint64_t *)elem == 0);
+        *(uint64_t *)elem = i * i;
+    }
+    for (uint64_t i = 0; i < 1000; i++) {
+        const struct hs_intern_key key = { .lo = i % 3 ? 10 + i : i << 32 };
+        const uint64_t *square = hs_intern_elem(&ids, squares, sizeof(*square), key);
+        assert_true(square && *square == i * i);
+        assert_int_equal(hs_intern_at(&ids, &squares, sizeof(*squares), key, &elem, &is_new), 0);
+        assert_false(is_new);
+        assert_ptr_equal(elem, square);
+    }
+    assert_null(hs_intern_elem(&ids, squares, sizeof(*squares), (struct hs_intern_key){ .lo = 5 }));
+    hs_intern_deinit(&ids.ids);
+    free(squares);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_are_dense_and_stable),
         cmocka_unit_test(test_hash_tells_apart),
         cmocka_unit_test(test_hash_spreads),
+        cmocka_unit_test(test_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

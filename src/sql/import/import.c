@@ -311,7 +311,7 @@ int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
     err = err ? err : hs_trace_reader_new(data, bytes, &reader);
     if (err == 0) {
         hs_trace_reader_want_all(reader);
-        hs_trace_reader_split(reader);
+        hs_trace_reader_split(reader, false);
         hs_import_idle_process(&import);
         err = read_packets(&import, reader);
     }

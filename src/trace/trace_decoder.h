@@ -1,0 +1,52 @@
+/*
+ * The decoder of traces: reads a file once, packet by packet, and hands each packet to sinks
+ * together with what it means: the state of its sequence and the clocks so far.
+ *
+ * There are two sinks. The profile (profile/read/load.h) takes packets in the order of the file and
+ * keeps what a damaged file still tells. The tables (sql/import/import.h) follow Perfetto's
+ * trace_processor: dumps and counters come in the order of their times, and what refers to a lost
+ * packet is left out. The decoder decides none of this. It decodes sequences, interned tables and
+ * clocks, and each sink follows them by its own rule (enum hs_interned_rule).
+ *
+ * A damaged packet is where the sinks differ: one takes packets whole or not at all, the other takes
+ * what can be decoded of them. So of two sinks of one pass the second takes part only as long as no
+ * damage was found.
+ *
+ * Holds     clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.
+ * Threads   one user.
+ * Fails     -errno of the reader or of a sink.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/clocks.h"
+#include "trace/sequence.h"
+#include "trace/trace_reader.h"
+
+struct hs_trace_decoder {
+    struct hs_trace_reader *reader;
+    struct hs_clocks *clocks;
+    struct hs_sequences sequences;
+};
+
+struct hs_trace_sink {
+    void *ctx;
+    /* Takes a packet, which is valid until it returns. 0, or the error that ends the pass. */
+    int (*take)(void *ctx, const struct hs_trace_decoder *decoder,
+                const Hs__Pb__TracePacket *packet, struct hs_trace_state *state);
+};
+
+/* Takes over the reader, also if the call fails. */
+int hs_trace_decoder_init(struct hs_trace_decoder *decoder, struct hs_trace_reader *reader);
+/* Frees clocks and states, and the reader. */
+void hs_trace_decoder_deinit(struct hs_trace_decoder *decoder);
+
+/*
+ * Reads the file into `sink`, which gets every packet that the reader returns, and into `guest`,
+ * which gets those that a profile needs. `guest` may be NULL. Returns 0 or -errno;
+ * *ret_has_guest: the file is intact, and the guest has all of it. It may be NULL without a guest.
+ */
+int hs_trace_decoder_run(struct hs_trace_decoder *decoder, const struct hs_trace_sink *sink,
+                         const struct hs_trace_sink *guest, bool *ret_has_guest);
