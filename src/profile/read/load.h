@@ -62,3 +62,5 @@ int hs_profile_load(const char *path, struct hs_profile **ret_profile,
 /* The same for bytes in memory. */
 int hs_profile_load_memory(const void *data, size_t bytes, struct hs_profile **ret_profile,
                            struct hs_load_report *ret_report);
+/* Finds out of which kind a file is, by the bytes that it begins with. Returns 0 or -ENOMEM. */
+int hs_load_find_kind(const void *data, size_t bytes, enum hs_load_kind *ret_kind);

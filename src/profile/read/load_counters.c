@@ -47,7 +47,7 @@ struct point {
 };
 
 struct hs_load_counters {
-    struct hs_load_ids track_ids; /* (pid, kind) */
+    struct hs_intern_array track_ids; /* (pid, kind) */
     struct track *tracks;
     struct point *points;
     size_t point_count, point_capacity;
@@ -75,7 +75,7 @@ static struct hs_load_counters *get(struct hs_load *load)
 /* Drops every second counter of each track. */
 static void thin(struct hs_load *load, struct hs_load_counters *c)
 {
-    uint32_t track_count = hs_load_count(&c->track_ids);
+    uint32_t track_count = c->track_ids.ids.count;
     bool *is_odd = calloc((size_t)track_count + 1, sizeof(is_odd[0]));
     size_t kept = 0;
     if (!is_odd) {
@@ -406,7 +406,7 @@ void hs_load_counters_finish(struct hs_load *load)
 void hs_load_counters_deinit(struct hs_load *load)
 {
     if (load->counters) {
-        hs_load_ids_deinit(&load->counters->track_ids);
+        hs_intern_deinit(&load->counters->track_ids.ids);
         free(load->counters->tracks);
         free(load->counters->points);
         free(load->counters->unread);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "profile/read/load_foreign.h"
+#include "profile/read/load_trace.h"
 #include "profile/model/loss.h"
 #include "rt/base.h"
 #include "trace/trace_input.h"
@@ -103,10 +104,10 @@ static int read_foreign(enum hs_load_kind kind, struct hs_trace_input *input, bo
     return err;
 }
 
-static int find_kind(const struct hs_trace_input *input, enum hs_load_kind *ret_kind)
+int hs_load_find_kind(const void *data, size_t file_bytes, enum hs_load_kind *ret_kind)
 {
     struct hs_trace_input head;
-    hs_trace_input_init(&head, input->file, input->file_bytes);
+    hs_trace_input_init(&head, data, file_bytes);
     int err = 0;
     *ret_kind = HS_LOAD_TRACE;
     if (hs_trace_input_next_run(&head)) {
@@ -124,7 +125,7 @@ static int load_input(struct hs_trace_input *input, bool may_open_modules,
 {
     struct hs_load_report report = { 0 };
     enum hs_load_kind kind;
-    int err = find_kind(input, &kind);
+    int err = hs_load_find_kind(input->file, input->file_bytes, &kind);
     report.kind = kind;
     if (err == 0 && kind == HS_LOAD_TRACE) {
         err = hs_load_trace(input, ret_profile, &report);

@@ -46,9 +46,5 @@ int hs_load_heap_text(const struct hs_load_source *source);
 /* The same for collapsed stacks. */
 int hs_load_folded(const struct hs_load_source *source);
 
-struct hs_trace_input;
-/* Reads a trace. Takes over the input. */
-int hs_load_trace(struct hs_trace_input *input, struct hs_profile **ret_profile,
-                  struct hs_load_report *ret_report);
 /* Adds to the profile, as losses, what the report says about the file. */
 void hs_load_add_losses(struct hs_builder *builder, const struct hs_load_report *report);

@@ -25,8 +25,8 @@
 #define HEAPS_MAX (HS_REGION_HEAPS * 2U)
 
 struct hs_load_process {
-    uint32_t process;           /* in the profile */
-    struct hs_load_ids row_ids; /* (callstack iid, heap) */
+    uint32_t process;               /* in the profile */
+    struct hs_intern_array row_ids; /* (callstack iid, heap) */
     struct hs_load_row *rows;
     uint32_t heaps[HEAPS_MAX]; /* file's heap index -> profile's */
     uint32_t heap_count;
@@ -319,7 +319,7 @@ static void add_rows(struct hs_load *load, struct hs_load_sequence *sequence,
             return;
         }
         if (is_new) {
-            row->node = hs_load_node(load, &sequence->tables, (uint64_t)iid);
+            row->node = hs_load_node(load, sequence->interned, (uint64_t)iid);
             row->heap = heap < process->heap_count ? process->heaps[heap]
                                                    : hs_builder_heap(load->builder, "unknown");
         }
@@ -403,7 +403,7 @@ static void on_dump(struct hs_load *load, struct hs_load_sequence *sequence,
     set_changes(process, dump);
     set_threads(load, process, dump);
     if (dump->modules) {
-        hs_load_places(load, &sequence->tables, process->process, dump->modules);
+        hs_load_places(load, sequence->interned, process->process, dump->modules);
     }
     for (size_t i = process->heap_count; i < dump->n_heap_names && i < HEAPS_MAX; i++) {
         process->heaps[process->heap_count++] = hs_builder_heap(load->builder, dump->heap_names[i]);
@@ -429,16 +429,16 @@ void hs_load_ours(struct hs_load *load, struct hs_load_sequence *sequence,
     }
     if (packet->rows) {
         struct hs_load_process *process =
-            hs_load_find(&load->process_ids, load->processes, sizeof(*process),
-                         process_key(sequence, packet->rows->process_idx));
+            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
+                           process_key(sequence, packet->rows->process_idx));
         if (process && process->has_head) {
             add_rows(load, sequence, process, packet->rows);
         }
     }
     if (packet->dump_end) {
         struct hs_load_process *process =
-            hs_load_find(&load->process_ids, load->processes, sizeof(*process),
-                         process_key(sequence, packet->dump_end->process_idx));
+            hs_intern_elem(&load->process_ids, load->processes, sizeof(*process),
+                           process_key(sequence, packet->dump_end->process_idx));
         if (process && process->has_head) {
             close_dump(load, process, process->row_count == packet->dump_end->row_count);
         }
@@ -473,21 +473,21 @@ static void finish_process(struct hs_load *load, struct hs_load_process *process
 
 void hs_load_ours_finish(struct hs_load *load)
 {
-    for (uint32_t i = 0; i < hs_load_count(&load->process_ids); i++) {
+    for (uint32_t i = 0; i < load->process_ids.ids.count; i++) {
         finish_process(load, &load->processes[i]);
     }
 }
 
 void hs_load_ours_deinit(struct hs_load *load)
 {
-    for (uint32_t i = 0; i < hs_load_count(&load->process_ids); i++) {
-        hs_load_ids_deinit(&load->processes[i].row_ids);
+    for (uint32_t i = 0; i < load->process_ids.ids.count; i++) {
+        hs_intern_deinit(&load->processes[i].row_ids.ids);
         free(load->processes[i].rows);
         free(load->processes[i].threads);
         free(load->processes[i].changes);
     }
-    hs_load_ids_deinit(&load->process_ids);
-    hs_load_ids_deinit(&load->image_ids);
+    hs_intern_deinit(&load->process_ids.ids);
+    hs_intern_deinit(&load->image_ids.ids);
     free(load->processes);
     free(load->images);
 }

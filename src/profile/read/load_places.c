@@ -8,7 +8,7 @@
  */
 #include "profile/read/load_state.h"
 
-static void add_one(struct hs_load *load, struct hs_load_tables *tables, uint32_t process,
+static void add_one(struct hs_load *load, const struct hs_interned *tables, uint32_t process,
                     const Hs__Pb__HsModules *from, size_t i)
 {
     uint32_t module = hs_load_module(load, tables, from->mapping_iid[i]);
@@ -19,7 +19,7 @@ static void add_one(struct hs_load *load, struct hs_load_tables *tables, uint32_
     }
 }
 
-void hs_load_places(struct hs_load *load, struct hs_load_tables *tables, uint32_t process,
+void hs_load_places(struct hs_load *load, const struct hs_interned *tables, uint32_t process,
                     const Hs__Pb__HsModules *from)
 {
     size_t count = from->n_mapping_iid;

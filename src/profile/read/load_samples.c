@@ -62,11 +62,11 @@ struct hs_load_held {
 
 /* A process of one sequence. */
 struct hs_load_heaps {
-    uint32_t process;             /* in the profile */
-    struct hs_load_ids stack_ids; /* (node, heap) */
+    uint32_t process;                 /* in the profile */
+    struct hs_intern_array stack_ids; /* (node, heap) */
     struct stack_totals *stacks;
-    struct hs_load_ids source_ids; /* (callstack iid, heap) */
-    struct totals *corrections;    /* totals that the stack had before it got this id */
+    struct hs_intern_array source_ids; /* (callstack iid, heap) */
+    struct totals *corrections;        /* totals that the stack had before it got this id */
     bool has_peak;
     /* The open dump. */
     bool is_open;
@@ -96,7 +96,7 @@ static struct hs_amount bytes_amount(uint64_t bytes, uint64_t count, uint64_t in
 /* Makes samples of all stacks of the process, and adds them up in the head. */
 static struct hs_profile_sample *collect(struct hs_load_heaps *heaps, size_t *ret_count)
 {
-    uint32_t count = hs_load_count(&heaps->stack_ids);
+    uint32_t count = heaps->stack_ids.ids.count;
     struct hs_profile_sample *samples = malloc(((size_t)count + 1) * sizeof(*samples));
     struct hs_profile_dump *head = &heaps->head;
     uint64_t interval = head->interval_bytes;
@@ -224,7 +224,7 @@ static bool is_fall(const struct totals *was, const struct totals *now)
            now->freed_bytes < was->freed_bytes || now->freed_count < was->freed_count;
 }
 
-static void apply_sample(struct hs_load *load, struct hs_load_tables *tables,
+static void apply_sample(struct hs_load *load, const struct hs_interned *tables,
                          struct hs_load_heaps *heaps, uint32_t heap,
                          const struct hs_load_held *sample)
 {
@@ -305,12 +305,12 @@ static void apply_part(struct hs_load *load, struct hs_load_sequence *sequence,
 static void end_chain(struct hs_load *load, struct hs_load_sequence *sequence)
 {
     sequence->chain_count++;
-    sequence->legacy.behind = &sequence->tables;
+    sequence->legacy.behind = sequence->interned;
     for (uint32_t i = 0; i < sequence->pending_count; i++) {
         apply_part(load, sequence, &sequence->pending[i]);
     }
     hs_load_pending_deinit(sequence);
-    hs_load_tables_deinit(&sequence->legacy);
+    hs_interned_deinit(&sequence->legacy);
 }
 
 /* --- packets --- */
@@ -398,7 +398,7 @@ void hs_load_profile_packet(struct hs_load *load, struct hs_load_sequence *seque
     }
     sequence->has_packet_idx = true;
     sequence->next_packet_idx = packet->index + 1;
-    hs_load_tables_add_legacy(load, &sequence->legacy, packet);
+    load->err = load->err ? load->err : hs_interned_add_legacy(&sequence->legacy, packet);
     for (size_t i = 0; i < packet->n_process_dumps && load->err == 0; i++) {
         int err = hold(load, sequence, packet->process_dumps[i]);
         if (err < 0) {
@@ -445,7 +445,7 @@ static void finish_heaps(struct hs_load *load, struct hs_load_heaps *heaps)
 
 void hs_load_samples_finish(struct hs_load *load)
 {
-    for (uint32_t i = 0; i < load->sequence_count && load->err == 0; i++) {
+    for (uint32_t i = 0; i < load->sequence_ids.ids.count && load->err == 0; i++) {
         struct hs_load_sequence *sequence = &load->sequences[i];
         /* The file ends before the last dump does. The part that is there is still true. */
         if (sequence->pending_count > 0 && !sequence->is_ours) {
@@ -453,24 +453,24 @@ void hs_load_samples_finish(struct hs_load *load)
             end_chain(load, sequence);
         }
     }
-    for (uint32_t i = 0; i < hs_load_count(&load->heaps_ids) && load->err == 0; i++) {
+    for (uint32_t i = 0; i < load->heaps_ids.ids.count && load->err == 0; i++) {
         finish_heaps(load, &load->heaps[i]);
     }
-    for (uint32_t i = 0; i < hs_load_count(&load->foreign_ids); i++) {
+    for (uint32_t i = 0; i < load->foreign_ids.ids.count; i++) {
         name_process(load, load->foreign_processes[i]);
     }
 }
 
 void hs_load_samples_deinit(struct hs_load *load)
 {
-    for (uint32_t i = 0; i < hs_load_count(&load->heaps_ids); i++) {
-        hs_load_ids_deinit(&load->heaps[i].stack_ids);
-        hs_load_ids_deinit(&load->heaps[i].source_ids);
+    for (uint32_t i = 0; i < load->heaps_ids.ids.count; i++) {
+        hs_intern_deinit(&load->heaps[i].stack_ids.ids);
+        hs_intern_deinit(&load->heaps[i].source_ids.ids);
         free(load->heaps[i].stacks);
         free(load->heaps[i].corrections);
     }
-    hs_load_ids_deinit(&load->heaps_ids);
-    hs_load_ids_deinit(&load->foreign_ids);
+    hs_intern_deinit(&load->heaps_ids.ids);
+    hs_intern_deinit(&load->foreign_ids.ids);
     free(load->heaps);
     free(load->foreign_processes);
 }

@@ -1,16 +1,20 @@
 /*
  * The state that the files of the trace loader share.
  *
- *   load.c            loop over packets; clocks, processes, symbols; damage
- *   load_tables.c     what a sequence interned: strings, mappings, frames, callstacks -> nodes
+ *   load_trace.c      the packets that the decoder hands over; processes, symbols; damage
+ *   load_tables.c     interned mappings and callstacks -> modules and nodes
  *   load_ours.c       heapscope's own packets
  *   load_losses.c     what these packets say is missing
  *   load_samples.c    ProfilePackets
  *   load_counters.c   counters of processes and of the machine
  *
- * A file is a mix of packet sequences. Each sequence has tables of its own. A sequence that
- * contains heapscope's own packets is read from these alone, because its ProfilePackets say the
- * same with less in it. All other sequences are read from their ProfilePackets.
+ * The decoder (trace/trace_decoder.h) reads the file, and knows what each sequence interned. A
+ * sequence that contains heapscope's own packets is read from these alone, because its
+ * ProfilePackets say the same with less in it. All other sequences are read from their
+ * ProfilePackets.
+ *
+ * Packets are taken in the order of the file, and interned elements whether or not the state of
+ * their sequence is valid (HS_INTERNED_LENIENT): the bytes of a sample are real.
  *
  * Ensures   every id that comes from the file is looked up in a table, never used as an index.
  * Threads   one user for each load.
@@ -19,63 +23,16 @@
 
 #include "profile/model/builder.h"
 #include "profile/read/load.h"
-#include "util/intern.h"
-
-/*
- * The ids of an array that grows. The capacity is kept here, so that the array can be of any type.
- */
-struct hs_load_ids {
-    struct hs_intern ids; /* iid -> index in an array of the owner */
-    size_t capacity;
-};
-
-struct hs_load_mapping {
-    uint64_t start_va, end_va, exact_off, start_off, load_bias;
-    uint64_t build_id_iid;
-    uint32_t path_first, path_count; /* in pool */
-    uint32_t module;                 /* UINT32_MAX: not looked up yet */
-};
-
-struct hs_load_frame {
-    uint64_t function_iid, mapping_iid, rel_pc, source_iid;
-    uint32_t line;
-    uint32_t kind;
-    uint32_t frame; /* UINT32_MAX: not looked up yet */
-};
-
-struct hs_load_callstack {
-    uint32_t first, count; /* in pool */
-    uint32_t node;         /* UINT32_MAX: not looked up yet */
-};
-
-enum hs_load_strings {
-    HS_LOAD_FUNCTIONS,
-    HS_LOAD_PATHS,
-    HS_LOAD_SOURCES,
-    HS_LOAD_BUILD_IDS, /* as text: hexadecimal */
-    HS_LOAD_STRINGS_N,
-};
-
-struct hs_load_tables {
-    struct hs_load_ids string_ids[HS_LOAD_STRINGS_N];
-    uint32_t *strings[HS_LOAD_STRINGS_N]; /* builder's string ids */
-    struct hs_load_ids mapping_ids, frame_ids, callstack_ids;
-    struct hs_load_tables *behind; /* the tables to search for what these lack; NULL none */
-    struct hs_load_mapping *mappings;
-    struct hs_load_frame *frames;
-    struct hs_load_callstack *callstacks;
-    uint64_t *pool;
-    uint32_t pool_count;
-    size_t pool_capacity;
-};
+#include "trace/trace_decoder.h"
+#include "util/intern_array.h"
 
 struct hs_load_sequence {
     uint32_t id;
     uint32_t epoch; /* number of times that its state was cleared */
     bool is_ours;
     bool is_continued; /* its processes may be the same as those before the state was cleared */
-    struct hs_load_tables tables;
-    struct hs_load_tables legacy; /* tables that the current dump brings in its own packets */
+    struct hs_interned *interned; /* the decoder's, of the current state */
+    struct hs_interned legacy;    /* tables that the current dump brings in its own packets */
     /* Of ProfilePackets: */
     uint64_t next_packet_idx;
     bool has_packet_idx;
@@ -102,23 +59,22 @@ struct hs_load {
     struct hs_load_report report;
     int err;
 
-    struct hs_load_ids sequence_ids;
+    struct hs_intern_array sequence_ids;
     struct hs_load_sequence *sequences;
-    uint32_t sequence_count;
     uint32_t last_sequence; /* index; most packets follow one of the same sequence */
 
     /* From ProcessTree: pid -> command line. */
-    struct hs_load_ids pid_ids;
+    struct hs_intern_array pid_ids;
     struct hs_load_pid *pids;
 
-    struct hs_load_ids process_ids; /* (sequence, epoch, process_idx) */
+    struct hs_intern_array process_ids; /* (sequence, epoch, process_idx) */
     struct hs_load_process *processes;
-    struct hs_load_ids image_ids; /* (sequence and pid, start) */
-    uint32_t *images;             /* index of its newest element of `processes` */
+    struct hs_intern_array image_ids; /* (sequence and pid, start) */
+    uint32_t *images;                 /* index of its newest element of `processes` */
 
-    struct hs_load_ids heaps_ids; /* (sequence, epoch, pid) */
+    struct hs_intern_array heaps_ids; /* (sequence, epoch, pid) */
     struct hs_load_heaps *heaps;
-    struct hs_load_ids foreign_ids; /* pid -> process of the profile */
+    struct hs_intern_array foreign_ids; /* pid -> process of the profile */
     uint32_t *foreign_processes;
 
     uint64_t thinned_count; /* dumps without samples */
@@ -139,34 +95,18 @@ struct hs_load_pid {
  * Finds or adds the element with this key in an array; a new element is filled with zeros. NULL
  * after a failure, which is kept in load->err.
  */
-void *hs_load_at(struct hs_load *load, struct hs_load_ids *ids, void *array_address,
+void *hs_load_at(struct hs_load *load, struct hs_intern_array *ids, void *array_address,
                  size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new);
-/* Finds an element; NULL when there is none. */
-void *hs_load_find(const struct hs_load_ids *ids, void *array, size_t elem_bytes,
-                   struct hs_intern_key key);
-/* Frees the ids, not the array. */
-void hs_load_ids_deinit(struct hs_load_ids *ids);
-/* The number of elements in the array. After a failure it is one less than the number of ids. */
-static inline uint32_t hs_load_count(const struct hs_load_ids *ids)
-{
-    return ids->ids.count < ids->capacity ? ids->ids.count : (uint32_t)ids->capacity;
-}
 
-/* Adds what a packet interned to the tables of its sequence. Errors are kept in load->err. */
-void hs_load_tables_add(struct hs_load *load, struct hs_load_tables *tables,
-                        const Hs__Pb__InternedData *data);
-/* The same for what very old recorders put into the ProfilePacket itself. */
-void hs_load_tables_add_legacy(struct hs_load *load, struct hs_load_tables *tables,
-                               const Hs__Pb__ProfilePacket *packet);
-/* Empties the tables. */
-void hs_load_tables_deinit(struct hs_load_tables *tables);
 /*
  * The node of a callstack. For a callstack that is not in the file it is a marker, so that its
  * bytes are kept.
  */
-uint32_t hs_load_node(struct hs_load *load, struct hs_load_tables *tables, uint64_t callstack_iid);
+uint32_t hs_load_node(struct hs_load *load, const struct hs_interned *tables,
+                      uint64_t callstack_iid);
 /* The module of a mapping; UINT32_MAX if there is no such mapping. */
-uint32_t hs_load_module(struct hs_load *load, struct hs_load_tables *tables, uint64_t mapping_iid);
+uint32_t hs_load_module(struct hs_load *load, const struct hs_interned *tables,
+                        uint64_t mapping_iid);
 
 /* What the ProcessTree says of a pid; NULL when it says nothing. */
 const struct hs_load_pid *hs_load_pid(const struct hs_load *load, uint32_t pid);
@@ -205,7 +145,7 @@ struct hs_load_losses {
 };
 
 /* Adds the places of a process's modules (load_places.c). */
-void hs_load_places(struct hs_load *load, struct hs_load_tables *tables, uint32_t process,
+void hs_load_places(struct hs_load *load, const struct hs_interned *tables, uint32_t process,
                     const Hs__Pb__HsModules *from);
 
 /* Takes over what a dump says is missing; replaces what an earlier dump said. */

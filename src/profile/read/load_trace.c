@@ -1,24 +1,23 @@
 /*
- * See load_foreign.h, load_state.h. Reads traces: the loop over packets, and packets that need no
- * other: clocks, processes, symbols.
+ * See load_trace.h, load_state.h. Takes packets of traces, and reads those that need no other:
+ * clocks, processes, symbols.
  */
-#include "profile/read/load_foreign.h"
+#include "profile/read/load_trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/read/load_foreign.h"
 #include "profile/read/load_state.h"
 #include "rt/text.h"
 #include "trace/mapping_path.h"
 #include "trace/trace_input.h"
 #include "util/buf.h"
 
-#define FLAG_STATE_CLEARED 1U
-
 static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
 {
-    if (load->last_sequence < load->sequence_count &&
+    if (load->last_sequence < load->sequence_ids.ids.count &&
         load->sequences[load->last_sequence].id == id) {
         return &load->sequences[load->last_sequence];
     }
@@ -29,7 +28,6 @@ static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
     if (sequence) {
         sequence->id = id;
         load->last_sequence = (uint32_t)(sequence - load->sequences);
-        load->sequence_count = hs_load_count(&load->sequence_ids);
     }
     return sequence;
 }
@@ -40,8 +38,7 @@ static struct hs_load_sequence *find_sequence(struct hs_load *load, uint32_t id)
  */
 static void clear_sequence(struct hs_load_sequence *sequence)
 {
-    hs_load_tables_deinit(&sequence->tables);
-    hs_load_tables_deinit(&sequence->legacy);
+    hs_interned_deinit(&sequence->legacy);
     hs_load_pending_deinit(sequence);
     sequence->epoch++;
     sequence->has_packet_idx = false;
@@ -50,26 +47,15 @@ static void clear_sequence(struct hs_load_sequence *sequence)
 
 /* --- packets that need no other --- */
 
-static void on_clocks(struct hs_load *load, const Hs__Pb__ClockSnapshot *clocks)
+/* Times of the profile are those of CLOCK_MONOTONIC. */
+static void on_clocks(struct hs_load *load, const struct hs_clocks *clocks)
 {
-    uint64_t real_ns = 0, mono_ns = 0, boot_ns = 0;
-    for (size_t i = 0; i < clocks->n_clocks; i++) {
-        const Hs__Pb__ClockSnapshot__Clock *clock = clocks->clocks[i];
-        if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_REALTIME) {
-            real_ns = clock->timestamp;
-        } else if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_BOOTTIME) {
-            boot_ns = clock->timestamp;
-        } else if (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC ||
-                   (clock->clock_id == HS__PB__CLOCK_SNAPSHOT__CLOCK_ID__CLOCK_MONOTONIC_COARSE &&
-                    mono_ns == 0)) {
-            mono_ns = clock->timestamp;
-        }
+    uint64_t shift_ns;
+    if (hs_clocks_last_shift(clocks, HS_CLOCK_BOOTTIME, &shift_ns)) {
+        load->boot_minus_mono_ns = shift_ns;
     }
-    if (boot_ns != 0 && mono_ns != 0) {
-        load->boot_minus_mono_ns = boot_ns - mono_ns;
-    }
-    if (real_ns > mono_ns && mono_ns != 0) {
-        hs_builder_set_realtime(load->builder, real_ns - mono_ns);
+    if (hs_clocks_last_shift(clocks, HS_CLOCK_REALTIME, &shift_ns)) {
+        hs_builder_set_realtime(load->builder, shift_ns);
     }
 }
 
@@ -116,8 +102,8 @@ static void on_process_tree(struct hs_load *load, const Hs__Pb__ProcessTree *tre
 
 const struct hs_load_pid *hs_load_pid(const struct hs_load *load, uint32_t pid)
 {
-    return hs_load_find(&load->pid_ids, load->pids, sizeof(struct hs_load_pid),
-                        (struct hs_intern_key){ .lo = pid });
+    return hs_intern_elem(&load->pid_ids, load->pids, sizeof(struct hs_load_pid),
+                          (struct hs_intern_key){ .lo = pid });
 }
 
 uint32_t hs_load_basename(struct hs_load *load, uint32_t path)
@@ -157,10 +143,12 @@ static void on_symbols(struct hs_load *load, const Hs__Pb__ModuleSymbols *symbol
     }
 }
 
-static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
+static void on_packet(struct hs_load *load, const struct hs_trace_decoder *decoder,
+                      const Hs__Pb__TracePacket *packet, struct hs_trace_state *state)
 {
+    bool is_cleared = hs_trace_clears_state(packet);
     if (packet->clock_snapshot) {
-        on_clocks(load, packet->clock_snapshot);
+        on_clocks(load, decoder->clocks);
     }
     hs_load_counters(load, packet);
     if (packet->process_tree) {
@@ -169,8 +157,6 @@ static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     if (packet->module_symbols) {
         on_symbols(load, packet->module_symbols);
     }
-    bool is_cleared =
-        (packet->sequence_flags & FLAG_STATE_CLEARED) != 0 || packet->incremental_state_cleared;
     if (!packet->interned_data && !packet->profile_packet && !packet->heapscope && !is_cleared) {
         return;
     }
@@ -181,9 +167,7 @@ static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     if (is_cleared) {
         clear_sequence(sequence);
     }
-    if (packet->interned_data) {
-        hs_load_tables_add(load, &sequence->tables, packet->interned_data);
-    }
+    sequence->interned = &state->interned;
     if (packet->heapscope) {
         hs_load_ours(load, sequence, packet->heapscope);
     }
@@ -192,67 +176,100 @@ static void on_packet(struct hs_load *load, const Hs__Pb__TracePacket *packet)
     }
 }
 
-/* --- the whole file --- */
+/* --- the sink --- */
 
-static int read_packets(struct hs_load *load, struct hs_trace_reader *reader)
+static int take(void *ctx, const struct hs_trace_decoder *decoder,
+                const Hs__Pb__TracePacket *packet, struct hs_trace_state *state)
 {
-    const Hs__Pb__TracePacket *packet;
-    int found;
-    while ((found = hs_trace_reader_next(reader, &packet)) > 0) {
-        on_packet(load, packet);
-        if (load->err == 0) {
-            load->err = hs_builder_error(load->builder);
-        }
-        if (load->err != 0) {
-            return load->err;
-        }
-    }
-    load->report.damage = *hs_trace_reader_damage(reader);
-    return found < 0 ? found : hs_trace_reader_verdict(reader);
+    struct hs_load *load = ctx;
+    on_packet(load, decoder, packet, state);
+    load->err = load->err ? load->err : hs_builder_error(load->builder);
+    return load->err;
 }
 
-static void load_deinit(struct hs_load *load)
+struct hs_trace_sink hs_load_sink(struct hs_load *load)
 {
+    return (struct hs_trace_sink){ .ctx = load, .take = take };
+}
+
+int hs_load_new(struct hs_load **ret_load)
+{
+    struct hs_load *load = calloc(1, sizeof(*load));
+    if (load) {
+        load->builder = hs_builder_new();
+    }
+    if (!load || !load->builder) {
+        free(load);
+        return -ENOMEM;
+    }
+    *ret_load = load;
+    return 0;
+}
+
+void hs_load_free(struct hs_load *load)
+{
+    if (!load) {
+        return;
+    }
     hs_load_ours_deinit(load);
     hs_load_samples_deinit(load);
     hs_load_counters_deinit(load);
-    for (uint32_t i = 0; i < load->sequence_count; i++) {
-        hs_load_tables_deinit(&load->sequences[i].tables);
-        hs_load_tables_deinit(&load->sequences[i].legacy);
+    for (uint32_t i = 0; i < load->sequence_ids.ids.count; i++) {
+        hs_interned_deinit(&load->sequences[i].legacy);
         hs_load_pending_deinit(&load->sequences[i]);
     }
-    hs_load_ids_deinit(&load->sequence_ids);
-    hs_load_ids_deinit(&load->pid_ids);
+    hs_intern_deinit(&load->sequence_ids.ids);
+    hs_intern_deinit(&load->pid_ids.ids);
     free(load->sequences);
     free(load->pids);
     hs_builder_free(load->builder);
+    free(load);
 }
 
-static int load_from(struct hs_trace_reader *reader, struct hs_profile **ret_profile,
-                     struct hs_load_report *ret_report)
+int hs_load_finish(struct hs_load *load, const struct hs_trace_damage *damage,
+                   struct hs_profile **ret_profile)
 {
-    struct hs_load load = { .builder = hs_builder_new() };
-    int err = load.builder ? read_packets(&load, reader) : -ENOMEM;
-    if (err == 0) {
-        hs_load_samples_finish(&load);
-        hs_load_ours_finish(&load);
-        hs_load_counters_finish(&load);
-        load.report.thinned_dump_count = load.thinned_count;
-        hs_load_add_losses(load.builder, &load.report);
-        err = load.err ? load.err : hs_builder_finish(load.builder, ret_profile);
+    load->report.damage = *damage;
+    hs_load_samples_finish(load);
+    hs_load_ours_finish(load);
+    hs_load_counters_finish(load);
+    load->report.thinned_dump_count = load->thinned_count;
+    hs_load_add_losses(load->builder, &load->report);
+    return load->err ? load->err : hs_builder_finish(load->builder, ret_profile);
+}
+
+/* --- a pass of its own --- */
+
+static int load_from(struct hs_trace_decoder *decoder, struct hs_load *load,
+                     struct hs_profile **ret_profile)
+{
+    const struct hs_trace_sink sink = hs_load_sink(load);
+    int err = hs_trace_decoder_run(decoder, &sink, NULL, NULL);
+    if (err != 0) {
+        return err;
     }
-    if (ret_report) {
-        *ret_report = load.report;
-    }
-    load_deinit(&load);
-    hs_trace_reader_free(reader);
-    return err;
+    load->report.damage = *hs_trace_reader_damage(decoder->reader);
+    err = hs_trace_reader_verdict(decoder->reader);
+    return err ? err : hs_load_finish(load, &load->report.damage, ret_profile);
 }
 
 int hs_load_trace(struct hs_trace_input *input, struct hs_profile **ret_profile,
                   struct hs_load_report *ret_report)
 {
     struct hs_trace_reader *reader;
+    struct hs_trace_decoder decoder;
+    struct hs_load *load = NULL;
     int err = hs_trace_reader_take(input, &reader);
-    return err < 0 ? err : load_from(reader, ret_profile, ret_report);
+    err = err ? err : hs_trace_decoder_init(&decoder, reader);
+    if (err < 0) {
+        return err;
+    }
+    err = hs_load_new(&load);
+    if (err == 0) {
+        err = load_from(&decoder, load, ret_profile);
+        *ret_report = load->report;
+    }
+    hs_load_free(load);
+    hs_trace_decoder_deinit(&decoder);
+    return err;
 }
