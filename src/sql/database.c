@@ -4,43 +4,11 @@
 #include "sql/database.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "sql/import/from_profile.h"
-#include "sql/import/import.h"
-#include "sql/store/own_tables.h"
 #include "sql/store/rows_module.h"
-#include "trace/trace_input.h"
+#include "sql/store/table_names.h"
+#include "sql/table_source.h"
 
-/* Additional names of the tables. A table whose name begins with __intrinsic_ also has a view
- * without that prefix. */
-static const struct {
-    const char *view;
-    enum hs_sql_table table;
-} views[] = {
-    { "stack_profile_mapping", HS_SQL_MAPPING },
-    { "stack_profile_frame", HS_SQL_FRAME },
-    { "stack_profile_callsite", HS_SQL_CALLSITE },
-    { "stack_profile_symbol", HS_SQL_SYMBOL },
-    { "heap_profile_allocation", HS_SQL_ALLOCATION },
-    { "heap_profile", HS_SQL_HEAP_PROFILE },
-    { "profiler_smaps", HS_SQL_SMAPS },
-    { "process_memory_mappings", HS_SQL_SMAPS },
-    { "stack_sample", HS_SQL_STACK_SAMPLE },
-    { "process", HS_SQL_PROCESS },
-    { "thread", HS_SQL_THREAD },
-    { "counter", HS_SQL_COUNTER },
-    { "counter_track", HS_SQL_TRACK },
-    { "process_counter_track", HS_SQL_PROCESS_TRACK },
-    { "clock_snapshot", HS_SQL_CLOCK },
-    { "stats", HS_SQL_STATS },
-    { "metadata", HS_SQL_METADATA },
-    { "args", HS_SQL_ARGS },
-};
-
-#define SORT_KIB   (300 << 10)
-#define VIEW_COUNT (sizeof(views) / sizeof(views[0]))
+#define SORT_KIB (300 << 10)
 
 /* The times at which the content of the trace begins and ends. */
 #define BOUNDS_VIEW                                                                                \
@@ -60,34 +28,6 @@ static const struct {
     "WHERE s.source = 'linux.perf';"                                                               \
     "CREATE VIEW perf_session AS SELECT DISTINCT session_id AS id, NULL AS cmdline FROM "          \
     "stack_sample WHERE source = 'linux.perf' ORDER BY 1"
-
-/* The bytes of the file, for the tables that are filled later. */
-struct source {
-    struct hs_trace_input input;
-    const void *data;
-    size_t bytes;
-    struct hs_own_tables *own; /* NULL: not filled yet */
-};
-
-static void free_source(void *ctx)
-{
-    struct source *source = ctx;
-    hs_own_tables_free(source->own);
-    hs_trace_input_deinit(&source->input);
-    free(source);
-}
-
-static int fill_own(struct hs_sql_store *store, void *ctx)
-{
-    struct source *source = ctx;
-    struct hs_profile *profile = NULL;
-    int err = hs_profile_load_memory(source->data, source->bytes, &profile, NULL);
-    if (err == 0) {
-        source->own = hs_own_tables_new(store, profile);
-        err = source->own ? 0 : -ENOMEM;
-    }
-    return err < 0 ? err : 0;
-}
 
 static int sqlite_errno(int result)
 {
@@ -124,9 +64,10 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
         err = run(db,
                   sqlite3_mprintf("CREATE VIRTUAL TABLE %s USING heapscope_rows(%s)", name, name));
     }
-    for (size_t i = 0; i < VIEW_COUNT && err == 0; i++) {
-        err = run(db, sqlite3_mprintf("CREATE VIEW %s AS SELECT * FROM %s", views[i].view,
-                                      store->tables[views[i].table].name));
+    const struct hs_sql_view *view;
+    for (size_t i = 0; err == 0 && (view = hs_sql_view(i)) != NULL; i++) {
+        err = run(db, sqlite3_mprintf("CREATE VIEW %s AS SELECT * FROM %s", view->name,
+                                      store->tables[view->table].name));
     }
     err = err ? err : run(db, sqlite3_mprintf(BOUNDS_VIEW));
     err = err ? err : run(db, sqlite3_mprintf(PERF_VIEWS));
@@ -139,73 +80,38 @@ static int make_database(struct hs_sql_store *store, sqlite3 **ret_db)
     return err;
 }
 
-/* Reads a trace by its packets, and any other file by the profile that can be made of it. */
-static int fill(struct hs_sql_store *store, const struct source *source,
-                struct hs_load_report *ret_report)
+/* Takes over the source. */
+static int open_source(struct hs_table_source *source, unsigned expected, sqlite3 **ret_db,
+                       struct hs_load_report *ret_report)
 {
-    int import_err = hs_sql_import(store, source->data, source->bytes, ret_report);
-    if (import_err != HS_TRACE_E_FOREIGN && import_err != HS_SQL_E_BLANK) {
-        return import_err;
-    }
-    struct hs_load_report report = { 0 };
-    struct hs_profile *profile = NULL;
-    int err = hs_profile_load_memory(source->data, source->bytes, &profile, &report);
-    if (err > 0 && import_err == HS_SQL_E_BLANK) {
-        return 0; /* the file is an intact trace without packets */
-    }
-    if (ret_report) {
-        *ret_report = report;
-    }
-    if (err == 0) {
-        hs_sql_from_profile(store, profile);
-        err = store->err;
-    }
-    hs_profile_free(profile);
-    return err;
+    struct hs_sql_store *store;
+    int err = hs_table_source_fill(source, expected, &store, ret_report);
+    return err ? err : make_database(store, ret_db);
 }
 
-static int open_source(struct source *source, sqlite3 **ret_db, struct hs_load_report *ret_report)
+int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
+                    struct hs_load_report *ret_report)
 {
-    struct hs_sql_store *store = hs_sql_store_new();
-    if (!store) {
-        free_source(source);
-        return -ENOMEM;
-    }
-    store->own_ctx = source;
-    store->free_own = free_source;
-    store->fill_own = fill_own;
-    int err = fill(store, source, ret_report);
-    if (err != 0) {
-        hs_sql_store_free(store);
-        return err;
-    }
-    return make_database(store, ret_db);
+    struct hs_table_source *source;
+    int err = hs_table_source_open(path, &source);
+    return err ? err : open_source(source, expected, ret_db, ret_report);
+}
+
+int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sqlite3 **ret_db,
+                           struct hs_load_report *ret_report)
+{
+    struct hs_table_source *source;
+    int err = hs_table_source_new(data, bytes, &source);
+    return err ? err : open_source(source, expected, ret_db, ret_report);
 }
 
 int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
 {
-    struct source *source = calloc(1, sizeof(*source));
-    if (!source) {
-        return -ENOMEM;
-    }
-    int err = hs_trace_input_open(&source->input, path);
-    if (err < 0) {
-        free(source);
-        return err;
-    }
-    source->data = source->input.file;
-    source->bytes = source->input.file_bytes;
-    return open_source(source, ret_db, ret_report);
+    return hs_sql_open_for(HS_SQL_PACKETS, path, ret_db, ret_report);
 }
 
 int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
                        struct hs_load_report *ret_report)
 {
-    struct source *source = calloc(1, sizeof(*source));
-    if (!source) {
-        return -ENOMEM;
-    }
-    source->data = data;
-    source->bytes = bytes;
-    return open_source(source, ret_db, ret_report);
+    return hs_sql_open_memory_for(HS_SQL_PACKETS, data, bytes, ret_db, ret_report);
 }

@@ -3,7 +3,11 @@
  * file.
  *
  * Tables and views exist at once. The rows stay where the import put them, and SQLite reads them
- * through rows_module.h. Tables named heapscope_* are filled when they are first read.
+ * through rows_module.h.
+ *
+ * The rows come from two sources, the packets of the file and its profile (heapscope_*). A
+ * caller that knows which of them it will read says so when it opens the file: one pass then fills
+ * both. The others are filled when they are first read, in a pass of their own.
  *
  * Threads   one user. The connection belongs to the caller, who closes it with sqlite3_close().
  * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. An empty file is a trace without packets.
@@ -17,9 +21,16 @@
 #include "profile/read/load.h"
 #include "util/buf.h"
 
-/* Opens a file; "-" is standard input. ret_report may be NULL. */
+/* Opens a file and fills these tables: HS_SQL_PACKETS, HS_SQL_PROFILE of store/table_names.h. "-" is
+ * standard input. ret_report may be NULL. */
+int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
+                    struct hs_load_report *ret_report);
+/* The same for a file in memory, which must stay valid as long as the connection. */
+int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sqlite3 **ret_db,
+                           struct hs_load_report *ret_report);
+/* Opens a file and fills Perfetto's tables. */
 int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report);
-/* Opens a file in memory, which must stay valid as long as the connection. */
+/* The same for a file in memory. */
 int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
                        struct hs_load_report *ret_report);
 

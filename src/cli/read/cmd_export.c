@@ -21,6 +21,7 @@
 #include "cli/read/tables_file.h"
 #include "profile/analyse/heap_sums.h"
 #include "rt/base.h"
+#include "sql/store/table_names.h"
 #include "util/buf.h"
 #include "util/human.h"
 #include "util/shell_word.h"
@@ -133,7 +134,7 @@ static int export_database(const char *path, const struct export_args *args)
 {
     uint64_t bytes = 0;
     sqlite3 *db = NULL;
-    int r = hs_tables_file_open(path, &db);
+    int r = hs_tables_file_open(HS_SQL_PACKETS | HS_SQL_PROFILE, path, &db);
     if (r != 0) {
         return r;
     }

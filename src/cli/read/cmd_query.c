@@ -19,6 +19,8 @@
 #include "cli/read/query_shell.h"
 #include "cli/read/tables_file.h"
 #include "rt/base.h"
+#include "sql/language/named_tables.h"
+#include "sql/store/table_names.h"
 #include "util/write_all.h"
 
 static int write_out(void *ctx, const void *data, size_t bytes)
@@ -43,10 +45,12 @@ static bool is_database(const char *path)
     return is_one;
 }
 
-static int open_database(const char *path, sqlite3 **ret_db)
+/* The SQL tells which tables of a profile to fill. NULL: it comes later. */
+static int open_database(const char *path, const struct hs_buf *sql, sqlite3 **ret_db)
 {
     if (!is_database(path)) {
-        return hs_tables_file_open(path, ret_db);
+        unsigned expected = sql ? hs_sql_named_tables(sql->data, sql->bytes) : HS_SQL_PACKETS;
+        return hs_tables_file_open(expected, path, ret_db);
     }
     sqlite3 *db = NULL;
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
@@ -69,30 +73,61 @@ struct query_args {
     const char *query_file, *query_text;
 };
 
-/* Runs the SQL of the command line, a file or a pipe. Text NULL: none was given, so runs a
+/* Reads the SQL that does not come from standard input. *ret_has_sql: there is some. */
+static int read_sql(const struct query_args *args, const char *sql_text, struct hs_buf *ret_sql,
+                    bool *ret_has_sql)
+{
+    bool is_file = !sql_text && args->sql_file && strcmp(args->sql_file, "-") != 0;
+    *ret_has_sql = sql_text || is_file;
+    if (is_file) {
+        return hs_query_read_file(args->sql_file, ret_sql);
+    }
+    hs_buf_init(ret_sql, NULL, NULL);
+    hs_buf_str(ret_sql, sql_text ? sql_text : "");
+    return ret_sql->err;
+}
+
+/* Runs the SQL of the command line or of a file. NULL: there is none, so runs that of a pipe, or a
  * shell. */
 static int run_query(struct hs_sql *sql, const struct query_args *args, const char *profile,
-                     const char *sql_text)
+                     struct hs_buf *known)
 {
     struct hs_query query = { .sql = sql, .output.format = (enum hs_sql_format)args->format };
-    struct hs_buf text = { 0 };
+    struct hs_buf piped = HS_BUF_INIT;
     hs_buf_init(&query.output.buf, write_out, NULL);
     int status = HS_EXIT_STATUS_DONE, err = 0;
-    if (sql_text) {
-        err = hs_query_script(&query, sql_text, strlen(sql_text), NULL);
+    if (known) {
+        err = hs_query_script(&query, hs_buf_text(known), known->bytes, args->sql_file);
     } else if (!args->sql_file && isatty(STDIN_FILENO) == 1) {
         status = hs_query_shell(&query, profile);
     } else {
-        const char *path = args->sql_file ? args->sql_file : "-";
-        err = hs_query_read_file(path, &text);
+        err = hs_query_read_file("-", &piped);
         if (err == 0) {
-            err = hs_query_script(&query, hs_buf_text(&text), text.bytes,
-                                  strcmp(path, "-") == 0 ? NULL : path);
+            err = hs_query_script(&query, hs_buf_text(&piped), piped.bytes, NULL);
         }
     }
-    hs_buf_deinit(&text);
+    hs_buf_deinit(&piped);
     hs_buf_deinit(&query.output.buf);
     return err == 0 || err == -EPIPE ? status : HS_EXIT_STATUS_FAILED;
+}
+
+static int query_file(const struct query_args *args, const char *profile, struct hs_buf *known)
+{
+    sqlite3 *db = NULL;
+    struct hs_sql *sql = NULL;
+    int status = open_database(profile, known, &db);
+    if (status != HS_EXIT_STATUS_DONE) {
+        return status;
+    }
+    if (hs_sql_new(db, &sql) < 0) {
+        hs_message("%s", strerror(ENOMEM));
+        status = HS_EXIT_STATUS_FAILED;
+    } else {
+        status = run_query(sql, args, profile, known);
+    }
+    hs_sql_free(sql);
+    sqlite3_close(db);
+    return status;
 }
 
 /* Finds out in which way the SQL was given, and the format that belongs to it. */
@@ -148,19 +183,11 @@ int hs_cmd_query(int argc, char **argv)
     if (status != HS_ARGS_GO_ON) {
         return status;
     }
-    sqlite3 *db = NULL;
-    struct hs_sql *sql = NULL;
-    status = open_database(result.operands[0], &db);
-    if (status != HS_EXIT_STATUS_DONE) {
-        return status;
-    }
-    if (hs_sql_new(db, &sql) < 0) {
-        hs_message("%s", strerror(ENOMEM));
-        status = HS_EXIT_STATUS_FAILED;
-    } else {
-        status = run_query(sql, &args, result.operands[0], sql_text);
-    }
-    hs_sql_free(sql);
-    sqlite3_close(db);
+    struct hs_buf sql;
+    bool has_sql;
+    int err = read_sql(&args, sql_text, &sql, &has_sql);
+    status = err < 0 ? HS_EXIT_STATUS_FAILED
+                     : query_file(&args, result.operands[0], has_sql ? &sql : NULL);
+    hs_buf_deinit(&sql);
     return status;
 }

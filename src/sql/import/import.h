@@ -8,7 +8,7 @@
  * Threads   each call has one user.
  * Fails     -errno; HS_TRACE_E_FOREIGN of trace_reader.h. The report describes damage. A file of 0
  *           bytes is a trace without packets.
- * See       docs/SQL.md, docs/adr/0019-tables-from-packets.md
+ * See       docs/SQL.md, docs/adr/0028-one-decoder-two-sinks.md
  */
 #pragma once
 
@@ -25,3 +25,8 @@
  * ret_report may be NULL. */
 int hs_sql_import(struct hs_sql_store *store, const void *data, size_t bytes,
                   struct hs_load_report *ret_report);
+/* The same, and makes the profile of the file in the same pass (profile/read/load_trace.h).
+ * *ret_profile stays as it is if the file is damaged: then the profile, which reads damaged packets
+ * by its own rules, needs a pass of its own. ret_profile may be NULL. */
+int hs_sql_import_both(struct hs_sql_store *store, const void *data, size_t bytes,
+                       struct hs_profile **ret_profile, struct hs_load_report *ret_report);

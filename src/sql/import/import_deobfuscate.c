@@ -43,10 +43,10 @@ struct package {
 struct hs_import_classes {
     struct method *methods;
     size_t method_count, method_capacity;
-    struct hs_import_ids list_ids; /* keys: (package, obfuscated "class.method") */
+    struct hs_intern_array list_ids; /* keys: (package, obfuscated "class.method") */
     struct method_list *lists;
-    struct hs_import_ids last_ids; /* keys: obfuscated "class.method" */
-    int64_t *last_packages;        /* the package of the last mapping that has the method */
+    struct hs_intern_array last_ids; /* keys: obfuscated "class.method" */
+    int64_t *last_packages;          /* the package of the last mapping that has the method */
     struct package *packages;
     size_t package_count, package_capacity;
     /* by frame, filled at the end: a process of a known package; HS_IMPORT_NONE: none */
@@ -319,7 +319,7 @@ static uint32_t candidates_of(struct hs_import *import, uint32_t frame,
         count = 1;
     } else if (strncmp(path, "/memfd:", strlen("/memfd:")) == 0) {
         const int64_t *last =
-            hs_import_find(&classes->last_ids, classes->last_packages, sizeof(*last),
+            hs_intern_elem(&classes->last_ids, classes->last_packages, sizeof(*last),
                            HS_IMPORT_KEY((uint64_t)cells[HS_SQL_FRAME_NAME]));
         ret_packages[count++] = last ? *last : import->empty;
     } else if (upid != HS_IMPORT_NONE) {
@@ -404,11 +404,11 @@ static void apply(struct hs_import *import, uint32_t frame)
     }
     uint32_t count = candidates_of(import, frame, packages);
     for (uint32_t i = 0; i < count; i++) {
-        const struct method_list *list = hs_import_find(
+        const struct method_list *list = hs_intern_elem(
             &classes->list_ids, classes->lists, sizeof(*list),
             (struct hs_intern_key){ .hi = (uint64_t)packages[i], .lo = (uint64_t)name });
         if (list && list->first > 0) {
-            const uint32_t *line = hs_import_find(&import->line_ids, import->lines, sizeof(*line),
+            const uint32_t *line = hs_intern_elem(&import->line_ids, import->lines, sizeof(*line),
                                                   HS_IMPORT_KEY(frame));
             if (!line || !apply_lines(import, frame, list, *line)) {
                 apply_names(import, frame, list);

@@ -18,8 +18,7 @@
 #include "util/array.h"
 #include "util/saturate.h"
 
-#define CLOCK_MONOTONIC_COARSE 4U
-#define CLIENT_ERROR_TIMEOUT   1U
+#define CLIENT_ERROR_TIMEOUT 1U
 
 typedef Hs__Pb__ProfilePacket__ProcessHeapSamples pb_heap;
 
@@ -73,7 +72,7 @@ void hs_import_dumps_clear(struct hs_import_sequence *sequence)
     free(sequence->said);
     sequence->totals = sequence->before = NULL;
     sequence->said = NULL;
-    sequence->total_ids = sequence->before_ids = sequence->said_ids = (struct hs_import_ids){ 0 };
+    sequence->total_ids = sequence->before_ids = sequence->said_ids = (struct hs_intern_array){ 0 };
     sequence->has_packet_idx = false;
 }
 
@@ -178,11 +177,10 @@ static void add_sample(struct hs_import *import, struct hs_import_sequence *sequ
                        const struct place *place, const struct held *sample)
 {
     bool is_new, is_new_source;
-    uint32_t *legacy = hs_import_find(&sequence->legacy.site_ids, sequence->legacy.sites,
-                                      sizeof(*legacy), HS_IMPORT_KEY(sample->callstack_iid));
-    uint32_t site =
-        legacy ? *legacy
-               : hs_import_site(import, &sequence->tables, place->upid, sample->callstack_iid);
+    const struct hs_interned_callstack *legacy =
+        hs_interned_find_callstack(&sequence->legacy, HS_INTERNED_STRICT, sample->callstack_iid);
+    uint32_t site = legacy ? legacy->made
+                           : hs_import_site(import, sequence, place->upid, sample->callstack_iid);
     if (site == HS_IMPORT_NONE) {
         return;
     }
@@ -219,14 +217,16 @@ static void add_part(struct hs_import *import, struct hs_import_sequence *sequen
 {
     int64_t end_ns, start_ns;
     size_t bytes;
-    if (!hs_import_time(import, 0, CLOCK_MONOTONIC_COARSE, part->end_value, &end_ns)) {
+    if (!hs_clocks_convert(import->clocks, 0, HS_CLOCK_MONOTONIC_COARSE, part->end_value,
+                           &end_ns)) {
         hs_stat_count(import, HS_STAT_CLOCK_SYNC);
         hs_stat_count(import, HS_STAT_CLOCK_SYNC_NO_PATH);
         return;
     }
     start_ns = end_ns;
     if (part->start_value != 0) {
-        hs_import_time(import, 0, CLOCK_MONOTONIC_COARSE, part->start_value, &start_ns);
+        hs_clocks_convert(import->clocks, 0, HS_CLOCK_MONOTONIC_COARSE, part->start_value,
+                          &start_ns);
     }
     uint32_t upid = hs_import_upid(import, (uint32_t)part->pid);
     note_head(import, sequence, part);
@@ -325,12 +325,12 @@ void hs_import_profile_packet(struct hs_import *import, struct hs_import_sequenc
         return;
     }
     int64_t ns;
-    bool has_legacy = hs_import_count(&sequence->legacy.site_ids) > 0;
+    bool has_legacy = hs_interned_count(&sequence->legacy, HS_INTERNED_CALLSTACK) > 0;
     sequence->complete_count = sequence->part_count;
     /* A snapshot of the clocks may still follow. */
-    if (has_legacy || hs_import_time(import, 0, CLOCK_MONOTONIC_COARSE, 0, &ns)) {
+    if (has_legacy || hs_clocks_convert(import->clocks, 0, HS_CLOCK_MONOTONIC_COARSE, 0, &ns)) {
         add_complete(import, sequence);
-        hs_import_legacy_deinit(&sequence->legacy);
+        hs_interned_deinit(&sequence->legacy);
     }
 }
 

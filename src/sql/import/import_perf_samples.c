@@ -96,7 +96,7 @@ static void add_row(struct hs_import *import, struct hs_import_sequence *sequenc
                           &session, &is_new);
     }
     if (sample->is_there[FIELD_CALLSTACK] && sequence) {
-        site = hs_import_site(import, &sequence->tables, hs_import_upid(import, (uint32_t)task.pid),
+        site = hs_import_site(import, sequence, hs_import_upid(import, (uint32_t)task.pid),
                               sample->values[FIELD_CALLSTACK]);
     }
     int64_t task_row = hs_import_stack_task(import, &task);

@@ -10,7 +10,6 @@
 #include "sql/import/import_state.h"
 #include "util/buf.h"
 
-#define CLOCK_BOOTTIME    6U
 #define ANDROID_USER_UIDS 100000
 
 /* Cells, as in sql_store.c. */
@@ -27,7 +26,7 @@ enum {
 };
 enum { THREAD_TID, THREAD_NAME, THREAD_START, THREAD_END, THREAD_UPID, THREAD_IS_MAIN };
 
-static uint32_t number_of(struct hs_import *import, struct hs_import_ids *ids, uint32_t id,
+static uint32_t number_of(struct hs_import *import, struct hs_intern_array *ids, uint32_t id,
                           bool *ret_is_new)
 {
     uint32_t number = 0;
@@ -105,7 +104,8 @@ static void add_process(struct hs_import *import, const Hs__Pb__ProcessTree__Pro
     int64_t cmdline = process->n_cmdline > 0 ? join_cmdline(import, process) : HS_ROWS_NULL;
     int64_t start_ns = HS_ROWS_NULL;
     if (process->has_process_start_from_boot) {
-        hs_import_time(import, 0, CLOCK_BOOTTIME, process->process_start_from_boot, &start_ns);
+        hs_clocks_convert(import->clocks, 0, HS_CLOCK_BOOTTIME, process->process_start_from_boot,
+                          &start_ns);
     }
     int64_t *cells = hs_rows_at(&store->tables[HS_SQL_PROCESS], upid);
     cells[PROCESS_PARENT] = parent;

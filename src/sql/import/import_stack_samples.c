@@ -21,7 +21,7 @@ struct defaults {
 
 /* The state of one sequence. */
 struct hs_import_stack_state {
-    struct hs_import_ids task_ids, execution_ids, counter_ids; /* keys: iid */
+    struct hs_intern_array task_ids, execution_ids, counter_ids; /* keys: iid */
     struct hs_stack_task *tasks;
     struct hs_stack_execution *executions;
     struct hs_stack_counter *counters;
@@ -114,7 +114,7 @@ static struct hs_stack_counter counter_of(const struct hs_import_stack_state *st
                                           const struct hs_stack_counter_ref *ref)
 {
     const struct hs_stack_counter *counter =
-        ref->is_iid && state ? hs_import_find(&state->counter_ids, state->counters,
+        ref->is_iid && state ? hs_intern_elem(&state->counter_ids, state->counters,
                                               sizeof(*counter), HS_IMPORT_KEY(ref->iid))
                              : NULL;
     return counter ? *counter : ref->is_iid ? no_descriptor : ref->counter;
@@ -187,7 +187,7 @@ static void resolve_contexts(const struct hs_import_stack_state *state,
                              struct hs_stack_sample *sample)
 {
     const struct hs_stack_task *task =
-        state ? hs_import_find(&state->task_ids, state->tasks, sizeof(*task),
+        state ? hs_intern_elem(&state->task_ids, state->tasks, sizeof(*task),
                                HS_IMPORT_KEY(sample->task_iid))
               : NULL;
     if (!sample->has_task && task) {
@@ -195,7 +195,7 @@ static void resolve_contexts(const struct hs_import_stack_state *state,
         sample->has_task = true;
     }
     const struct hs_stack_execution *execution =
-        state ? hs_import_find(&state->execution_ids, state->executions, sizeof(*execution),
+        state ? hs_intern_elem(&state->execution_ids, state->executions, sizeof(*execution),
                                HS_IMPORT_KEY(sample->execution_iid))
               : NULL;
     if (!sample->has_execution && execution) {
@@ -300,8 +300,7 @@ void hs_import_stack_sample(struct hs_import *import, struct hs_import_sequence 
     if (sample.callstack.bytes > 0) {
         site = site_in_place(import, sample.callstack);
     } else if (sample.callstack_iid != 0 && sequence) {
-        site = hs_import_site(import, &sequence->tables, hs_import_upid(import, pid),
-                              sample.callstack_iid);
+        site = hs_import_site(import, sequence, hs_import_upid(import, pid), sample.callstack_iid);
     }
     int64_t set = add_counters(import, state, defaults, &sample);
     HS_SQL_ADD(import->store, HS_SQL_STACK_SAMPLE, import->now_ns,

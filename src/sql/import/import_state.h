@@ -2,12 +2,12 @@
  * What the files of the import share. The import turns the packets of a trace into the rows of a
  * store.
  *
- *   import.c               the loop over packets; sequences, times of packets
+ *   import.c               the packets that the decoder hands over; times of packets
+ *   import_sequences.c     what rows need to know of a packet sequence
  *   import_order.c         parts of packets in the order of their times
- *   import_clocks.c        clock snapshots; conversion from one clock to another
+ *   import_clocks.c        clock snapshots
  *   import_processes.c     process tree: upid, utid
- *   import_ids.c           numbers for keys
- *   import_stacks.c        interned tables: mappings, frames, callstacks -> call sites
+ *   import_stacks.c        interned mappings, frames, callstacks -> rows and call sites
  *   import_legacy.c        the interned tables of very old recorders, inside the ProfilePacket
  *   import_dumps.c         ProfilePackets: dumps, and what each of them allocated and freed
  *   import_symbols.c       ModuleSymbols
@@ -28,64 +28,16 @@
 #include "profile/read/load.h"
 #include "sql/import/import_stats.h"
 #include "sql/store/sql_store.h"
-#include "trace/trace_reader.h"
+#include "trace/trace_decoder.h"
 #include "util/buf.h"
-#include "util/intern.h"
-
-/* Numbers for keys. Each number has an element in an array of the owner. */
-struct hs_import_ids {
-    struct hs_intern ids;
-    size_t capacity;
-};
+#include "util/intern_array.h"
 
 #define HS_IMPORT_NONE UINT32_MAX
 
-enum hs_import_strings {
-    HS_IMPORT_FUNCTIONS,
-    HS_IMPORT_PATHS,
-    HS_IMPORT_SOURCES,
-    HS_IMPORT_BUILD_IDS, /* as hexadecimal text */
-    HS_IMPORT_STRINGS_N,
-};
-
-struct hs_import_mapping {
-    uint64_t start_va, end_va, exact_off, start_off, load_bias, build_id_iid;
-    uint32_t path_first, path_count; /* in pool */
-};
-
-struct hs_import_frame {
-    uint64_t function_iid, mapping_iid, rel_pc, source_iid;
-    uint32_t line, kind;
-    bool has_line, has_kind;
-    int64_t kind_text; /* HS_ROWS_NULL: none */
-};
-
-struct hs_import_callstack {
-    uint32_t first, count; /* in pool */
-};
-
-/* What a sequence has interned since its state was last cleared. */
-struct hs_import_tables {
-    struct hs_import_ids string_ids[HS_IMPORT_STRINGS_N];
-    int64_t *strings[HS_IMPORT_STRINGS_N]; /* numbers of texts of the store */
-    struct hs_import_ids mapping_ids, frame_ids, callstack_ids;
-    struct hs_import_mapping *mappings;
-    struct hs_import_frame *frames;
-    struct hs_import_callstack *callstacks;
-    uint64_t *pool;
-    uint32_t pool_count;
-    size_t pool_capacity;
-    /* Rows made of the interned elements: (upid, iid) -> row. HS_IMPORT_NONE: the element cannot be
-     * resolved. */
-    struct hs_import_ids mapping_row_ids, frame_row_ids, site_ids;
-    uint32_t *mapping_rows, *frame_rows, *sites;
-};
-
-/* The tables in the ProfilePackets of very old recorders, until the dump is complete: iid -> text
- * or row. */
-struct hs_import_legacy {
-    struct hs_import_ids string_ids, mapping_ids, frame_ids, site_ids;
-    struct hs_import_legacy_string *strings;
+/* Rows made of interned elements: (upid, iid) -> row. HS_IMPORT_NONE: the element cannot be
+ * resolved. */
+struct hs_import_made {
+    struct hs_intern_array mapping_ids, frame_ids, site_ids;
     uint32_t *mappings, *frames, *sites;
 };
 
@@ -101,13 +53,13 @@ struct hs_import_part;
 /* A packet sequence, from one clearing of its state to the next. */
 struct hs_import_sequence {
     uint32_t id;
-    bool is_valid;     /* its state was cleared, and no packet was lost since */
-    uint32_t clock_id; /* for packets that do not name a clock; 0: none */
     /* its state was cleared again, and another structure has the new state */
     bool is_over;
-    uint64_t waiting_count; /* parts of its packets that were deferred */
-    struct hs_import_tables tables;
-    struct hs_import_legacy legacy;
+    uint64_t waiting_count;              /* parts of its packets that were deferred */
+    struct hs_trace_state *state;        /* held; what it interned */
+    uint32_t named_count[HS_INTERNED_N]; /* interned elements whose texts the store has */
+    struct hs_import_made made;
+    struct hs_interned legacy; /* tables in the ProfilePackets of the dump; `made` is the row */
     struct hs_import_stack_state *stack; /* NULL: nothing for StackSamples was interned */
     bool has_packet_idx;
     uint64_t packet_idx;
@@ -117,12 +69,11 @@ struct hs_import_sequence {
     uint32_t complete_count; /* parts of complete dumps, which wait for a clock snapshot */
     /* (upid, heap, call site) -> totals; (upid, heap, source id, call site) -> totals before it got
      * this id. */
-    struct hs_import_ids total_ids, before_ids, said_ids;
+    struct hs_intern_array total_ids, before_ids, said_ids;
     struct hs_import_totals *totals, *before;
     struct hs_import_said *said;
 };
 
-struct hs_import_clocks;
 struct hs_import_names;
 struct hs_import_classes;
 struct hs_import_stack_state;
@@ -137,9 +88,9 @@ struct hs_import {
     int64_t now_ns; /* time of the current packet, on the trace's clock */
     int64_t latest_ns;
 
-    struct hs_import_ids epoch_ids; /* id of a sequence -> how often its state was cleared */
+    struct hs_intern_array epoch_ids; /* id of a sequence -> how often its state was cleared */
     uint32_t *epochs;
-    struct hs_import_ids sequence_ids; /* (id, epoch) */
+    struct hs_intern_array sequence_ids; /* (id, epoch) */
     struct hs_import_sequence *sequences;
 
     struct hs_import_waiting *waiting; /* deferred parts */
@@ -147,26 +98,26 @@ struct hs_import {
     bool is_out_of_order; /* the deferred parts are not in the order of their times */
     size_t file_bytes;
 
-    struct hs_import_clocks *clocks;
+    struct hs_clocks *clocks;      /* the decoder's */
     struct hs_import_names *names; /* symbols, which are applied at the end */
     /* original names of obfuscated code, which are applied at the end */
     struct hs_import_classes *classes;
     struct hs_import_stats stats;
     struct hs_buf config_text, session_name; /* from the last configuration; empty: none */
 
-    struct hs_import_ids pid_ids, tid_ids; /* -> upid, utid */
+    struct hs_intern_array pid_ids, tid_ids; /* -> upid, utid */
     /* mappings identified by their content -> index in content_rows */
     struct hs_intern content_ids;
     uint32_t *content_rows;
     size_t content_capacity;
-    struct hs_import_ids frame_ids; /* (mapping, name, rel_pc) or (name, file, line) */
+    struct hs_intern_array frame_ids; /* (mapping, name, rel_pc) or (name, file, line) */
     uint32_t *frame_rows;
     /* (parent, frame) -> row of the call site, which is the same number */
     struct hs_intern site_ids;
-    struct hs_intern dump_ids;     /* (upid, ts_end, heap) */
-    struct hs_import_ids line_ids; /* row of a frame -> its line as recorded */
+    struct hs_intern dump_ids;       /* (upid, ts_end, heap) */
+    struct hs_intern_array line_ids; /* row of a frame -> its line as recorded */
     uint32_t *lines;
-    struct hs_import_ids track_ids;
+    struct hs_intern_array track_ids;
     uint32_t *tracks;
     uint32_t snapshot_count;
 
@@ -175,39 +126,27 @@ struct hs_import {
     int64_t stack_set_count;
 };
 
-/* Clears the state of a sequence: interned tables, totals and incomplete dumps. No later packet may
+/* The state of the sequence that the packet belongs to, started anew if the packet clears it. NULL:
+ * the packet belongs to no sequence with state. has_samples: it needs one even without an id. */
+struct hs_import_sequence *hs_import_sequence(struct hs_import *import,
+                                              const Hs__Pb__TracePacket *packet,
+                                              struct hs_trace_state *state, bool has_samples);
+/* Clears the state of a sequence: what it interned, totals and incomplete dumps. No later packet may
  * refer to them. */
 void hs_import_sequence_clear(struct hs_import *import, struct hs_import_sequence *sequence);
+/* Frees all sequences. */
+void hs_import_sequences_deinit(struct hs_import *import);
 
 #define HS_IMPORT_KEY(number) ((struct hs_intern_key){ .lo = (number) })
 
 /* Finds or adds the element of a key; a new element is zeroed. Returns NULL after a failure, which
  * is in store->err. */
-void *hs_import_at(struct hs_import *import, struct hs_import_ids *ids, void *array_address,
+void *hs_import_at(struct hs_import *import, struct hs_intern_array *ids, void *array_address,
                    size_t elem_bytes, struct hs_intern_key key, bool *ret_is_new);
-/* Finds the element of a key; NULL if there is none. */
-void *hs_import_find(const struct hs_import_ids *ids, void *array, size_t elem_bytes,
-                     struct hs_intern_key key);
-/* How many keys have numbers. */
-uint32_t hs_import_count(const struct hs_import_ids *ids);
 
-/* Converts a time to the trace's clock. Returns false and sets nothing if no snapshots connect the
- * clocks. `sequence` is 0 for clocks of the machine. */
-bool hs_import_time(struct hs_import *import, uint32_t sequence, uint32_t clock_id, uint64_t value,
-                    int64_t *ret_ns);
-/* Adds a snapshot of the clocks; `sequence` is that of its packet. */
+/* Adds the rows of a snapshot of the clocks; `sequence` is that of its packet. */
 void hs_import_clock_snapshot(struct hs_import *import, uint32_t sequence,
                               const Hs__Pb__ClockSnapshot *snapshot);
-/* Returns 0 or -ENOMEM. */
-int hs_import_clocks_new(struct hs_import_clocks **ret_clocks);
-/* NULL is allowed. */
-void hs_import_clocks_free(struct hs_import_clocks *clocks);
-/* The absolute time for a packet's timestamp. On an incremental clock, a timestamp is the
- * difference to the previous one. */
-uint64_t hs_import_clock_step(struct hs_import *import, uint32_t sequence, uint32_t clock_id,
-                              uint64_t value);
-/* The id of the clock on which rows have their times. */
-uint32_t hs_import_trace_clock(const struct hs_import *import);
 
 /* Finds or adds a process, and returns the number of its row. */
 uint32_t hs_import_upid(struct hs_import *import, uint32_t pid);
@@ -218,18 +157,28 @@ void hs_import_process_tree(struct hs_import *import, const Hs__Pb__ProcessTree 
 /* Adds process 0 and thread 0, which every trace has. */
 void hs_import_idle_process(struct hs_import *import);
 
-/* Adds what a packet interned. The first element with an iid is valid. */
-void hs_import_tables_add(struct hs_import *import, struct hs_import_tables *tables,
-                          const Hs__Pb__InternedData *data);
-/* Frees the tables. */
-void hs_import_tables_deinit(struct hs_import_tables *tables);
+/* Adds the texts of what was interned to the store. Texts get their numbers in the order of the
+ * file, and rows that are grouped by a text come in that order. */
+void hs_import_name_interned(struct hs_import *import, struct hs_import_sequence *sequence);
+/* Frees what is known of rows. */
+void hs_import_made_deinit(struct hs_import_made *made);
 /* The call site of an interned callstack. HS_IMPORT_NONE if it cannot be resolved, which the
  * statistics count. */
-uint32_t hs_import_site(struct hs_import *import, struct hs_import_tables *tables, uint32_t upid,
-                        uint64_t callstack_iid);
+uint32_t hs_import_site(struct hs_import *import, struct hs_import_sequence *sequence,
+                        uint32_t upid, uint64_t callstack_iid);
+/* The text of an interned string; that of iid 0 is "". Returns false if there is none, which the
+ * statistics count. */
+bool hs_import_text(struct hs_import *import, const struct hs_interned *tables,
+                    enum hs_interned_kind kind, uint64_t iid, int64_t *ret_text);
+/* The number of a build id's hexadecimal text. */
+int64_t hs_import_build_id(struct hs_import *import, const struct hs_interned_text *build_id);
+/* The texts of a mapping. Returns false if a string is missing, which the statistics count. */
+bool hs_import_mapping_texts(struct hs_import *import, const struct hs_interned *tables,
+                             const struct hs_interned_mapping *mapping, int64_t *ret_name,
+                             int64_t *ret_build_id);
 /* The row of a mapping that is identified by its content and not by its process. */
 uint32_t hs_import_content_mapping(struct hs_import *import,
-                                   const struct hs_import_mapping *mapping, int64_t name,
+                                   const struct hs_interned_mapping *mapping, int64_t name,
                                    int64_t build_id);
 /* The row of a frame, which is identified by mapping, name and rel_pc. */
 uint32_t hs_import_frame_row(struct hs_import *import, uint32_t mapping, int64_t name,
@@ -240,14 +189,9 @@ uint32_t hs_import_named_frame(struct hs_import *import, int64_t name, int64_t f
 /* The call site of a frame that `parent` calls; HS_IMPORT_NONE as parent: the frame is outermost.
  * Returns HS_IMPORT_NONE when the budget is used up. */
 uint32_t hs_import_site_row(struct hs_import *import, uint32_t parent, uint32_t frame);
-/* The number of a build id's hexadecimal text. */
-int64_t hs_import_build_id(struct hs_import *import, const void *data, size_t bytes);
-
-/* Adds the tables in a ProfilePacket of a very old recorder. */
-void hs_import_legacy_add(struct hs_import *import, struct hs_import_legacy *legacy,
+/* Adds the tables in a ProfilePacket of a very old recorder, and their rows. */
+void hs_import_legacy_add(struct hs_import *import, struct hs_interned *legacy,
                           const Hs__Pb__ProfilePacket *packet);
-/* Frees the tables. */
-void hs_import_legacy_deinit(struct hs_import_legacy *legacy);
 
 /* Adds the rows of a ProfilePacket when its dump is complete. */
 void hs_import_profile_packet(struct hs_import *import, struct hs_import_sequence *sequence,

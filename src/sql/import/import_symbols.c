@@ -90,9 +90,11 @@ static int keep_address(struct hs_import *import, const struct address *module,
 
 void hs_import_symbols(struct hs_import *import, const Hs__Pb__ModuleSymbols *symbols)
 {
+    const struct hs_interned_text build_id = { (const char *)symbols->build_id.data,
+                                               symbols->build_id.len };
     const struct address module = {
         .path = hs_sql_store_str(import->store, symbols->path ? symbols->path : ""),
-        .build_id = hs_import_build_id(import, symbols->build_id.data, symbols->build_id.len),
+        .build_id = hs_import_build_id(import, &build_id),
     };
     for (size_t i = 0; i < symbols->n_address_symbols && import->store->err == 0; i++) {
         import->store->err = keep_address(import, &module, symbols->address_symbols[i]);

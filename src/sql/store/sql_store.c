@@ -133,6 +133,11 @@ static const struct {
                              "rarity int" },
 };
 
+const char *hs_sql_table_name(enum hs_sql_table table)
+{
+    return schema[table].name;
+}
+
 struct hs_sql_store *hs_sql_store_new(void)
 {
     struct hs_sql_store *store = calloc(1, sizeof(*store));
@@ -150,8 +155,8 @@ void hs_sql_store_free(struct hs_sql_store *store)
     if (!store) {
         return;
     }
-    if (store->free_own) {
-        store->free_own(store->own_ctx);
+    if (store->free_fill_ctx) {
+        store->free_fill_ctx(store->fill_ctx);
     }
     for (int i = 0; i < HS_SQL_TABLES_N; i++) {
         hs_rows_deinit(&store->tables[i]);
@@ -245,10 +250,10 @@ enum hs_sql_table hs_sql_store_find(const struct hs_sql_store *store, const char
 
 int hs_sql_store_need(struct hs_sql_store *store, enum hs_sql_table table)
 {
-    if (table >= HS_SQL_OWN_FIRST && store->fill_own) {
-        int (*fill_own)(struct hs_sql_store *, void *) = store->fill_own;
-        store->fill_own = NULL;
-        int err = fill_own(store, store->own_ctx);
+    bool is_own = table >= HS_SQL_OWN_FIRST;
+    if (store->fill && !store->is_filled[is_own]) {
+        store->is_filled[is_own] = true;
+        int err = store->fill(store, is_own, store->fill_ctx);
         store->err = store->err ? store->err : err;
     }
     return store->err;

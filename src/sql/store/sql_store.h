@@ -75,11 +75,12 @@ struct hs_sql_store {
     struct hs_sql_chunk *chunks; /* chunks of text, newest first */
     int err;
 
-    /* Fills the tables from HS_SQL_OWN_FIRST on, once. NULL: there is no profile, or they are
-     * already filled. */
-    int (*fill_own)(struct hs_sql_store *store, void *ctx);
-    void (*free_own)(void *ctx);
-    void *own_ctx;
+    /* Are the tables from HS_SQL_OWN_FIRST on filled [true], and those before it [false]? */
+    bool is_filled[2];
+    /* Fills those that are not, when one of them is first read. NULL: rows are only added. */
+    int (*fill)(struct hs_sql_store *store, bool is_own, void *ctx);
+    void (*free_fill_ctx)(void *ctx);
+    void *fill_ctx;
 };
 
 /* NULL: out of memory. */
@@ -97,6 +98,8 @@ bool hs_sql_store_find_text(const struct hs_sql_store *store, const char *text, 
 /* The text with this number and its length in bytes; "" if there is none. */
 const char *hs_sql_store_text(const struct hs_sql_store *store, int64_t id, size_t *ret_bytes);
 
+/* The name of a table, which is the same in all stores. */
+const char *hs_sql_table_name(enum hs_sql_table table);
 /* The table of this name; HS_SQL_TABLES_N if there is none. */
 enum hs_sql_table hs_sql_store_find(const struct hs_sql_store *store, const char *name);
 /* Fills the table if it has not been filled yet. Returns 0 or -errno. */

@@ -1,0 +1,14 @@
+/*
+ * Which tables SQL will read, as far as its text tells before there is a database.
+ *
+ * Threads   pure functions.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * HS_SQL_PACKETS, HS_SQL_PROFILE of store/table_names.h, or both. Only a guess from names in the
+ * text; a table that it misses is filled when it is read.
+ */
+unsigned hs_sql_named_tables(const char *text, size_t bytes);
