@@ -54,6 +54,27 @@ ROWS = """| tag | writer | reader | data |
 """
 
 
+TOUR = """# Tour
+
+| folder | content | subfolders |
+|---|---|---|
+| `src/rt` | things | |
+"""
+
+# What else check-docs looks at, without findings.
+DOCS = {
+    "docs/TOUR.md": TOUR + "| `src/wide` | more | `one` |\n",
+    "docs/PAGE.md": "# A page\n\n## Two words\n\n[here](PAGE.md#two-words) [code](../src/rt) `rt/thing.h` `hs_thing_get` `hs_thing_*`\n",
+    "docs/man/heapscope-run.1": ".Sh NAME\n.Sh FILES\n.Sx FILES .\n.Xr heapscope-run 1 ,\nsection\n.Sx NAME\n.Xr proc 5\n",
+    "src/wide/README.md": "`work`, `one/more.h`; `thing`, `publish`. It may include `rt` (`tools/layers.txt`).\n",
+    "src/wide/work.c": GOOD_C + "/* See rt/thing.h, publish() and kernel/thing.c; see publish(). */\nchar *s = \"rt/lost.h\";\n",
+    "src/wide/one/more.h": GOOD_H,
+    "test/unit/test_thing.c": GOOD_C,
+    "test/unit/test_others.c": "/* work.c and more.h together. */\n",
+    "test/e2e/test_a.py": '# As thing.h has it.\nlost = "lost.h"\n',
+}
+
+
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -67,6 +88,7 @@ def tree(tmp_path):
     write(tmp_path / "src/rt/atomic.h", ATOMIC_H)
     write(tmp_path / "tools/layers.txt", "rt\nutil rt\nwide rt\nwide/one wide rt\n")
     write(tmp_path / "docs/CONCURRENCY.md", ROWS)
+    write(tmp_path / "docs/TOUR.md", TOUR)
     write(tmp_path / "dev", "#!/bin/sh\n")
     return tmp_path
 
@@ -125,6 +147,54 @@ def test_breach_is_found(check, tree, name, path, text, words):
     write(tree / path, text)
     status, said = check(name)
     assert status != 0
+    assert words in said
+
+
+@pytest.fixture
+def documented(tree):
+    for path, text in DOCS.items():
+        write(tree / path, text)
+    return tree
+
+
+def test_good_documentation_passes(check, documented):
+    assert check("docs") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "words"),
+    [
+        ("docs/PAGE.md", "[x](GONE.md)\n", "docs/PAGE.md:1: GONE.md: there is no docs/GONE.md"),
+        ("docs/PAGE.md", "\n[x](TOUR.md#tours)\n", "docs/PAGE.md:2: TOUR.md#tours: there is no such heading"),
+        ("docs/PAGE.md", "`gone.h`\n", "gone.h is not in the tree"),
+        ("docs/PAGE.md", "`wide/thing.h`\n", "wide/thing.h is not in the tree"),
+        ("docs/PAGE.md", "`src/rt/gone`\n", "src/rt/gone is not in the tree"),
+        ("docs/PAGE.md", "`src/rt/gone*.h`\n", "src/rt/gone*.h is not in the tree"),
+        ("docs/PAGE.md", "`hs_gone`\n", "hs_gone is not in the code"),
+        ("docs/PAGE.md", "`HS_GONE`\n", "HS_GONE is not in the code"),
+        ("docs/PAGE.md", "`hs_gone_*`\n", "hs_gone_* is not in the code"),
+        ("src/wide/bad.c", "\n/* A sentence about gone.h. */\n", "src/wide/bad.c:2: gone.h is not in the tree"),
+        ("src/wide/bad.c", "/*\n * See\n * gone_now. */\n", "see gone_now: not in the code"),
+        ("src/wide/bad.c", "/* see gone() */\n", "see gone(): not in the code"),
+        ("src/wide/bad.c", "/* What hs_gone() did. */\n", "hs_gone is not in the code"),
+        ("test/e2e/test_a.py", "# See gone.h.\n", "gone.h is not in the tree"),
+        ("dev", "#!/bin/sh\n# See tools/gone.\n", "tools/gone is not in the tree"),
+        ("docs/man/heapscope-run.1", ".Xr heapscope-gone 1\n", "there is no page heapscope-gone(1)"),
+        ("docs/man/heapscope-run.1", ".Sh NAME\n.Sx GONE\n", 'there is no section "GONE" in docs/man/heapscope-run.1'),
+        ("docs/TOUR.md", TOUR, "docs/TOUR.md:1: has no row for src/wide"),
+        ("docs/TOUR.md", TOUR + "| `src/wide` | more | |\n", "docs/TOUR.md:1: has no row for src/wide/one"),
+        ("src/wide/README.md", "`work`, `one`\n", "does not name src/wide/one/more.h"),
+        ("src/wide/README.md", "`work`, `more`\n", "does not name src/wide/one"),
+        ("src/wide/README.md", "`work`, `one/more`, `gone`\n", "gone is no file, and not in the code"),
+        ("src/wide/README.md", "`work`, `one/more`. May include `rt` and `util`.\n", "it may include not util"),
+        ("tools/layers.txt", "rt\nutil rt\nwide rt\nwide/one wide util\n", "it may include util"),
+        ("test/unit/test_both.c", "/* Two files together. */\n", "does not name a file that it tests"),
+    ],
+)
+def test_wrong_documentation_is_found(check, documented, path, text, words):
+    write(documented / path, text)
+    status, said = check("docs")
+    assert status == 1
     assert words in said
 
 

@@ -7,7 +7,7 @@
  * forked child begins with the inherited blocks, which count as allocated in it. A test may write
  * another epoch into the file: sums of blocks allocated after that are kept separately.
  *
- * It calls glibc by names that no library interposes. test/e2e/heap_witness.py reads the file.
+ * It calls glibc by names that no library interposes. test/e2e/fork_servers.py reads the file.
  *
  * Threads   one lock for everything. The process must not fork while another thread allocates.
  */

@@ -1,6 +1,6 @@
 /*
- * Processes that were refused, from the writer to the report: empty dumps with a reason, and counts
- * of the others.
+ * Processes that were refused, from trace_writer.h through load.h to report.h: empty dumps with a
+ * reason, and counts of the others.
  */
 #include <setjmp.h>
 #include <stdarg.h>

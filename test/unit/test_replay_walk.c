@@ -1,6 +1,6 @@
 /*
- * What a walk says about its dependencies, on which replay relies, is true; and both together, as
- * the profiler uses them.
+ * unwind.h with replay.h: what a walk says about its dependencies, on which replay relies, is true;
+ * and both together, as the profiler uses them.
  */
 #include "unwind/replay.h"
 #include "unwind_world.h"

@@ -1,4 +1,4 @@
-/* A trace as tables, and a profile that was not read from a trace. */
+/* import.h: a trace as tables; and from_profile.h: a profile that was not read from a trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Rows, their indexes, and how SQLite sees them. */
+/* rows.h and rows_module.h: rows, their indexes, and how SQLite sees them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* Statements: split, expanded, executed; and error messages with the place. */
+/*
+ * sql_session.h with token.h and script.c: statements are split, expanded and executed; error
+ * messages have the place.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

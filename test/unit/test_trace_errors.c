@@ -1,4 +1,4 @@
-/* How the writer fails: it reports the first error, and then writes nothing more. */
+/* How trace_writer.h fails: it reports the first error, and then writes nothing more. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

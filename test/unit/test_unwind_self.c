@@ -1,4 +1,6 @@
 /*
+ * unwind.h in this process.
+ *
  * Walks over the stack of this program, through libc, signal frames, other stacks and hand-written
  * code, compared frame by frame with libunwind.
  *

@@ -1,5 +1,5 @@
 /*
- * A walk after each single instruction of a running function.
+ * unwind.h: a walk after each single instruction of a running function.
  *
  * The function runs with the CPU's trap flag set. After each instruction a signal handler walks the
  * stack, through the signal frame and from the interrupted registers, and must find the same
