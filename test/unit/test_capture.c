@@ -148,6 +148,48 @@ static void test_peak_is_the_heap_of_that_moment(void **state)
     region_writer_deinit(&w);
 }
 
+/*
+ * At the cut, allocations may be in the records and not yet in the totals: then more would be live,
+ * or at the peak, than was ever allocated.
+ */
+static void test_allocated_is_never_less_than_live_or_at_the_peak(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+    uint32_t first = region_writer_stacks(&w, 3);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    uint32_t gone[] = { player_birth(&p, first, 5000, 0), player_birth(&p, first, 100, 2) };
+    player_birth(&p, first + 1, 7000, 0);
+    region_writer_peak(&w, 20192);
+    player_death(&p, gone[0]);
+    player_death(&p, gone[1]);
+    player_birth(&p, first + 2, 300, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct hs_stack_v1 *stack = region_writer_at(&w, HS_SECTION_STACKS, first + i);
+        memset(stack->totals, 0, sizeof(stack->totals));
+    }
+    struct hs_region region = open_region(&w);
+    for (int is_dead = 0; is_dead < 2; is_dead++) {
+        struct hs_snapshot *snap = capture(&region, is_dead != 0);
+        const struct hs_snap_stack *stacks = snap->stacks + first;
+        assert_true(stacks[0].live.bytes == 0 && stacks[0].peak.bytes == 13192);
+        assert_true(stacks[0].alloc.bytes == 13192 && stacks[0].alloc.bytes_var == 8192.0 * 4096);
+        assert_true(stacks[0].alloc.count == stacks[0].peak.count && stacks[0].peak.count > 1);
+        assert_true(stacks[0].alloc.count_var == stacks[0].peak.count_var);
+        assert_true(stacks[1].live.bytes == 7000 && stacks[1].alloc.bytes == 7000);
+        assert_true(stacks[1].alloc.count == 1);
+        assert_true(stacks[2].alloc.bytes == 300 && stacks[2].alloc.count == 1);
+        assert_true(snap->alloc.bytes == 13192 + 7000 + 300);
+        hs_snapshot_free(snap);
+    }
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
 static void test_a_cut_left_open_is_taken_over(void **state)
 {
     (void)state;
@@ -363,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_heap_is_read_exactly),
         cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
+        cmocka_unit_test(test_allocated_is_never_less_than_live_or_at_the_peak),
         cmocka_unit_test(test_a_cut_left_open_is_taken_over),
         cmocka_unit_test(test_cuts_add_up_while_threads_write),
         cmocka_unit_test(test_cuts_keep_cause_before_effect),

@@ -559,6 +559,72 @@ static void test_parent_stays_the_same(void **state)
     hs_buf_deinit(&buf);
 }
 
+static void moving_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
+{
+    still_clocks(NULL, ret_clocks);
+    ret_clocks->boottime_ns += (uint64_t) * (const int64_t *)ctx;
+}
+
+/*
+ * While the machine sleeps, only BOOTTIME goes on. A new pair of clocks is written when they have
+ * moved apart, or together, by more than a millisecond.
+ */
+static void test_clocks_that_move_apart(void **state)
+{
+    static const struct {
+        int64_t shift_ns; /* of BOOTTIME against MONOTONIC, since the start */
+        int64_t used_ns;  /* by what the dump's time is shifted */
+        bool is_written;
+    } steps[] = {
+        { 0, 0, false },
+        { 1000000, 0, false }, /* just not more than a millisecond */
+        { -1000000, 0, false },
+        { 1000001, 1000001, true },
+        { 2000001, 1000001, false }, /* compared with the pair written last */
+        { 0, 0, true },
+        { -1000001, -1000001, true },
+        { -1, -1000001, false },
+        { 3600000000000, 3600000000000, true },
+    };
+    (void)state;
+    struct hs_buf buf = HS_BUF_INIT;
+    int64_t shift_ns = 0;
+    struct hs_trace_writer_config config = {
+        .sink = keep_bytes, .sink_ctx = &buf, .read_clocks = moving_clocks, .clocks_ctx = &shift_ns
+    };
+    struct hs_trace_writer *writer;
+    assert_int_equal(hs_trace_writer_new(&config, &writer), 0);
+    assert_int_equal(hs_trace_writer_begin(writer), 0);
+    assert_int_equal(hs_trace_writer_flush(writer, NULL), 0);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        size_t before = buf.bytes;
+        shift_ns = steps[i].shift_ns;
+        dump_and_free(writer, small(42, 2000, 5000 + 1000 * i, 0));
+        assert_int_equal(hs_trace_writer_flush(writer, NULL), 0);
+        struct hs_buf added = { .data = buf.data + before, .bytes = buf.bytes - before };
+        struct trace trace;
+        decode_trace(&added, &trace);
+        const Hs__Pb__ClockSnapshot *clocks = NULL;
+        uint64_t time_ns = 0;
+        for (size_t k = 0; k < trace.count; k++) {
+            clocks = trace.packets[k]->clock_snapshot ? trace.packets[k]->clock_snapshot : clocks;
+            time_ns = trace.packets[k]->profile_packet ? trace.packets[k]->timestamp : time_ns;
+        }
+        print_message("  step %zu\n", i);
+        assert_int_equal(clocks != NULL, steps[i].is_written);
+        if (clocks) {
+            assert_int_equal(clocks->clocks[0]->timestamp,
+                             1000 + TEST_BOOT_AHEAD_NS + (uint64_t)steps[i].used_ns);
+            assert_int_equal(clocks->clocks[1]->timestamp, 1000);
+        }
+        assert_int_equal(time_ns,
+                         5000 + 1000 * i + TEST_BOOT_AHEAD_NS + (uint64_t)steps[i].used_ns);
+        free_trace(&trace);
+    }
+    finish_writer(writer);
+    hs_buf_deinit(&buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -572,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_names_of_frames),
         cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_clocks_that_move_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

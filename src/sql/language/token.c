@@ -181,9 +181,9 @@ char *hs_sql_token_name(const char *text, struct hs_sql_token token)
     const char *from = text + token.begin_off;
     size_t bytes = token.bytes, out = 0;
     bool is_quoted = token.kind == HS_SQL_TOKEN_NAME || token.kind == HS_SQL_TOKEN_STRING;
-    char quote = is_quoted ? from[0] : 0;
+    char quote = !is_quoted ? 0 : from[0] == '[' ? ']' : from[0];
     if (is_quoted) {
-        size_t cut = bytes >= 2 && from[bytes - 1] == (quote == '[' ? ']' : quote) ? 2 : 1;
+        size_t cut = bytes >= 2 && from[bytes - 1] == quote ? 2 : 1;
         from++;
         bytes -= cut;
     }
