@@ -70,14 +70,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char comm[16], line[64];
     struct hs_proc_stat stat;
     struct hs_proc_status status;
-    struct hs_proc_smaps smaps;
     if (!text) {
         return 0;
     }
     memcpy(text, data, size);
     hs_proc_parse_stat(text, size, &stat);
     hs_proc_parse_status(text, size, &status);
-    hs_proc_parse_smaps_rollup(text, size, &smaps);
     hs_proc_parse_comm(text, size, comm, sizeof(comm));
     hs_proc_join_cmdline(text, size, line, sizeof(line));
     read_maps(text, size);

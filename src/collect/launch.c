@@ -286,7 +286,8 @@ int hs_launch_go(struct hs_launch *launch)
     return error > 0 ? -error : -EIO;
 }
 
-void hs_launch_cancel(struct hs_launch *launch)
+/* In place of hs_launch_go: the child ends without having run anything. */
+static void cancel(struct hs_launch *launch)
 {
     if (launch->pid > 0 && launch->go_fd >= 0) {
         close(launch->go_fd);
@@ -298,7 +299,7 @@ void hs_launch_cancel(struct hs_launch *launch)
 
 void hs_launch_deinit(struct hs_launch *launch)
 {
-    hs_launch_cancel(launch);
+    cancel(launch);
     if (launch->go_fd > 0) {
         close(launch->go_fd);
     }

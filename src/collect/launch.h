@@ -45,8 +45,5 @@ int hs_launch_fork(const struct hs_launch_spec *spec, struct hs_launch *ret_laun
  * child is gone. */
 int hs_launch_go(struct hs_launch *launch);
 
-/* In place of hs_launch_go: the child ends without having run anything. A zeroed struct is
- * allowed. */
-void hs_launch_cancel(struct hs_launch *launch);
 /* Releases everything, after go or in place of it. A zeroed struct is allowed. */
 void hs_launch_deinit(struct hs_launch *launch);

@@ -91,13 +91,6 @@ int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry
     return 0;
 }
 
-int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx)
-{
-    struct hs_registry_config config = { .on_end = on_end, .ctx = ctx };
-    int r = hs_listener_open(&config.listener);
-    return r == 0 ? hs_registry_open_with(registry, &config) : r;
-}
-
 static void drop_pending(struct hs_registry *registry, size_t slot)
 {
     /* Another process may hold a descriptor of the same connection. */

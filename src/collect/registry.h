@@ -80,8 +80,6 @@ struct hs_registry {
     uint64_t own_malloc_count; /* images whose executable has a malloc of its own */
 };
 
-/* Opens a registry with its own listener, of a random name. 0 or -errno. */
-int hs_registry_open(struct hs_registry *registry, hs_registry_end_fn *on_end, void *ctx);
 /* Opens a registry with config->listener. 0 or -errno. */
 int hs_registry_open_with(struct hs_registry *registry, const struct hs_registry_config *config);
 /* Closes all targets and the listener. A zeroed struct with epoll_fd -1 is allowed. */

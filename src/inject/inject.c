@@ -27,7 +27,7 @@
 #include "inject/inject_session.h"
 #include "inject/remote_call_sequence.h"
 #include "inject/seccomp_survey.h"
-#include "rt/sys.h"
+#include "rt/clock.h"
 #include "util/proc.h"
 
 /* The pause between two rounds over all threads. */
@@ -44,11 +44,6 @@
 #define JUDGE_FIRST (-2)
 /* The flag by which libc's internal entry point recognizes a dlopen. */
 #define RTLD_MODE_DLOPEN INT32_MIN
-
-static uint64_t now_ns(void)
-{
-    return hs_sys_clock_ns(CLOCK_MONOTONIC);
-}
 
 /* --- preparing -------------------------------------------------------------------------------- */
 
@@ -136,7 +131,7 @@ static bool is_other_program(const struct hs_inject_session *s)
 
 static int prepare(struct hs_inject_session *s)
 {
-    s->prepared_ns = now_ns();
+    s->prepared_ns = hs_clock_ns(CLOCK_MONOTONIC);
     s->reads_left = PREPARE_READS_MAX;
     hs_remote_stack_forget(&s->stack);
     hs_safe_point_deinit(&s->point);
@@ -266,7 +261,8 @@ static int borrow(struct hs_inject_session *s, const struct hs_wait *wait)
     hs_brief_stop_end(s, wait);
     /* A waiting thread stops at once; a running one stops when it gets a processor. */
     bool has_waited = hs_remote_syscall(&s->tracee.start) >= 0;
-    s->result->stopped_ns = now_ns() - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
+    s->result->stopped_ns =
+        hs_clock_ns(CLOCK_MONOTONIC) - (has_waited ? s->tracee.asked_ns : s->tracee.seen_ns);
     return r;
 }
 
@@ -324,7 +320,8 @@ static int try_each(struct hs_inject_session *s)
     s->refused_count = 0;
     for (size_t i = 0; i < s->candidates.count; i++) {
         r = attempt(s, &s->candidates.items[i]);
-        if (r != TRY_AGAIN || s->prepared_ns == 0 || now_ns() > s->deadline_ns) {
+        if (r != TRY_AGAIN || s->prepared_ns == 0 ||
+            hs_clock_ns(CLOCK_MONOTONIC) > s->deadline_ns) {
             return r;
         }
     }
@@ -351,7 +348,7 @@ static int search(struct hs_inject_session *s)
     const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS };
     for (;;) {
         int r = TRY_AGAIN;
-        if (s->prepared_ns == 0 || now_ns() - s->prepared_ns > PREPARED_NS) {
+        if (s->prepared_ns == 0 || hs_clock_ns(CLOCK_MONOTONIC) - s->prepared_ns > PREPARED_NS) {
             r = prepare(s);
             r = r == HS_INJECT_DONE ? survey(s) : r;
         }
@@ -369,7 +366,7 @@ static int search(struct hs_inject_session *s)
         if (!is_passing) {
             return r;
         }
-        if (now_ns() > s->deadline_ns) {
+        if (hs_clock_ns(CLOCK_MONOTONIC) > s->deadline_ns) {
             return r == TRY_AGAIN ? HS_INJECT_NO_SAFE_POINT : r;
         }
         nanosleep(&pause, NULL);
@@ -433,7 +430,7 @@ static void *run_job(void *arg)
     s->result = job->result;
     s->memory.fd = -1;
     s->pidfd = -1;
-    s->deadline_ns = now_ns() + job->request->patience_ns;
+    s->deadline_ns = hs_clock_ns(CLOCK_MONOTONIC) + job->request->patience_ns;
     prctl(PR_SET_TIMERSLACK, 1); /* nanoseconds, for this thread: keeps short pauses short */
     job->error = run(s);
     deinit(s);

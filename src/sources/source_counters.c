@@ -22,7 +22,6 @@
 #define JUMP_BYTES_MIN (INT64_C(1) << 20)
 #define JUMP_PART      16
 #define JUMPS_A_PERIOD 8U
-#define ROLLUP_SHARE   100U /* at most 1 / this part of the time is spent on it */
 
 uint64_t hs_source_read_period_ns(const struct hs_sources_settings *settings, uint64_t age_ns)
 {

@@ -27,7 +27,7 @@
 /* The thread reads into a buffer on its stack. */
 #define STACK_BYTES ((size_t)PTHREAD_STACK_MIN + (512U << 10))
 /* Reading takes at most 1 / this part of the time, however often dumps come. */
-#define ROLLUP_SHARE 100U
+#define ROLLUP_SHARE 100U /* at most 1 / this part of the time is spent on it */
 #define SMAPS_SHARE  10U
 /*
  * Between dumps, mappings are read after each eighth of a process's age, but at least every 10 s

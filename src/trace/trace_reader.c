@@ -59,21 +59,6 @@ static int reader_new(struct hs_trace_reader **ret_reader)
     return 0;
 }
 
-int hs_trace_reader_open(const char *path, struct hs_trace_reader **ret_reader)
-{
-    struct hs_trace_reader *reader;
-    int err = reader_new(&reader);
-    if (err == 0) {
-        err = hs_trace_input_open(&reader->input, path);
-        if (err < 0) {
-            hs_trace_reader_free(reader);
-        } else {
-            *ret_reader = reader;
-        }
-    }
-    return err;
-}
-
 int hs_trace_reader_new(const void *data, size_t bytes, struct hs_trace_reader **ret_reader)
 {
     int err = reader_new(ret_reader);

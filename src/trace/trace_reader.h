@@ -41,8 +41,6 @@ struct hs_trace_damage {
 
 struct hs_trace_reader;
 
-/* Reads from a file, a pipe, or standard input ("-"). */
-int hs_trace_reader_open(const char *path, struct hs_trace_reader **ret_reader);
 /* Reads from memory, which must stay valid. */
 int hs_trace_reader_new(const void *data, size_t bytes, struct hs_trace_reader **ret_reader);
 struct hs_trace_input;

@@ -128,7 +128,8 @@ void hs_writer_packet(struct hs_trace_writer *writer, const Hs__Pb__TracePacket 
                                          : writer->out.err);
 }
 
-uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns)
+/* Converts a time of CLOCK_MONOTONIC to CLOCK_BOOTTIME. */
+static uint64_t boottime_of(const struct hs_trace_writer *writer, uint64_t mono_ns)
 {
     return mono_ns + (writer->clocks.boottime_ns - writer->clocks.monotonic_ns);
 }
@@ -140,7 +141,7 @@ void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePa
     packet->has_trusted_packet_sequence_id = true;
     packet->trusted_packet_sequence_id = writer->sequence_id;
     packet->has_timestamp = true;
-    packet->timestamp = hs_writer_boottime(writer, mono_ns);
+    packet->timestamp = boottime_of(writer, mono_ns);
 }
 
 static void write_clocks(struct hs_trace_writer *writer)
@@ -283,7 +284,7 @@ static void write_process(struct hs_trace_writer *writer, const struct hs_trace_
     out.has_uid = process->uid >= 0;
     out.uid = (int32_t)process->uid;
     out.has_process_start_from_boot = process->start_mono_ns != 0;
-    out.process_start_from_boot = hs_writer_boottime(writer, process->start_mono_ns);
+    out.process_start_from_boot = boottime_of(writer, process->start_mono_ns);
     Hs__Pb__ProcessTree tree = HS__PB__PROCESS_TREE__INIT;
     tree.n_processes = 1;
     tree.processes = list;

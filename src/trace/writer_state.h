@@ -166,8 +166,6 @@ void hs_writer_packet_init(const struct hs_trace_writer *writer, Hs__Pb__TracePa
                            uint64_t mono_ns);
 /* Sets writer->err if it is not set yet. */
 void hs_writer_fail(struct hs_trace_writer *writer, int err);
-/* Converts a time of CLOCK_MONOTONIC to CLOCK_BOOTTIME. */
-uint64_t hs_writer_boottime(const struct hs_trace_writer *writer, uint64_t mono_ns);
 /* Writes the clocks again if the machine was suspended since the last time. */
 void hs_writer_refresh_clocks(struct hs_trace_writer *writer);
 

@@ -158,12 +158,6 @@ void hs_json_double(struct hs_json *json, double value)
     hs_buf_str(json->buf, text);
 }
 
-void hs_json_bool(struct hs_json *json, bool value)
-{
-    begin(json);
-    hs_buf_str(json->buf, value ? "true" : "false");
-}
-
 void hs_json_null(struct hs_json *json)
 {
     begin(json);
@@ -191,5 +185,6 @@ void hs_json_kv_double(struct hs_json *json, const char *key, double value)
 void hs_json_kv_bool(struct hs_json *json, const char *key, bool value)
 {
     hs_json_key(json, key);
-    hs_json_bool(json, value);
+    begin(json);
+    hs_buf_str(json->buf, value ? "true" : "false");
 }

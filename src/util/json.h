@@ -50,8 +50,6 @@ void hs_json_uint(struct hs_json *json, uint64_t value);
 void hs_json_int(struct hs_json *json, int64_t value);
 /* Writes a number with up to 15 significant digits, integers without a decimal point. */
 void hs_json_double(struct hs_json *json, double value);
-/* Writes true or false. */
-void hs_json_bool(struct hs_json *json, bool value);
 /* Writes null. */
 void hs_json_null(struct hs_json *json);
 

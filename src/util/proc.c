@@ -189,31 +189,6 @@ int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_sta
     return 0;
 }
 
-int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes, struct hs_proc_smaps *ret_smaps)
-{
-    struct hs_proc_text c = { text, text + text_bytes }, line;
-    struct hs_proc_smaps smaps = { 0 };
-    const struct line_field fields[] = {
-        { "Rss", &smaps.rss_bytes },
-        { "Pss", &smaps.pss_bytes },
-        { "Shared_Clean", &smaps.shared_clean_bytes },
-        { "Shared_Dirty", &smaps.shared_dirty_bytes },
-        { "Private_Clean", &smaps.private_clean_bytes },
-        { "Private_Dirty", &smaps.private_dirty_bytes },
-        { "Anonymous", &smaps.anonymous_bytes },
-        { "Swap", &smaps.swap_bytes },
-    };
-    bool is_known = false;
-    while (hs_proc_text_take_line(&c, &line)) {
-        is_known |= take_field(&line, fields, HS_COUNT_OF(fields));
-    }
-    if (!is_known) {
-        return -EINVAL;
-    }
-    *ret_smaps = smaps;
-    return 0;
-}
-
 void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, size_t comm_bytes)
 {
     const char *nl = text_bytes ? memchr(text, '\n', text_bytes) : NULL;
@@ -329,12 +304,4 @@ int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status)
     size_t n = 0;
     int r = hs_proc_read(pid, "status", text, sizeof(text), &n);
     return r < 0 ? r : hs_proc_parse_status(text, n, ret_status);
-}
-
-int hs_proc_read_smaps_rollup(pid_t pid, struct hs_proc_smaps *ret_smaps)
-{
-    char text[4096];
-    size_t n = 0;
-    int r = hs_proc_read(pid, "smaps_rollup", text, sizeof(text), &n);
-    return r < 0 ? r : hs_proc_parse_smaps_rollup(text, n, ret_smaps);
 }

@@ -69,23 +69,10 @@ struct hs_proc_status {
     uint32_t pid_ns_depth; /* number of pid namespaces between ours and its own; 0: it is in ours */
 };
 
-/* /proc/PID/smaps_rollup */
-struct hs_proc_smaps {
-    uint64_t rss_bytes;
-    uint64_t pss_bytes;
-    uint64_t shared_clean_bytes, shared_dirty_bytes;
-    uint64_t private_clean_bytes, private_dirty_bytes;
-    uint64_t anonymous_bytes;
-    uint64_t swap_bytes;
-};
-
 /* Parses /proc/PID/stat. Returns 0 or -EINVAL. */
 int hs_proc_parse_stat(const char *text, size_t text_bytes, struct hs_proc_stat *ret_stat);
 /* Parses /proc/PID/status. Returns 0 or -EINVAL. */
 int hs_proc_parse_status(const char *text, size_t text_bytes, struct hs_proc_status *ret_status);
-/* Parses /proc/PID/smaps_rollup. Returns 0 or -EINVAL. */
-int hs_proc_parse_smaps_rollup(const char *text, size_t text_bytes,
-                               struct hs_proc_smaps *ret_smaps);
 
 /* Parses /proc/PID/comm: the name without its newline, cut to `comm_bytes` - 1. */
 void hs_proc_parse_comm(const char *text, size_t text_bytes, char *ret_comm, size_t comm_bytes);
@@ -119,5 +106,3 @@ int hs_proc_read(pid_t pid, const char *name, char *buf, size_t cap_bytes, size_
 int hs_proc_read_stat(pid_t pid, struct hs_proc_stat *ret_stat);
 /* Reads and parses /proc/PID/status. Returns 0 or -errno. */
 int hs_proc_read_status(pid_t pid, struct hs_proc_status *ret_status);
-/* Reads and parses /proc/PID/smaps_rollup. Returns 0 or -errno. */
-int hs_proc_read_smaps_rollup(pid_t pid, struct hs_proc_smaps *ret_smaps);

@@ -56,7 +56,9 @@ static int is_in(uint32_t c, const struct range *ranges, size_t count)
     return 0;
 }
 
-int hs_utf8_char_columns(uint32_t c)
+/* How many columns of a terminal `c` takes: 0 for combining marks, 2 for wide East Asian
+ * characters. */
+static int char_columns(uint32_t c)
 {
     /* The blocks that occur in names of functions and files; a wrong width costs one column. */
     static const struct range combining[] = {
@@ -103,7 +105,7 @@ size_t hs_utf8_columns(const char *text, size_t bytes)
     for (size_t at = 0; at < bytes;) {
         uint32_t c;
         at += hs_utf8_next(text + at, bytes - at, &c);
-        columns += (size_t)hs_utf8_char_columns(sanitize_char(c));
+        columns += (size_t)char_columns(sanitize_char(c));
     }
     return columns;
 }
@@ -149,7 +151,7 @@ size_t hs_utf8_fit(const char *text, size_t bytes, size_t columns)
     while (at < bytes) {
         uint32_t c;
         size_t length = hs_utf8_next(text + at, bytes - at, &c);
-        used += (size_t)hs_utf8_char_columns(sanitize_char(c));
+        used += (size_t)char_columns(sanitize_char(c));
         if (used > columns) {
             break;
         }
@@ -165,7 +167,7 @@ size_t hs_utf8_fit_end(const char *text, size_t bytes, size_t columns)
     while (at < bytes && left > columns) {
         uint32_t c;
         at += hs_utf8_next(text + at, bytes - at, &c);
-        left -= (size_t)hs_utf8_char_columns(sanitize_char(c));
+        left -= (size_t)char_columns(sanitize_char(c));
     }
     return at;
 }

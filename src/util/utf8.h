@@ -22,12 +22,6 @@ struct hs_buf;
  */
 size_t hs_utf8_next(const char *text, size_t bytes, uint32_t *ret_char);
 
-/*
- * How many columns of a terminal `c` takes: 0 for combining marks, 2 for wide East Asian
- * characters.
- */
-int hs_utf8_char_columns(uint32_t c);
-
 /* How many columns the string takes when hs_utf8_write() has written it. */
 size_t hs_utf8_columns(const char *text, size_t bytes);
 

@@ -257,6 +257,13 @@ static void close_at_end(void *ctx, struct hs_target *target)
     hs_target_close(target);
 }
 
+static void open_registry(struct hs_registry *registry, unsigned *end_count)
+{
+    struct hs_registry_config config = { .on_end = close_at_end, .ctx = end_count };
+    assert_int_equal(hs_listener_open(&config.listener), 0);
+    assert_int_equal(hs_registry_open_with(registry, &config), 0);
+}
+
 /* The 65th connection takes the place of the first one, whose hello has arrived in the meantime. */
 static void test_late_hello_of_one_that_gives_way(void **state)
 {
@@ -268,7 +275,7 @@ static void test_late_hello_of_one_that_gives_way(void **state)
     region_writer_init(&w, &(struct region_plan){ 64, 4096 });
     struct hs_hello_v1 hello = make_hello(w.file_bytes);
     unsigned before = count_fds();
-    assert_int_equal(hs_registry_open(&registry, close_at_end, &end_count), 0);
+    open_registry(&registry, &end_count);
     for (size_t i = 0; i < HS_PENDING_CLIENTS_MAX; i++) {
         socks[i] = connect_to(&registry.listener);
     }
@@ -300,7 +307,7 @@ static unsigned ends_of_first_image(uint64_t gap_ns, uint32_t forked_from_pid, b
     struct region_writer writers[2];
     struct hs_registry registry;
     unsigned end_count = 0;
-    assert_int_equal(hs_registry_open(&registry, close_at_end, &end_count), 0);
+    open_registry(&registry, &end_count);
     for (unsigned i = 0; i < 2; i++) {
         region_writer_init(&writers[i], &(struct region_plan){ 64, 4096 });
         writers[i].header->start_boot_ns = UINT64_MAX / 2;

@@ -98,20 +98,6 @@ static void test_huge_numbers_saturate(void **state)
     assert_true(status.vm_hwm_bytes == UINT64_MAX);
 }
 
-static void test_smaps_rollup(void **state)
-{
-    (void)state;
-    const char *text = "55d0-7ffe ---p 00000000 00:00 0     [rollup]\nRss:   4 kB\nPss:   3 kB\n"
-                       "Private_Dirty:  2 kB\nAnonymous: 1 kB\nSwap: 0 kB";
-    struct hs_proc_smaps smaps;
-    assert_int_equal(hs_proc_parse_smaps_rollup(text, strlen(text), &smaps), 0);
-    assert_int_equal(smaps.rss_bytes, 4096);
-    assert_int_equal(smaps.pss_bytes, 3072);
-    assert_int_equal(smaps.private_dirty_bytes, 2048);
-    assert_int_equal(smaps.anonymous_bytes, 1024);
-    assert_int_equal(hs_proc_parse_smaps_rollup("nothing\n", 8, &smaps), -EINVAL);
-}
-
 static void test_comm_and_cmdline(void **state)
 {
     (void)state;
@@ -131,7 +117,6 @@ static void test_our_own_process(void **state)
     (void)state;
     struct hs_proc_stat stat;
     struct hs_proc_status status;
-    struct hs_proc_smaps smaps;
     assert_int_equal(prctl(PR_SET_NAME, "a b) (c"), 0);
     assert_int_equal(hs_proc_read_stat(getpid(), &stat), 0);
     assert_string_equal(stat.comm, "a b) (c");
@@ -139,8 +124,6 @@ static void test_our_own_process(void **state)
     assert_int_equal(stat.session, getsid(0));
     assert_int_equal(hs_proc_read_status(getpid(), &status), 0);
     assert_true(status.vm_hwm_bytes >= status.vm_rss_bytes && status.vm_rss_bytes > 0);
-    assert_int_equal(hs_proc_read_smaps_rollup(getpid(), &smaps), 0);
-    assert_true(smaps.rss_bytes > 0);
     assert_true(hs_proc_read_stat(0x7ffffff0, &stat) == -ENOENT);
 }
 
@@ -199,7 +182,6 @@ int main(void)
         cmocka_unit_test(test_stat_refuses_what_is_cut),
         cmocka_unit_test(test_status_takes_known_lines),
         cmocka_unit_test(test_huge_numbers_saturate),
-        cmocka_unit_test(test_smaps_rollup),
         cmocka_unit_test(test_comm_and_cmdline),
         cmocka_unit_test(test_our_own_process),
         cmocka_unit_test(test_status_reads_rights),

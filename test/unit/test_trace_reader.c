@@ -15,6 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "trace/trace_input.h"
 #include "trace_bytes.h"
 
 /* A trace of one process with `stack_count` stacks. */
@@ -79,6 +80,15 @@ static struct outcome drain(struct hs_trace_reader *reader)
     outcome.damage = *hs_trace_reader_damage(reader);
     hs_trace_reader_free(reader);
     return outcome;
+}
+
+static struct hs_trace_reader *open_reader(const char *path)
+{
+    struct hs_trace_input input;
+    struct hs_trace_reader *reader = NULL;
+    assert_int_equal(hs_trace_input_open(&input, path), 0);
+    assert_int_equal(hs_trace_reader_take(&input, &reader), 0);
+    return reader;
 }
 
 static struct outcome read_bytes(const void *data, size_t bytes)
@@ -351,11 +361,10 @@ static void test_foreign(void **state)
     assert_int_equal(read_bytes(gzip.data, gzip.bytes).verdict, HS_TRACE_E_FOREIGN);
     hs_buf_deinit(&gzip);
     /* An executable file. */
-    struct hs_trace_reader *reader;
-    assert_int_equal(hs_trace_reader_open("/proc/self/exe", &reader), 0);
-    assert_int_equal(drain(reader).verdict, HS_TRACE_E_FOREIGN);
-    assert_int_equal(hs_trace_reader_open("/nonexistent", &reader), -ENOENT);
-    assert_int_equal(hs_trace_reader_open("/", &reader), -EISDIR);
+    assert_int_equal(drain(open_reader("/proc/self/exe")).verdict, HS_TRACE_E_FOREIGN);
+    struct hs_trace_input input;
+    assert_int_equal(hs_trace_input_open(&input, "/nonexistent"), -ENOENT);
+    assert_int_equal(hs_trace_input_open(&input, "/"), -EISDIR);
 }
 
 /* Packets of other tools are skipped, even those with invalid contents. */
@@ -389,9 +398,7 @@ static void test_pipe(void **state)
     close(fds[1]);
     char path[32];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
-    struct hs_trace_reader *reader;
-    assert_int_equal(hs_trace_reader_open(path, &reader), 0);
-    struct outcome outcome = drain(reader);
+    struct outcome outcome = drain(open_reader(path));
     assert_true(outcome.hash == expected.hash && is_clean(&outcome));
     close(fds[0]);
     hs_buf_deinit(&plain);

@@ -162,7 +162,9 @@ bool hs_record_folder_wants_symbols(void)
     return is_any;
 }
 
-bool hs_record_folder_symbolize(const struct hs_record_folder *folder)
+/* Writes symbols and symbolized-trace, if PERFETTO_BINARY_PATH says where to look. False: it did
+ * not. */
+static bool symbolize(const struct hs_record_folder *folder)
 {
     char raw[PATH_MAX], symbols[PATH_MAX], both[PATH_MAX];
     struct hs_symbol_env env;
@@ -222,7 +224,7 @@ int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annot
 {
     char trace[PATH_MAX], link[PATH_MAX];
     struct hs_profile *profile = NULL;
-    bool is_symbolized = hs_record_folder_symbolize(folder);
+    bool is_symbolized = symbolize(folder);
     hs_record_folder_file(folder, is_symbolized ? "symbolized-trace" : "raw-trace", trace);
     if (hs_profile_file_load(trace, &profile) != 0) {
         return HS_EXIT_STATUS_FAILED;

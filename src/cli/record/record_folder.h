@@ -25,9 +25,6 @@ void hs_record_folder_file(const struct hs_record_folder *folder, const char *na
                            char *ret_path /* PATH_MAX */);
 /* True: PERFETTO_BINARY_PATH says where to look for names. */
 bool hs_record_folder_wants_symbols(void);
-/* Writes symbols and symbolized-trace, if PERFETTO_BINARY_PATH says where to look. False: it did
- * not. */
-bool hs_record_folder_symbolize(const struct hs_record_folder *folder);
 /* Writes the dumps' files, makes the link, and prints what heap_profile prints. Returns the exit
  * status. */
 int hs_record_folder_finish(const struct hs_record_folder *folder, bool is_annotated);

@@ -230,7 +230,9 @@ static void turn_on(void)
     count_unseen();
 }
 
-HS_COLD void hs_lifecycle_start(void)
+/* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
+ * waiting.h. */
+static HS_COLD void start_once(void)
 {
     hs_real_resolve();
     /* A longjmp that left this would leave the state STARTING for good. */
@@ -270,7 +272,7 @@ bool hs_lifecycle_is_on_slow(void)
         return is_own;
     }
     if (state == HS_LIFE_NEW) {
-        hs_lifecycle_start();
+        start_once();
         /* ORDER life: as above. */
         return hs_load_acquire(&hs_life_state.state) == HS_LIFE_ON;
     }

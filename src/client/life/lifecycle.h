@@ -15,8 +15,8 @@
  * handler of ours has run, and the child is OFF. A vfork child runs in the parent's memory, and its
  * allocations are the parent's.
  *
- * Threads   any thread may call hs_lifecycle_start; one of them does the work, and the others go on
- *           without being profiled until it is done.
+ * Threads   any thread may make the first allocation; one of them starts everything, and the others
+ *           go on without being profiled until it is done.
  * Fails     OFF: every hook then only forwards, until a collector attaches.
  */
 #pragma once
@@ -28,9 +28,6 @@
 #include "fmt/region_layout.h"
 #include "rt/base.h"
 
-/* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
- * patch/detours.h. */
-void hs_lifecycle_start(void);
 
 struct hs_env;
 /* Begins to record in a process that runs already. 0: done; the caller hands *ret_fd over and

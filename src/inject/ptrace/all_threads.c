@@ -14,18 +14,13 @@
 #include "inject/check/inject_check.h"
 #include "inject/check/inject_error.h"
 #include "inject/ptrace/wait_kind.h"
-#include "rt/sys.h"
+#include "rt/clock.h"
 #include "util/array.h"
 #include "util/proc.h"
 
 /* A thread that is about to handle a signal is released to do so, and can be stopped at the next
  * look. This is the number of looks that may stop no new thread. */
 #define LOOKS_MAX 8U
-
-static uint64_t now_ns(void)
-{
-    return hs_sys_clock_ns(CLOCK_MONOTONIC);
-}
 
 static bool is_held(const struct hs_all_threads *all, pid_t tid)
 {
@@ -147,7 +142,7 @@ int hs_all_threads_stop(struct hs_all_threads *all, uint64_t deadline_ns)
 {
     size_t seen = 0;
     unsigned looks_in_vain = 0;
-    all->begin_ns = now_ns();
+    all->begin_ns = hs_clock_ns(CLOCK_MONOTONIC);
     for (;;) {
         size_t before = all->count;
         int r = request_new(all);
@@ -161,7 +156,7 @@ int hs_all_threads_stop(struct hs_all_threads *all, uint64_t deadline_ns)
             return all->count > 0 ? HS_INJECT_DONE : HS_INJECT_DIED;
         }
         looks_in_vain += all->count == before;
-        if (looks_in_vain > LOOKS_MAX || now_ns() > deadline_ns) {
+        if (looks_in_vain > LOOKS_MAX || hs_clock_ns(CLOCK_MONOTONIC) > deadline_ns) {
             return HS_ALL_THREADS_AGAIN;
         }
     }

@@ -16,7 +16,7 @@
 #include "inject/check/inject_check.h"
 #include "inject/ptrace/all_threads.h"
 #include "rt/base.h"
-#include "rt/sys.h"
+#include "rt/clock.h"
 
 /* All threads are stopped for at most this long when one of them does not stop. */
 #define STOP_NS  UINT64_C(100000000)
@@ -33,11 +33,6 @@ struct patching {
     uint64_t lowest_va, highest_va;
     int error;
 };
-
-static uint64_t now_ns(void)
-{
-    return hs_sys_clock_ns(CLOCK_MONOTONIC);
-}
 
 /* --- is a thread inside? ---------------------------------------------------------------------- */
 
@@ -146,7 +141,7 @@ static int attempt(struct patching *p)
     hs_sched_boost_begin(0, HS_SCHED_BOOST_BORROWER, &own); /* lasts until this thread ends */
     p->result->detail[0] = '\0';
     p->all = (struct hs_all_threads){ .pid = p->request->pid, .memory = &p->memory };
-    int r = hs_all_threads_stop(&p->all, now_ns() + STOP_NS);
+    int r = hs_all_threads_stop(&p->all, hs_clock_ns(CLOCK_MONOTONIC) + STOP_NS);
     if (r == HS_INJECT_DONE) {
         r = patch_stopped(p);
     } else if (r == HS_ALL_THREADS_AGAIN) {
@@ -156,7 +151,7 @@ static int attempt(struct patching *p)
     uint64_t begin_ns = p->all.begin_ns;
     p->result->thread_count = p->all.count;
     hs_all_threads_release(&p->all);
-    p->result->stopped_ns = begin_ns ? now_ns() - begin_ns : 0;
+    p->result->stopped_ns = begin_ns ? hs_clock_ns(CLOCK_MONOTONIC) - begin_ns : 0;
     return r;
 }
 
@@ -207,7 +202,7 @@ int hs_text_patch(const struct hs_text_patch_request *request,
 {
     const struct timespec pause = { .tv_nsec = PAUSE_NS };
     struct patching p = { .request = request, .result = ret_result, .lowest_va = UINT64_MAX };
-    uint64_t end_ns = now_ns() + request->patience_ns;
+    uint64_t end_ns = hs_clock_ns(CLOCK_MONOTONIC) + request->patience_ns;
     *ret_result = (struct hs_text_patch_result){ 0 };
     for (size_t i = 0; i < request->count; i++) {
         const struct hs_text_change *change = &request->changes[i];
@@ -220,7 +215,7 @@ int hs_text_patch(const struct hs_text_patch_request *request,
         return HS_INJECT_OURS;
     }
     int r = run_in_thread(&p);
-    while (r == HS_ALL_THREADS_AGAIN && now_ns() < end_ns) {
+    while (r == HS_ALL_THREADS_AGAIN && hs_clock_ns(CLOCK_MONOTONIC) < end_ns) {
         ret_result->try_count++;
         nanosleep(&pause, NULL);
         r = run_in_thread(&p);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "rt/base.h"
-#include "rt/sys.h"
+#include "rt/clock.h"
 #include "util/proc.h"
 
 /* A stop usually comes within microseconds, and sleeping takes longer than that. So the wait first
@@ -33,11 +33,6 @@
 #define FAULT_MASK                                                                                 \
     (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |          \
      SIGNAL_BIT(SIGTRAP))
-
-static uint64_t now_ns(void)
-{
-    return hs_sys_clock_ns(CLOCK_MONOTONIC);
-}
 
 /* Takes the tracee's next stop. 1: taken; 0: none yet; -errno: it is gone. An exit status is not
  * reaped: if the tracee is a child of heapscope, another part of heapscope wants to know how it
@@ -68,13 +63,13 @@ static int take_stop(const struct hs_tracee *tracee, int *ret_status)
 static int await(const struct hs_tracee *tracee, uint64_t deadline_ns, int *ret_status)
 {
     const struct timespec pause = { .tv_nsec = ASLEEP_NS };
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = hs_clock_ns(CLOCK_MONOTONIC);
     for (;;) {
         int r = take_stop(tracee, ret_status);
         if (r != 0) {
             return r < 0 ? r : 0;
         }
-        uint64_t now = now_ns();
+        uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
         if (now >= deadline_ns) {
             return -ETIMEDOUT;
         }
@@ -138,7 +133,7 @@ enum hs_tracee_stop hs_tracee_ask(struct hs_tracee *tracee, pid_t tid)
         return refused(tracee);
     }
     tracee->is_seized = true;
-    tracee->asked_ns = now_ns();
+    tracee->asked_ns = hs_clock_ns(CLOCK_MONOTONIC);
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) {
         tracee->is_seized = false;
         return HS_TRACEE_BUSY;
@@ -167,7 +162,7 @@ enum hs_tracee_stop hs_tracee_await(struct hs_tracee *tracee, uint64_t deadline_
         detach(tracee, 0);
         return HS_TRACEE_GROUP;
     }
-    tracee->seen_ns = now_ns();
+    tracee->seen_ns = hs_clock_ns(CLOCK_MONOTONIC);
     tracee->is_stopped = true;
     if (get_regs(tracee, &tracee->start) < 0) {
         detach(tracee, 0);
@@ -371,13 +366,13 @@ static enum hs_tracee_outcome run(struct hs_tracee *tracee, uint64_t deadline_ns
             return failed(tracee, -errno);
         }
         tracee->is_stopped = false;
-        int r = await(tracee, now_ns() + HS_SCHED_BOOST_MAX_NS, &status);
+        int r = await(tracee, hs_clock_ns(CLOCK_MONOTONIC) + HS_SCHED_BOOST_MAX_NS, &status);
         if (r == -ETIMEDOUT) {
             hs_sched_boost_relax(tracee->tid, &tracee->boost);
             r = await(tracee, deadline_ns, &status);
         }
-        while (r == -ETIMEDOUT && !is_asleep(tracee) && now_ns() < last_ns) {
-            r = await(tracee, now_ns() + RETRY_NS, &status);
+        while (r == -ETIMEDOUT && !is_asleep(tracee) && hs_clock_ns(CLOCK_MONOTONIC) < last_ns) {
+            r = await(tracee, hs_clock_ns(CLOCK_MONOTONIC) + RETRY_NS, &status);
         }
         if (r == -ETIMEDOUT) {
             return give_up(tracee);

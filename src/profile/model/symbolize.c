@@ -164,8 +164,10 @@ static int put_span(struct filling *filling, const struct hs_symbol_table *table
     return err;
 }
 
-int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
-                            const struct hs_symbol_table *tables)
+/* Puts names into the profile. `tables` are those of hs_symbolizer_run() for the requests of
+ * `wanted`. 0 or -ENOMEM. */
+static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
+                        const struct hs_symbol_table *tables)
 {
     uint32_t *pids;
     int err = find_frame_pids(profile, &pids);
@@ -248,7 +250,7 @@ int hs_profile_symbolize(struct hs_profile *profile, const struct hs_symbol_opti
         err = hs_symbolizer_run(options, requests, count, &tables);
     }
     if (err == 0) {
-        err = hs_profile_take_symbols(profile, &wanted, tables);
+        err = take_symbols(profile, &wanted, tables);
     }
     if (err == 0 && ret_symbolized) {
         err = describe(requests, tables, count, ret_symbolized);

@@ -1,10 +1,9 @@
 /*
  * Fills names into a profile that was recorded without them.
  *
- * hs_profile_wanted() says which modules and addresses have no names, the symbolizer looks them up,
- * and hs_profile_take_symbols() puts the names in. These are separate functions, so that `symbolize
- * FILE` can write the same tables to a file instead, and so that a command sees each module's table
- * and can say what is missing. hs_profile_symbolize() does all three steps.
+ * hs_profile_symbolize() asks hs_profile_wanted() which modules and addresses have no names, has the
+ * symbolizer look them up, and puts the names in. hs_profile_wanted() is a function of its own
+ * because `symbolize FILE` writes the same tables to a file instead.
  *
  * Ensures   afterwards the profile is as if it had been recorded with symbols. A text that is
  *           already among its strings keeps its id, so that two frames of one function still have
@@ -27,13 +26,6 @@
  * that ran it. 0 or -ENOMEM.
  */
 int hs_profile_wanted(const struct hs_profile *profile, struct hs_symbol_wanted *wanted);
-
-/*
- * Puts names into the profile. `tables` are those of hs_symbolizer_run() for the requests of
- * `wanted`. 0 or -ENOMEM.
- */
-int hs_profile_take_symbols(struct hs_profile *profile, const struct hs_symbol_wanted *wanted,
-                            const struct hs_symbol_table *tables);
 
 /* What was found for one module, for messages. */
 struct hs_symbolized_module {

@@ -230,7 +230,7 @@ static void explain_function(struct hs_sql *sql, const char *word, struct hs_buf
     names_deinit(&names);
 }
 
-void hs_sql_unknown_table(struct hs_sql *sql, const char *name, struct hs_buf *out)
+static void explain_table(struct hs_sql *sql, const char *name, struct hs_buf *out)
 {
     struct names names = { NULL, 0, 0 };
     add_query_results(sql->db, tables_query, NULL, &names);
@@ -292,7 +292,7 @@ size_t hs_sql_unknown_name(struct hs_sql *sql, const char *message, const char *
         *letter = (char)tolower((unsigned char)*letter);
     }
     if (kind == 0) {
-        hs_sql_unknown_table(sql, word, out);
+        explain_table(sql, word, out);
     } else if (kind == 1) {
         explain_column(sql, word, text, bytes, out);
     } else {
@@ -312,6 +312,6 @@ int hs_sql_know_table(struct hs_sql *sql, const char *name)
     }
     hs_buf_clear(&sql->error);
     hs_buf_printf(&sql->error, "no such table: %s", name);
-    hs_sql_unknown_table(sql, name, &sql->error);
+    explain_table(sql, name, &sql->error);
     return HS_SQL_E_STATEMENT;
 }

@@ -18,7 +18,6 @@
 size_t hs_sql_unknown_name(struct hs_sql *sql, const char *message, const char *text, size_t bytes,
                            struct hs_buf *out);
 
-/* The same for a macro, and for a table that is not part of a statement. */
+/* The same for a macro. */
 void hs_sql_unknown_macro(struct hs_sql *sql, const char *name, size_t name_bytes,
                           struct hs_buf *out);
-void hs_sql_unknown_table(struct hs_sql *sql, const char *name, struct hs_buf *out);

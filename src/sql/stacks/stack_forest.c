@@ -74,7 +74,8 @@ int hs_stack_forest_need(sqlite3 *db, struct hs_stack_forest *forest, char **ret
     return code;
 }
 
-uint32_t hs_stack_forest_parent(const struct hs_stack_forest *forest, uint32_t node)
+/* HS_STACK_NONE for a root. */
+static uint32_t parent_of(const struct hs_stack_forest *forest, uint32_t node)
 {
     uint32_t site = forest->node_sites[node], parent = forest->sites.parents[site];
     if (node > forest->firsts[site]) {
@@ -104,7 +105,7 @@ void hs_stack_forest_result(const struct hs_stack_forest *forest, uint32_t node,
         sqlite3_result_int64(context, node);
         break;
     case HS_STACK_FACT_PARENT_ID:
-        parent = hs_stack_forest_parent(forest, node);
+        parent = parent_of(forest, node);
         if (parent != HS_STACK_NONE) {
             sqlite3_result_int64(context, parent);
         }

@@ -48,9 +48,6 @@ static inline bool hs_stack_forest_is_leaf(const struct hs_stack_forest *forest,
     return node + 1 == forest->firsts[forest->node_sites[node] + 1];
 }
 
-/* The parent of a node; HS_STACK_NONE for a root. */
-uint32_t hs_stack_forest_parent(const struct hs_stack_forest *forest, uint32_t node);
-
 enum hs_stack_fact {
     HS_STACK_FACT_ID,
     HS_STACK_FACT_PARENT_ID,
