@@ -231,7 +231,7 @@ static void turn_on(void)
 }
 
 /* Sets up everything, once. If the executable has an allocator of its own, waits for the collector:
- * waiting.h. */
+ * patch/detours.h. */
 static HS_COLD void start_once(void)
 {
     hs_real_resolve();

@@ -28,7 +28,6 @@
 #include "fmt/region_layout.h"
 #include "rt/base.h"
 
-
 struct hs_env;
 /* Begins to record in a process that runs already. 0: done; the caller hands *ret_fd over and
  * closes it. -EBUSY: the process is recording already; -ENOTSUP: it must not record in this
