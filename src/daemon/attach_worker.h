@@ -11,7 +11,7 @@
  *     hs_attach_worker_release ──fork──► hs_attachment_end
  *     hs_attach_worker_refresh ──fork──► hs_attachment_refresh
  *
- * Holds     at most one attach worker works on a process.
+ * Ensures   at most one attach worker works on a process.
  * Threads   one.
  * Fails     -errno, if the work could not begin. Later failures are logged, and that of attaching
  *           becomes the recording job's note.

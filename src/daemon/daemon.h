@@ -28,7 +28,7 @@
  * kernel reports for its connect(). The daemon opens no path from a request: files come as
  * descriptors, which the user could open.
  *
- * Holds     a daemon with `is_stopping` begins no session.
+ * Ensures   a daemon with `is_stopping` begins no session.
  * Threads   one.
  * Fails     -errno from hs_daemon_open(). In the loop a failure concerns one peer, one session or
  *           one process, and is logged or answered.

@@ -5,7 +5,7 @@
  * An event source is part of the structure that it concerns. A handler may free its own structure
  * and any other one: events are taken from the kernel one at a time.
  *
- * Holds     a source stays at its address from hs_event_loop_add() to hs_event_loop_remove().
+ * Requires  a source stays at its address from hs_event_loop_add() to hs_event_loop_remove().
  * Threads   one.
  * Fails     -errno.
  */

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "collect/target_budget.h"
+#include "rt/check.h"
 #include "rt/clock.h"
 #include "session/hub_targets.h"
 #include "session/process_watch.h"
@@ -257,6 +258,7 @@ static void detach(struct hs_hub *hub, struct hs_session *session, struct hs_tar
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
     struct hs_session *session = target->owner;
+    HS_ASSERT(session && !session->is_over);
     session->ended_sample_count += hs_target_sample_count(target);
     hs_hub_dump(hub, target, now_ns, true);
     end_counters(session, target, now_ns);

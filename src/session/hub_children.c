@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "collect/inspect/loaded_runtimes.h"
+#include "rt/check.h"
 #include "session/hub_targets.h"
 #include "util/array.h"
 #include "util/buf.h"
@@ -102,6 +103,7 @@ static void take_children_of(struct hs_hub *hub, struct hs_session *session, pid
         if (hs_session_settings_add_pid(&session->settings, pid) < 0) {
             return;
         }
+        HS_ASSERT(session->settings.pid_count <= HS_SESSION_PIDS_MAX);
         hs_hub_take_pid(hub, session, pid, now_ns);
     }
 }

@@ -12,7 +12,7 @@
  * seconds and reads files of other users' programs. The owner of the session therefore calls
  * hs_session_finish() in a process that can afford to wait.
  *
- * Holds     after the first failed write to the trace, the session writes nothing more.
+ * Ensures   after the first failed write to the trace, the session writes nothing more.
  * Threads   one.
  * Fails     -errno; `error` keeps the trace's first error.
  */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rt/check.h"
 #include "util/array.h"
 #include "util/intern.h"
 
@@ -86,6 +87,7 @@ static int clock_at(struct hs_clocks *clocks, uint32_t sequence, uint32_t id, ui
     }
     int err = hs_intern_put(&clocks->ids, clock_key(sequence, id), ret_idx, &is_new);
     if (err == 0) {
+        HS_ASSERT(*ret_idx < CLOCKS_MAX);
         clocks->clocks[*ret_idx].unit_ns = 1;
     }
     return err;

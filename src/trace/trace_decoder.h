@@ -12,7 +12,7 @@
  * what can be decoded of them. So of two sinks of one pass the second takes part only as long as no
  * damage was found.
  *
- * Holds     clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.
+ * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.
  * Threads   one user.
  * Fails     -errno of the reader or of a sink.
  */

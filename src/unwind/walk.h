@@ -1,7 +1,7 @@
 /*
  * The types of a walk: what its caller provides, and what it gets.
  *
- * Holds     frames[0] is the innermost. At most HS_FRAMES_MAX - 1 frames are kept. Of a deeper
+ * Ensures   frames[0] is the innermost. At most HS_FRAMES_MAX - 1 frames are kept. Of a deeper
  *           stack the innermost and the outermost ones are kept, and `cut_idx` says where the gap
  *           is. (One place is left for the caller to mark the gap with.)
  * See       unwind.h for the walk itself.

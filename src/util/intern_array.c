@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "rt/check.h"
 #include "util/array.h"
 
 int hs_intern_at(struct hs_intern_array *ids, void *array_address, size_t elem_bytes,
@@ -21,6 +22,7 @@ int hs_intern_at(struct hs_intern_array *ids, void *array_address, size_t elem_b
     if (err < 0) {
         return err;
     }
+    HS_ASSERT(ids->ids.count <= ids->capacity && idx < ids->ids.count);
     char *array;
     memcpy(&array, array_address, sizeof(array));
     if (is_new) {

@@ -137,6 +137,7 @@ def test_good_tree_passes(check, name):
         ("size", "test/unit/bad.c", "\n" * 801, "test/unit/bad.c: more than 800 lines"),
         ("files", "src/rt/bad.c", "int x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/* x.c */\nint x;\n", "bad.c: does not open with a comment"),
+        ("files", "src/rt/bad.c", "/*\n * A thing with a rule.\n *\n * Holds     x < y.\n */\nint x;\n", "bad.c: states something under Holds"),
         ("files", "src/rt/bad.h", "/* A good sentence about it. */\n", "bad.h: no #pragma once"),
         ("files", "src/util/thing.h", GOOD_H, "thing.h: two files of this name"),
         ("files", "src/rt/bad.c", GOOD_C + "// later\n", "bad.c:20:// later"),

@@ -19,7 +19,7 @@
  *     hs1-files-NUMBER     a recording job's file and folder
  *     hs1-region-NUMBER    a target's region and pidfd
  *
- * Holds     the descriptors of a job or target are in the store before the state names it, and
+ * Ensures   the descriptors of a job or target are in the store before the state names it, and
  *           until the state has dropped it.
  * Threads   one.
  * Fails     what cannot be kept is logged: it is lost if the daemon is killed.

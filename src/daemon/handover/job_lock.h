@@ -7,7 +7,7 @@
  * how many daemons have taken the job over (its epoch), and are what fcntl(2) locks, so that a lock
  * ends with its process.
  *
- * Holds     a daemon raises the epoch while it has the lock, so a finalizer of a daemon before it
+ * Ensures   a daemon raises the epoch while it has the lock, so a finalizer of a daemon before it
  *           that locks the job later sees that it comes too late.
  * Threads   one.
  * Fails     a job that cannot be locked is left to the process that has the lock.

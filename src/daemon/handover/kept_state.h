@@ -9,7 +9,7 @@
  * length is written into the head, so a daemon that is killed while it writes leaves the state from
  * before. When most of a state is out of date, a new memfd takes its place: hs_kept_state_compact().
  *
- * Holds     the next daemon reads a state of the same version only; a field that it does not know
+ * Ensures   the next daemon reads a state of the same version only; a field that it does not know
  *           is skipped.
  * Threads   one.
  * Fails     -errno. -EPROTONOSUPPORT: a state of another version; -EBADMSG: not a state.

@@ -18,7 +18,7 @@
  *   import_perf_samples.c  PerfSamples
  *   import_stats.c         statistics of errors and losses
  *
- * Holds     every id from the file is looked up in a table and never used as an index. A few bytes
+ * Ensures   every id from the file is looked up in a table and never used as an index. A few bytes
  *           of the file cannot create an unlimited number of rows: `budget` bounds the frames that
  *           are resolved.
  * Threads   each import has one user.
