@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/record/attach_check.h"
 #include "cli/record/attach_options.h"
 #include "cli/daemon_client/attached.h"
 #include "cli/cmd.h"
@@ -27,6 +26,7 @@
 #include "cli/message.h"
 #include "cli/record/own_session.h"
 #include "collect/attach/attachment.h"
+#include "collect/inspect/eligibility.h"
 #include "rt/clock.h"
 #include "session/admission.h"
 #include "session/hub.h"
@@ -34,6 +34,7 @@
 #include "util/selfpath.h"
 #include "util/shell_word.h"
 
+#define STARTING_MAX_NS        UINT64_C(1000000000)
 #define HS_PATIENCE_NS         UINT64_C(10000000000)
 #define HS_PATIENCE_REFRESH_NS UINT64_C(50000000)
 
@@ -81,6 +82,47 @@ static void name_session(struct attach *a)
         snprintf(a->default_path, sizeof(a->default_path), "heapscope.%s.pftrace", name);
     }
     hs_shell_escape(a->default_path); /* a process may choose any name */
+}
+
+/* Gives a program that was only just executed a moment to load its libraries. */
+static void look_when_started(pid_t pid, struct hs_eligibility *ret_it)
+{
+    const struct timespec pause = { .tv_nsec = 2000000 };
+    uint64_t end_ns = hs_clock_ns(CLOCK_MONOTONIC) + STARTING_MAX_NS;
+    hs_eligibility_check(pid, ret_it);
+    while (ret_it->verdict == HS_INELIGIBLE_STARTING && hs_clock_ns(CLOCK_MONOTONIC) < end_ns) {
+        nanosleep(&pause, NULL);
+        hs_eligibility_check(pid, ret_it);
+    }
+}
+
+static bool check_one(pid_t pid)
+{
+    struct hs_eligibility it;
+    struct hs_eligibility_words words;
+    look_when_started(pid, &it);
+    if (it.verdict <= HS_ELIGIBLE_FOR_DAEMON || it.verdict == HS_INELIGIBLE_RECORDING) {
+        return true;
+    }
+    hs_eligibility_words(&it, &words);
+    hs_message("%s%s%s", words.what, words.remedy[0] ? "\n" : "", words.remedy);
+    return false;
+}
+
+/* Prints which processes that were named by pid cannot be attached to, and why, and removes them from the list of pids;
+ * the others are recorded. False: no process is left. Processes that are meant by name are reported
+ * one by one, later. */
+static bool check_pids(struct hs_session_settings *settings)
+{
+    size_t kept_count = 0;
+    for (size_t i = 0; i < settings->pid_count; i++) {
+        if (check_one(settings->pids[i])) {
+            settings->pids[kept_count++] = settings->pids[i];
+        }
+    }
+    bool is_any = kept_count > 0 || settings->pid_count == 0 || settings->name_count > 0;
+    settings->pid_count = kept_count;
+    return is_any;
 }
 
 /* --- attaching -------------------------------------------------------------------------------- */
@@ -372,7 +414,7 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
             hs_message("cannot find " HS_PRELOAD_NAME ", which is installed beside heapscope: %s",
                        strerror(-r));
             status = HS_EXIT_STATUS_FAILED;
-        } else if (!hs_attach_check(&a.options.settings)) {
+        } else if (!check_pids(&a.options.settings)) {
             status = HS_EXIT_STATUS_FAILED;
         } else {
             name_session(&a);
