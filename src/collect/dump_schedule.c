@@ -34,37 +34,37 @@ bool hs_dump_take_due(const struct hs_dump_schedule *schedule, uint64_t now_ns, 
     return true;
 }
 
-static bool is_above(struct hs_target *target, uint64_t limit_bytes, int64_t live_bytes)
+static bool is_above(struct hs_dump_watch *watch, uint64_t limit_bytes, int64_t live_bytes)
 {
     uint64_t live = live_bytes > 0 ? (uint64_t)live_bytes : 0;
-    bool was_above = target->is_above;
+    bool was_above = watch->is_above;
     /* The limit is armed again when the total has fallen clearly below it. */
-    target->is_above = live > limit_bytes || (was_above && live > limit_bytes - limit_bytes / 8);
-    return target->is_above && !was_above;
+    watch->is_above = live > limit_bytes || (was_above && live > limit_bytes - limit_bytes / 8);
+    return watch->is_above && !was_above;
 }
 
 /* While the total rises, the client has not marked a peak: the peak is now. */
-static bool is_new_peak(struct hs_target *target, int64_t peak_bytes, uint32_t rarity,
+static bool is_new_peak(struct hs_dump_watch *watch, int64_t peak_bytes, uint32_t rarity,
                         uint64_t now_ns)
 {
-    int64_t known = target->peak_known_bytes;
-    if (now_ns < target->peak_next_ns ||
+    int64_t known = watch->peak_known_bytes;
+    if (now_ns < watch->peak_next_ns ||
         peak_bytes - known <= (known >> HS_PEAK_STEP_SHIFT) + HS_PEAK_STEP_BYTES) {
         return false;
     }
-    target->peak_known_bytes = peak_bytes;
-    target->peak_next_ns = now_ns + rarity * HS_PEAK_PAUSE_NS;
+    watch->peak_known_bytes = peak_bytes;
+    watch->peak_next_ns = now_ns + rarity * HS_PEAK_PAUSE_NS;
     return true;
 }
 
-bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_target *target,
-                           uint32_t rarity, uint64_t now_ns)
+bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_dump_watch *watch,
+                           const struct hs_region_control_v1 *control, uint32_t rarity,
+                           uint64_t now_ns)
 {
-    const struct hs_region_control_v1 *control = target->region.control;
     int64_t live = hs_load_relaxed(&control->live_bytes);
     int64_t peak = hs_load_relaxed(&control->peak_bytes);
-    bool is_wanted = schedule->above_bytes > 0 && is_above(target, schedule->above_bytes, live);
+    bool is_wanted = schedule->above_bytes > 0 && is_above(watch, schedule->above_bytes, live);
     is_wanted |=
-        schedule->is_at_peak && is_new_peak(target, live > peak ? live : peak, rarity, now_ns);
+        schedule->is_at_peak && is_new_peak(watch, live > peak ? live : peak, rarity, now_ns);
     return is_wanted && rarity != 0;
 }

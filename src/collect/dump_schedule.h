@@ -13,9 +13,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "collect/target.h"
+#include "fmt/region_layout.h"
 
 #define HS_DUMP_EVERY_MIN_NS UINT64_C(10000000)
 /* A hundred thousand hours: a sum of this and a clock value does not overflow. */
@@ -31,6 +32,13 @@ struct hs_dump_schedule {
      * it */
     bool is_max_in_samples;
     uint64_t above_bytes; /* live bytes that cause a dump; 0: no limit */
+};
+
+/* What was dumped of a target so far. Zeroed: nothing. */
+struct hs_dump_watch {
+    int64_t peak_known_bytes; /* the highest live total that was dumped */
+    uint64_t peak_next_ns;    /* when a higher one may be dumped */
+    bool is_above;            /* the live total is above the limit */
 };
 
 /* NULL, or a message that says what is wrong with the schedule. */
@@ -55,8 +63,9 @@ static inline bool hs_dump_tells_max(const struct hs_dump_schedule *schedule)
     return schedule->is_at_peak || schedule->is_max_in_samples;
 }
 
-/* Has the target's live memory reached a new peak or the limit, so that a dump is due? True once
- * for each occasion. `rarity`: peaks cause dumps that many times more rarely (budget.h); 0: no more
- * dumps. */
-bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_target *target,
-                           uint32_t rarity, uint64_t now_ns);
+/* Has the live memory of the target with this control page reached a new peak or the limit, so that
+ * a dump is due? True once for each occasion. `rarity`: peaks cause dumps that many times more
+ * rarely (budget.h); 0: no more dumps. */
+bool hs_dump_is_called_for(const struct hs_dump_schedule *schedule, struct hs_dump_watch *watch,
+                           const struct hs_region_control_v1 *control, uint32_t rarity,
+                           uint64_t now_ns);

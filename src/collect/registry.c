@@ -128,8 +128,8 @@ static void take_out(struct hs_registry *registry, struct hs_target *target)
             break;
         }
     }
-    if (target->pidfd >= 0) {
-        unwatch(registry, target->pidfd);
+    if (target->process.pidfd >= 0) {
+        unwatch(registry, target->process.pidfd);
     }
 }
 
@@ -151,7 +151,7 @@ static void hand_out(struct hs_registry *registry, struct hs_target *target)
 struct hs_target *hs_registry_find(const struct hs_registry *registry, pid_t pid)
 {
     for (size_t i = 0; pid > 0 && i < registry->target_count; i++) {
-        if (registry->targets[i]->pid == pid) {
+        if (registry->targets[i]->process.pid == pid) {
             return registry->targets[i];
         }
     }
@@ -163,7 +163,7 @@ void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
 {
     struct hs_target *target = hs_registry_find(registry, pid);
     if (target) {
-        hs_target_end(target, now_ns, exit_kind, exit_value);
+        hs_target_process_end(&target->process, now_ns, exit_kind, exit_value);
         hand_out(registry, target);
     }
 }
@@ -173,7 +173,7 @@ void hs_registry_end(struct hs_registry *registry, pid_t pid, uint64_t now_ns,
 static void hand_out_ended(struct hs_registry *registry)
 {
     for (size_t i = registry->target_count; i > 0; i--) {
-        if (registry->targets[i - 1]->has_ended) {
+        if (registry->targets[i - 1]->process.has_ended) {
             hand_out(registry, registry->targets[i - 1]);
         }
     }
@@ -187,7 +187,9 @@ static int keep_target(struct hs_registry *registry, struct hs_target *target)
         return err;
     }
     registry->targets[registry->target_count++] = target;
-    return target->pidfd >= 0 ? watch(registry, target->pidfd, (uint64_t)(uintptr_t)target) : 0;
+    return target->process.pidfd >= 0
+               ? watch(registry, target->process.pidfd, (uint64_t)(uintptr_t)target)
+               : 0;
 }
 
 static void count_bad(struct hs_registry *registry, const char *why)
@@ -214,7 +216,7 @@ static void supersede(struct hs_registry *registry, struct hs_target *older,
         }
         hs_target_close(older);
     } else {
-        hs_target_end(older, now_ns, HS_EXIT_EXECUTED, 0);
+        hs_target_process_end(&older->process, now_ns, HS_EXIT_EXECUTED, 0);
         registry->config.on_end(registry->config.ctx, older);
     }
     set_listening(registry, true); /* descriptors may be free again */
@@ -241,7 +243,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     registry->own_malloc_count += (pending->hello.flags & HS_HELLO_OWN_MALLOC) != 0;
     struct hs_target *known = hs_registry_find(registry, pending->pid);
     if (known && hs_target_is_older(target, known)) {
-        hs_target_end(target, now_ns, HS_EXIT_EXECUTED, 0);
+        hs_target_process_end(&target->process, now_ns, HS_EXIT_EXECUTED, 0);
         call_on_begin(registry, target);
         supersede(registry, target, known, now_ns);
         return 0;
@@ -252,7 +254,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     }
     if (keep_target(registry, target) < 0) {
         /* The process cannot be watched: the snapshot of what it has so far is the only one. */
-        hs_target_end(target, now_ns, HS_EXIT_UNKNOWN, 0);
+        hs_target_process_end(&target->process, now_ns, HS_EXIT_UNKNOWN, 0);
         call_on_begin(registry, target);
         hand_out(registry, target);
         return 0;
@@ -396,8 +398,9 @@ static void handle(struct hs_registry *registry, uint64_t tag, uint64_t now_ns)
     } else {
         struct hs_target *target = (struct hs_target *)(uintptr_t)tag;
         int value;
-        enum hs_exit_kind kind = hs_exit_cause_find(target->pid, target->pidfd, &value);
-        hs_target_end(target, now_ns, kind, value);
+        enum hs_exit_kind kind =
+            hs_exit_cause_find(target->process.pid, target->process.pidfd, &value);
+        hs_target_process_end(&target->process, now_ns, kind, value);
         hand_out(registry, target);
     }
 }

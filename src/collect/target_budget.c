@@ -3,8 +3,10 @@
  */
 #include "collect/target_budget.h"
 
+#include <stdlib.h>
 #include <time.h>
 
+#include "collect/region/region_control.h"
 #include "rt/atomic.h"
 #include "rt/clock.h"
 #include "util/array.h"
@@ -15,45 +17,49 @@
 #define BLOCKS_AT_ONCE 32U
 #define BLOCKS_MAX     4096U
 
-static bool has_limits(const struct hs_target *target)
+static bool has_limits(const struct hs_target_budget *budget)
 {
-    const struct hs_budget_limits *limits = &target->budget.limits;
+    const struct hs_budget_limits *limits = &budget->decisions.limits;
     return limits->memory_bytes != 0 || limits->overhead_ppm != 0;
 }
 
-uint64_t hs_target_inherited_interval(const struct hs_target *target, uint64_t asked_bytes)
+uint64_t hs_target_budget_inherited(const struct hs_region *region, uint64_t asked_bytes)
 {
-    uint64_t now_bytes = hs_load_relaxed(&target->region.control->interval_bytes);
+    uint64_t now_bytes = hs_load_relaxed(&region->control->interval_bytes);
     uint64_t ratio = now_bytes / asked_bytes;
-    bool is_raised = target->region.header.forked_from_pid != 0 && now_bytes > asked_bytes &&
+    bool is_raised = region->header.forked_from_pid != 0 && now_bytes > asked_bytes &&
                      now_bytes <= HS_INTERVAL_BYTES_MAX && ratio * asked_bytes == now_bytes &&
                      (ratio & (ratio - 1)) == 0;
     return is_raised ? now_bytes : asked_bytes;
 }
 
-void hs_target_set_budget(struct hs_target *target, const struct hs_budget_limits *limits,
-                          uint64_t asked_bytes)
+void hs_target_budget_set(struct hs_target_budget *budget, struct hs_region *region,
+                          const struct hs_budget_limits *limits, uint64_t asked_bytes)
 {
-    struct hs_region_control_v1 *control = target->region.control;
-    if (target->has_budget) {
+    if (budget->is_set) {
         return;
     }
-    target->has_budget = true;
-    target->dump_rarity = 1;
-    hs_budget_init(&target->budget, limits, asked_bytes,
-                   hs_target_inherited_interval(target, asked_bytes));
-    hs_store_relaxed(&control->region_limit_bytes, limits->memory_bytes);
-    hs_store_relaxed(&control->flags, limits->overhead_ppm ? HS_CONTROL_TIMED : 0);
+    budget->is_set = true;
+    budget->dump_rarity = 1;
+    hs_budget_init(&budget->decisions, limits, asked_bytes,
+                   hs_target_budget_inherited(region, asked_bytes));
+    hs_region_control_set_limits(region, limits->memory_bytes, limits->overhead_ppm != 0);
 }
 
-static void read_counters(struct hs_target *target, struct hs_budget_reading *reading)
+void hs_target_budget_deinit(struct hs_target_budget *budget)
+{
+    free(budget->changes);
+    *budget = (struct hs_target_budget){ .is_set = false };
+}
+
+static void read_counters(const struct hs_region *region, struct hs_budget_reading *reading)
 {
     struct hs_thread_block_v1 blocks[BLOCKS_AT_ONCE];
-    uint64_t count = hs_region_count(&target->region, HS_SECTION_BLOCKS);
+    uint64_t count = hs_region_count(region, HS_SECTION_BLOCKS);
     count = count < BLOCKS_MAX ? count : BLOCKS_MAX;
     for (uint64_t i = 0; i < count; i += BLOCKS_AT_ONCE) {
         uint64_t n = count - i < BLOCKS_AT_ONCE ? count - i : BLOCKS_AT_ONCE;
-        if (hs_region_read(&target->region, HS_SECTION_BLOCKS, i, n, blocks) < 0) {
+        if (hs_region_read(region, HS_SECTION_BLOCKS, i, n, blocks) < 0) {
             return;
         }
         for (uint64_t k = 0; k < n; k++) {
@@ -73,64 +79,66 @@ static uint64_t cpu_of(pid_t pid)
     return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? hs_clock_ns(clock) : 0;
 }
 
-static uint32_t interval_room(const struct hs_target *target)
+static uint32_t interval_room(const struct hs_region *region)
 {
-    uint32_t count = target->region.header.interval_count; /* as of the last refresh, and checked */
+    uint32_t count = region->header.interval_count; /* as of the last refresh, and checked */
     return HS_REGION_INTERVALS - count;
 }
 
-/* Applies a change: the client follows it at once; the target remembers it for the trace. */
-static void apply(struct hs_target *target, const struct hs_snap_change *change)
+/* Applies a change: the client follows it at once; the budget remembers it for the trace. */
+static void apply(struct hs_target_budget *budget, struct hs_region *region,
+                  const struct hs_snap_change *change)
 {
     if (change->to_bytes != change->from_bytes) {
-        hs_target_set_interval(target, change->to_bytes);
+        hs_region_control_set_interval(region, change->to_bytes);
     }
-    if (hs_array_reserve(&target->changes, &target->change_capacity, target->change_count + 1,
-                         sizeof(target->changes[0])) == 0) {
-        target->changes[target->change_count++] = *change;
+    if (hs_array_reserve(&budget->changes, &budget->change_capacity, budget->change_count + 1,
+                         sizeof(budget->changes[0])) == 0) {
+        budget->changes[budget->change_count++] = *change;
     }
 }
 
-uint64_t hs_target_keep_budget(struct hs_target *target, uint64_t now_ns)
+uint64_t hs_target_budget_keep(struct hs_target_budget *budget, struct hs_region *region, pid_t pid,
+                               uint64_t now_ns)
 {
-    struct hs_budget *budget = &target->budget;
+    struct hs_budget *decisions = &budget->decisions;
     struct hs_snap_change change;
-    if (!target->has_budget || !has_limits(target) || target->has_ended || target->is_dormant) {
+    if (!budget->is_set || !has_limits(budget)) {
         return UINT64_MAX;
     }
-    if (now_ns < budget->next_ns || hs_region_refresh(&target->region) < 0) {
-        return budget->next_ns > now_ns ? budget->next_ns : UINT64_MAX;
+    if (now_ns < decisions->next_ns || hs_region_refresh(region) < 0) {
+        return decisions->next_ns > now_ns ? decisions->next_ns : UINT64_MAX;
     }
     struct hs_budget_reading reading = {
         .time_ns = now_ns,
-        .region_bytes = hs_region_resident_bytes(&target->region),
-        .interval_room = interval_room(target),
+        .region_bytes = hs_region_resident_bytes(region),
+        .interval_room = interval_room(region),
     };
-    read_counters(target, &reading);
-    reading.cpu_ns = budget->limits.overhead_ppm ? cpu_of(target->pid) : 0;
-    if (hs_budget_decide(budget, &reading, &change)) {
-        change.rarity = target->dump_rarity;
-        apply(target, &change);
+    read_counters(region, &reading);
+    reading.cpu_ns = decisions->limits.overhead_ppm ? cpu_of(pid) : 0;
+    if (hs_budget_decide(decisions, &reading, &change)) {
+        change.rarity = budget->dump_rarity;
+        apply(budget, region, &change);
     }
-    return budget->next_ns;
+    return decisions->next_ns;
 }
 
-void hs_target_spare_collector(struct hs_target *target, const struct hs_cpu_budget *cpu,
-                               uint64_t now_ns)
+void hs_target_budget_spare(struct hs_target_budget *budget, struct hs_region *region,
+                            const struct hs_cpu_budget *cpu, uint64_t now_ns)
 {
-    struct hs_budget *budget = &target->budget;
+    struct hs_budget *decisions = &budget->decisions;
     struct hs_snap_change change = { .time_mono_ns = now_ns,
-                                     .from_bytes = budget->interval_bytes,
+                                     .from_bytes = decisions->interval_bytes,
                                      .reason = HS_CHANGE_COLLECTOR_CPU,
                                      .limit = cpu->limit_ns,
                                      .rarity = cpu->rarity };
-    if (!target->has_budget || target->has_ended || target->is_dormant) {
+    if (!budget->is_set) {
         return;
     }
-    if (cpu->rarity != 0 && hs_region_refresh(&target->region) == 0) {
-        hs_budget_raise(budget, SPARE_FACTOR, interval_room(target));
+    if (cpu->rarity != 0 && hs_region_refresh(region) == 0) {
+        hs_budget_raise(decisions, SPARE_FACTOR, interval_room(region));
     }
-    target->dump_rarity = cpu->rarity;
-    change.to_bytes = budget->interval_bytes;
-    apply(target, &change);
+    budget->dump_rarity = cpu->rarity;
+    change.to_bytes = decisions->interval_bytes;
+    apply(budget, region, &change);
 }

@@ -128,9 +128,9 @@ enum hs_refusal hs_access_control_authorize(const struct hs_access_control *acce
     const struct hs_admission_process what = {
         .pid = process->facts.pid,
         .uid = process->facts.uid,
-        .is_attaching = !target || (target->hello_flags & HS_HELLO_LATE) != 0,
-        .is_willing = target && (target->hello_flags & HS_HELLO_WILLING) != 0,
-        .has_ended = target && target->has_ended,
+        .is_attaching = !target || (target->process.hello_flags & HS_HELLO_LATE) != 0,
+        .is_willing = target && (target->process.hello_flags & HS_HELLO_WILLING) != 0,
+        .has_ended = target && target->process.has_ended,
         .exe = exe,
     };
     enum hs_refusal refusal = hs_admission_check(policy, "/proc", &asker, &what, ret_words);

@@ -299,7 +299,7 @@ static uid_t uid_of(const struct hs_attach_workers *workers, const struct hs_rec
                     pid_t pid)
 {
     const struct hs_target *target = hs_registry_find(&workers->hub->registry, pid);
-    return target ? target->uid : job->rights.uid;
+    return target ? target->process.uid : job->rights.uid;
 }
 
 int hs_attach_worker_release(struct hs_attach_workers *workers, struct hs_session *session,

@@ -144,7 +144,7 @@ bool hs_request_may_see(const void *ctx, const struct hs_target *target)
     const struct hs_peer *peer = ctx;
     const struct hs_session *session = hs_hub_session_of(target);
     const struct hs_recording_job *job = session ? session->owner : NULL;
-    return hs_peer_may(peer, target->uid) || (job && job->rights.uid == peer->rights.uid);
+    return hs_peer_may(peer, target->process.uid) || (job && job->rights.uid == peer->rights.uid);
 }
 
 static int snapshot(const struct hs_requests *requests, struct hs_peer *peer,

@@ -6,8 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/answers.h"
+#include "collect/region/region_control.h"
 #include "rt/clock.h"
+#include "session/answers.h"
 #include "session/match.h"
 #include "session/process_facts.h"
 #include "util/proc.h"
@@ -34,19 +35,19 @@ static void add_client(struct hs_listing *listing, struct hs_target *target)
     hs_process_facts_of_target(target, &facts);
     hs_match_display(&facts.facts, listing->client_names[i], sizeof(listing->client_names[i]));
     out->has_pid = out->has_uid = out->has_start_real_ns = out->has_region_bytes = true;
-    out->pid = (uint32_t)target->pid;
+    out->pid = (uint32_t)target->process.pid;
     out->process = listing->client_names[i];
-    out->uid = target->uid;
+    out->uid = target->process.uid;
     out->start_real_ns = target->region.header.start_real_ns;
     out->region_bytes = hs_region_resident_bytes(&target->region);
     out->session = (char *)(uintptr_t)recorded->session_of(recorded->ctx, target);
-    out->has_cpu_ns = read_cpu(target->pid, &out->cpu_ns);
+    out->has_cpu_ns = read_cpu(target->process.pid, &out->cpu_ns);
     if (out->session) {
         hs_target_count_samples(target, &counts);
         out->has_sample_count = out->has_walk_count = out->has_interval_bytes = true;
         out->sample_count = counts.sample_count;
         out->walk_count = counts.walk_count;
-        out->interval_bytes = hs_target_interval_bytes(target);
+        out->interval_bytes = hs_region_control_interval(&target->region);
     }
 }
 

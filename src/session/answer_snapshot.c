@@ -54,8 +54,8 @@ static void consider(const struct hs_recorded *recorded, const Hs__Ctl__Snapshot
                      struct hs_target *target, struct choice *choice)
 {
     struct hs_process_facts facts;
-    if (target->has_ended || !recorded->may_see(recorded->ctx, target) ||
-        (is_by_pid(request) && target->pid != (pid_t)request->pid)) {
+    if (target->process.has_ended || !recorded->may_see(recorded->ctx, target) ||
+        (is_by_pid(request) && target->process.pid != (pid_t)request->pid)) {
         return;
     }
     choice->has_client = true;
@@ -129,7 +129,7 @@ static int write_trace(struct hs_target *target, bool wants_names, uint64_t now_
         r = hs_trace_writer_begin(writer);
     }
     if (r == 0) {
-        write_counters(writer, target->pid, now_ns);
+        write_counters(writer, target->process.pid, now_ns);
         r = hs_trace_writer_dump(writer, snap);
     }
     if (r == 0) {
@@ -150,11 +150,11 @@ static int send_trace(int sock, struct choice *choice, bool wants_names, uint64_
         r = write_trace(choice->target, wants_names, now_ns, fd);
     }
     if (r < 0) {
-        r = hs_ctl_refuse(sock, "process %d (%s) could not be read: %s", (int)choice->target->pid,
-                          choice->process, strerror(-r));
+        r = hs_ctl_refuse(sock, "process %d (%s) could not be read: %s",
+                          (int)choice->target->process.pid, choice->process, strerror(-r));
     } else {
         answer.has_pid = true;
-        answer.pid = (uint32_t)choice->target->pid;
+        answer.pid = (uint32_t)choice->target->process.pid;
         answer.process = choice->process;
         answer.session = (char *)(uintptr_t)choice->session;
         r = hs_ctl_send(sock, HS_CTL_SNAPPED, &answer.base, &fd, 1);

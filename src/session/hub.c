@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "collect/target_budget.h"
 #include "rt/check.h"
 #include "rt/clock.h"
 #include "session/hub_targets.h"
@@ -55,27 +54,27 @@ static void on_begin(void *ctx, struct hs_target *target)
 static bool is_process_over(const struct hs_target *target)
 {
     struct hs_proc_stat stat;
-    return target->pid <= 0 || hs_proc_read_stat(target->pid, &stat) < 0 || stat.state == 'Z' ||
-           stat.is_exiting;
+    return target->process.pid <= 0 || hs_proc_read_stat(target->process.pid, &stat) < 0 ||
+           stat.state == 'Z' || stat.is_exiting;
 }
 
 static void end_counters(const struct hs_session *session, struct hs_target *target,
                          uint64_t end_ns)
 {
-    target->source =
-        hs_sources_end(session->sources, target->source, end_ns, &target->rss_peak_bytes);
+    target->session.source = hs_sources_end(session->sources, target->session.source, end_ns,
+                                            &target->process.rss_peak_bytes);
 }
 
 void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target)
 {
-    struct hs_session *session = target->owner;
+    struct hs_session *session = target->session.owner;
     if (session) {
         session->ended_sample_count += hs_target_sample_count(target);
-        end_counters(session, target, target->end_ns);
-        hs_hub_dump(hub, target, target->end_ns, true);
+        end_counters(session, target, target->process.end_ns);
+        hs_hub_dump(hub, target, target->process.end_ns, true);
     }
     if (is_process_over(target)) {
-        hs_hub_give_up(hub, target->pid);
+        hs_hub_give_up(hub, target->process.pid);
     }
     notify(hub, hub->config.on_gone, target);
     hs_target_close(target);
@@ -155,21 +154,22 @@ struct hs_hub *hs_hub_free(struct hs_hub *hub)
 
 void hs_hub_dump(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns, bool is_final)
 {
-    struct hs_session *session = target->owner;
+    struct hs_session *session = target->session.owner;
     struct hs_snapshot *snap;
     if (!session || session->error != 0) {
         return;
     }
     uint64_t begin_ns = hs_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if (!target->has_ended) {
-        hs_sources_dump(session->sources, &target->source, target->pid, now_ns, is_final);
+    if (!target->process.has_ended) {
+        hs_sources_dump(session->sources, &target->session.source, target->process.pid, now_ns,
+                        is_final);
     }
     int r = hs_target_capture(target, now_ns, is_final, &snap);
     if (r < 0) {
-        hub->unreadable_count += !target->has_failed; /* counts processes, not dumps */
+        hub->unreadable_count += !target->session.has_failed; /* counts processes, not dumps */
         hub->unreadable_why = r == -ENOMEM ? "there was not enough memory to read it"
                                            : "its recorded data is not valid";
-        target->has_failed = true;
+        target->session.has_failed = true;
         return;
     }
     hs_session_dump(session, snap);
@@ -181,10 +181,11 @@ void hs_hub_dump_session(struct hs_hub *hub, const struct hs_session *session, u
 {
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
-        const struct hs_session *owner = target->owner;
+        const struct hs_session *owner = target->session.owner;
         if (owner && (!session || owner == session)) {
             /* One dump serves all occasions: a peak or a limit that calls for one now is served. */
-            hs_dump_is_called_for(&owner->settings.dumps, target, owner->cpu.rarity, now_ns);
+            hs_dump_is_called_for(&owner->settings.dumps, &target->session.dumps,
+                                  target->region.control, owner->cpu.rarity, now_ns);
             hs_hub_dump(hub, target, now_ns, false);
         }
     }
@@ -201,7 +202,7 @@ size_t hs_hub_target_count(const struct hs_hub *hub, const struct hs_session *se
 {
     size_t count = 0;
     for (size_t i = 0; i < hub->registry.target_count; i++) {
-        count += hub->registry.targets[i]->owner == session;
+        count += hub->registry.targets[i]->session.owner == session;
     }
     return count;
 }
@@ -247,9 +248,9 @@ int hs_hub_start(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 /* Asks the owner to detach from a process that was attached to. */
 static void detach(struct hs_hub *hub, struct hs_session *session, struct hs_target *target)
 {
-    bool is_late = (target->hello_flags & HS_HELLO_LATE) != 0;
-    if (is_late && !target->has_ended && hub->config.release &&
-        hub->config.release(hub->config.ctx, session, target->pid) == 0) {
+    bool is_late = (target->process.hello_flags & HS_HELLO_LATE) != 0;
+    if (is_late && !target->process.has_ended && hub->config.release &&
+        hub->config.release(hub->config.ctx, session, target->process.pid) == 0) {
         notify(hub, hub->config.on_gone, target);
         hs_registry_drop(&hub->registry, target);
     }
@@ -257,13 +258,13 @@ static void detach(struct hs_hub *hub, struct hs_session *session, struct hs_tar
 
 void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    struct hs_session *session = target->owner;
+    struct hs_session *session = target->session.owner;
     HS_ASSERT(session && !session->is_over);
     session->ended_sample_count += hs_target_sample_count(target);
     hs_hub_dump(hub, target, now_ns, true);
     end_counters(session, target, now_ns);
     hs_target_end_session(target);
-    target->owner = NULL;
+    target->session.owner = NULL;
     notify(hub, hub->config.on_change, target);
     detach(hub, session, target);
 }
@@ -273,7 +274,7 @@ size_t hs_hub_leave_running(struct hs_hub *hub)
     size_t count = 0;
     for (; hub->registry.target_count > 0; count++) {
         struct hs_target *target = hub->registry.targets[hub->registry.target_count - 1];
-        if (target->owner) {
+        if (target->session.owner) {
             hs_hub_part(hub, target, hs_clock_ns(CLOCK_MONOTONIC));
         }
         hs_registry_drop(&hub->registry, target);
@@ -285,7 +286,7 @@ void hs_hub_stop(struct hs_hub *hub, struct hs_session *session, uint64_t now_ns
 {
     for (size_t i = hub->registry.target_count; i > 0; i--) {
         struct hs_target *target = hub->registry.targets[i - 1];
-        if (target->owner == session) {
+        if (target->session.owner == session) {
             hs_hub_part(hub, target, now_ns);
         }
     }
@@ -369,25 +370,26 @@ static uint64_t look_min_ns(const struct hs_hub *hub)
  * Returns when to look again. */
 static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    struct hs_session *session = target->owner;
+    struct hs_session *session = target->session.owner;
     const struct hs_dump_schedule *schedule = &session->settings.dumps;
     uint64_t next_ns = now_ns + HS_LOOK_MAX_NS;
     uint64_t begin_ns = session->cpu.limit_ns ? hs_clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     hs_target_look(target, now_ns);
-    if (target->has_executed) {
+    if (target->process.has_executed) {
         return now_ns;
     }
     if (hub->config.on_look) {
         hub->config.on_look(hub->config.ctx, target);
     }
-    if (target->has_new_libraries && hub->config.refresh) {
-        target->has_new_libraries =
-            hub->config.refresh(hub->config.ctx, target->owner, target->pid) < 0;
+    if (target->process.has_new_libraries && hub->config.refresh) {
+        target->process.has_new_libraries =
+            hub->config.refresh(hub->config.ctx, target->session.owner, target->process.pid) < 0;
     }
-    next_ns = target->rss_next_ns < next_ns ? target->rss_next_ns : next_ns;
+    next_ns = target->process.look_next_ns < next_ns ? target->process.look_next_ns : next_ns;
     /* With many processes, several then become due in one turn. A turn for each process would look
      * through all of them each time. */
-    uint64_t counters_ns = hs_sources_look(session->sources, &target->source, target->pid, now_ns);
+    uint64_t counters_ns =
+        hs_sources_look(session->sources, &target->session.source, target->process.pid, now_ns);
     next_ns = counters_ns < next_ns ? counters_ns : next_ns;
     uint64_t least_ns = now_ns + look_min_ns(hub);
     next_ns = next_ns < least_ns ? least_ns : next_ns;
@@ -398,7 +400,8 @@ static uint64_t look_at(struct hs_hub *hub, struct hs_target *target, uint64_t n
     if (hs_dump_has_limits(schedule)) {
         uint64_t limit_ns = now_ns + HS_DUMP_LOOK_NS;
         next_ns = limit_ns < next_ns ? limit_ns : next_ns;
-        if (hs_dump_is_called_for(schedule, target, session->cpu.rarity, now_ns)) {
+        if (hs_dump_is_called_for(schedule, &target->session.dumps, target->region.control,
+                                  session->cpu.rarity, now_ns)) {
             hs_hub_dump(hub, target, now_ns, false);
         }
     }
@@ -411,9 +414,9 @@ static uint64_t look(struct hs_hub *hub, uint64_t now_ns)
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
-        if (target->owner) {
+        if (target->session.owner) {
             uint64_t at_ns = look_at(hub, target, now_ns);
-            if (target->has_executed) {
+            if (target->process.has_executed) {
                 hs_hub_follow(hub, target, now_ns);
                 return now_ns; /* the list has changed */
             }
@@ -430,7 +433,7 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
         struct hs_session *session = hub->sessions[i];
         bool is_changed = hs_session_keep_cpu_budget(session, now_ns);
         for (size_t t = 0; is_changed && t < hub->registry.target_count; t++) {
-            if (hub->registry.targets[t]->owner == session) {
+            if (hub->registry.targets[t]->session.owner == session) {
                 hs_target_spare_collector(hub->registry.targets[t], &session->cpu, now_ns);
             }
         }
@@ -439,8 +442,8 @@ static void keep_cpu_budgets(struct hs_hub *hub, uint64_t now_ns)
 
 void hs_hub_look_soon(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    const struct hs_session *session = target->owner;
-    bool is_now = session->settings.is_taking_announced && !target->has_ended;
+    const struct hs_session *session = target->session.owner;
+    bool is_now = session->settings.is_taking_announced && !target->process.has_ended;
     uint64_t soon_ns = is_now ? look_at(hub, target, now_ns) : now_ns + look_min_ns(hub);
     hub->look_ns = hub->look_ns < soon_ns ? hub->look_ns : soon_ns;
 }

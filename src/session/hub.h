@@ -205,7 +205,7 @@ void hs_hub_dump_all(struct hs_hub *hub, uint64_t now_ns);
 /* The session that records the target, or NULL. */
 static inline struct hs_session *hs_hub_session_of(const struct hs_target *target)
 {
-    return target->owner;
+    return target->session.owner;
 }
 
 /* How many running processes the session records. */

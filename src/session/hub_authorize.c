@@ -73,7 +73,7 @@ void hs_hub_review(struct hs_hub *hub, uint64_t now_ns)
 {
     for (size_t i = hub->registry.target_count; i > 0; i--) {
         struct hs_target *target = hub->registry.targets[i - 1];
-        struct hs_session *session = target->owner;
+        struct hs_session *session = target->session.owner;
         struct hs_process_facts facts;
         struct hs_refusal_words words;
         if (!session) {

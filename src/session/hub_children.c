@@ -35,9 +35,9 @@ struct kin {
 
 static bool is_due(const struct hs_target *target)
 {
-    const struct hs_session *session = target->owner;
-    return session && session->settings.is_taking_children && !target->has_ended &&
-           !target->are_children_taken;
+    const struct hs_session *session = target->session.owner;
+    return session && session->settings.is_taking_children && !target->process.has_ended &&
+           !target->session.are_children_taken;
 }
 
 static bool is_any_due(const struct hs_hub *hub)
@@ -120,8 +120,8 @@ bool hs_hub_take_children(struct hs_hub *hub, uint64_t now_ns)
     for (size_t i = 0; i < hub->registry.target_count; i++) {
         struct hs_target *target = hub->registry.targets[i];
         if (is_due(target)) {
-            target->are_children_taken = true;
-            take_children_of(hub, target->owner, target->pid, &kin, now_ns);
+            target->session.are_children_taken = true;
+            take_children_of(hub, target->session.owner, target->process.pid, &kin, now_ns);
         }
     }
     free(kin.items);

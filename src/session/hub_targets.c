@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/target_budget.h"
+#include "collect/region/region_control.h"
 #include "rt/base.h"
 #include "rt/clock.h"
 #include "util/proc.h"
 
-#define HS_RSS_PERIOD_SESSION_NS UINT64_C(2000000000)
+#define HS_LOOK_PERIOD_SESSION_NS UINT64_C(2000000000)
 
 /* --- giving a target to a session ------------------------------------------------------------- */
 
@@ -33,24 +33,25 @@ static bool has_budget(const struct hs_session *session)
 static void set_budget(const struct hs_session *session, struct hs_target *target)
 {
     if (has_budget(session)) {
-        hs_target_set_budget(target, &session->settings.limits, session->settings.interval_bytes);
-        target->dump_rarity = session->cpu.rarity;
+        hs_target_budget_set(&target->session.budget, &target->region, &session->settings.limits,
+                             session->settings.interval_bytes);
+        target->session.budget.dump_rarity = session->cpu.rarity;
     }
 }
 
 static void own(struct hs_target *target, struct hs_session *session)
 {
-    target->owner = session;
+    target->session.owner = session;
     set_budget(session, target);
     if (!session->settings.is_taking_announced) {
-        target->rss_period_max_ns = HS_RSS_PERIOD_SESSION_NS;
+        target->process.look_period_max_ns = HS_LOOK_PERIOD_SESSION_NS;
     }
     session->has_begun = true;
-    hs_pid_list_add(&session->seen, target->pid);
+    hs_pid_list_add(&session->seen, target->process.pid);
     if (!hs_target_is_from_startup(target)) {
-        hs_pid_list_add(&session->late, target->pid);
+        hs_pid_list_add(&session->late, target->process.pid);
     }
-    hs_pid_list_drop(&session->expected, target->pid);
+    hs_pid_list_drop(&session->expected, target->process.pid);
 }
 
 static enum hs_hub_answer give(struct hs_target *target, struct hs_session *session,
@@ -58,15 +59,15 @@ static enum hs_hub_answer give(struct hs_target *target, struct hs_session *sess
 {
     uint64_t interval_bytes = session->settings.interval_bytes;
     if (has_budget(session)) {
-        interval_bytes = hs_target_inherited_interval(target, interval_bytes);
+        interval_bytes = hs_target_budget_inherited(&target->region, interval_bytes);
     }
     if (hs_target_begin_session(target, interval_bytes, now_ns) < 0) {
         /* Its region belongs to an earlier session: it makes another one for this session. */
-        hs_pid_list_add(&session->expected, target->pid);
-        hs_target_renew(target, interval_bytes);
+        hs_pid_list_add(&session->expected, target->process.pid);
+        hs_region_control_renew(&target->region, interval_bytes);
         return HS_HUB_ATTACHING;
     }
-    if (!session->has_begun && hs_pid_list_has(&session->expected, target->pid)) {
+    if (!session->has_begun && hs_pid_list_has(&session->expected, target->process.pid)) {
         hs_session_begin_recording(session, now_ns);
     }
     own(target, session);
@@ -83,7 +84,7 @@ static bool find_parents(const struct hs_target *target, pid_t ret_parents[2])
     if (ret_parents[0] == 0) {
         return false;
     }
-    if (target->pid > 0 && hs_proc_read_stat(target->pid, &stat) == 0) {
+    if (target->process.pid > 0 && hs_proc_read_stat(target->process.pid, &stat) == 0) {
         ret_parents[1] = (pid_t)stat.ppid;
     }
     return true;
@@ -113,7 +114,7 @@ typedef bool means_fn(const struct hs_session *session, const struct arrival *ar
 /* Has this session had a client brought into the process? */
 static bool is_expected(const struct hs_session *session, const struct arrival *arrival)
 {
-    return hs_pid_list_has(&session->expected, arrival->target->pid);
+    return hs_pid_list_has(&session->expected, arrival->target->process.pid);
 }
 
 /* Was the process forked from a process of this session? */
@@ -144,10 +145,10 @@ static struct hs_session *find_holder(const struct hs_hub *hub, struct hs_target
         for (size_t i = 0; i < hub->session_count; i++) {
             struct hs_session *session = hub->sessions[i];
             /* Such a process comes dormant only after the session has left it or its parent. */
-            bool was_left = target->is_dormant && session->settings.is_taking_announced;
+            bool was_left = target->state.is_dormant && session->settings.is_taking_announced;
             if (!was_left && ways[way](session, arrival) &&
                 hs_hub_may_have(hub, session, arrival->facts, target, now_ns)) {
-                target->is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
+                target->state.is_late |= ways[way] == is_heir && is_late_heir(session, arrival);
                 return session;
             }
         }
@@ -159,7 +160,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
 {
     struct hs_process_facts facts;
     uint64_t now_ns = hs_clock_ns(CLOCK_MONOTONIC);
-    if (target->is_dormant && (target->has_ended || hub->session_count == 0)) {
+    if (target->state.is_dormant && (target->process.has_ended || hub->session_count == 0)) {
         return; /* the region has no samples and will have none, or there is no session for it */
     }
     hs_process_facts_of_target(target, &facts);
@@ -167,7 +168,7 @@ void hs_hub_welcome(struct hs_hub *hub, struct hs_target *target)
     arrival.is_forked = find_parents(target, arrival.parents);
     struct hs_session *holder = find_holder(hub, target, &arrival, now_ns);
     if (!holder) {
-        hs_hub_give_up(hub, target->pid); /* a session that expected it may not record it */
+        hs_hub_give_up(hub, target->process.pid); /* a session that expected it may not record it */
     }
     if (!holder || give(target, holder, now_ns) != HS_HUB_RECORDED) {
         hs_target_end_session(target);
@@ -215,8 +216,8 @@ static void answer(const struct taking *taking, const struct hs_process_facts *p
 static void take_target(const struct taking *taking, struct hs_target *target,
                         const struct hs_process_facts *facts)
 {
-    struct hs_session *holder = target->owner;
-    if (target->has_ended) {
+    struct hs_session *holder = target->session.owner;
+    if (target->process.has_ended) {
         return;
     }
     if (holder) {
@@ -345,7 +346,7 @@ void hs_hub_take_new_process(struct hs_hub *hub, struct hs_session *session, pid
                                    .say_ctx = hub->config.ctx,
                                    .is_new_process = true };
     const struct hs_target *target = hs_registry_find(&hub->registry, pid);
-    if (target ? target->owner != session : !is_forked_of_ours(hub, pid)) {
+    if (target ? target->session.owner != session : !is_forked_of_ours(hub, pid)) {
         take_pid(&taking, pid);
     }
 }
@@ -386,15 +387,15 @@ static void take_heirs(const struct taking *taking)
             struct hs_target *target = registry->targets[i];
             struct hs_process_facts facts;
             struct arrival arrival = { .target = target, .facts = &facts };
-            if (target->owner || target->has_ended || target->has_recorded ||
+            if (target->session.owner || target->process.has_ended || target->state.has_recorded ||
                 !was_forked_for(taking->session, &arrival)) {
                 continue;
             }
             hs_process_facts_of_target(target, &facts);
             if (hs_hub_may_have(taking->hub, taking->session, &facts, target, taking->now_ns)) {
-                target->is_late = is_late_heir(taking->session, &arrival);
+                target->state.is_late = is_late_heir(taking->session, &arrival);
                 take_target(taking, target, &facts);
-                is_changed |= target->owner != NULL;
+                is_changed |= target->session.owner != NULL;
             }
         }
     }
@@ -429,9 +430,9 @@ void hs_hub_restore(struct hs_hub *hub, struct hs_target *target)
     struct hs_session *session = hub->heir->session;
     struct hs_process_facts facts;
     hs_target_restore(target, hub->heir->state);
-    target->are_children_taken = true;
+    target->session.are_children_taken = true;
     hs_process_facts_of_target(target, &facts);
-    if (session && !target->is_dormant &&
+    if (session && !target->state.is_dormant &&
         hs_hub_may_have(hub, session, &facts, target, hs_clock_ns(CLOCK_MONOTONIC))) {
         own(target, session);
     } else {
@@ -475,8 +476,8 @@ void hs_hub_inherit_done(struct hs_hub *hub, uint64_t now_ns)
 
 void hs_hub_follow(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 {
-    struct hs_session *session = target->owner;
-    pid_t pid = target->pid;
+    struct hs_session *session = target->session.owner;
+    pid_t pid = target->process.pid;
     hs_registry_end(&hub->registry, pid, now_ns, HS_EXIT_EXECUTED, 0);
     hs_hub_take_pid(hub, session, pid, now_ns);
     if (!hs_registry_find(&hub->registry, pid) && !hs_pid_list_has(&session->expected, pid)) {

@@ -47,9 +47,9 @@ void hs_process_facts_of_target(const struct hs_target *target, struct hs_proces
 {
     struct hs_process_facts *out = ret_facts;
     const struct hs_region_header_v1 *header = &target->region.header;
-    if (target->pid <= 0 || target->has_ended || hs_process_facts_read(target->pid, out) < 0 ||
-        out->facts.cmdline_bytes == 0) {
-        *out = (struct hs_process_facts){ .facts.pid = target->pid };
+    if (target->process.pid <= 0 || target->process.has_ended ||
+        hs_process_facts_read(target->process.pid, out) < 0 || out->facts.cmdline_bytes == 0) {
+        *out = (struct hs_process_facts){ .facts.pid = target->process.pid };
         size_t bytes = header->cmdline_bytes < sizeof(out->cmdline) ? header->cmdline_bytes
                                                                     : sizeof(out->cmdline);
         if (hs_region_read(&target->region, HS_SECTION_BYTES, header->cmdline_off, bytes,
@@ -59,6 +59,6 @@ void hs_process_facts_of_target(const struct hs_target *target, struct hs_proces
         memcpy(out->comm, header->comm, sizeof(out->comm));
         out->comm[sizeof(out->comm) - 1] = '\0';
     }
-    out->facts.uid = target->uid;
+    out->facts.uid = target->process.uid;
     set_pointers(out);
 }

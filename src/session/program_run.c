@@ -83,8 +83,8 @@ static void finish_root(struct hs_program_run *run, struct hs_target *target)
 {
     if (run->has_ended && !run->has_root_executed) {
         uint64_t kernel_bytes = peak_of_program(run);
-        if (kernel_bytes > target->rss_peak_bytes) {
-            target->rss_peak_bytes = kernel_bytes;
+        if (kernel_bytes > target->process.rss_peak_bytes) {
+            target->process.rss_peak_bytes = kernel_bytes;
         }
     }
     hs_hub_finish_target(run->hub, target);
@@ -106,12 +106,12 @@ static void finish_root_last(struct hs_program_run *run)
 static bool keep_back(void *ctx, struct hs_target *target)
 {
     struct hs_program_run *run = ctx;
-    if (target->pid != run->pid) {
+    if (target->process.pid != run->pid) {
         run->has_others = true;
         return false;
     }
-    run->has_root_executed |= run->root_last || target->exit_kind == HS_EXIT_EXECUTED;
-    if (target->exit_kind == HS_EXIT_EXECUTED ||
+    run->has_root_executed |= run->root_last || target->process.exit_kind == HS_EXIT_EXECUTED;
+    if (target->process.exit_kind == HS_EXIT_EXECUTED ||
         (run->root_last && hs_target_is_older(target, run->root_last))) {
         finish_root(run, target);
     } else {
@@ -324,8 +324,8 @@ static uint64_t wind_up(struct hs_program_run *run)
     running_count += hs_hub_leave_running(run->hub);
     if (run->root_last) {
         run->has_root_image = true;
-        run->root_last->exit_kind = run->exit_kind;
-        run->root_last->exit_value = run->exit_value;
+        run->root_last->process.exit_kind = run->exit_kind;
+        run->root_last->process.exit_value = run->exit_value;
         finish_root_last(run);
     }
     if (!run->session->is_over) {

@@ -1,6 +1,7 @@
 /*
  * Tests of what session/hub does for a program that its owner has started: see program_run.h.
  */
+#include "collect/region/region_control.h"
 #include "hub_fixture.h"
 
 static const struct hs_session_settings announced = { .is_taking_announced = true,
@@ -54,7 +55,7 @@ static void test_a_client_that_has_switched_itself_off(void **state)
     announce(world.hub, &p);
     assert_int_equal(hs_hub_target_count(world.hub, session), 1);
     assert_int_equal(p.w.control->interval_bytes, HS_INTERVAL_OFF);
-    hs_target_set_interval(world.hub->registry.targets[0], 8192);
+    hs_region_control_set_interval(&world.hub->registry.targets[0]->region, 8192);
     assert_int_equal(p.w.control->interval_bytes, HS_INTERVAL_OFF);
     assert_int_equal(p.w.control->generation, 0);
     hs_hub_stop(world.hub, session, now_ns());
@@ -79,8 +80,8 @@ static void test_a_target_that_is_kept_back(void **state)
     assert_non_null(world.kept);
     assert_int_equal(world.hub->registry.target_count, 0);
     assert_int_equal(session->dump_count, 0);
-    world.kept->exit_kind = HS_EXIT_CODE;
-    world.kept->exit_value = 7;
+    world.kept->process.exit_kind = HS_EXIT_CODE;
+    world.kept->process.exit_value = 7;
     hs_hub_finish_target(world.hub, world.kept);
     assert_int_equal(session->dump_count, 1);
     hs_hub_stop(world.hub, session, now_ns());

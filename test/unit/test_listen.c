@@ -117,13 +117,14 @@ static void test_hello_arrives_after_its_sender_hung_up(void **state)
     assert_true(fcntl(pending.region_fd, F_GETFD) & FD_CLOEXEC);
     w.header->start_boot_ns = UINT64_MAX / 2; /* the process would be older than its region */
     assert_int_equal(hs_target_open(&pending, 1000, &target, &why), 0);
-    assert_false(target->has_ended);
+    assert_false(target->process.has_ended);
     assert_int_equal(hs_target_capture(target, 2000, false, &snap), 0);
     assert_true(snap->has_own_malloc && !snap->is_final && snap->rss_bytes > 0);
     assert_int_equal(snap->exit_kind, HS_EXIT_RUNNING);
     hs_snapshot_free(snap);
-    hs_target_end(target, 3000, HS_EXIT_CODE, 7);
-    hs_target_end(target, 4000, HS_EXIT_UNKNOWN, 0); /* a process ends only once */
+    hs_target_process_end(&target->process, 3000, HS_EXIT_CODE, 7);
+    hs_target_process_end(&target->process, 4000, HS_EXIT_UNKNOWN,
+                          0); /* a process ends only once */
     assert_int_equal(hs_target_capture(target, 5000, true, &snap), 0);
     assert_true(snap->is_final && snap->rss_bytes == 0 && snap->rss_peak_bytes > 0);
     assert_int_equal(snap->exit_kind, HS_EXIT_CODE);
@@ -175,8 +176,8 @@ static void test_the_dead_are_heard(void **state)
     assert_int_equal(pending.pid, pid);
     assert_int_equal(hs_target_open(&pending, 1000, &target, NULL), 0);
     /* Its end is known at once, or can be read from a descriptor. */
-    if (!target->has_ended) {
-        struct pollfd end = { .fd = target->pidfd, .events = POLLIN };
+    if (!target->process.has_ended) {
+        struct pollfd end = { .fd = target->process.pidfd, .events = POLLIN };
         assert_int_equal(poll(&end, 1, 0), 1);
     }
     hs_target_close(target);

@@ -44,9 +44,10 @@ void hs_attached_add_children(struct hs_attached *attached, const struct hs_regi
 {
     for (size_t i = 0; i < registry->target_count; i++) {
         const struct hs_target *target = registry->targets[i];
-        if (target->owner && target->pid > 0 && target->region.header.forked_from_pid != 0 &&
-            !hs_attached_has(attached, target->pid)) {
-            hs_attached_add(attached, target->pid);
+        if (target->session.owner && target->process.pid > 0 &&
+            target->region.header.forked_from_pid != 0 &&
+            !hs_attached_has(attached, target->process.pid)) {
+            hs_attached_add(attached, target->process.pid);
         }
     }
 }

@@ -45,7 +45,7 @@ int hs_own_session_begin(struct hs_own_session *own, struct hs_session_settings 
 static bool has_target(const void *ctx, const struct hs_target *target)
 {
     const struct hs_own_session *own = ctx;
-    return target->owner == own->session && !target->has_ended;
+    return target->session.owner == own->session && !target->process.has_ended;
 }
 
 static void look(const void *ctx, struct hs_session_server_figures *ret_figures)

@@ -120,8 +120,8 @@ static bool has_own_title(const struct hs_target *target, const char *title)
 
 void hs_run_meant_look(struct hs_run_meant *meant, const struct hs_target *target)
 {
-    const struct hs_process_names *names = &target->names;
-    const struct hs_match_facts facts = { .pid = target->pid,
+    const struct hs_process_names *names = &target->process.names;
+    const struct hs_match_facts facts = { .pid = target->process.pid,
                                           .cmdline = names->cmdline,
                                           .cmdline_bytes = names->cmdline_bytes,
                                           .comm = names->comm };
@@ -131,7 +131,7 @@ void hs_run_meant_look(struct hs_run_meant *meant, const struct hs_target *targe
     }
     hs_match_argument(names->cmdline, names->cmdline_bytes, 0, title, sizeof(title));
     if (has_own_title(target, title) && has_name(meant, &facts)) {
-        keep_image(meant, &(struct hs_run_image){ .pid = target->pid,
+        keep_image(meant, &(struct hs_run_image){ .pid = target->process.pid,
                                                   .start_ns = target->region.header.start_mono_ns,
                                                   .is_meant = true });
     }

@@ -279,12 +279,12 @@ void hs_handover_save_pending_client(struct hs_handover *handover,
 static Hs__Ctl__KeptTarget describe_target(const struct hs_target *target, uint64_t job)
 {
     Hs__Ctl__KeptTarget kept = HS__CTL__KEPT_TARGET__INIT;
-    const struct hs_target_state state = hs_target_state(target);
+    const struct hs_target_state state = target->state;
     kept.has_number = kept.has_pid = kept.has_uid = kept.has_hello_flags = kept.has_region_bytes =
         true;
-    kept.pid = (uint32_t)target->pid;
-    kept.uid = target->uid;
-    kept.hello_flags = target->hello_flags;
+    kept.pid = (uint32_t)target->process.pid;
+    kept.uid = target->process.uid;
+    kept.hello_flags = target->process.hello_flags;
     kept.region_bytes = target->region.file_bytes;
     kept.has_job = job != 0;
     kept.job = job;
@@ -304,11 +304,11 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
 {
     uint8_t packed[HS_KEPT_TARGET_MAX];
     struct hs_held_target *held = find_held(handover, target);
-    held = held ? held : find_pending(handover, target->pid);
+    held = held ? held : find_pending(handover, target->process.pid);
     if (!hs_handover_is_open(handover)) {
         return;
     }
-    if (target->has_ended) {
+    if (target->process.has_ended) {
         /* It stays in the store as it is until its dump is written. */
         if (held) {
             held->target = target;
@@ -316,7 +316,7 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
         return;
     }
     bool is_new = !held;
-    held = held ? held : hold(handover, target, target->pid, handover->last_target + 1);
+    held = held ? held : hold(handover, target, target->process.pid, handover->last_target + 1);
     if (!held) {
         return;
     }
@@ -331,7 +331,7 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
     held->packed_bytes = packed_bytes;
     memcpy(held->packed, packed, packed_bytes);
     if (is_new) {
-        hs_handover_put_target(handover, &kept, target->region.fd, target->pidfd);
+        hs_handover_put_target(handover, &kept, target->region.fd, target->process.pidfd);
     } else {
         append_target(handover, &kept);
     }

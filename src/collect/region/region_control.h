@@ -1,0 +1,36 @@
+/*
+ * The control page of a region, as the collector writes it: through it the collector tells the
+ * client what to do. The client's threads notice at their next allocation.
+ *
+ * Threads   one writer.
+ * Fails     never.
+ * See       fmt/region_layout.h
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collect/region/region_reader.h"
+
+/* The present interval: mean bytes between samples; 0: the client records nothing. */
+uint64_t hs_region_control_interval(const struct hs_region *region);
+/* Begins to record at this interval; HS_INTERVAL_OFF: the client records nothing any more. */
+void hs_region_control_begin(struct hs_region *region, uint64_t interval_bytes);
+/* Sets another interval while the client records. A client that has switched itself off stays off:
+ * it may make no system calls any more, see client/host/sandbox.h. */
+void hs_region_control_set_interval(struct hs_region *region, uint64_t interval_bytes);
+
+/* Makes the client create another region, at its next allocation. A hello of the same process
+ * brings it, and this region is final. Under a seccomp filter that limits the client nothing
+ * happens. */
+void hs_region_control_renew(struct hs_region *region, uint64_t interval_bytes);
+
+/* Writes down which collector records the process, for other collectors that come. */
+void hs_region_control_set_collector(struct hs_region *region, pid_t pid, uint64_t start_ticks);
+/* Writes the current time (CLOCK_MONOTONIC). */
+void hs_region_control_set_clock(struct hs_region *region, uint64_t now_ns);
+/* Sets the size up to which the client lets its tables of samples grow (0: no limit), and whether
+ * it times its own work. */
+void hs_region_control_set_limits(struct hs_region *region, uint64_t memory_bytes, bool is_timed);

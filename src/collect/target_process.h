@@ -1,0 +1,89 @@
+/*
+ * The process of a target: who it is, what /proc tells of it while it lives, and how it ended.
+ *
+ * What only /proc tells (RSS) is read often at first, because many processes live for milliseconds,
+ * then more and more rarely; the high-water mark covers what happens in between. The names are
+ * needed for a process that ran before its client was loaded (the client is loaded on any thread,
+ * and the arguments may have been overwritten), and for forked children, which often take another
+ * name or title for their task.
+ *
+ * Ensures   what is known stays known when the process has ended.
+ * Threads   one.
+ * Fails     what cannot be read stays as it was.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collect/inspect/exit_cause.h"
+#include "collect/listen.h"
+#include "inject/remote/library_watch.h"
+#include "trace/snapshot.h"
+
+struct hs_process_names {
+    char comm[16]; /* "": unknown */
+    char *cmdline; /* arguments, each with its NUL; NULL: unknown */
+    uint32_t cmdline_bytes;
+};
+
+struct hs_target_process {
+    pid_t pid; /* in heapscope's PID namespace; 0: unknown */
+    int pidfd; /* readable when the process has ended; -1: none */
+    uid_t uid; /* its user when it announced itself */
+    uint32_t hello_flags;
+    struct hs_process_names names; /* if it ran before its client was loaded, or was forked */
+    bool has_ended;
+    enum hs_exit_kind exit_kind;
+    int exit_value;
+    uint64_t end_ns;   /* CLOCK_MONOTONIC; when the collector learned of the end */
+    bool has_executed; /* it has executed another program, as far as /proc tells */
+    /* start of the program's stack; when that changes, the process has executed another program; 0:
+     * unknown */
+    uint64_t stack_start_va;
+    uint64_t rss_bytes;
+    uint64_t rss_peak_bytes;
+    struct hs_oom_watch oom;
+    uint64_t look_next_ns; /* when to read /proc again */
+    uint64_t look_period_ns;
+    uint64_t look_period_max_ns;
+    /* For an attached process: watches for libraries that it loads otherwise than by its own
+     * dlopen. */
+    struct hs_library_watch libraries;
+    uint64_t libraries_next_ns;
+    uint64_t libraries_period_ns; /* longer where libraries are loaded and unloaded all the time */
+    /* the owner, which has their calls redirected, resets this */
+    bool has_new_libraries;
+};
+
+/* Takes over the pending client's pidfd. */
+void hs_target_process_init(struct hs_target_process *process,
+                            const struct hs_pending_client *pending);
+/* Closes the pidfd, and frees the names. */
+void hs_target_process_deinit(struct hs_target_process *process);
+
+/* Did the process start after this moment (CLOCK_BOOTTIME)? Then it is another one under the same
+ * pid. False if that cannot be told. */
+bool hs_target_process_started_after(const struct hs_target_process *process,
+                                     uint64_t start_boot_ns);
+
+/* Reads its names. This may be called again: a process that is ending has no arguments any more,
+ * and keeps those from before. */
+void hs_target_process_read_names(struct hs_target_process *process);
+/* Replaces the names in a snapshot by those that are known. */
+void hs_target_process_name_snapshot(const struct hs_target_process *process,
+                                     struct hs_snapshot *snap);
+
+/* Reads /proc if that is due. `is_forked`: its names may change. `is_dormant`: its libraries do not
+ * matter now. */
+void hs_target_process_look(struct hs_target_process *process, bool is_forked, bool is_dormant,
+                            uint64_t now_ns);
+
+/* The image is gone: its process has ended, or has executed another program. A second call is
+ * ignored. */
+void hs_target_process_end(struct hs_target_process *process, uint64_t now_ns,
+                           enum hs_exit_kind exit_kind, int exit_value);
+
+/* Was it killed because memory ran out? */
+bool hs_target_process_is_oom_killed(const struct hs_target_process *process);
