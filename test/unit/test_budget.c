@@ -153,6 +153,36 @@ static void test_memory_below_half_is_left_alone(void **state)
 /*
  * An interval below the size of the blocks saves nothing, so the first step goes beyond their size.
  */
+/*
+ * The pause before the next reading gets shorter as the next step comes near, even if nothing grows
+ * now: a process that suddenly records 0.2 bytes a nanosecond is seen when it reaches the step.
+ */
+static void test_memory_is_read_in_time_for_the_next_step(void **state)
+{
+    static const struct {
+        uint64_t region_bytes, pause_ns;
+    } cases[] = {
+        { 34 * MIB, 78643200 }, /* a step; the next one when half of the other 30 MiB is used */
+        { 40 * MIB, 47185920 }, { 45 * MIB, 20971520 },
+        { 48 * MIB, 5242880 },  { 48 * MIB + 900 * 1024, 5000000 }, /* at most 200 times a second */
+    };
+    (void)state;
+    struct hs_budget budget;
+    struct hs_budget_reading now = { .time_ns = SECOND, .interval_room = 62 };
+    struct hs_snap_change change;
+    hs_budget_init(&budget, &(struct hs_budget_limits){ .memory_bytes = 64 * MIB }, 4096, 4096);
+    hs_budget_decide(&budget, &now, &change);
+    for (size_t i = 0; i < HS_COUNT_OF(cases); i++) {
+        now.region_bytes = cases[i].region_bytes;
+        for (int twice = 0; twice < 2; twice++) { /* the second time, nothing has grown */
+            now.time_ns += 10 * SECOND;
+            assert_int_equal(hs_budget_decide(&budget, &now, &change), i == 0 && twice == 0);
+        }
+        print_message("  %u MiB\n", (unsigned)(now.region_bytes / MIB));
+        assert_int_equal(budget.next_ns - now.time_ns, cases[i].pause_ns);
+    }
+}
+
 static void test_a_fine_interval_is_left_in_one_step(void **state)
 {
     (void)state;
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_without_limits_nothing_changes),
         cmocka_unit_test(test_memory_is_never_reached),
         cmocka_unit_test(test_memory_below_half_is_left_alone),
+        cmocka_unit_test(test_memory_is_read_in_time_for_the_next_step),
         cmocka_unit_test(test_a_fine_interval_is_left_in_one_step),
         cmocka_unit_test(test_overhead_comes_below_its_limit),
         cmocka_unit_test(test_overhead_is_a_share_of_cpu_time),

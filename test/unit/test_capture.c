@@ -190,6 +190,40 @@ static void test_allocated_is_never_less_than_live_or_at_the_peak(void **state)
     region_writer_deinit(&w);
 }
 
+/*
+ * While the client marks a peak, its time is 0. A capture waits for the mark by taking another cut,
+ * at most four times; each cut adds 2 to the epoch. Then this moment counts as the peak.
+ */
+static void test_a_peak_that_moves_is_read_again(void **state)
+{
+    (void)state;
+    struct region_writer w;
+    struct player p;
+    region_writer_init(&w, &(struct region_plan){ 1024, 4096 });
+    uint32_t first = region_writer_stacks(&w, 1);
+    player_init(&p, &w, 1, 0, 1024);
+    w.header->sections[HS_SECTION_RECORDS].count = 1024;
+    uint32_t x = player_birth(&p, first, 5000, 0);
+    region_writer_peak(&w, 5000);
+    player_death(&p, x);
+    struct hs_region region = open_region(&w);
+    uint64_t epoch_before = w.control->epoch;
+    hs_snapshot_free(capture(&region, false));
+    uint64_t step = w.control->epoch - epoch_before;
+
+    w.control->peak_time_ns = 0;
+    struct hs_snapshot *snap = capture(&region, false);
+    assert_int_equal(w.control->epoch - epoch_before, 5 * step);
+    assert_true(snap->peak.bytes == 0 && snap->peak_time_mono_ns == 5000);
+    hs_snapshot_free(snap);
+    /* A dead process moves no peak. */
+    hs_snapshot_free(capture(&region, true));
+    assert_int_equal(w.control->epoch - epoch_before, 5 * step);
+    hs_region_close(&region);
+    player_deinit(&p);
+    region_writer_deinit(&w);
+}
+
 static void test_a_cut_left_open_is_taken_over(void **state)
 {
     (void)state;
@@ -406,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_known_heap_is_read_exactly),
         cmocka_unit_test(test_peak_is_the_heap_of_that_moment),
         cmocka_unit_test(test_allocated_is_never_less_than_live_or_at_the_peak),
+        cmocka_unit_test(test_a_peak_that_moves_is_read_again),
         cmocka_unit_test(test_a_cut_left_open_is_taken_over),
         cmocka_unit_test(test_cuts_add_up_while_threads_write),
         cmocka_unit_test(test_cuts_keep_cause_before_effect),

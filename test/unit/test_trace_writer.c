@@ -559,6 +559,35 @@ static void test_parent_stays_the_same(void **state)
     hs_buf_deinit(&buf);
 }
 
+/* Perfetto's statistics count each stack that ended early, for any reason, and no other. */
+static void test_statistics_of_a_dump(void **state)
+{
+    (void)state;
+    struct hs_buf buf = HS_BUF_INIT;
+    struct hs_trace_writer *writer = writer_to(&buf, 7);
+    struct hs_snapshot *snap = small(42, 2000, 5000, 0);
+    uint64_t expected = 0;
+    for (unsigned i = 0; i < HS_STACK_END_N; i++) {
+        snap->stack_end_count[i] = UINT64_C(1) << i;
+        expected += i == HS_STACK_END ? 0 : UINT64_C(1) << i;
+    }
+    snap->sample_count = 4711;
+    dump_and_free(writer, snap);
+    finish_writer(writer);
+    struct trace trace;
+    decode_trace(&buf, &trace);
+    const Hs__Pb__ProfilePacket__ProcessStats *stats = NULL;
+    for (size_t i = 0; i < trace.count; i++) {
+        const Hs__Pb__ProfilePacket *packet = trace.packets[i]->profile_packet;
+        stats = packet ? packet->process_dumps[0]->stats : stats;
+    }
+    assert_non_null(stats);
+    assert_int_equal(stats->unwinding_errors, expected);
+    assert_int_equal(stats->heap_samples, 4711);
+    free_trace(&trace);
+    hs_buf_deinit(&buf);
+}
+
 static void moving_clocks(void *ctx, struct hs_trace_clocks *ret_clocks)
 {
     still_clocks(NULL, ret_clocks);
@@ -638,6 +667,7 @@ int main(void)
         cmocka_unit_test(test_exec),
         cmocka_unit_test(test_names_of_frames),
         cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_statistics_of_a_dump),
         cmocka_unit_test(test_clocks_that_move_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
