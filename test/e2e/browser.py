@@ -8,7 +8,8 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
+
+from waiting import wait_until
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -81,10 +82,7 @@ class Browser:
         return result["result"].get("value")
 
     def wait(self, expression, seconds=20):
-        end = time.monotonic() + seconds
-        while not self.js(expression):
-            assert time.monotonic() < end, f"never true: {expression}"
-            time.sleep(0.05)
+        wait_until(lambda: self.js(expression), f"never true: {expression}", seconds, every_s=0.05)
 
     def open(self, path, fragment=""):
         self._call("Page.navigate", url=pathlib.Path(path).absolute().as_uri() + fragment)

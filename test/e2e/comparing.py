@@ -2,9 +2,9 @@
 
 import shutil
 import socket
-import time
 
 import pytest
+from waiting import wait_until
 
 INTERVALS = [4096, 1]
 
@@ -27,11 +27,8 @@ def allocations(profiled, least=1):
 
 def wait_for_socket(path):
     """Waits until a process listens."""
-    for _ in range(400):
+    def answers():
         with socket.socket(socket.AF_UNIX) as sock:
-            try:
-                sock.connect(str(path))
-                return
-            except OSError:
-                time.sleep(0.05)
-    raise AssertionError(f"{path} does not answer")
+            return sock.connect_ex(str(path)) == 0
+
+    wait_until(answers, f"{path} does not answer", every_s=0.05)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import time
@@ -10,28 +9,7 @@ import time
 from conftest import clean_env
 from preload import preloadable
 from truth import Measured, read_truth, truths_of_children
-
-PATIENCE_S = 30
-
-
-def wait_until(what, why="nothing happened"):
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < end, why
-        time.sleep(0.01)
-
-
-def stop_process(pid):
-    """Sends SIGSTOP and waits until none of the process's threads runs."""
-    def is_stopped():
-        try:
-            stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
-        except FileNotFoundError:
-            return False  # a thread just ended
-        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
-
-    os.kill(pid, signal.SIGSTOP)
-    wait_until(is_stopped, "it does not stop")
+from waiting import PATIENCE_S, wait_until
 
 
 class Program:

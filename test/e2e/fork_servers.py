@@ -13,14 +13,13 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from typing import NamedTuple
 
 import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
-from daemon import wait_until
 from preload import preloadable
+from waiting import wait_for_state, wait_until
 
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
 
@@ -272,7 +271,8 @@ class Prefork(Server):
         before = self.workers()
         os.kill(self.pid, signal.SIGHUP)
         wait_until(lambda: len(self.workers()) == 2 and not set(before) & set(self.workers()))
-        time.sleep(0.1)
+        for worker in self.workers():
+            wait_for_state(worker, "S")  # it waits for a connection
 
     def end(self):
         assert self.text == "", self.text

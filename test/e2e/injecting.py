@@ -6,9 +6,9 @@ import ctypes
 import pathlib
 import struct
 import subprocess
-import time
 
 from compiling import INCLUDES, ROOT, sources_of
+from waiting import wait_for_state, wait_until
 
 VALUE = "-4711"
 
@@ -52,25 +52,15 @@ def running(command, ready="ready", **options):
         program.stdin.close()
 
 
-def wait_for_call(pid, seconds=10):
+def wait_for_call(pid):
     """Waits until the first thread waits in a system call."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-        if text.rpartition(")")[2].split()[0] == "S":
-            return
-        time.sleep(0.01)
+    wait_for_state(pid, "S")
 
 
-def wait_for_signals(pid, seconds=60):
+def wait_for_signals(pid):
     """Waits until no signal is pending: of signals that are not queued, a second one would be lost."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        text = pathlib.Path(f"/proc/{pid}/status").read_text()
-        if all(int(line.split()[1], 16) == 0 for line in text.splitlines()
-               if line.startswith(("SigPnd:", "ShdPnd:"))):
-            return
-        time.sleep(0.001)
+    wait_until(lambda: all(int(mask, 16) == 0 for mask in status(pid, "SigPnd", "ShdPnd")), "signals stay pending", 60,
+               every_s=0.001)
 
 
 def maps(pid):
@@ -97,13 +87,10 @@ def scheduling(pid):
     return found
 
 
-def assert_scheduled(pid, before, seconds=10):
+def assert_scheduled(pid, before):
     """Waits until this is as before: a thread that was left in the middle of a call may still be
     returning from it."""
-    end = time.monotonic() + seconds
-    while scheduling(pid) != before and time.monotonic() < end:
-        time.sleep(0.001)
-    assert scheduling(pid) == before
+    wait_until(lambda: scheduling(pid) == before, lambda: f"{scheduling(pid)}, not {before}", every_s=0.001)
 
 
 def status(pid, *keys):

@@ -37,6 +37,8 @@ def need_ptrace():
 class Resident:
     """A running test/target/resident.c."""
 
+    children_at_work = 0
+
     def __init__(self, program, folder, **env):
         self.truth_path = new_truth(folder)
         self.process = subprocess.Popen(
@@ -48,14 +50,24 @@ class Resident:
         )
         self.pid = self.process.pid
 
+    def answer(self):
+        """The next line that is not a child's."""
+        while (line := self.process.stdout.readline()) == "child\n":
+            self.children_at_work += 1
+        return line
+
+    def wait_for_child(self):
+        """Waits until a child has done its work."""
+        if not self.children_at_work:
+            assert self.process.stdout.readline() == "child\n"
+            self.children_at_work += 1
+
     def tell(self, *words):
         for word in words:
             self.process.stdin.write(word + "\n")
             self.process.stdin.flush()
             if word != "kill":
-                answer = self.process.stdout.readline()
-                while answer == "child\n":
-                    answer = self.process.stdout.readline()
+                answer = self.answer()
                 assert answer == "ok\n", answer
 
     def mappings(self):
@@ -116,6 +128,7 @@ class Attached:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.name = f"attach.{self.process.pid}"  # of the session, as `heapscope list` calls it
         self.said = ""
         while "recording until" not in self.said:
             line = self.process.stderr.readline()

@@ -10,9 +10,9 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import stop_process
 from resident import Resident, differences, need_ptrace
 from truth import read_truth, truths_of_children
+from waiting import let_time_pass, stop_process, tracer_of, wait_for_clients, wait_for_dumps, wait_for_program, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -89,16 +89,17 @@ def test_library_that_is_loaded_later(resident, attach, report, target, tmp_path
     assert any(f["function"].startswith("site_plugin") for s in found["stacks"] for f in s["frames"])
 
 
-def test_forked_child(resident, attach, report):
+def test_forked_child(resident, attach, heapscope, report):
     """A child begins with the blocks that its parent allocated since the session began."""
     program = resident()
     program.tell("before")
     session = attach(program.pid)
     program.tell("work", "fork")
-    time.sleep(0.5)
-    assert session.stop() == 0, session.said
+    program.wait_for_child()
     children = truths_of_children(program.truth_path)
     assert len(children) == 1
+    wait_for_clients(heapscope, session.name, children)
+    assert session.stop() == 0, session.said
     for pid, path in [(program.pid, program.truth_path), *children.items()]:
         found = report_of(report, session, "--pid", pid)
         different, sites = differences(found, read_truth(path))
@@ -149,7 +150,8 @@ def test_by_name_and_for_a_time(resident, heapscope, report, target, tmp_path):
     shutil.copy(target("resident", "-pthread", "-ldl"), program)
     processes = [subprocess.Popen([program], stdin=subprocess.PIPE, env=clean_env()) for _ in range(3)]
     try:
-        time.sleep(0.2)
+        for process in processes:
+            wait_for_program(process.pid, name)
         done = heapscope("attach", "-q", "-n", "hs-resident-*", "-d", "300ms", "-o", tmp_path / "x.pftrace")
         assert done.returncode == 0, done.stderr
         found = report(tmp_path / "x.pftrace")
@@ -163,10 +165,10 @@ def test_by_name_and_for_a_time(resident, heapscope, report, target, tmp_path):
 def test_dumps_on_demand_and_at_intervals(resident, attach, heapscope, report):
     program = resident()
     session = attach(program.pid, options=("-i", 1, "--dump-every", "10s"))
-    for _ in range(2):
+    for count in range(2):
         program.tell("work")
         session.process.send_signal(signal.SIGUSR1)
-        time.sleep(0.3)
+        wait_for_dumps(heapscope, session.name, count + 1)
     assert session.stop() == 0, session.said
     sizes = [report_of(report, session, "--snapshot", n)["totals"]["alloc"]["bytes"] for n in range(3)]
     assert sizes[0] * 1.5 < sizes[1] == sizes[2]
@@ -222,7 +224,7 @@ def test_library_that_libc_loads_for_itself(target, attach, report, tmp_path):
         session = attach(program.pid)
         assert session.is_recording, session.said
         assert tell("open") == "ok\n"
-        time.sleep(2.5)  # heapscope looks for it every second
+        let_time_pass(2.5, "heapscope looks for it every second")
         assert tell("convert") == "ok\n"
         assert session.stop() == 0, session.said
         program.stdin.close()
@@ -341,7 +343,7 @@ def test_interrupted_while_it_attaches(target, dist, tmp_path):
         begin = time.monotonic()
         session = subprocess.Popen([dist / "bin/heapscope", "attach", "-o", tmp_path / "x.pftrace",
                                     *(str(p.pid) for p in programs)], stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        wait_until(lambda: tracer_of(programs[0].pid), "heapscope does not begin", every_s=0.0005)
         session.send_signal(signal.SIGINT)
         said = session.communicate(timeout=60)[1]
         assert session.returncode == 1 and "interrupted: heapscope attached to no process" in said, said

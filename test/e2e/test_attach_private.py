@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 from conftest import ROOT, TARGETS
-from daemon import wait_until
 from resident import Resident, code_of, differences, leave_to_itself, need_ptrace
 from truth import Amounts, read_sites, read_truth, truths_of_children
+from waiting import wait_until
 
 JEMALLOC = pathlib.Path("/usr/lib/x86_64-linux-gnu/libjemalloc.a")
 PUBLIC = """aligned_alloc calloc dallocx free mallctl mallctlbymib mallctlnametomib malloc malloc_stats_print

@@ -12,6 +12,7 @@ from conftest import clean_env, let_others_in
 from filters import RESIDENT, client_calls, deny, docker, injection_calls, numbers, only, systemd
 from resident import Resident, differences, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth, truths_of_children
+from waiting import wait_for_clients, wait_for_program
 
 
 @pytest.fixture(autouse=True)
@@ -94,14 +95,15 @@ def test_allowed(filtered, attach, report, heapscope, name):
 
 
 @pytest.mark.parametrize("name", ["docker", "our table"])
-def test_forked_child(filtered, attach, report, name):
+def test_forked_child(filtered, attach, heapscope, report, name):
     program = filtered(ALLOWED[name]())
     session = attach(program.pid)
     program.tell("work", "fork")
-    time.sleep(0.5)
-    assert session.stop() == 0, session.said
+    program.wait_for_child()
     children = truths_of_children(program.truth_path)
     assert len(children) == 1
+    wait_for_clients(heapscope, session.name, children)
+    assert session.stop() == 0, session.said
     for pid, path in [(program.pid, program.truth_path), *children.items()]:
         assert_exact(report, session, path, "--pid", pid)
 
@@ -186,7 +188,7 @@ def test_sleeper_below_a_filter_without_restart_syscall(target, attach):
     command = [target("filtered"), *deny("kill", "restart_syscall"), "--", "/bin/sleep", "2"]
     begin = time.monotonic()
     with subprocess.Popen(command) as sleeper:
-        time.sleep(0.5)
+        wait_for_program(sleeper.pid, "sleep")
         session = attach(sleeper.pid)
         assert session.wait() == 1
         assert "restart_syscall" in session.said, session.said
@@ -232,7 +234,7 @@ def test_not_root(target, dist, tmp_path):
     command = [tmp_path / "filtered", *docker(), "--", "/bin/sleep", "60"]
     with subprocess.Popen(command, preexec_fn=become_nobody) as program:
         try:
-            time.sleep(0.5)
+            wait_for_program(program.pid, "sleep")
             for words in (["attach", "-o", "/dev/null"], ["doctor"]):
                 said = subprocess.run(
                     [heapscope, *words, str(program.pid)],

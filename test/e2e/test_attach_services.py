@@ -14,12 +14,12 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 import pytest
 from comparing import need, wait_for_socket
 from conftest import clean_env
 from resident import need_ptrace
+from waiting import thread_count, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -71,13 +71,6 @@ class Process:
             self.text = self.process.communicate()[0]
         if kind is None:
             assert ended is None, (ended, self.text[-2000:])
-
-
-def wait_until(is_true, seconds=30):
-    end = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
 
 
 def mappings(pid):
@@ -195,11 +188,14 @@ def test_postgres(attacher, folder, rounds):
         load = subprocess.Popen(
             ["pgbench", "-c", "3", "-T", str(5 + rounds), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        time.sleep(1)
-        children = pathlib.Path(f"/proc/{postgres.pid}/task/{postgres.pid}/children").read_text().split()
-        titles = {int(pid): pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-        backends = [pid for pid, title in titles.items() if b"postgres: me" in title and b"local" in title]
-        assert len(backends) == 3
+
+        def connected():
+            children = pathlib.Path(f"/proc/{postgres.pid}/task/{postgres.pid}/children").read_text().split()
+            titles = {int(pid): pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
+            found = [pid for pid, title in titles.items() if b"postgres: me" in title and b"local" in title]
+            return found if len(found) == 3 else []
+
+        backends = wait_until(connected, "pgbench does not open three connections", every_s=0.05)
         attacher.many(backends[0], rounds)
         attacher.once(backends[1])
         attacher.once(postgres.pid)
@@ -281,7 +277,7 @@ while True:
     print('alive', flush=True)
 """)
     with Process("/usr/bin/python3", script) as python:
-        time.sleep(0.5)
+        wait_until(lambda: thread_count(python.pid) == 5, "its threads do not start")
         attacher.many(python.pid, rounds)
     assert python.text.count("alive") > rounds / 10 and "Error" not in python.text
     assert any("json" in f.lower() or "PyUnicode" in f or "scan" in f for f in attacher.functions)

@@ -10,10 +10,10 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
 from resident import need_ptrace
 from trace_text import get, parse, protoc
 from truth import Amounts, measure, new_truth, read_truth
+from waiting import let_time_pass, wait_until
 
 MIB = 1 << 20
 
@@ -63,7 +63,7 @@ class Watched:
                 self.look()
             except OSError:
                 pass
-            time.sleep(0.002)
+            let_time_pass(0.002, "how often it looks")
         self.stdout = self.process.stdout.read()
 
     def look(self):

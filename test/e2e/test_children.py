@@ -1,12 +1,11 @@
 """--children: processes that existed before their parent was recorded."""
 
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
 from resident import need_ptrace
+from waiting import let_time_pass, wait_for_samples, wait_until
 
 # A tree of four: the first forks one and executes a second, which executes a third. Each prints its
 # pid and continues to allocate.
@@ -42,12 +41,12 @@ def tree():
     process.stdout.close()
 
 
-def test_attach(tree, attach, report):
+def test_attach(tree, attach, heapscope, report):
     root, pids = tree
     for options, meant in (((), {root}), (("--children",), pids)):
         session = attach(root, options=options)
         assert session.is_recording, session.said
-        time.sleep(1)
+        wait_for_samples(heapscope, session.name, 200, meant)
         assert session.stop() == 0, session.said
         assert {p["pid"] for p in report(session.file)["processes"]} == meant, session.said
         for pid in meant:
@@ -58,7 +57,6 @@ def test_a_session_of_the_daemon(tree, daemon):
     root, pids = tree
     session = daemon.begin("-p", str(root), "--children")
     wait_until(lambda: {c["pid"] for c in daemon.list()["clients"] if c["session"] == session} == pids)
-    time.sleep(0.5)
     done = daemon.stop(session)
     assert {p["pid"] for p in done.report()["processes"]} == pids
 
@@ -67,5 +65,5 @@ def test_none_without_being_asked(tree, daemon):
     root, _ = tree
     session = daemon.begin("-p", str(root))
     wait_until(lambda: any(c["session"] == session for c in daemon.list()["clients"]))
-    time.sleep(0.5)
+    let_time_pass(0.5, "no other process shall join")
     assert {p["pid"] for p in daemon.stop(session).report()["processes"]} == {root}

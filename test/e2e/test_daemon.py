@@ -6,15 +6,15 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
-from daemon import Daemon, stop_process, wait_until
+from daemon import Daemon
 
 from conftest import clean_env
 from preload import preloadable
 from resident import Resident, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
+from waiting import stop_process, wait_for_program, wait_until
 
 PYTHON = "/usr/bin/python3"
 
@@ -432,7 +432,7 @@ def test_not_profileable(daemon):
     before = len(daemon.list()["clients"])
     with subprocess.Popen(["/bin/sleep", "60"], env=daemon.preloaded(HEAPSCOPE_PROFILEABLE=0)) as process:
         daemon.begin("-n", "sleep", "--no-running", "--session", "s")
-        time.sleep(0.2)
+        wait_for_program(process.pid, "sleep")  # its client has decided
         assert len(daemon.list()["clients"]) == before
         assert daemon.session("s")["running_count"] == 0
         process.kill()
@@ -486,7 +486,7 @@ def test_workers_of_a_running_server(daemon):
     program.process.stdout.readline()
     name = daemon.begin("-n", "hs-workers.py", "-i", 4096)
     wait_until(lambda: daemon.session(name)["running_count"] == 3)
-    time.sleep(0.3)
+    wait_until(lambda: all(c["sample_count"] > 20 for c in daemon.list()["clients"] if c["pid"] != program.pid))
     processes = daemon.stop().report()["processes"]
     children = [p for p in processes if p["pid"] != program.pid]
     assert len(processes) == 3 and all(c["forked_from_pid"] == program.pid for c in children)

@@ -15,9 +15,10 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from preload import preloadable
 from truth import read_sites
+from waiting import let_time_pass, wait_until
 
 pytestmark = pytest.mark.alone("hundreds of processes start and end at once, and delay every other test")
 
@@ -102,7 +103,7 @@ def registered(daemon, crowd):
 
 def idle_share(daemon, seconds):
     costs = Costs(daemon)
-    time.sleep(seconds)
+    let_time_pass(seconds, "what the daemon does while nothing happens is measured")
     on_clock, of_cpu = costs.since()
     return of_cpu / on_clock
 
@@ -146,7 +147,7 @@ def stop_all_at_once(daemon, pids, who):
     seen = [(0, 0)]
     while any(stop.poll() is None for stop in stops):
         seen.append(finishers(daemon))
-        time.sleep(0.002)
+        let_time_pass(0.002, "how often it looks")
     said = [stop.communicate(timeout=120)[1] for stop in stops]
     assert [(stop.returncode, text) for stop, text in zip(stops, said) if stop.returncode] == []
     return max(working for working, _ in seen), max(waiting for _, waiting in seen)
@@ -162,7 +163,7 @@ def test_500_programs_and_100_sessions(crowded, report, idle_s):
     wait_until(lambda: before.fds() >= fds + 2 * CLIENTS, "not all announced themselves")
     took_s, cpu_s = before.since()
     assert registered(daemon, crowd) == set(crowd.pids)
-    time.sleep(0.3)
+    let_time_pass(0.3, "what the daemon still allocates for the last of them shall count")
     now = before.memory_kib()
     print(f"\n{CLIENTS} programs announced after {took_s:.2f} s, {cpu_s * 1e6 / CLIENTS:.0f} us of the daemon each; "
           f"{before.fds()} descriptors, {now} KiB, before {memory}")

@@ -10,11 +10,12 @@ import tempfile
 import pathlib
 
 import pytest
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from daemon_peer import ERROR, LIST, SNAPSHOT, START, STOP, answer, connect, field, head, send
 
 from conftest import clean_env
 from preload import preloadable
+from waiting import wait_until
 
 NOBODY = 65534
 OTHER = 1

@@ -16,12 +16,13 @@ import subprocess
 import time
 
 import pytest
-from daemon import Daemon, wait_until
+from daemon import Daemon
 
 from conftest import ROOT, clean_env
 from preload import preloadable
 from resident import Resident, need_ptrace
 from truth import Amounts, Measured, new_truth, read_sites, read_truth, truths_of_children
+from waiting import let_time_pass, wait_until
 
 
 @pytest.fixture
@@ -124,9 +125,9 @@ def test_any_number_of_times(daemon, target, tmp_path):
         threads = subprocess.Popen([programs["threads"], "churn"], stdout=subprocess.DEVNULL,
                                    env=daemon.preloaded(TRUTH_FILE=truth))
         wait_until(lambda: daemon.client(threads.pid) or daemon.session("mine")["process_count"] > count)
-        time.sleep(chance.random() * 0.15)
+        let_time_pass(chance.random() * 0.15, "the daemon is killed at any moment")
         kill(daemon)
-        time.sleep(chance.random() * 0.05)
+        let_time_pass(chance.random() * 0.05, "it starts again at any moment")
         daemon.start()
         assert threads.wait(60) == 0
     for _ in range(3):
@@ -199,9 +200,9 @@ def test_schedules_and_durations_go_on(daemon, target):
     program = daemon.phases(target)
     name = daemon.begin("-p", program.pid, "-d", "3s", "--dump-every", "1s")
     start = time.monotonic()
-    time.sleep(0.3)
+    let_time_pass(0.3, "a part of the session's duration")
     kill(daemon)
-    time.sleep(1.2)
+    let_time_pass(1.2, "longer than the time between two dumps")
     daemon.start()
     wait_until(lambda: daemon.session(name)["state"] == "done")
     assert 2.5 < time.monotonic() - start < 6

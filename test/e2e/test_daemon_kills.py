@@ -5,14 +5,13 @@ import os
 import random
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
-from daemon import stop_process, wait_until
 from preload import preloadable
 from resident import Resident, differences, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
+from waiting import let_time_pass, stop_process, wait_until
 
 ALL = ("--top", "all", "--view", "alloc_objects")
 
@@ -39,7 +38,7 @@ def test_at_work(daemon, target, tmp_path, threads, after):
     process = subprocess.Popen([target("endless", "-pthread"), str(threads)], env=daemon.preloaded(TRUTH_FILE=path),
                                stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
-    time.sleep(after)
+    let_time_pass(after, "the program is killed at any moment")
     process.kill()
     process.communicate()
     report = report_of(daemon, name, process.pid)
@@ -129,7 +128,7 @@ def test_while_the_client_comes_or_goes(daemon, target, count):
         if i % 2:
             wait_until(lambda: daemon.session(name)["running_count"] == 1)
             daemon.ask("stop", name)
-        time.sleep(random.random() / 50)
+        let_time_pass(random.random() / 50, "the program is killed at any moment")
         process.kill()
         process.communicate()
         wait_until(lambda: daemon.session(name)["state"] in ("done", "failed"))

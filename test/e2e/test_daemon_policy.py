@@ -12,8 +12,9 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from resident import need_ptrace
+from waiting import list_all, wait_until
 
 NOBODY, OTHER = 65534, 1
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
@@ -435,8 +436,7 @@ def test_a_users_daemon_with_the_capability(dist, heapscope, report, folder, age
         wait_until(lambda: heapscope("list", env=env, **AS_NOBODY).returncode == 0)
         done = heapscope("start", "-p", process.pid, "-o", folder / "x.pftrace", env=env, **AS_NOBODY)
         assert done.returncode == 0, done.stderr
-        wait_until(lambda: "heapscope-client" in pathlib.Path(f"/proc/{process.pid}/maps").read_text())
-        time.sleep(0.2)
+        wait_until(lambda: any(c["pid"] == process.pid for c in list_all(heapscope, "clients", env=env, **AS_NOBODY)))
         done = heapscope("stop", env=env, **AS_NOBODY)
         assert done.returncode == 0 and "1 process," in done.stderr, done.stderr
         assert report(folder / "x.pftrace")["not_profiled"] == []

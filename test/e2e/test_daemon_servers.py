@@ -10,13 +10,13 @@ import pathlib
 import shutil
 import tempfile
 import threading
-import time
 
 import pytest
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from fork_servers import NOBODY, SERVERS, Nginx, Postgres, Prefork, Sums, Witness
 from preload import preloadable
 from resident import need_ptrace
+from waiting import let_time_pass, state_of, tracer_of, wait_until
 
 
 @pytest.fixture
@@ -56,6 +56,12 @@ def of_report(report):
     return Sums(*(round(totals[k][q]) for k in ("live", "alloc") for q in ("bytes", "count")))
 
 
+def wait_for_rest(server):
+    """Waits until each process of the server waits for something to do, and none is being attached to."""
+    wait_until(lambda: all(state_of(pid) == "S" and tracer_of(pid) == 0 for pid in [server.pid, *server.workers()]),
+               "the server is never idle")
+
+
 class Judge:
     """Compares what the session says about each process with the witness."""
 
@@ -71,7 +77,7 @@ class Judge:
             assert done.returncode == 0, done.stderr
             if self.witness.sums(pid) == before:
                 return self.report(file, *options), before
-            time.sleep(0.02)
+            let_time_pass(0.02, "how often it looks")
         raise AssertionError(f"process {pid} is never idle")
 
     def check(self, pids, *options):
@@ -132,24 +138,24 @@ def test_each_process_adds_up(daemon, server, how, target, report, folder):
         processes = [server.pid, *server.workers()]
         if how != "startup":
             server.load(1)
-            time.sleep(0.2)
+            wait_for_rest(server)
             name = begin(daemon, "-p", server.pid, "-i", 1)
             wait_until(lambda: daemon.client(server.pid) and daemon.client(server.pid).get("session") == name)
-            time.sleep(0.3)
+            wait_for_rest(server)
             witness.begin([server.pid, *server.workers()])
             # Operations of a process while its client is loaded may be seen only by the witness, or
             # only by the client.
             processes, older = [], set(server.workers())
             server.renew()
         server.load(1)
-        time.sleep(0.3)
+        wait_for_rest(server)
         reports = judge.check(processes, "--top", "all", "--view", "alloc_objects")
         if how == "startup" and server.has_idle_master:
             for worker in server.workers():
                 check_inherited(reports[server.pid], reports[worker])
         server.renew()
         server.load(1)
-        time.sleep(0.3)
+        wait_for_rest(server)
         recorded = [server.pid, *(p for p in server.workers() if how != "attached" or p not in older)]
         reports = judge.check(recorded)
         done = daemon.stop(name)
@@ -186,10 +192,10 @@ def test_sessions_come_and_go_under_load(daemon, server, how, times):
             if done.returncode != 0:
                 # The last session is still detaching from its processes.
                 assert "another attempt to attach" in done.stderr or "records 0 processes" in done.stderr, done.stderr
-                time.sleep(0.05)
+                let_time_pass(0.05, "how often it asks")
                 continue
             name = done.stdout.strip()
-            time.sleep(0.05)
+            let_time_pass(0.05, "the session records whatever the load does meanwhile")
             session = daemon.session(name)
             done = daemon.ask("stop", "-q", name)
             assert done.returncode == 0 or "no process was recorded" in done.stderr, done.stderr

@@ -8,6 +8,7 @@ a running program.
 """
 
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -16,10 +17,10 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import stop_process, wait_until
 from daemon_peer import connect, take_snapshot
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, read_sites
+from waiting import let_time_pass, stop_process, thread_count, wait_until
 
 COUNTS = [20, pytest.param(1000, marks=pytest.mark.slow)]
 
@@ -47,6 +48,12 @@ def bad_windows(report):
 
 def figures(report):
     return sorted((s["live"]["bytes"], s["live"]["count"], s["alloc"]["count"]) for s in report["stacks"])
+
+
+def hangs(pid):
+    """Whether a thread is in the handler of windows.c, which blocks all signals that can be blocked."""
+    texts = [(task / "status").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    return any("SigBlk:\tfffffffe7ffbfeff" in text for text in texts)
 
 
 class Looker:
@@ -105,7 +112,7 @@ def start(request, daemon, looker, target):
         else:
             process = subprocess.Popen(command, env=clean_env())
             started.append(process)
-            time.sleep(0.05)
+            wait_until(lambda: thread_count(process.pid) == threads, "its threads do not start")
             name = daemon.begin("-p", process.pid, "-i", 1)
         wait_until(lambda: daemon.client(process.pid))
         wait_until(lambda: len(read_sites(looker.take(process.pid))) == threads, "not all threads begin")
@@ -138,7 +145,7 @@ def test_stopped(start, daemon, looker, report, count):
     process, name = start(3)
     moments = []
     while looker.count < count:
-        time.sleep(random.random() / 50)
+        let_time_pass(random.random() / 50, "it is stopped at any moment")
         stop_process(process.pid)
         seen = [looker.take(process.pid) for _ in range(8)]
         for one in seen:
@@ -160,9 +167,9 @@ def test_hung(start, daemon, looker, report, how, count):
     deadlocks = 0
     while looker.count < count or (count >= 1000 and not deadlocks):
         process, name = start(3)
-        time.sleep(random.random() / 50)
+        let_time_pass(random.random() / 50, "one of its threads hangs at any moment")
         os.kill(process.pid, signal.SIGUSR1 if how == "deadlock" else signal.SIGUSR2)
-        time.sleep(0.05)
+        wait_until(lambda: hangs(process.pid), "no thread hangs")
         seen = []
         for _ in range(20):
             seen.append(looker.take(process.pid))

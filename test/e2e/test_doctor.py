@@ -10,10 +10,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
 from preload import preloadable
+from waiting import state_of, wait_until
 
 TRUE = "/usr/bin/true"
 IS_ROOT = os.geteuid() == 0
@@ -369,17 +369,6 @@ def python(code, becomes=None, **options):
         yield process
 
 
-def wait_for(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def state_of(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def test_process(doctor):
     with python("") as process:
         status, findings = doctor(process.pid)
@@ -401,14 +390,14 @@ def test_no_process(doctor):
 def test_stopped_process(doctor):
     with python("") as process:
         process.send_signal(signal.SIGSTOP)
-        wait_for(lambda: state_of(process.pid) == "T")
+        wait_until(lambda: state_of(process.pid) == "T")
         assert_problem(doctor(process.pid), "process", "is stopped", f"kill -CONT {process.pid}")
 
 
 def test_zombie(doctor):
     with python("") as process:
         process.kill()
-        wait_for(lambda: state_of(process.pid) == "Z")
+        wait_until(lambda: state_of(process.pid) == "Z")
         assert_problem(doctor(process.pid), "process", "has ended", str(os.getpid()))
 
 
@@ -433,7 +422,7 @@ def test_traced_process(doctor):
     with python("") as process:
         with running("strace", "-f", "-o", "/dev/null", "-p", process.pid, stderr=subprocess.DEVNULL) as tracer:
             status = pathlib.Path(f"/proc/{process.pid}/status")
-            wait_for(lambda: f"TracerPid:\t{tracer.pid}\n" in status.read_text())
+            wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in status.read_text())
             assert_problem(doctor(process.pid), "process", f"traced by {tracer.pid} (strace)", "detach")
 
 
@@ -548,7 +537,7 @@ def test_process_of_another_profiler(doctor, tmp_path):
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="needs redis-server")
 def test_allocators(doctor, tmp_path):
     with running("redis-server", "--port", 0, "--unixsocket", tmp_path / "s", "--save", "") as process:
-        wait_for((tmp_path / "s").exists)
+        wait_until((tmp_path / "s").exists)
         status, findings = doctor(process.pid)
     assert status == 0
     assert of(findings, "allocator") == (["ok"], "malloc comes from jemalloc > None")

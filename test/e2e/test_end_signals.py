@@ -15,10 +15,12 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import Daemon
+from waiting import let_time_pass, list_all, wait_until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 TIMES = 12
+ENOUGH_SAMPLES = 20  # the function that allocates is among them
 
 
 class Command:
@@ -91,6 +93,16 @@ def begin(kind, dist, out, pid, path, env):
     return Command([heapscope, "record", "-o", out, *meant], env, "Profiling active")
 
 
+def wait_for_works(heapscope, commands, env):
+    """Waits until each of the commands has recorded something of its process."""
+    def have_all():
+        recorded = {c["session"].partition(".")[2] for c in list_all(heapscope, "clients", env=env)
+                    if c.get("session") and c["sample_count"] >= ENOUGH_SAMPLES}
+        return {str(command.pid) for command in commands} <= recorded
+
+    wait_until(have_all, "nothing is recorded")
+
+
 def check(report, command, out, pid):
     """All files are complete, and functions have their names."""
     assert "No profiles" not in command.said and "interrupted" not in command.said, command.said
@@ -101,15 +113,15 @@ def check(report, command, out, pid):
 
 
 @pytest.mark.parametrize("kind", ["daemon", "name", "pid", "attach", "run", "command"])
-def test_a_signal_that_comes_twice(kind, request, dist, report, programs, tmp_path):
+def test_a_signal_that_comes_twice(kind, request, dist, heapscope, report, programs, tmp_path):
     env = clean_env(**(request.getfixturevalue("daemon").env if kind == "daemon" else {}))
     made = programs(TIMES)
     is_own = kind in ("run", "command")
     commands = [begin(kind, dist, tmp_path / f"out{i}", pid, path, env) for i, (pid, path) in enumerate(made)]
-    time.sleep(0.3)
+    wait_for_works(heapscope, commands, env)
     for i, command in enumerate(commands):
         command.signal_twice(SIGNALS[i % len(SIGNALS)])
-    time.sleep(0.1)
+    let_time_pass(0.1, "the second signal comes while the first is being worked on")
     for i, command in enumerate(commands):
         if command.process.poll() is None:
             command.signal_twice(SIGNALS[(i + 1) % len(SIGNALS)])
@@ -120,14 +132,14 @@ def test_a_signal_that_comes_twice(kind, request, dist, report, programs, tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach", "run"])
-def test_any_signal(kind, request, dist, report, programs, tmp_path):
+def test_any_signal(kind, request, dist, heapscope, report, programs, tmp_path):
     """All signals that would end a process, except SIGKILL."""
     numbers = [signal.SIGABRT, signal.SIGSEGV, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
                signal.SIGPWR, signal.SIGXCPU, signal.SIGBUS, signal.SIGTRAP, signal.SIGSYS, signal.SIGRTMIN, signal.SIGRTMAX]
     env = clean_env(**(request.getfixturevalue("daemon").env if kind == "daemon" else {}))
     made = programs(len(numbers))
     commands = [begin(kind, dist, tmp_path / f"out{i}", pid, path, env) for i, (pid, path) in enumerate(made)]
-    time.sleep(0.3)
+    wait_for_works(heapscope, commands, env)
     for number, command in zip(numbers, commands):
         os.kill(command.pid, number)
         if number == signal.SIGALRM and kind != "run":
@@ -147,25 +159,25 @@ def test_the_daemon_itself(number, dist, heapscope, report, programs, tmp_path):
         wait_until(lambda: heapscope("list", env=env).returncode == 0, "the daemon does not come up")
         for (pid, _), file in zip(made, files):
             assert heapscope("start", "-p", pid, "-o", file, env=env).returncode == 0
-        wait_until(lambda: all(f'"pid": {pid}' in heapscope("list", "--json", env=env).stdout for pid, _ in made))
-        time.sleep(0.5)
+        wait_until(lambda: {pid for pid, _ in made} <= {c["pid"] for c in list_all(heapscope, "clients", env=env)
+                                                        if c["sample_count"] >= ENOUGH_SAMPLES})
         for _ in range(3):
             os.kill(daemon.pid, number)
             os.killpg(daemon.pid, number)
-            time.sleep(0.05)
+            let_time_pass(0.05, "further signals come while the first is being worked on")
         assert daemon.wait(60) == 0
     for file in files:
         assert "work_on" in str(report(file))
 
 
-def test_output_that_nobody_reads(dist, report, programs, tmp_path):
+def test_output_that_nobody_reads(dist, heapscope, report, programs, tmp_path):
     """SIGPIPE: the reader of the messages exits."""
     pid, path = programs(1)[0]
     command = begin("pid", dist, tmp_path / "out", pid, path, clean_env())
     command.process.stdout.close()
     command.process.stderr.close()
     command.process.stdout = command.process.stderr = None
-    time.sleep(0.2)
+    wait_for_works(heapscope, [command], None)
     command.signal_twice(signal.SIGINT)
     command.process.wait(60)
     check(report, command, tmp_path / "out", pid)
@@ -225,20 +237,20 @@ def stop_workers(of, known, has_finisher):
 
 
 @pytest.mark.parametrize("kind", ["daemon", "pid", "attach"])
-def test_a_later_signal_leaves_names_out(kind, request, dist, report, nameless, tmp_path):
+def test_a_later_signal_leaves_names_out(kind, request, dist, heapscope, report, nameless, tmp_path):
     """Within a second, a second signal counts as the same request. Later, it makes the end faster,
     and only names are missing."""
     pid, path = nameless
     daemon = request.getfixturevalue("daemon") if kind == "daemon" else None
     command = begin(kind, dist, tmp_path / "out", pid, path, clean_env(**(daemon.env if daemon else {})))
-    time.sleep(0.3)
+    wait_for_works(heapscope, [command], daemon.env if daemon else None)
     known = parents()
     command.signal_twice(signal.SIGINT)
     stop_workers(daemon.pid if daemon else command.pid, known, daemon is not None)
     for _ in range(4):
         command.signal_twice(signal.SIGINT)
-        time.sleep(0.2)
-    time.sleep(0.6)
+        let_time_pass(0.2, "signals within a second count as one")
+    let_time_pass(0.6, "the second since the first signal is over")
     assert command.process.poll() is None, "names do not take long here"
     command.signal_twice(signal.SIGINT)
     begun = time.monotonic()

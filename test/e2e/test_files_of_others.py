@@ -5,7 +5,9 @@ reference. Pprof profiles of other writers are encoded by protoc from text. Each
 in every format, and the sums are compared.
 """
 
+import array
 import base64
+import fcntl
 import gzip
 import json
 import math
@@ -16,10 +18,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import termios
 
 import browser
 import pytest
+from waiting import wait_for_state, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PPROF = ROOT / "src" / "profile" / "proto"
@@ -455,10 +458,7 @@ def test_interrupted_while_sqlite_writes(dist, root, tmp_path, number):
     subprocess.run([sys.executable, root / "bench" / "sql_trace.py", trace, "200000", "20"], check=True, timeout=120)
     with subprocess.Popen([dist / "bin" / "heapscope", "export", "-o", folder / "x.sqlite", trace],
                           stderr=subprocess.PIPE) as process:
-        end = time.monotonic() + 60
-        while not list(folder.iterdir()):
-            assert time.monotonic() < end and process.poll() is None
-            time.sleep(0.001)
+        wait_until(lambda: list(folder.iterdir()) or process.poll() is not None, "no file comes", 60, every_s=0.001)
         process.send_signal(number)
         process.wait(timeout=60)
         assert process.returncode == -number
@@ -472,7 +472,9 @@ def test_interrupted_export_leaves_nothing(dist, tmp_path):
                           stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"main;load 1\n" * 100)
         process.stdin.flush()
-        time.sleep(0.3)
+        unread = array.array("i", [1])
+        wait_until(lambda: fcntl.ioctl(process.stdin, termios.FIONREAD, unread) == 0 and unread[0] == 0, "it does not read")
+        wait_for_state(process.pid, "S")
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
         process.stdin.close()

@@ -5,11 +5,10 @@ import csv
 import io
 import pathlib
 import subprocess
-import time
 
 import pytest
-from daemon import wait_until
 from test_sources import expand
+from waiting import wait_for_dumps, wait_until
 
 SOURCE = r"""
 #include <stdio.h>
@@ -107,7 +106,7 @@ def test_dumps_of_a_run(dist, heapscope, programs, tmp_path):
     with subprocess.Popen([dist / "bin" / "heapscope", "run", "-q", "-i", "1", "--dump-every", "100ms", "-o", file,
                            "--", programs / "plain", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(0.5)
+        wait_for_dumps(heapscope, f"run.{process.pid}", 2)
         process.communicate(b"\n", timeout=60)
         assert process.returncode == 0
     frames = [frame for frame in frames_of(file) if frame[0].endswith("/plain")]

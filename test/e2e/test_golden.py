@@ -11,9 +11,10 @@ import sys
 
 import pytest
 from conftest import ROOT, clean_env
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from preload import preloadable
 from truth import new_truth
+from waiting import wait_until
 
 GOLDEN = ROOT / "test" / "golden"
 CLIENTS = sorted(GOLDEN.glob(f"client-v*-{platform.machine()}.so.xz"))

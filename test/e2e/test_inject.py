@@ -13,11 +13,11 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 from conftest import let_others_in
 from injecting import VALUE, build, descriptors, maps, running, status, tools_in, wait_for_call, wait_for_signals, words
+from waiting import let_time_pass, tracer_of, wait_for_state, wait_until
 
 KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
          "futex", "cond", "read", "recv", "recv_timeout", "epoll_endless", "timerfd", "pause", "sigsuspend",
@@ -70,7 +70,7 @@ def test_waits_go_on_as_if_nothing_had_been(inject, sleepers):
     mask = ("SigBlk", "SigIgn", "SigCgt", "Threads")
     with contextlib.ExitStack() as stack:
         programs = {kind: stack.enter_context(running([sleepers, kind, "12000"])) for kind in KINDS}
-        time.sleep(1)  # so that a wait that begins anew would end late
+        let_time_pass(1, "a wait that begins anew shall end late")
         for kind, program in programs.items():
             wait_for_call(program.pid)
             before = status(program.pid, *mask)
@@ -202,7 +202,7 @@ def test_signals_in_a_storm(inject, sleepers):
             while not over.is_set():
                 os.kill(program.pid, signal.SIGRTMIN + 3)
                 sent += 1
-                time.sleep(0.0005)
+                let_time_pass(0.0005, "how often a signal comes")
 
         sender = threading.Thread(target=send)
         sender.start()
@@ -243,10 +243,7 @@ def test_a_stop_meanwhile(inject, sleepers):
     with running([sleepers, "nanosleep", "1500"]) as program:
         wait_for_call(program.pid)
         assert_called(inject(program.pid, "injected_stop"))
-        end = time.monotonic() + 5
-        while status(program.pid, "State")[0][0] != "T" and time.monotonic() < end:
-            time.sleep(0.01)
-        assert status(program.pid, "State")[0][0] == "T"
+        wait_for_state(program.pid, "T")
         program.send_signal(signal.SIGCONT)
         assert finish(program)["result"] == "0"
 
@@ -325,10 +322,9 @@ def test_redis(inject, tmp_path):
     port = 20000 + os.getpid() % 20000
     with running(["redis-server", "--port", port, "--save", "", "--dir", tmp_path, "--io-threads", "4",
                   "--logfile", tmp_path / "log"], ready=None) as server:
-        end = time.monotonic() + 20
-        while time.monotonic() < end and subprocess.run(
-                ["redis-cli", "-p", str(port), "ping"], capture_output=True, check=False).stdout != b"PONG\n":
-            time.sleep(0.1)
+        ping = ["redis-cli", "-p", str(port), "ping"]
+        wait_until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "redis does not answer",
+                   every_s=0.1)
         load = subprocess.Popen(["redis-benchmark", "-p", str(port), "-q", "-n", "20000", "-t", "set,get"],
                                 stdout=subprocess.DEVNULL)
         said = inject(server.pid, "injected", "-n", 50)
@@ -471,7 +467,7 @@ def test_no_such_process(inject):
 
 def test_zombie(inject):
     child = subprocess.Popen(["true"])
-    time.sleep(0.3)
+    wait_for_state(child.pid, "Z")
     assert "ending" in inject(child.pid)["words"]
     child.wait()
 
@@ -537,8 +533,7 @@ def test_stopped(inject, sleepers):
     with running([sleepers, "nanosleep", "2000"]) as program:
         wait_for_call(program.pid)
         program.send_signal(signal.SIGSTOP)
-        while status(program.pid, "State")[0][0] != "T":
-            time.sleep(0.01)
+        wait_for_state(program.pid, "T")
         assert "stopped" in inject(program.pid)["words"]
         assert status(program.pid, "State")[0][0] == "T"
         program.send_signal(signal.SIGCONT)
@@ -551,9 +546,7 @@ def test_traced(inject, sleepers):
         tracer = subprocess.Popen(["strace", "-p", str(program.pid), "-o", "/dev/null"],
                                   stderr=subprocess.DEVNULL)
         try:
-            end = time.monotonic() + 10
-            while status(program.pid, "TracerPid")[0] == "0" and time.monotonic() < end:
-                time.sleep(0.02)
+            wait_until(lambda: tracer_of(program.pid) == tracer.pid, "strace does not attach")
             said = inject(program.pid)
             assert "traced" in said["words"] and f"strace, process {tracer.pid}" in said["detail"], said
         finally:
@@ -582,9 +575,7 @@ def test_frozen(inject, sleepers, freezer):
             (group / "cgroup.procs").write_text(str(program.pid))
             (group / switch).write_text(frozen)
             try:
-                end = time.monotonic() + 5
-                while word not in (group / state).read_text() and time.monotonic() < end:
-                    time.sleep(0.01)
+                wait_until(lambda: word in (group / state).read_text(), "the group does not freeze")
                 assert "frozen" in inject(program.pid)["words"]
             finally:
                 (group / switch).write_text(thawed)

@@ -5,11 +5,11 @@ import random
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 from injecting import assert_scheduled, build, descriptors, running, scheduling, tools_in, wait_for_call, words
 from resident import need_ptrace
+from waiting import let_time_pass, wait_until
 
 KILLS = 80
 
@@ -37,7 +37,7 @@ def kill_in_its_midst(built, program, count, *options, symbol="injected"):
     for turn in range(count):
         busy = subprocess.Popen([tool, str(program.pid), library, symbol, "-n", "90000", *options],
                                 stdout=subprocess.DEVNULL)
-        time.sleep(0.002 + moments.random() * 0.006)
+        let_time_pass(0.002 + moments.random() * 0.006, "the tool is killed at any moment")
         busy.kill()
         busy.wait()
         assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"
@@ -84,10 +84,7 @@ def killed_at(number, folder, *command):
 
 def assert_none_left_open(program, before):
     """The thread may still be running the return chain."""
-    end = time.monotonic() + 10
-    while descriptors(program.pid) != before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert descriptors(program.pid) == before
+    wait_until(lambda: descriptors(program.pid) == before, lambda: f"{descriptors(program.pid)}, not {before}")
 
 
 def test_at_each_step_of_loading(built, sleepers, tmp_path):
@@ -143,7 +140,7 @@ def kill_attach(dist, program, folder, count):
     for turn in range(count):
         command = subprocess.Popen([dist / "bin/heapscope", "attach", str(program.pid), "-q", "-o", folder / "lost.pftrace"],
                                    stderr=subprocess.DEVNULL)
-        time.sleep(moments.random() * 0.02)
+        let_time_pass(moments.random() * 0.02, "heapscope is killed at any moment")
         command.kill()
         command.wait()
         assert program.poll() is None, f"dead after {turn + 1} kills: {program.returncode}"

@@ -241,6 +241,20 @@ def test_the_processor_is_no_part_of_a_module(check, tree, limit):
     assert "  arch/a0 -> arch/a1" in said
 
 
+@pytest.mark.parametrize("text", ["import time\n\ntime.sleep(1)\n", "from time import sleep\n\nsleep(1)\n",
+                                  "import subprocess\n\nsubprocess.run(['sleep', '1'])\n"])
+def test_sleeps_are_refused(check, tree, text):
+    write(tree / "test/e2e/test_thing.py", text)
+    write(tree / "test/e2e/waiting.py", text)
+    status, said = check("sleeps")
+    assert status != 0 and "test/e2e/test_thing.py:" in said and "e2e/waiting.py:" not in said
+
+
+def test_sleeps_of_programs_are_text(check, tree):
+    write(tree / "test/e2e/test_thing.py", "PROGRAM = 'import time; time.sleep(1)'\n")
+    assert check("sleeps") == (0, "")
+
+
 def test_other_names_are_no_orders(check, tree):
     write(tree / "src/rt/more.c", "void hs_batch_release(int *p)\n{\n    hs_load_acquirex(p);\n}\n")
     assert check("order") == (0, "")

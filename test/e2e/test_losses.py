@@ -7,7 +7,10 @@ bytes.
 import signal
 import subprocess
 
-from daemon import wait_until
+from waiting import wait_until
+
+
+
 
 NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-O1"]
 

@@ -2,13 +2,12 @@
 
 import shutil
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
 from resident import need_ptrace
 from test_record_processes import PYTHON, without_daemon
+from waiting import wait_for_program, wait_until
 
 QUIET = "int main(void) { return 0; }"
 SMALL = "#include <stdlib.h>\nint main(void) { return !malloc(10); }"
@@ -129,7 +128,7 @@ def test_a_name_that_cannot_be_attached_to(heapscope, tmp_path, flag, compiler, 
         out.mkdir()
     for by in (["-p"] if way == "record" else [], ["-n"]):
         with subprocess.Popen([program]) as process:
-            time.sleep(0.1)
+            wait_for_program(process.pid, program.name)
             who = program.name if by == ["-n"] else process.pid
             duration = ["-d", 200 if way == "record" else "200ms"]
             done = heapscope(way, *by, who, *duration, "-o", out, env=without_daemon(tmp_path))

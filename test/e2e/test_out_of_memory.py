@@ -9,9 +9,10 @@ import time
 
 import pytest
 from conftest import clean_env
-from daemon import Daemon, wait_until
+from daemon import Daemon
 from resident import Attached, need_ptrace
 from truth import Amounts, new_truth, read_sites, read_truth
+from waiting import wait_for_state, wait_until
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_attached(cgroup, dist, report, target, tmp_path):
         program.stdout.readline()
         (cgroup / "cgroup.procs").write_text(str(program.pid))
         session = Attached(dist, tmp_path / "x.pftrace", program.pid)
-        time.sleep(0.5)
+        wait_for_state(program.pid, "S")  # it waits for its order again
         program.stdin.write("go\n")
         program.stdin.flush()
         assert session.wait() == 0, session.said
@@ -102,7 +103,7 @@ def test_session(cgroup, dist, heapscope, report, target, tmp_path, how):
         (cgroup / "cgroup.procs").write_text(str(program.pid))
         name = daemon.begin("-p", program.pid, "-i", 1, "-o", file)
         wait_until(lambda: daemon.session(name)["running_count"] == 1)
-        time.sleep(0.5)
+        wait_for_state(program.pid, "S")  # it waits for its order again
         program.stdin.write("go\n")
         program.stdin.flush()
         wait_until(lambda: daemon.session(name)["state"] == "done")

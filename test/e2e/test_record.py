@@ -7,9 +7,9 @@ import pathlib
 import re
 import signal
 import subprocess
-import time
 
 from conftest import clean_env
+from waiting import wait_for_samples, wait_until
 
 ALLOCATES = "import sys; x = [bytes(1000 + i) for i in range(2000)]; sys.exit(%d)"
 PYTHON = "/usr/bin/python3"
@@ -123,9 +123,7 @@ def test_dump_on_demand(dist, tmp_path):
                           env=clean_env()) as run:
         run.stdout.readline()
         run.send_signal(signal.SIGUSR1)
-        until = time.monotonic() + 30
-        while is_pending(run.pid, signal.SIGUSR1) and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: not is_pending(run.pid, signal.SIGUSR1), "the signal stays pending")
         _, err = run.communicate("", timeout=60)
         assert run.returncode == 0, err
     assert len(list(tmp_path.glob("heap_dump.*"))) == 2
@@ -304,7 +302,7 @@ def test_full_disk(dist, tmp_path):
     assert done.stdout == ""
 
 
-def test_interrupted_attach(dist, tmp_path):
+def test_interrupted_attach(dist, heapscope, tmp_path):
     """Ctrl-C ends the session, and the files are written; the program continues."""
     program = "import time\nprint(flush=True)\n" \
               "while True:\n    x = [bytes(3000) for i in range(1000)]\n    time.sleep(0.02)\n"
@@ -314,13 +312,7 @@ def test_interrupted_attach(dist, tmp_path):
             run = subprocess.Popen([dist / "bin" / "heapscope", "record", "-i", "1", "-p",
                                     str(target.pid), "-o", tmp_path], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=clean_env())
-            until = time.monotonic() + 30
-            while time.monotonic() < until:
-                listed = subprocess.run([dist / "bin" / "heapscope", "list"], capture_output=True,
-                                        text=True, env=clean_env())
-                if str(target.pid) in listed.stdout:
-                    break
-            time.sleep(0.5)
+            wait_for_samples(heapscope, f"record.{run.pid}", 1000, [target.pid])
             run.send_signal(signal.SIGINT)
             out, err = run.communicate(timeout=60)
             assert run.returncode == 0, err

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
+from waiting import wait_until
 
 PYTHON = "/usr/bin/python3"
 # Keeps 4 MB as long as its standard input is open, and prints when it has them.

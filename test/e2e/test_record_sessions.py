@@ -5,12 +5,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
 from test_record_processes import PYTHON, end, is_recorded, recording, without_daemon
+from waiting import let_time_pass, wait_until
 
 ALLOCATES = "import time\nwhile True: x = [bytes(3000) for i in range(100)]; time.sleep(0.01)"
 
@@ -56,7 +55,7 @@ def test_session_ends_with_its_command(dist, daemon, report, tmp_path, how):
         with recording(dist, out, "-i", "64", "-n", "keeper", env=clean_env(**daemon.env)) as run:
             name = f"record.{run.pid}"
             wait_until(lambda: daemon.session(name)["process_count"])
-            time.sleep(0.3)
+            wait_until(lambda: daemon.session(name)["sample_count"] > 1000)
             if how == signal.SIGSTOP:
                 os.kill(run.pid, how)
                 with pytest.raises(subprocess.TimeoutExpired):
@@ -85,16 +84,15 @@ def test_command_that_is_killed_as_it_begins(dist, daemon, tmp_path):
         out.mkdir()
         with subprocess.Popen([dist / "bin" / "heapscope", "record", "-n", "nobody", "-o", out], env=clean_env(**daemon.env),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-            time.sleep(0.001 * (i % 25))
+            let_time_pass(0.001 * (i % 25), "it is killed at any moment")
             run.kill()
-    time.sleep(2)
-    assert not [s for s in daemon.list()["sessions"] if s["state"] == "running"]
+    wait_until(lambda: not [s for s in daemon.list()["sessions"] if s["state"] == "running"], "a session does not end")
 
 
 def test_a_started_session_goes_on(daemon):
     """`heapscope start` ends at once; its session continues."""
     name = daemon.begin("-n", "keeper")
-    time.sleep(3)
+    let_time_pass(3, "nothing shall happen: the daemon ends sessions of commands that went away sooner")
     assert daemon.session(name)["state"] == "running"
     daemon.ask("stop", name)
 

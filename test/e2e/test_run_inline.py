@@ -21,6 +21,7 @@ from own_allocators import ALL, POSITIONS, flags_of
 from preload import preloadable
 from resident import need_ptrace
 from truth import new_truth, read_sites, read_truth
+from waiting import let_time_pass
 
 
 @pytest.fixture(autouse=True)
@@ -278,7 +279,7 @@ def test_killed_collector(dist, target, tmp_path):
             bufsize=0,  # communicate() would miss what readline() had read ahead
         )
         assert process.stdout.readline() == b"begin\n"
-        time.sleep(i * 0.0002)
+        let_time_pass(i * 0.0002, "heapscope is killed at any moment")
         process.kill()
         # The output ends when the last process that writes to it has ended.
         assert process.communicate(timeout=60)[0] == b"ok\nhello from my own heap\nend\n"

@@ -5,11 +5,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import time
 
 import pytest
 
 from conftest import clean_env
+from waiting import wait_until
 
 PYTHON = "/usr/bin/python3"
 PRELUDE = "import array, ctypes, mmap, os, signal, socket, struct, subprocess, sys, time\n"
@@ -189,10 +189,7 @@ open("{mark}", "w").write("fine")
     assert process["live"]["bytes"] > 300000
     assert "exit_status" not in process
     stop.touch()
-    end = time.monotonic() + 30
-    while not mark.exists() or mark.read_text() != "fine":
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: mark.exists() and mark.read_text() == "fine", "it does not end well")
 
 
 def test_rss_is_known_without_exit(run):

@@ -12,10 +12,10 @@ import random
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
+from waiting import let_time_pass, thread_count, wait_until
 
 WINDOW = 3000
 CYCLE = 100000
@@ -151,9 +151,9 @@ def test_stopped_program(start, reports, target, tmp_path):
     """Snapshots continue while the program is stopped, and all say the same."""
     process, pid = start(*windows(target, 1, 3), file=tmp_path / "x")
     for _ in range(4):
-        time.sleep(0.05)
+        let_time_pass(0.05, "snapshots of a running program")
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.12)
+        let_time_pass(0.12, "snapshots of a stopped program")
         os.kill(pid, signal.SIGCONT)
     assert process.wait(timeout=60) == 0
     found = reports(tmp_path / "x")
@@ -167,20 +167,20 @@ def test_one_thread_stuck(start, reports, target, tmp_path):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     process, pid = start(*windows(target, 1.5, 3), file=tmp_path / "x")
-    time.sleep(0.2)
+    wait_until(lambda: thread_count(pid) == 3, "its threads do not start")
     tid = max(map(int, os.listdir("/proc/%d/task" % pid)))
     if libc.ptrace(PTRACE_SEIZE, tid, None, None) != 0:
         pytest.skip("no ptrace here: " + os.strerror(ctypes.get_errno()))
     status = 0
     for _ in range(7):
-        time.sleep(random.random() / 50)
+        let_time_pass(random.random() / 50, "the thread is stopped at any moment")
         if libc.ptrace(PTRACE_INTERRUPT, tid, None, None) != 0:
             break  # on a busy machine it may have ended
         found_tid, status = os.waitpid(tid, WALL)
         assert found_tid == tid
         if not os.WIFSTOPPED(status):
             break
-        time.sleep(0.1)
+        let_time_pass(0.1, "snapshots with a stopped thread")
         assert libc.ptrace(PTRACE_CONT, tid, None, None) == 0
     if not os.WIFEXITED(status):
         assert os.waitpid(tid, WALL)[0] == tid  # its end
@@ -200,7 +200,7 @@ def test_killed_at_any_moment(start, report, reports, target, tmp_path, count):
     for i in range(count):
         file = tmp_path / "x"
         process, pid = start(*windows(target, 60, 1 + i % 4), file=file)
-        time.sleep(random.random() / 5)
+        let_time_pass(random.random() / 5, "the program is killed at any moment")
         os.kill(pid, signal.SIGKILL)
         assert process.wait(timeout=60) == 0
         assert bad_windows(report(file, "--top", "all")) == {}, i

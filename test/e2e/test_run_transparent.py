@@ -13,6 +13,7 @@ import time
 import pytest
 
 from conftest import clean_env
+from waiting import let_time_pass, wait_for_state, wait_until
 
 PYTHON = "/usr/bin/python3"
 
@@ -38,15 +39,6 @@ def start(dist, file, program, **options):
     command = [dist / "bin" / "heapscope", "run", "-q", "-o", file, "--", *program]
     options.setdefault("env", clean_env())
     return subprocess.Popen([str(c) for c in command], **options)
-
-
-def wait_for(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.01)
-    pytest.fail(f"waited in vain for {what}")
 
 
 @pytest.fixture
@@ -78,7 +70,7 @@ sys.exit(5)
 
         @classmethod
         def pid(cls):
-            wait_for(lambda: cls.lines(), "the program to start")
+            wait_until(lambda: cls.lines(), "the program to start")
             return int(cls.lines()[0].split()[1])
 
         @staticmethod
@@ -207,8 +199,8 @@ def test_signals_to_us_alone_are_passed_on_once(dist, tmp_path, recorder):
     for number in SIGNALS:
         before = len(recorder.lines())
         process.send_signal(number)
-        wait_for(lambda b=before: len(recorder.lines()) > b, number.name)
-        time.sleep(0.05)
+        wait_until(lambda b=before: len(recorder.lines()) > b, number.name)
+        let_time_pass(0.05, "no second one shall arrive")
     recorder.stop()
     assert process.wait(60) == 5
     assert recorder.lines()[1:] == [s.name for s in SIGNALS] + ["end"]
@@ -220,8 +212,8 @@ def test_signals_to_the_group_arrive_once(dist, tmp_path, recorder):
     for number in SIGNALS * 2:
         before = len(recorder.lines())
         os.killpg(process.pid, number)
-        wait_for(lambda b=before: len(recorder.lines()) > b, number.name)
-        time.sleep(0.05)
+        wait_until(lambda b=before: len(recorder.lines()) > b, number.name)
+        let_time_pass(0.05, "no second one shall arrive")
     recorder.stop()
     assert process.wait(60) == 5
     assert recorder.lines()[1:] == [s.name for s in SIGNALS * 2] + ["end"]
@@ -232,11 +224,10 @@ def test_program_outlives_us(dist, tmp_path, recorder):
     pid = recorder.pid()
     process.kill()
     process.wait(60)
-    time.sleep(0.2)
     os.kill(pid, signal.SIGUSR1)
-    wait_for(lambda: "SIGUSR1" in recorder.lines(), "the program to answer")
+    wait_until(lambda: "SIGUSR1" in recorder.lines(), "the program to answer")
     recorder.stop()
-    wait_for(lambda: recorder.lines()[-1] == "end", "the program to end by itself")
+    wait_until(lambda: recorder.lines()[-1] == "end", "the program to end by itself")
     assert not (tmp_path / "x").exists()
 
 
@@ -338,10 +329,10 @@ def test_typed_interrupt_reaches_the_program_once(terminal, tmp_path, recorder):
     shell = terminal(recorder.program)
     recorder.pid()
     shell.type(b"\x03")
-    wait_for(lambda: len(recorder.lines()) > 1, "SIGINT")
+    wait_until(lambda: len(recorder.lines()) > 1, "SIGINT")
     shell.type(b"\x1c")
-    wait_for(lambda: len(recorder.lines()) > 2, "SIGQUIT")
-    time.sleep(0.1)
+    wait_until(lambda: len(recorder.lines()) > 2, "SIGQUIT")
+    let_time_pass(0.1, "no second one shall arrive")
     recorder.stop()
     assert shell.told() == "ended 5"
     assert recorder.lines()[1:] == ["SIGINT", "SIGQUIT", "end"]
@@ -357,7 +348,7 @@ def test_typed_stop_and_continue(terminal, tmp_path, recorder):
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         assert state == "T"
         shell.go_on()
-        wait_for(
+        wait_until(
             lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             != "T",
             "the program to go on",
@@ -379,7 +370,8 @@ def test_stop_without_terminal_waits_for_who_stopped_it(dist, tmp_path, recorder
     process = start(dist, tmp_path / "x", recorder.program, start_new_session=True)
     pid = recorder.pid()
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(0.2)
+    wait_for_state(pid, "T")
+    let_time_pass(0.2, "heapscope shall not wake it up")
     os.kill(pid, signal.SIGCONT)
     recorder.stop()
     assert process.wait(60) == 5

@@ -14,11 +14,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
 from comparing import INTERVALS, need, wait_for_socket
 from conftest import clean_env
+from waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -134,10 +134,7 @@ class Postgres:
     def wait(self):
         """A trial connection would appear in the log."""
         file = self.data / "postmaster.pid"
-        end = time.monotonic() + 60
-        while not file.exists() or "ready" not in file.read_text():
-            assert time.monotonic() < end, "postgres does not get ready"
-            time.sleep(0.05)
+        wait_until(lambda: file.exists() and "ready" in file.read_text(), "postgres does not get ready", 60, every_s=0.05)
 
     def client(self, name, *arguments):
         return said([self.bin / name, "-h", self.folder, "-U", "test", *arguments, "postgres"])

@@ -13,13 +13,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from typing import Callable, NamedTuple
 
 import pytest
 from conftest import clean_env
-from daemon import PATIENCE_S, wait_until
 from resident import need_ptrace
+from waiting import PATIENCE_S, let_time_pass, wait_until
 
 COMMANDS = ("run", "attach", "start", "record")
 # Names of this process alone: a daemon finds every process of a name on the machine.
@@ -71,7 +70,7 @@ class Recording:
 
     def ask_dump(self):
         self.recorder.send_signal(signal.SIGUSR1)
-        time.sleep(0.3)
+        let_time_pass(0.3, "the dump is asked for by a signal, and nothing but the file tells that it was taken")
 
     def session_name(self):
         return f"{self.command}.{self.recorder.pid}"
@@ -246,7 +245,7 @@ def grow(recording):
 def grow_for_a_while(recording):
     for _ in range(8):
         recording.tell("grow")
-        time.sleep(0.15)
+        let_time_pass(0.15, "dumps are due every 100 ms or so")
 
 
 def use_children(recording):
@@ -257,7 +256,7 @@ def use_up_time(recording):
     """The dumps of many blocks take more than half a second of CPU time in all."""
     for _ in range(3):
         recording.tell("many")
-    time.sleep(5)
+    let_time_pass(5, "dumps become rarer as the budget is used up")
 
 
 def changed_because(reason):
@@ -298,7 +297,7 @@ def check_duration(recording):
 
 def outlive_duration(recording):
     recording.tell("grow")
-    time.sleep(2.5)
+    let_time_pass(2.5, "the session lasts 1.5 seconds")
     recording.tell("grow", "grow")
 
 

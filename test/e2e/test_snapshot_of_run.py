@@ -20,10 +20,10 @@ import time
 
 import pytest
 from conftest import clean_env, let_others_in
-from daemon import stop_process, wait_until
 from injecting import wait_for_call
 from resident import need_ptrace
 from test_run_snapshots import CYCLE, WINDOW, bad_windows, read_sites, windows
+from waiting import let_time_pass, stop_process, thread_count, wait_for_dumps, wait_for_samples, wait_for_sleep, wait_until
 
 NOBODY, OTHER = 65534, 65533
 GROWS = """
@@ -101,6 +101,13 @@ def listed(heapscope, recording, **more):
     return next((r for r in found if r["pid"] == recording.process.pid), None)
 
 
+def wait_for_growth(heapscope, recording):
+    """Waits until GROWS is in its loop, and much of what it allocated there is recorded."""
+    wait_for_sleep(recording.pid)
+    before = listed(heapscope, recording)["clients"][0]["sample_count"]
+    wait_for_samples(heapscope, recording.name, before + 200)
+
+
 def python(text=GROWS):
     return ["/usr/bin/python3", "-c", text]
 
@@ -158,7 +165,7 @@ def is_run(live):
 @pytest.mark.parametrize("command", ["run", "attach"])
 def test_snapshot_while_it_runs(record, heapscope, report, tmp_path, command):
     it = record(command, python())
-    time.sleep(0.3)
+    wait_for_growth(heapscope, it)
     done = heapscope("snapshot", "-p", it.pid, "-o", tmp_path / "now.pftrace")
     assert done.returncode == 0, done.stderr
     assert f"process {it.pid}" in done.stderr and f"session {it.name}" in done.stderr
@@ -217,7 +224,7 @@ def test_who_is_not_recorded(heapscope):
 
 def test_a_stopped_program(record, heapscope, report, target, tmp_path):
     it = record("run", windows(target, 60, 2), "-i", 1)
-    time.sleep(0.2)
+    wait_until(lambda: thread_count(it.pid) == 2, "its threads do not start")
     stop_process(it.pid)
     found = []
     for n in range(2):
@@ -246,7 +253,7 @@ def test_one_that_dies_meanwhile(record, heapscope, report, tmp_path):
         asking = subprocess.Popen([sys.executable, "-c", ASK_UNTIL_ERROR, pathlib.Path(__file__).parent, str(it.process.pid),
                                    str(it.pid), tmp_path / "last"], stdout=subprocess.PIPE, text=True)
         assert asking.stdout.readline() == "asking\n"
-        time.sleep(0.02 * attempt)
+        let_time_pass(0.02 * attempt, "the program dies at any moment")
         os.kill(it.pid, signal.SIGKILL)
         out, _ = asking.communicate(timeout=60)
         assert asking.returncode == 0, out
@@ -306,7 +313,9 @@ def test_snapshots_in_a_row(record, heapscope, report, target, tmp_path, command
 def test_list_with_two(record, heapscope):
     one = record("run", python(), "-i", 64)
     two = record("attach", python(), "--dump-every", "50ms")
-    time.sleep(0.5)
+    for it in (one, two):
+        wait_for_growth(heapscope, it)
+    wait_for_dumps(heapscope, two.name, 4)
     for it, interval in ((one, 64), (two, 4096)):
         found = listed(heapscope, it)
         (session,), (client,) = found["sessions"], found["clients"]
@@ -439,7 +448,7 @@ def test_dump_at_max(dist, heapscope, report, target, tmp_path, command):
         process.stdin.write(f"{step}\n")
         process.stdin.flush()
         assert process.stdout.readline() == f"{step}\n"
-        time.sleep(1.3)
+        let_time_pass(1.3, "a peak is dumped when it has been the highest for a second")
     process.stdin.close()
     assert process.wait(60) == 0 and collector.wait(60) == 0
     process.stdout.close()
@@ -460,7 +469,7 @@ def test_dump_above(record, heapscope, report, tmp_path):
     it = record("run", python("import time\ntime.sleep(1)\nx = bytearray(30 << 20)\ntime.sleep(60)"), "--dump-above", "20M")
     assert dump_count(heapscope, it) == 0
     wait_until(lambda: dump_count(heapscope, it) == 1)
-    time.sleep(0.5)
+    let_time_pass(0.5, "no second dump shall come")
     assert dump_count(heapscope, it) == 1  # only one
     it.end()
     assert report(it.file, "--snapshot", 0)["totals"]["live"]["bytes"] > 30 << 20
@@ -477,7 +486,7 @@ def test_constant_memory(record, heapscope, text):
 
     wait_until(lambda: dump_count(heapscope, it) > 500)
     before, count = rss_bytes(), dump_count(heapscope, it)
-    time.sleep(20)
+    let_time_pass(20, "the time in which its memory must not grow")
     after, more = rss_bytes(), dump_count(heapscope, it) - count
     it.end()
     assert more > 1000

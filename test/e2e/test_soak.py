@@ -8,11 +8,11 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 
 import pytest
 
 from conftest import clean_env
+from waiting import let_time_pass, wait_until
 
 MINUTES = float(os.environ.get("HEAPSCOPE_SOAK_MINUTES", 1))
 # How many standard errors a figure may be off: of some hundred comparisons, none exceeds this by
@@ -26,14 +26,12 @@ def status_kib(pid, field):
 
 
 def child_of(pid, name):
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        for child in map(int, children.read_text().split()):
-            if pathlib.Path(f"/proc/{child}/comm").read_text().startswith(name):
-                return child
-        time.sleep(0.02)
-    raise AssertionError(f"{name} was not started")
+    def found():
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return next((int(child) for child in children
+                     if pathlib.Path(f"/proc/{child}/comm").read_text().startswith(name)), None)
+
+    return wait_until(found, f"{name} was not started")
 
 
 def watch(process, pid):
@@ -44,7 +42,7 @@ def watch(process, pid):
             seen.append((status_kib(process.pid, "RssAnon"), status_kib(pid, "RssShmem")))
         except (OSError, AttributeError):  # the program is ending
             break
-        time.sleep(1)
+        let_time_pass(1, "how often it looks")
     return seen
 
 

@@ -15,9 +15,9 @@ import zlib
 
 import pytest
 from conftest import clean_env
-from daemon import wait_until
 from resident import need_ptrace
 from trace_text import get, parse, protoc
+from waiting import let_time_pass, wait_for_dumps, wait_until
 
 MIB = 1 << 20
 STEP_BYTES = 24 * MIB
@@ -200,7 +200,7 @@ def test_run(dist, report, steps, tmp_path):
     for _ in range(3):
         program.do("g")
         rss.append(int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{program.pid}/status").read_text())[1]))
-        time.sleep(0.5)
+        let_time_pass(0.5, "several readings of the counters")
     assert program.end() == 0
     beside = Beside(file)
     beside.assert_introduced()
@@ -237,7 +237,7 @@ def test_perfetto_knows_all_counters(dist, heapscope, steps, tmp_path):
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--counters", "100ms")
     program.do("g")
-    time.sleep(0.3)
+    let_time_pass(0.3, "several readings of the counters")
     program.end()
     seen, ours = set(), 0
     for packet in expand(file.read_bytes()):
@@ -255,7 +255,7 @@ def test_report_tells_how_it_moved(dist, heapscope, report, steps, tmp_path):
     program = record(dist, tmp_path / "a.pftrace", steps, "--counters", "100ms")
     for _ in range(3):
         program.do("g")
-        time.sleep(0.3)
+        let_time_pass(0.3, "several readings of the counters")
     program.end()
     text = heapscope("report", tmp_path / "a.pftrace").stdout
     line = re.search(r"resident memory, when it was read: (\S+) MiB at first, (\S+) MiB at most", text)
@@ -278,7 +278,7 @@ def test_threads_and_their_names(dist, steps, tmp_path):
     program = record(dist, tmp_path / "a.pftrace", steps, "--counters", "100ms")
     program.do("t")
     program.do("t")
-    time.sleep(0.6)
+    let_time_pass(0.6, "several readings of the counters")
     program.end()
     beside = Beside(tmp_path / "a.pftrace")
     names = sorted(name for tgid, name in beside.threads.values() if tgid == program.pid)
@@ -317,7 +317,7 @@ def test_peak_of_one_that_is_killed(dist, steps, tmp_path):
 # --- mappings -----------------------------------------------------------------------------------
 
 
-def test_smaps_of_one_that_stands_still(dist, steps, tmp_path):
+def test_smaps_of_one_that_stands_still(dist, heapscope, steps, tmp_path):
     need_ptrace()
     program = Grown([steps])
     program.do("g")
@@ -331,7 +331,7 @@ def test_smaps_of_one_that_stands_still(dist, steps, tmp_path):
         wait_until(lambda: "T (stopped)" in pathlib.Path(f"/proc/{program.pid}/status").read_text())
         before = smaps_now(program.pid)
         attached.send_signal(signal.SIGUSR1)
-        time.sleep(1)
+        wait_for_dumps(heapscope, f"attach.{attached.pid}", 1)
         after = smaps_now(program.pid)
     finally:
         os.kill(program.pid, signal.SIGCONT)
@@ -353,11 +353,11 @@ def test_smaps_of_one_that_stands_still(dist, steps, tmp_path):
     assert beside.values(program.pid, "smr_pss_kb")
 
 
-def test_many_mappings_do_not_hold_up_dumps(dist, steps, tmp_path):
+def test_many_mappings_do_not_hold_up_dumps(dist, heapscope, steps, tmp_path):
     file = tmp_path / "a.pftrace"
     program = record(dist, file, steps, "--smaps", "--dump-every", "200ms")
     program.do("m")
-    time.sleep(3)
+    wait_for_dumps(heapscope, f"run.{program.process.pid}", 10)
     begin = time.monotonic()
     program.do("g")
     assert time.monotonic() - begin < 2
@@ -374,7 +374,7 @@ def test_smaps_without_dumps(dist, steps, tmp_path):
         file = tmp_path / f"a{len(counters)}.pftrace"
         program = record(dist, file, steps, "--smaps", *counters)
         program.do("g")
-        time.sleep(1.5)  # the longer the program has run, the more rarely they are read; a busy machine is late
+        let_time_pass(1.5, "the longer the program has run, the more rarely they are read; a busy machine is late")
         program.end()
         beside = Beside(file)
         assert len(beside.smaps) == 1
@@ -397,7 +397,7 @@ def test_system(dist, report, steps, tmp_path):
     program = record(dist, file, steps, "--system-stats", "100ms")
     for _ in range(4):  # on an otherwise idle machine nothing changes by itself
         program.do("g")
-        time.sleep(0.25)
+        let_time_pass(0.25, "several readings of the machine's memory")
     program.end()
     beside = Beside(file)
     first = {get(v, "key"): get(v, "value") for v in beside.system[0][1]["meminfo"]}
@@ -423,7 +423,7 @@ def test_daemon(daemon, steps, tmp_path):
         wait_until(lambda: daemon.client(program.pid))
     daemon.begin("-p", one.pid, "-p", other.pid, "--counters", "100ms", "--system-stats", "200ms", "--smaps")
     one.do("g")
-    time.sleep(0.5)
+    let_time_pass(0.5, "several readings of the counters")
     done = daemon.stop()
     beside = Beside(done.file)
     beside.assert_introduced()

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 from conftest import ROOT, clean_env
-from daemon import wait_until
 from test_snapshot_of_run import listed
+from waiting import wait_until
 
 TEXT = (ROOT / "docs" / "SQL.md").read_text().split("## Questions people ask")[1]
 QUESTIONS = {title: sql for title, sql in re.findall(r"### (.+?)\n(?:(?!###).)*?```sql\n(.*?)```", TEXT, re.S)}

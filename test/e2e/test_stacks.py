@@ -9,13 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
 import stack_differences
 import stack_programs
 from compiling import INCLUDES, ROOT, sources_of
+from waiting import wait_until
 
 UNWIND = sources_of("unwind")
 
@@ -188,10 +188,7 @@ def test_redis(witness, tmp_path):
     command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", tmp_path]
     server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     try:
-        for _ in range(100):
-            if socket.exists():
-                break
-            time.sleep(0.1)
+        wait_until(socket.exists, "redis does not listen")
         commands = "".join(f"set k{i} {'x' * (i % 90)}\nlpush l v{i}\nhset h f{i} {i}\nzadd z {i} m{i}\n"
                            for i in range(2000))
         subprocess.run(["redis-cli", "-s", socket], input=commands + "debug reload\n", text=True,

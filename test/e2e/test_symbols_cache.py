@@ -5,14 +5,18 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
 import pytest
+from waiting import let_time_pass
 import symbols_reference as reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBC = pathlib.Path("/lib/x86_64-linux-gnu")
 SETTLED_S = 2.1  # a file that changed just now is not cached
+
+
+def settle():
+    let_time_pass(SETTLED_S, "the age of a file")
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +72,7 @@ def test_system_libraries(symbols, cache, name):
 @pytest.mark.parametrize("flags", [["-gz=zlib"], ["-gz=zlib", "-gdwarf-4"], ["-gz=zlib", "-fdebug-types-section"]])
 def test_inlined_calls(symbols, tmp_path, cache, flags):
     full, _ = build(tmp_path, *flags)
-    time.sleep(SETTLED_S)
+    settle()
     found = assert_same(symbols, full, reference.call_sites(full), cache)
     assert any(len(chain) > 2 for chain in found.chains.values())
 
@@ -82,7 +86,7 @@ def test_zstd(symbols, tmp_path, cache, compiler):
     # Compiled in its folder, because split units are found from there.
     subprocess.run([*compiler.split(), "-O2", "-g", str(source), "-o", plain], cwd=tmp_path, check=True)
     subprocess.run(["objcopy", "--compress-debug-sections=zstd", plain, packed], check=True)
-    time.sleep(SETTLED_S)
+    settle()
     addresses = reference.call_sites(plain)
     found = assert_same(symbols, packed, addresses, cache)
     assert found.source == "dwarf"
@@ -96,7 +100,7 @@ def test_unpacked_or_unusual_is_not_kept(symbols, tmp_path, cache):
         folder = tmp_path / "".join(kind)
         folder.mkdir()
         programs.append(build(folder, *kind)[0])
-    time.sleep(SETTLED_S)
+    settle()
     for full in programs:
         assert_same(symbols, full, reference.call_sites(full), cache, entry_count=0)
 
@@ -116,7 +120,7 @@ def test_dwz(symbols, tmp_path, cache):
     program = tmp_path / "module2" / "program"
     subprocess.run(["strip", "-s", "-o", str(program), str(full)], check=True)
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debugs[1]}", str(program)], check=True)
-    time.sleep(SETTLED_S)
+    settle()
     assert_same(symbols, program, reference.call_sites(full), cache, entry_count=2)
 
 
@@ -127,10 +131,10 @@ def test_debug_file_that_comes_later(symbols, tmp_path, cache):
     subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", str(program)], check=True)
     addresses = reference.call_sites(full)
     debug.rename(away)
-    time.sleep(SETTLED_S)
+    settle()
     assert symbols(program, addresses, "-c", cache).source in ("none", "dynsym")
     away.rename(debug)
-    time.sleep(SETTLED_S)
+    settle()
     assert_same(symbols, program, addresses, cache)
     debug.unlink()
     assert symbols(program, addresses, "-c", cache).source in ("none", "dynsym")
@@ -146,7 +150,7 @@ def test_debug_file_that_is_replaced(symbols, tmp_path, cache):
     other.write_bytes(data.replace(b"symbols.cc", b"SYMBOLS.CC"))
     for file in (full, other):
         subprocess.run(["objcopy", "--compress-debug-sections=zlib", str(file)], check=True)
-    time.sleep(SETTLED_S)
+    settle()
     assert_same(symbols, full, addresses, cache)
     before = full.stat()
     shutil.copyfile(other, full)
@@ -156,14 +160,14 @@ def test_debug_file_that_is_replaced(symbols, tmp_path, cache):
     files = {frame[2] for chain in found.chains.values() for frame in chain}
     assert any("SYMBOLS.CC" in file for file in files)
     assert not any("symbols.cc" in file for file in files)
-    time.sleep(SETTLED_S)
+    settle()
     assert_same(symbols, full, addresses, cache, entry_count=2)
 
 
 def test_broken_entry_is_replaced(symbols, tmp_path, cache):
     full, _ = build(tmp_path, "-gz=zlib")
     addresses = reference.call_sites(full)
-    time.sleep(SETTLED_S)
+    settle()
     assert_same(symbols, full, addresses, cache)
     entry = cache / entries(cache)[0]
     whole = entry.read_bytes()
@@ -177,7 +181,7 @@ def test_a_whole_disk_is_no_error(symbols, tmp_path, cache):
     """RLIMIT_FSIZE simulates a full disk: nothing is cached, and names are found."""
     full, _ = build(tmp_path, "-gz=zlib")
     addresses = reference.call_sites(full)
-    time.sleep(SETTLED_S)
+    settle()
     done = subprocess.run(
         ["prlimit", "--fsize=1000", symbols.path, "-w", "-c", str(cache), str(full)],
         input="".join(f"{a:#x}\n" for a in addresses), stdout=subprocess.PIPE, text=True, check=True,

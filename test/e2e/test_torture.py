@@ -7,11 +7,11 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 from comparing import INTERVALS, allocations, need
 from conftest import clean_env
+from waiting import wait_until
 
 SHARED = ["-shared", "-fPIC"]
 DUMPS = ("--dump-every", "10ms")
@@ -103,10 +103,7 @@ def test_daemon_outlives_us(heapscope, report, tmp_path, interval):
     assert report(file)["processes"]
     assert not fine.exists()
     stop.touch()
-    end = time.monotonic() + 30
-    while not fine.exists():
-        assert time.monotonic() < end, "the daemon did not go on"
-        time.sleep(0.02)
+    wait_until(fine.exists, "the daemon did not go on")
 
 
 # --- system calls ---------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import clean_env
 from truth import Amounts, new_truth, read_sites, read_truth
+from waiting import let_time_pass
 
 
 @pytest.mark.parametrize("threads", [0, 3])
@@ -24,7 +24,7 @@ def test_sigkill(dist, report, target, tmp_path, threads, after):
         command, env=clean_env(TRUTH_FILE=path), stdout=subprocess.PIPE, text=True
     ) as run:
         pid = int(run.stdout.readline())
-        time.sleep(after)
+        let_time_pass(after, "the program is killed at any moment")
         os.kill(pid, signal.SIGKILL)
         assert run.wait(timeout=60) == 128 + signal.SIGKILL
     data = report(file, "--top", "all", "--view", "alloc_objects")
