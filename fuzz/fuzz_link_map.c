@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "inject/ptrace/safe_point.h"
 #include "inject/remote/known_functions.h"
 #include "inject/remote/remote_objects.h"
 #include "inject/remote/remote_stack.h"
-#include "inject/ptrace/safe_point.h"
 #include "util/write_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

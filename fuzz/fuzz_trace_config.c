@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/trace_config.h"
 #include "config/textproto.h"
+#include "config/trace_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "check/check_view.h"
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "profile/model/frame_class.h"
-#include "profile/analyse/heap_sums.h"
 #include "util/utf8.h"
 #include "view/format_interval.h"
 

@@ -10,8 +10,8 @@
 #include "check/judge_leak.h"
 #include "check/judge_rows.h"
 #include "profile/analyse/diff.h"
-#include "profile/model/loss.h"
 #include "profile/analyse/peak_overlap.h"
+#include "profile/model/loss.h"
 #include "util/buf.h"
 #include "view/format_interval.h"
 

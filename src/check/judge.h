@@ -29,8 +29,8 @@
 #include "check/limits.h"
 #include "check/suppressions.h"
 #include "profile/analyse/aggregate.h"
-#include "profile/model/margin.h"
 #include "profile/analyse/select.h"
+#include "profile/model/margin.h"
 
 enum hs_verdict {
     HS_VERDICT_PASS,

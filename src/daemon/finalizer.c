@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "daemon/worker_process.h"
-#include "profile/read/load.h"
 #include "profile/model/symbolize.h"
+#include "profile/read/load.h"
 #include "util/write_all.h"
 
 /* --- names that are left out ------------------------------------------------------------------- */

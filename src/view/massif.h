@@ -20,8 +20,8 @@
  */
 #pragma once
 
-#include "profile/model/profile.h"
 #include "profile/analyse/select.h"
+#include "profile/model/profile.h"
 
 struct hs_buf;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/wrappers.h"
+#include "profile/model/describe.h"
 #include "rt/text.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"

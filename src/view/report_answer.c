@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/model/frame_class.h"
 #include "profile/analyse/wrappers.h"
+#include "profile/model/frame_class.h"
 #include "util/cxx_name.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"

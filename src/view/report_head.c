@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/heap_sums.h"
 #include "profile/analyse/peak_overlap.h"
+#include "profile/model/describe.h"
 #include "rt/base.h"
 #include "util/utf8.h"
 #include "view/report_parts.h"

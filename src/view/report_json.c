@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/heap_sums.h"
 #include "profile/analyse/peak_overlap.h"
+#include "profile/model/describe.h"
 #include "util/json.h"
 #include "view/report_parts.h"
 

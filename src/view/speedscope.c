@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/heap_sums.h"
+#include "profile/model/describe.h"
 #include "util/buf.h"
 #include "util/json.h"
 #include "view/format_interval.h"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "profile/model/frame_class.h"
-#include "profile/analyse/heap_sums.h"
 #include "util/buf.h"
 #include "util/cxx_name.h"
 #include "util/human.h"

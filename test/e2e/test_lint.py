@@ -138,6 +138,7 @@ def test_good_tree_passes(check, name):
         ("files", "src/rt/bad.c", "int x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/* x.c */\nint x;\n", "bad.c: does not open with a comment"),
         ("files", "src/rt/bad.c", "/*\n * A thing with a rule.\n *\n * Holds     x < y.\n */\nint x;\n", "bad.c: states something under Holds"),
+        ("files", "src/rt/bad.c", GOOD_C + '#include "rt/b.h"\n#include "rt/a.h"\n', "bad.c:21: includes are not sorted"),
         ("files", "src/rt/bad.h", "/* A good sentence about it. */\n", "bad.h: no #pragma once"),
         ("files", "src/util/thing.h", GOOD_H, "thing.h: two files of this name"),
         ("files", "src/rt/bad.c", GOOD_C + "// later\n", "bad.c:20:// later"),

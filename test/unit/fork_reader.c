@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "collect/region/capture.h"
 #include "collect/listen.h"
+#include "collect/region/capture.h"
 #include "collect/region/region_reader.h"
 
 static struct hs_listener listener;

@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "collect/region/capture.h"
 #include "collect/listen.h"
+#include "collect/region/capture.h"
 #include "collect/region/region_reader.h"
 #include "fmt/ctl_layout.h"
 #include "rt/atomic.h"

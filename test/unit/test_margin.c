@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "profile/read/load_intervals.h"
 #include "profile/model/margin.h"
+#include "profile/read/load_intervals.h"
 
 #define INTERVAL 4096.0
 #define Z_95     1.96

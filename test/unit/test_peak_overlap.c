@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
-#include "profile/model/margin.h"
 #include "profile/analyse/peak_overlap.h"
+#include "profile/model/margin.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "fixture_profile.h"
+#include "profile/proto/pprof.pb-c.h"
 #include "util/buf.h"
 #include "view/pprof.h"
-#include "profile/proto/pprof.pb-c.h"
 
 static const struct hs_select_spec last = { .snapshot = HS_SELECT_LAST };
 

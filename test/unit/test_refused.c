@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "profile/read/load.h"
 #include "profile/model/loss.h"
+#include "profile/read/load.h"
 #include "snapshot_fixture.h"
 #include "trace/trace_writer.h"
 #include "util/buf.h"

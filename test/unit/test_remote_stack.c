@@ -1,8 +1,8 @@
 /* The stack of a waiting child, which is stopped and walked from outside. */
 #include <setjmp.h>
 
-#include "inject/remote/remote_stack.h"
 #include "inject/ptrace/tracee.h"
+#include "inject/remote/remote_stack.h"
 #include "waiting_child.h"
 
 #define NOINLINE __attribute__((noinline))

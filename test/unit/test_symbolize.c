@@ -13,9 +13,9 @@
 #include <link.h>
 #include <unistd.h>
 
-#include "profile/read/load.h"
 #include "profile/model/symbol_packets.h"
 #include "profile/model/symbolize.h"
+#include "profile/read/load.h"
 #include "trace_bytes.h"
 
 static char own_path[PATH_MAX];

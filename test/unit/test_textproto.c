@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "trace/proto/config.pb-c.h"
 #include "config/textproto.h"
+#include "trace/proto/config.pb-c.h"
 
 #define DESCRIPTOR (&hs__pb__trace_config__descriptor)
 

@@ -13,8 +13,8 @@
 
 #include "fixture_profile.h"
 #include "profile/analyse/aggregate.h"
-#include "profile/model/frame_class.h"
 #include "profile/analyse/wrappers.h"
+#include "profile/model/frame_class.h"
 #include "rt/base.h"
 #include "util/buf.h"
 

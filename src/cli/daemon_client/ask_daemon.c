@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/message.h"
 #include "cli/daemon_client/endpoints.h"
+#include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
 
 int hs_ask_say_nobody(const char *path, int error)

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/list_model.h"
 #include "cli/message.h"
 

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
+#include "cli/daemon_client/find_recorded.h"
 #include "cli/message.h"
 #include "cli/progress.h"
-#include "cli/daemon_client/find_recorded.h"
 #include "ctl/ctl.pb-c.h"
-#include "profile/read/load.h"
 #include "profile/model/symbolize.h"
+#include "profile/read/load.h"
 #include "session/trace_names.h"
 #include "symbol/cache_folder.h"
 #include "trace/trace_writer.h"

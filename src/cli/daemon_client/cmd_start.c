@@ -11,12 +11,12 @@
 #include <time.h>
 
 #include "cli/args.h"
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/budget_opts.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
+#include "cli/daemon_client/session_ask.h"
 #include "cli/dump_options.h"
 #include "cli/message.h"
-#include "cli/daemon_client/session_ask.h"
 #include "cli/source_opts.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"

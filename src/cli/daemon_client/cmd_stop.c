@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "cli/args.h"
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
+#include "cli/daemon_client/endpoints.h"
 #include "cli/empty_words.h"
 #include "cli/message.h"
-#include "cli/daemon_client/endpoints.h"
 #include "cli/progress.h"
 #include "ctl/ctl.pb-c.h"
 #include "profile/read/load.h"

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
 #include "cli/message.h"
 #include "collect/inspect/eligibility.h"
 #include "ctl/ctl.pb-c.h"

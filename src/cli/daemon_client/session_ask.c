@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
 #include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/text.h"

@@ -15,10 +15,10 @@
 
 #include "check/check_view.h"
 #include "cli/args.h"
-#include "cli/read/check_files.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/read/check_files.h"
 #include "cli/read/profile_file.h"
 #include "rt/base.h"
 #include "util/outfile.h"

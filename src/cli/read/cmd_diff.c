@@ -9,8 +9,8 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/read/compare.h"
 #include "cli/dump_name.h"
+#include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/trend_output.h"
 #include "rt/base.h"

@@ -11,9 +11,9 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/read/compare.h"
 #include "cli/message.h"
 #include "cli/output.h"
+#include "cli/read/compare.h"
 #include "cli/read/profile_file.h"
 #include "util/buf.h"
 #include "util/parse.h"

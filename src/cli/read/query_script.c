@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/read/memory_bound.h"
 #include "cli/message.h"
+#include "cli/read/memory_bound.h"
 #include "rt/base.h"
 #include "sql/language/token.h"
 

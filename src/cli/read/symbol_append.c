@@ -13,9 +13,9 @@
 
 #include "cli/end_signals.h"
 #include "cli/progress.h"
-#include "profile/read/load.h"
 #include "profile/model/symbol_packets.h"
 #include "profile/model/symbolize.h"
+#include "profile/read/load.h"
 #include "symbol/cache_folder.h"
 
 static int write_packets(const struct hs_trace_writer_config *config,

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/read/memory_bound.h"
 #include "cli/message.h"
-#include "cli/read/profile_file.h"
 #include "cli/progress.h"
+#include "cli/read/memory_bound.h"
+#include "cli/read/profile_file.h"
 #include "cli/read/symbol_append.h"
 #include "sql/database.h"
 

@@ -13,8 +13,8 @@
 #include "cli/message.h"
 #include "cli/output.h"
 #include "cli/read/profile_file.h"
-#include "profile/model/describe.h"
 #include "profile/analyse/trend.h"
+#include "profile/model/describe.h"
 #include "view/trend_view.h"
 
 #define COLUMNS_PIPED 160

@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/record/attach_options.h"
-#include "cli/daemon_client/attached.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/attached.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
+#include "cli/record/attach_options.h"
 #include "cli/record/own_session.h"
 #include "collect/attach/attachment.h"
 #include "collect/inspect/eligibility.h"

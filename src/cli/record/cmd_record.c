@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
+#include "cli/daemon_client/ask_daemon.h"
 #include "cli/message.h"
 #include "cli/read/profile_file.h"
 #include "cli/read/profile_files.h"

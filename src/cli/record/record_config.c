@@ -15,9 +15,9 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
-#include "rt/text.h"
-#include "config/trace_config.h"
 #include "config/textproto.h"
+#include "config/trace_config.h"
+#include "rt/text.h"
 #include "util/parse.h"
 
 static void say(void *ctx, const char *text)

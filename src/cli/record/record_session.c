@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/daemon_client/ask_daemon.h"
 #include "cli/cmd.h"
-#include "cli/end_signals.h"
-#include "cli/message.h"
+#include "cli/daemon_client/ask_daemon.h"
 #include "cli/daemon_client/endpoints.h"
 #include "cli/daemon_client/session_ask.h"
+#include "cli/end_signals.h"
+#include "cli/message.h"
 #include "ctl/ctl.pb-c.h"
 #include "rt/clock.h"
 #include "session/hub.h"

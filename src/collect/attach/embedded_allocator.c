@@ -13,15 +13,15 @@
 
 #include "collect/attach/client_calls.h"
 #include "collect/attach/detour_plan.h"
-#include "collect/inspect/exe_file.h"
 #include "collect/attach/waiting_call.h"
+#include "collect/inspect/exe_file.h"
 #include "fmt/ctl_layout.h"
-#include "inject/inject.h"
 #include "inject/check/inject_check.h"
+#include "inject/inject.h"
+#include "inject/ptrace/text_patch.h"
 #include "inject/remote/remote_maps.h"
 #include "inject/remote/remote_memory.h"
 #include "inject/remote/remote_objects.h"
-#include "inject/ptrace/text_patch.h"
 
 #define READS_MAX 1000000U
 /* While libraries are loaded and unloaded, the loader's list is inconsistent at times: it is read

@@ -37,8 +37,8 @@
 #include <sys/types.h>
 
 #include "collect/inspect/glibc_version.h"
-#include "collect/inspect/recorder.h"
 #include "collect/inspect/loaded_runtimes.h"
+#include "collect/inspect/recorder.h"
 #include "util/proc.h"
 
 enum hs_eligibility_verdict {

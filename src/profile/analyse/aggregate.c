@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "profile/analyse/heap_sums.h"
 #include "profile/model/describe.h"
 #include "profile/model/frame_class.h"
-#include "profile/analyse/heap_sums.h"
 #include "util/array.h"
 #include "util/buf.h"
 #include "util/intern.h"

@@ -30,9 +30,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/analyse/select.h"
 #include "profile/model/margin.h"
 #include "profile/model/profile.h"
-#include "profile/analyse/select.h"
 #include "rt/check.h"
 
 struct hs_buf;

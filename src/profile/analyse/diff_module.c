@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/select.h"
+#include "profile/model/describe.h"
 #include "util/buf.h"
 
 /* True when all of the text is a version, as in "-1.2.13". */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/model/describe.h"
 #include "profile/analyse/diff_internal.h"
+#include "profile/model/describe.h"
 #include "util/array.h"
 
 static int find(struct hs_diff *diff, size_t *capacity, const char *name, uint32_t *ret_idx)

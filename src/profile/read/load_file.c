@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/model/loss.h"
 #include "profile/read/load_foreign.h"
 #include "profile/read/load_trace.h"
-#include "profile/model/loss.h"
 #include "rt/base.h"
 #include "trace/trace_input.h"
 

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "profile/read/load_state.h"
 #include "profile/model/loss.h"
+#include "profile/read/load_state.h"
 #include "rt/base.h"
 #include "util/buf.h"
 

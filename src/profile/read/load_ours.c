@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/read/load_intervals.h"
-#include "profile/read/load_state.h"
 #include "profile/model/loss.h"
 #include "profile/model/margin.h"
+#include "profile/read/load_intervals.h"
+#include "profile/read/load_state.h"
 #include "trace/snapshot.h"
 #include "trace/trace_writer.h"
 #include "util/saturate.h"

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/read/load_state.h"
 #include "profile/model/loss.h"
+#include "profile/read/load_state.h"
 #include "rt/base.h"
 #include "trace/snapshot.h"
 #include "util/array.h"

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/read/load_foreign.h"
 #include "profile/proto/pprof.pb-c.h"
+#include "profile/read/load_foreign.h"
 #include "util/intern.h"
 
 #define HS_PPROF_LINES_MAX 64

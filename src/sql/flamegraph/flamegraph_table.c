@@ -10,9 +10,9 @@
 #include <strings.h>
 
 #include "rt/base.h"
-#include "sql/store/virtual_table.h"
 #include "sql/flamegraph/flamegraph_query.h"
 #include "sql/language/session_state.h"
+#include "sql/store/virtual_table.h"
 
 #define FIND_OP       SQLITE_INDEX_CONSTRAINT_FUNCTION
 #define HAS_CONFIG    1

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "rt/base.h"
-#include "sql/store/virtual_table.h"
 #include "sql/flamegraph/heap_flamegraph.h"
 #include "sql/language/session_state.h"
+#include "sql/store/virtual_table.h"
 
 enum column {
     COLUMN_ID,

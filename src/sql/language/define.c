@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/store/virtual_table.h"
 #include "sql/language/session_state.h"
+#include "sql/store/virtual_table.h"
 
 struct function {
     struct hs_sql *sql;

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "rt/base.h"
-#include "sql/stacks/dump_sums.h"
 #include "sql/language/pattern.h"
 #include "sql/language/session_state.h"
+#include "sql/stacks/dump_sums.h"
 #include "sql/stacks/stack_sums.h"
 #include "sql/stacks/stack_used.h"
 #include "symbol/demangle.h"

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "sql/language/sql_session.h"
-#include "sql/stacks/stack_forest.h"
 #include "sql/language/token.h"
+#include "sql/stacks/stack_forest.h"
 #include "util/buf.h"
 
 /* size of a statement after the expansion of all macros */
