@@ -25,7 +25,7 @@ def trace_tool():
     protos = sorted(p.stem for p in PROTO.glob("*.proto"))
     sources = [ROOT / "test/e2e/trace_tool.c", *sources_of("trace")]
     for names in ("builder*.c", "cut_stacks.c", "frame_class.c", "heap_text*.c", "load*.c", "loss.c", "margin.c", "peak_margin.c", "pprof*.c",
-                  "profile.c", "recorder_frames.c", "unbias.c"):
+                  "profile.c", "profiler_frames.c", "unbias.c"):
         sources += sorted((ROOT / "src/profile").rglob(names))
     sources += [ROOT / "src/symbol" / f"{name}.c" for name in ("demangle", "elf_file", "elf_shift")]
     sources += sources_of("util", "selfpath")

@@ -231,7 +231,7 @@ void writers_stop(void)
     HS_ASSERT(hs_stacks_is_valid());
     HS_ASSERT(hs_filter_is_valid());
     HS_ASSERT(hs_locate_is_valid());
-    HS_ASSERT(hs_records_is_valid());
+    HS_ASSERT(hs_record_pool_is_valid());
     HS_ASSERT(hs_live_is_valid());
 }
 

@@ -186,11 +186,11 @@ static void test_filters(void **state)
     struct hs_eligibility it = make_facts();
     it.status.seccomp_mode = 2;
     assert_verdict(&it, HS_INELIGIBLE_FILTER, HS_ELIGIBLE_BY_ROOT);
-    it.recorder.state = HS_RECORDER_WAITING; /* the client is already in the process */
+    it.client.state = HS_CLIENT_WAITING; /* the client is already in the process */
     assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
-    it.recorder.state = HS_RECORDER_ACTIVE;
+    it.client.state = HS_CLIENT_ACTIVE;
     assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
-    it.recorder.state = HS_RECORDER_ASLEEP;
+    it.client.state = HS_CLIENT_ASLEEP;
     assert_verdict(&it, HS_INELIGIBLE_FILTER, HS_ELIGIBLE_BY_ROOT);
     it.actor.may_read_filters = true;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
@@ -204,9 +204,9 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_INELIGIBLE_STOPPED, HS_ELIGIBLE_BY_NOBODY);
     it.status.tracer_pid = 8;
     assert_verdict(&it, HS_INELIGIBLE_TRACED, HS_ELIGIBLE_BY_NOBODY);
-    it.recorder.state = HS_RECORDER_WAITING;
+    it.client.state = HS_CLIENT_WAITING;
     assert_verdict(&it, HS_INELIGIBLE_TRACED, HS_ELIGIBLE_BY_NOBODY);
-    it.recorder.state = HS_RECORDER_ACTIVE;
+    it.client.state = HS_CLIENT_ACTIVE;
     assert_verdict(&it, HS_INELIGIBLE_RECORDING, HS_ELIGIBLE_BY_NOBODY);
     it.runtimes.profiler = "heaptrack";
     assert_verdict(&it, HS_INELIGIBLE_PROFILER, HS_ELIGIBLE_BY_NOBODY);
@@ -214,11 +214,11 @@ static void test_not_now_and_not_wanted(void **state)
     assert_verdict(&it, HS_INELIGIBLE_OPTED_OUT, HS_ELIGIBLE_BY_NOBODY);
     it = make_facts();
     it.is_profileable = HS_ANSWER_YES;
-    it.recorder.state = HS_RECORDER_ASLEEP;
+    it.client.state = HS_CLIENT_ASLEEP;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
-    it.recorder.state = HS_RECORDER_ORPHANED;
+    it.client.state = HS_CLIENT_ORPHANED;
     assert_verdict(&it, HS_ELIGIBLE, HS_ELIGIBLE_BY_US);
-    it.recorder.state = HS_RECORDER_WAITING;
+    it.client.state = HS_CLIENT_WAITING;
     assert_verdict(&it, HS_ELIGIBLE_FOR_DAEMON, HS_ELIGIBLE_BY_US);
 }
 

@@ -151,7 +151,7 @@ static int begin(void)
         return 1;
     }
     const struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);
-    HS_ASSERT(hs_stacks_is_valid() && hs_region_is_valid() && hs_records_is_valid());
+    HS_ASSERT(hs_stacks_is_valid() && hs_region_is_valid() && hs_record_pool_is_valid());
     /* The index goes on naming blocks whose record was not recovered. */
     HS_ASSERT(block->lost_count[HS_LOSS_INHERITED] != 0 || hs_live_is_valid());
     return 0;

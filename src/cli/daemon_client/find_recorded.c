@@ -86,12 +86,12 @@ static int say_pid_missing(const struct finding *f)
                    f->pid, f->pid);
     } else if (!it.exists) {
         hs_message("there is no process %u", f->pid);
-    } else if (it.recorder.state == HS_RECORDER_ACTIVE) {
+    } else if (it.client.state == HS_CLIENT_ACTIVE) {
         hs_message(
             "process %u (%s) is recorded by process %u, which heapscope cannot ask from here\n"
             "That process belongs to another user, or is in another network namespace (a "
             "container): run this command there, or as root.",
-            f->pid, it.name, it.recorder.collector_pid);
+            f->pid, it.name, it.client.collector_pid);
     } else {
         hs_message("process %u (%s) is not recorded, and has not announced itself to a daemon\n"
                    "Record it with 'heapscope attach %u'; 'heapscope list' shows what is recorded.",

@@ -114,7 +114,7 @@ static void say_container(const struct hs_eligibility *it, struct hs_findings *f
 static void say_filter(const struct hs_eligibility *it, struct hs_findings *findings)
 {
     struct hs_attachment attachment;
-    if (it->status.seccomp_mode != SECCOMP_FILTERED || it->recorder.state == HS_RECORDER_WAITING) {
+    if (it->status.seccomp_mode != SECCOMP_FILTERED || it->client.state == HS_CLIENT_WAITING) {
         return;
     }
     if (it->verdict != HS_ELIGIBLE) {
@@ -149,12 +149,12 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
                         "its file was deleted or replaced since it started: names come only from a "
                         "debug file with its build id");
     }
-    if (it->recorder.state == HS_RECORDER_ASLEEP) {
+    if (it->client.state == HS_CLIENT_ASLEEP) {
         hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is loaded, and dormant");
-    } else if (it->recorder.state == HS_RECORDER_ORPHANED) {
+    } else if (it->client.state == HS_CLIENT_ORPHANED) {
         hs_findings_add(findings, HS_FINDING_NOTE, "recorder",
                         "attach to the process: that takes the recorder over",
-                        "records for process %u, which has ended", it->recorder.collector_pid);
+                        "records for process %u, which has ended", it->client.collector_pid);
     }
 }
 

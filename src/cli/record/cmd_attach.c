@@ -20,7 +20,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/daemon_client/attached.h"
+#include "cli/daemon_client/detach_list.h"
 #include "cli/end_signals.h"
 #include "cli/message.h"
 #include "cli/record/attach_options.h"
@@ -49,7 +49,7 @@ struct attach {
     bool is_over;
     bool is_leaving; /* interrupted: no further process is attached to */
     size_t meant_count, attached_count, unsaid_count;
-    struct hs_attached attached; /* to detach from at the end */
+    struct hs_detach_list to_detach; /* to detach from at the end */
 };
 
 /* --- before anything is touched --------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
     if (pid == getpid()) {
         return -EPERM;
     }
-    if (hs_attached_has(&a->attached, pid)) {
+    if (hs_detach_list_has(&a->to_detach, pid)) {
         hs_message_info("process %d executed another program%s", (int)pid,
                         a->options.is_following ? "" : ", which is not recorded");
         if (!a->options.is_following) {
@@ -185,7 +185,7 @@ static int bring_in(void *ctx, struct hs_session *session, const struct hs_proce
         hs_hub_refuse(a->hub, pid, it.is_held, it.words, hs_clock_ns(CLOCK_MONOTONIC));
         return -EPERM;
     }
-    hs_attached_add(&a->attached, pid);
+    hs_detach_list_add(&a->to_detach, pid);
     int r = hs_hub_restore_target(a->hub, &it.pending, hs_clock_ns(CLOCK_MONOTONIC));
     if (r < 0) {
         hs_message("cannot read what process %d records: %s", (int)pid, strerror(-r));
@@ -247,7 +247,7 @@ static void on_over(void *ctx, struct hs_session *session)
 
 static void end_early(struct attach *a)
 {
-    hs_attached_add_children(&a->attached, &a->hub->registry);
+    hs_detach_list_add_children(&a->to_detach, &a->hub->registry);
     hs_hub_stop(a->hub, a->own.session, hs_clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -266,7 +266,7 @@ static void record(struct attach *a, int signal_fd)
 {
     while (!a->is_over) {
         uint64_t now = hs_clock_ns(CLOCK_MONOTONIC);
-        hs_attached_add_children(&a->attached, &a->hub->registry);
+        hs_detach_list_add_children(&a->to_detach, &a->hub->registry);
         uint64_t until = hs_hub_turn(a->hub, now);
         if (a->own.server.is_stop_asked && !a->is_over) {
             end_early(a);
@@ -375,10 +375,10 @@ static int profile(struct attach *a)
     if (r == 0) {
         record(a, signal_fd);
         a->hub = hs_hub_free(a->hub); /* no request is answered while names are looked up */
-        hs_attached_let_go(&a->attached);
+        hs_detach_list_detach(&a->to_detach);
         status = finish(a);
     } else {
-        hs_attached_let_go(&a->attached);
+        hs_detach_list_detach(&a->to_detach);
         if (r == -ESRCH && a->head && a->own.session->rejected_count > 0 && !a->is_leaving) {
             finish(a); /* the trace has the reasons */
         }
@@ -424,6 +424,6 @@ int hs_cmd_attach_headed(int argc, char **argv, const struct hs_run_head *head)
     hs_own_session_close(&a.own, "the recording could not begin");
     hs_hub_free(a.hub);
     hs_session_settings_deinit(&a.options.settings);
-    hs_attached_deinit(&a.attached);
+    hs_detach_list_deinit(&a.to_detach);
     return status;
 }

@@ -10,7 +10,7 @@
 #include "client/tables/live.h"
 #include "client/tables/locate.h"
 #include "client/tables/modules.h"
-#include "client/tables/records.h"
+#include "client/tables/record_pool.h"
 #include "client/tables/region.h"
 #include "client/tables/stacks.h"
 #include "client/thread/thread.h"
@@ -283,7 +283,7 @@ static void settle(struct copy *c)
             thread->start_ms = 0;
         }
     }
-    hs_records_forget_all();
+    hs_record_pool_forget_all();
     hs_modules_forget_adder();
     hs_thread_follow_fork(c->moment->self);
     struct hs_thread_block_v1 *block = hs_region_at(HS_SECTION_BLOCKS, 0);

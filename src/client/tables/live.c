@@ -24,7 +24,7 @@ void hs_live_clear(void)
 {
     hs_filter_clear();
     hs_locate_clear();
-    hs_records_forget_all();
+    hs_record_pool_forget_all();
 }
 
 static bool does_cover(uintptr_t start, uintptr_t addr)
@@ -147,7 +147,7 @@ bool hs_live_remove(struct hs_thread *thread, uintptr_t addr, struct hs_live_blo
 bool hs_live_is_valid(void)
 {
     uint64_t alive_count = 0;
-    if (!hs_filter_is_valid() || !hs_locate_is_valid() || !hs_records_is_valid()) {
+    if (!hs_filter_is_valid() || !hs_locate_is_valid() || !hs_record_pool_is_valid()) {
         return false;
     }
     uint64_t count = hs_region.header ? hs_region.header->sections[HS_SECTION_RECORDS].count : 0;

@@ -15,7 +15,7 @@
  *                    v
  *                record (region)           address, size, weight, stack, thread, time, epoch
  *                    ^
- *                free lists (records.h)    where unused records and tombstones wait
+ *                free lists (record_pool.h)    where unused records and tombstones wait
  *
  * An insert sets the address's bit in the free filter, takes a record (from the entry of the record
  * cache, where the last block's record is reused; otherwise from the free lists), fills it, stores

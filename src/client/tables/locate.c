@@ -115,9 +115,9 @@ static void dispose(struct hs_thread *thread, const struct hs_record_place *plac
 {
     uint32_t id = hs_region_record_id(place->record);
     if (thread && dead_word == 0) {
-        hs_records_give(thread, id, place->record);
+        hs_record_pool_give(thread, id, place->record);
     } else {
-        hs_records_bury(thread, id, dead_word);
+        hs_record_pool_bury(thread, id, dead_word);
     }
 }
 
@@ -168,7 +168,7 @@ static bool move_to_index(struct hs_cached_record *cached, uintptr_t addr)
 
 static struct hs_record_v1 *take_any(struct hs_thread *thread)
 {
-    uint32_t id = hs_records_take(thread);
+    uint32_t id = hs_record_pool_take(thread);
     return id == HS_RECORD_NONE ? NULL : hs_region_record(id);
 }
 
@@ -195,7 +195,7 @@ struct hs_record_v1 *hs_locate_take_slow(struct hs_thread *thread, struct hs_cac
         }
         hs_store_relaxed(&cached->record, NULL);
         /* Another thread freed it, and a cut needs it. */
-        hs_records_bury(thread, hs_region_record_id(record), word);
+        hs_record_pool_bury(thread, hs_region_record_id(record), word);
     }
     record = take_any(thread);
     hs_store_relaxed(&cached->record, record);
@@ -206,7 +206,7 @@ bool hs_locate_publish_slow(struct hs_thread *thread, uintptr_t addr, struct hs_
 {
     uint32_t id = hs_region_record_id(record);
     if (!hs_index_insert(&index_of_all, hs_locate_hash(addr), id)) {
-        hs_records_give(thread, id, record);
+        hs_record_pool_give(thread, id, record);
         return false;
     }
     return true;

@@ -19,7 +19,7 @@
  *   4. hs_locate_find looks in the calling thread's entry, in the index, in the entries of all
  *      threads, and in the index again, because the block may have been evicted meanwhile.
  *   5. hs_locate_forget removes the block from where it was found. The record stays in the entry,
- *      or goes to the free lists (records.h).
+ *      or goes to the free lists (record_pool.h).
  *
  * Looking in the caches of other threads is slow. Therefore a thread does not use its cache for a
  * while, and puts new records into the index, when other threads often find its blocks there, or
@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #include "client/tables/index.h"
-#include "client/tables/records.h"
+#include "client/tables/record_pool.h"
 #include "client/tables/region.h"
 #include "client/tables/thread_state.h"
 #include "rt/check.h"

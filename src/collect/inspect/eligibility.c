@@ -75,7 +75,7 @@ static bool is_unreadable(const struct hs_eligibility *it, enum hs_eligibility_v
 {
     *ret = HS_INELIGIBLE_FILTER;
     return it->status.seccomp_mode == SECCOMP_FILTERED && !it->actor.may_read_filters &&
-           it->recorder.state != HS_RECORDER_WAITING && it->recorder.state != HS_RECORDER_ACTIVE;
+           it->client.state != HS_CLIENT_WAITING && it->client.state != HS_CLIENT_ACTIVE;
 }
 
 static bool is_unwilling(const struct hs_eligibility *it, enum hs_eligibility_verdict *ret)
@@ -116,7 +116,7 @@ static bool is_not_now(const struct hs_eligibility *it, enum hs_eligibility_verd
         *ret = HS_INELIGIBLE_STARTING;
     } else if (it->runtimes.profiler) {
         *ret = HS_INELIGIBLE_PROFILER;
-    } else if (it->recorder.state == HS_RECORDER_ACTIVE) {
+    } else if (it->client.state == HS_CLIENT_ACTIVE) {
         *ret = HS_INELIGIBLE_RECORDING;
     } else if (it->status.tracer_pid != 0) {
         *ret = HS_INELIGIBLE_TRACED;
@@ -155,7 +155,7 @@ void hs_eligibility_decide(struct hs_eligibility *it)
         has_no_such_program, is_not_permitted, is_unreadable,
         is_unwilling,        is_impossible,    is_not_now,
     };
-    it->verdict = it->recorder.state == HS_RECORDER_WAITING ? HS_ELIGIBLE_FOR_DAEMON : HS_ELIGIBLE;
+    it->verdict = it->client.state == HS_CLIENT_WAITING ? HS_ELIGIBLE_FOR_DAEMON : HS_ELIGIBLE;
     for (size_t i = 0; i < HS_COUNT_OF(rules); i++) {
         enum hs_eligibility_verdict verdict;
         if (rules[i](it, &verdict)) {

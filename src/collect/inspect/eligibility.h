@@ -28,7 +28,7 @@
  * Threads   no state.
  * Fails     never: what cannot be read is unknown, and is not held against the process. All facts
  *           are of one moment; the process may be gone, or be another one, when they are used.
- * See       ptrace(2) "Ptrace access mode checking", loaded_runtimes.h, recorder.h, exe_file.h
+ * See       ptrace(2) "Ptrace access mode checking", loaded_runtimes.h, client_state.h, exe_file.h
  */
 #pragma once
 
@@ -36,9 +36,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/inspect/client_state.h"
 #include "collect/inspect/glibc_version.h"
 #include "collect/inspect/loaded_runtimes.h"
-#include "collect/inspect/recorder.h"
 #include "util/proc.h"
 
 enum hs_eligibility_verdict {
@@ -139,7 +139,7 @@ struct hs_eligibility {
     struct hs_eligibility_exe exe;
     bool is_maps_known;
     struct hs_loaded_runtimes runtimes;
-    struct hs_recorder recorder;
+    struct hs_client_activity client;
     struct hs_glibc_version glibc;
     enum hs_allocator allocator; /* the allocator that serves malloc */
     /* the allocator's own profiler, switched on in the environment; NULL: none */

@@ -324,7 +324,7 @@ void hs_eligibility_look(const char *proc, pid_t pid, struct hs_eligibility *ret
     if (!it->stat.is_kernel_thread) {
         look_at_exe(&look);
         look_at_maps(&look);
-        hs_recorder_look(proc, name, &it->runtimes, it->status.pid_ns_depth == 0, &it->recorder);
+        hs_client_state_look(proc, name, &it->runtimes, it->status.pid_ns_depth == 0, &it->client);
         look_at_environ(&look);
     }
 }

@@ -185,9 +185,9 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
         break;
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);
-        if (it->recorder.collector_pid != 0) {
+        if (it->client.collector_pid != 0) {
             put_remedy(words, "end that recording first: process %u makes it",
-                       it->recorder.collector_pid);
+                       it->client.collector_pid);
         } else {
             put_remedy(words, "end that recording first");
         }
@@ -212,7 +212,7 @@ void hs_eligibility_words(const struct hs_eligibility *it, struct hs_eligibility
     } else if (it->verdict == HS_ELIGIBLE_FOR_DAEMON) {
         put_what(ret_words,
                  "%s can be profiled: heapscoped, process %u, is already connected to it",
-                 name_subject(it).text, it->recorder.collector_pid);
+                 name_subject(it).text, it->client.collector_pid);
         put_remedy(ret_words, "heapscope start -p %d", (int)it->pid);
     } else if (it->verdict <= HS_INELIGIBLE_SELF) {
         say_absent(it, ret_words);

@@ -5,7 +5,7 @@
 #include "profile/model/builder.h"
 #include "profile/model/builder_state.h"
 #include "profile/model/cut_stacks.h"
-#include "profile/model/recorder_frames.h"
+#include "profile/model/profiler_frames.h"
 #include "rt/check.h"
 
 /* Gives frames their names. */
@@ -47,7 +47,7 @@ int hs_builder_finish(struct hs_builder *builder, struct hs_profile **ret_profil
     HS_ASSERT_SLOW(hs_builder_is_valid(builder));
     apply_symbols(builder);
     hs_builder_tidy_places(builder);
-    builder->err = hs_profile_leave_out_recorder(builder->p);
+    builder->err = hs_profile_leave_out_profiler(builder->p);
     int err = builder->err == 0 ? hs_profile_count_cut_stacks(builder) : 0;
     builder->err = builder->err == 0 ? err : builder->err;
     if (builder->err != 0) {

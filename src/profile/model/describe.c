@@ -38,7 +38,7 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
     case HS_EXIT_UNKNOWN:
         break;
     }
-    hs_buf_str(buf, "ended, nobody saw how");
+    hs_buf_str(buf, "ended; how it ended is not known");
 }
 
 bool hs_describe_has_status(const struct hs_profile_process *process)

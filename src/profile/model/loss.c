@@ -119,7 +119,7 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                        "packets missing: lost by the program that wrote the file",
                                        true, false },
     [HS_LOAD_LOSS_FALLING] = { "falling_totals",
-                               "samples left out: totals that fell, which cannot be", true, false },
+                               "samples left out: totals since the start that decreased", true, false },
     [HS_LOAD_LOSS_UNRESOLVED] = { "unresolved_stacks",
                                   "stacks or frames without a name: not in the file", true, false },
     [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
@@ -131,8 +131,8 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                  "lines of the file left out: damaged, or not understood", true,
                                  false },
     [HS_LOAD_LOSS_NO_ALLOC] = { "alloc_unknown",
-                                "file does not tell what was allocated since the start: shown is "
-                                "what lives",
+                                "file does not say what was allocated since the start: live "
+                                "memory is shown",
                                 false, false },
     [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
                                "file does not tell what lives, only what was allocated", false,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/model/recorder_frames.h"
+#include "profile/model/profiler_frames.h"
 #include "util/array.h"
 #include "util/intern.h"
 
@@ -196,7 +196,7 @@ static int take_symbols(struct hs_profile *profile, const struct hs_symbol_wante
     }
     hs_intern_deinit(&filling.ids);
     free(pids);
-    return err != 0 ? err : hs_profile_leave_out_recorder(profile);
+    return err != 0 ? err : hs_profile_leave_out_profiler(profile);
 }
 
 void hs_symbolized_deinit(struct hs_symbolized *symbolized)

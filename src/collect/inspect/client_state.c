@@ -1,7 +1,7 @@
 /*
- * Looks at a client from outside: see recorder.h.
+ * Looks at a client from outside: see client_state.h.
  */
-#include "collect/inspect/recorder.h"
+#include "collect/inspect/client_state.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -42,31 +42,31 @@ static bool is_running(const char *proc, uint32_t pid, uint64_t start_ticks)
     return is_there;
 }
 
-void hs_recorder_look(const char *proc, const char *pid_text,
-                      const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
-                      struct hs_recorder *ret_recorder)
+void hs_client_state_look(const char *proc, const char *pid_text,
+                          const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
+                          struct hs_client_activity *ret_client)
 {
-    struct hs_recorder recorder = { .state = HS_RECORDER_NONE };
+    struct hs_client_activity client = { .state = HS_CLIENT_NONE };
     struct hs_region_control_v1 control;
     if (!runtimes->has_client) {
-        *ret_recorder = recorder;
+        *ret_client = client;
         return;
     }
     if (runtimes->control_va == 0) {
-        recorder.state = HS_RECORDER_ASLEEP;
+        client.state = HS_CLIENT_ASLEEP;
     } else if (!read_control(proc, pid_text, runtimes->control_va, &control)) {
-        recorder.state = HS_RECORDER_ACTIVE;
+        client.state = HS_CLIENT_ACTIVE;
     } else {
         bool is_on = control.interval_bytes != HS_INTERVAL_OFF;
         bool is_gone = control.collector_pid != 0 && is_in_our_pid_ns &&
                        !is_running(proc, control.collector_pid, control.collector_start_ticks);
-        recorder.collector_pid = control.collector_pid;
+        client.collector_pid = control.collector_pid;
         if (is_on) {
-            recorder.state = is_gone ? HS_RECORDER_ORPHANED : HS_RECORDER_ACTIVE;
+            client.state = is_gone ? HS_CLIENT_ORPHANED : HS_CLIENT_ACTIVE;
         } else {
             bool is_unowned = is_gone || control.collector_pid == 0;
-            recorder.state = is_unowned ? HS_RECORDER_ASLEEP : HS_RECORDER_WAITING;
+            client.state = is_unowned ? HS_CLIENT_ASLEEP : HS_CLIENT_WAITING;
         }
     }
-    *ret_recorder = recorder;
+    *ret_client = client;
 }

@@ -18,4 +18,4 @@
 #include "profile/model/profile.h"
 
 /* Call it when names are known, and again when more names are known. 0 or -ENOMEM. */
-int hs_profile_leave_out_recorder(struct hs_profile *profile);
+int hs_profile_leave_out_profiler(struct hs_profile *profile);

@@ -1,7 +1,7 @@
 /*
- * Free lists, tombstones and the pool. See records.h, and "Cuts" in fmt/region_layout.h.
+ * Free lists, tombstones and the pool. See record_pool.h, and "Cuts" in fmt/region_layout.h.
  */
-#include "client/tables/records.h"
+#include "client/tables/record_pool.h"
 
 #include "client/host/pages.h"
 #include "client/tables/region.h"
@@ -42,7 +42,7 @@ static void list_splice(struct hs_record_list *to, struct hs_record_list *from)
 }
 
 /* Passes the free list on to threads that need records. */
-HS_COLD void hs_records_pass_on(struct hs_record_list *list)
+HS_COLD void hs_record_pool_pass_on(struct hs_record_list *list)
 {
     struct hs_record_list all = list_detach(list);
     struct hs_record_v1 *first = hs_region_record(all.first);
@@ -96,9 +96,9 @@ static HS_COLD void adopt_nested(struct hs_thread *thread)
         uint32_t next = (uint32_t)record->addr;
         uint64_t word = hs_load_relaxed(&record->word);
         if (HS_RECORD_STATE(word) & HS_RECORD_DEAD) {
-            hs_records_bury(thread, id - 1, word);
+            hs_record_pool_bury(thread, id - 1, word);
         } else {
-            hs_records_give(thread, id - 1, record);
+            hs_record_pool_give(thread, id - 1, record);
         }
         id = next;
     }
@@ -129,7 +129,7 @@ static void reclaim(struct hs_thread *thread)
     }
 }
 
-HS_COLD uint32_t hs_records_take_slow(struct hs_thread *thread)
+HS_COLD uint32_t hs_record_pool_take_slow(struct hs_thread *thread)
 {
     if (thread->fresh_first < thread->fresh_end) {
         return thread->fresh_first++;
@@ -138,12 +138,12 @@ HS_COLD uint32_t hs_records_take_slow(struct hs_thread *thread)
         adopt_nested(thread);
     }
     reclaim(thread);
-    uint32_t id = hs_records_pop(&thread->free_records);
+    uint32_t id = hs_record_pool_pop(&thread->free_records);
     if (id != HS_RECORD_NONE) {
         return id;
     }
     if (pool_take(&thread->free_records)) {
-        return hs_records_pop(&thread->free_records);
+        return hs_record_pool_pop(&thread->free_records);
     }
     uint64_t first = hs_region_take(HS_SECTION_RECORDS, FRESH_COUNT);
     if (first == UINT64_MAX || !hs_region_record((uint32_t)(first + FRESH_COUNT - 1))) {
@@ -154,7 +154,7 @@ HS_COLD uint32_t hs_records_take_slow(struct hs_thread *thread)
     return (uint32_t)first;
 }
 
-void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
+void hs_record_pool_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
 {
     struct hs_record_v1 *record = hs_region_record(id);
     if (!record) {
@@ -178,10 +178,10 @@ void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word)
         /* What is left in the list is needed by a cut that is at least as new. */
     }
     list->tag = tag;
-    hs_records_push(list, id, record);
+    hs_record_pool_push(list, id, record);
 }
 
-void hs_records_forget_all(void)
+void hs_record_pool_forget_all(void)
 {
     hs_store_relaxed(&pool_head, 0);
     hs_store_relaxed(&nested_head, 0);
@@ -259,7 +259,7 @@ static bool is_thread_valid(uint64_t *met, const struct hs_thread *thread)
     return is_valid;
 }
 
-bool hs_records_is_valid(void)
+bool hs_record_pool_is_valid(void)
 {
     if (!hs_region.header) {
         return true;

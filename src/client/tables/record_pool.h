@@ -20,23 +20,23 @@
 #include "client/tables/thread_state.h"
 #include "rt/check.h"
 
-/* Slow path of hs_records_take: the thread's free list is empty. */
-uint32_t hs_records_take_slow(struct hs_thread *thread);
-/* Slow path of hs_records_give: passes a whole free list on to the pool. */
-void hs_records_pass_on(struct hs_record_list *list);
+/* Slow path of hs_record_pool_take: the thread's free list is empty. */
+uint32_t hs_record_pool_take_slow(struct hs_thread *thread);
+/* Slow path of hs_record_pool_give: passes a whole free list on to the pool. */
+void hs_record_pool_pass_on(struct hs_record_list *list);
 
 /* Keeps a dead record for the cuts that its word names. `thread` is NULL when called from inside
  * our own code (in a signal handler): the record then goes to a shared list. */
-void hs_records_bury(struct hs_thread *thread, uint32_t id, uint64_t word);
+void hs_record_pool_bury(struct hs_thread *thread, uint32_t id, uint64_t word);
 
 /* Empties all lists and the pool, because their records belong to another process's region. No
  * other thread may use them meanwhile. */
-void hs_records_forget_all(void);
+void hs_record_pool_forget_all(void);
 
 /* For assertions: is each record that waits on a list, in the pool or in a record cache in that one
  * place only, and is none of those on lists ALIVE? Do the lists have the length that they say? No
  * thread may use them meanwhile, and no operation may have been abandoned in them. */
-bool hs_records_is_valid(void);
+bool hs_record_pool_is_valid(void);
 
 /* --- hot -------------------------------------------------------------------------------------- */
 
@@ -44,8 +44,8 @@ bool hs_records_is_valid(void);
 #define HS_RECORDS_BATCH 512U
 
 /* Puts a record in front of a list. A thread that still has the record's old id may read it. */
-static inline void hs_records_push(struct hs_record_list *list, uint32_t id,
-                                   struct hs_record_v1 *record)
+static inline void hs_record_pool_push(struct hs_record_list *list, uint32_t id,
+                                       struct hs_record_v1 *record)
 {
     HS_ASSERT(id != list->first && hs_region_record_id(record) == id);
     HS_ASSERT(HS_RECORD_STATE(hs_load_relaxed(&record->word)) != HS_RECORD_ALIVE);
@@ -58,7 +58,7 @@ static inline void hs_records_push(struct hs_record_list *list, uint32_t id,
 }
 
 /* Takes the first record of a list and sets it FREE. HS_RECORD_NONE: the list is empty. */
-static inline uint32_t hs_records_pop(struct hs_record_list *list)
+static inline uint32_t hs_record_pool_pop(struct hs_record_list *list)
 {
     uint32_t id = list->first;
     struct hs_record_v1 *record = id == HS_RECORD_NONE ? NULL : hs_region_record(id);
@@ -76,19 +76,19 @@ static inline uint32_t hs_records_pop(struct hs_record_list *list)
 }
 
 /* A free record's id, for the calling thread. HS_RECORD_NONE: there is none. */
-static inline uint32_t hs_records_take(struct hs_thread *thread)
+static inline uint32_t hs_record_pool_take(struct hs_thread *thread)
 {
-    uint32_t id = hs_records_pop(&thread->free_records);
-    return hs_likely(id != HS_RECORD_NONE) ? id : hs_records_take_slow(thread);
+    uint32_t id = hs_record_pool_pop(&thread->free_records);
+    return hs_likely(id != HS_RECORD_NONE) ? id : hs_record_pool_take_slow(thread);
 }
 
 /* Gives back a record that no block and no cut needs. */
-static inline void hs_records_give(struct hs_thread *thread, uint32_t id,
-                                   struct hs_record_v1 *record)
+static inline void hs_record_pool_give(struct hs_thread *thread, uint32_t id,
+                                       struct hs_record_v1 *record)
 {
     hs_store_relaxed(&record->word, 0);
-    hs_records_push(&thread->free_records, id, record);
+    hs_record_pool_push(&thread->free_records, id, record);
     if (hs_unlikely(thread->free_records.count > HS_RECORDS_BATCH)) {
-        hs_records_pass_on(&thread->free_records);
+        hs_record_pool_pass_on(&thread->free_records);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * See recorder_frames.h.
+ * See profiler_frames.h.
  */
-#include "profile/model/recorder_frames.h"
+#include "profile/model/profiler_frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void move_samples(struct hs_profile *p, struct hs_profile_dump *dump,
     dump->samples_n = (uint32_t)hs_builder_tidy_samples(p, samples, dump->samples_n);
 }
 
-int hs_profile_leave_out_recorder(struct hs_profile *profile)
+int hs_profile_leave_out_profiler(struct hs_profile *profile)
 {
     bool has_any = false;
     enum origin *origins = calloc(profile->frame_count + 1u, sizeof(*origins));

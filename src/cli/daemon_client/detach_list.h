@@ -25,18 +25,18 @@ struct hs_attached_process {
 };
 
 /* Zero-initialised is empty. */
-struct hs_attached {
+struct hs_detach_list {
     struct hs_attached_process *processes;
     size_t count, capacity;
 };
 
 /* Adds a process; again after it executed another program. */
-void hs_attached_add(struct hs_attached *attached, pid_t pid);
+void hs_detach_list_add(struct hs_detach_list *list, pid_t pid);
 /* True: the process was added. */
-bool hs_attached_has(const struct hs_attached *attached, pid_t pid);
+bool hs_detach_list_has(const struct hs_detach_list *list, pid_t pid);
 /* Adds the forked children of these processes that are recorded now. */
-void hs_attached_add_children(struct hs_attached *attached, const struct hs_registry *registry);
+void hs_detach_list_add_children(struct hs_detach_list *list, const struct hs_registry *registry);
 /* Detaches from every process: releases its calls, in forked children, too. */
-void hs_attached_let_go(const struct hs_attached *attached);
+void hs_detach_list_detach(const struct hs_detach_list *list);
 /* Frees the list. */
-void hs_attached_deinit(struct hs_attached *attached);
+void hs_detach_list_deinit(struct hs_detach_list *list);

@@ -22,21 +22,21 @@
 
 #include "collect/inspect/loaded_runtimes.h"
 
-enum hs_recorder_state {
-    HS_RECORDER_NONE,    /* the client is not loaded */
-    HS_RECORDER_ASLEEP,  /* the client is loaded, and serves no collector */
-    HS_RECORDER_WAITING, /* a collector has it, but does not record: a daemon without a session */
-    HS_RECORDER_ACTIVE,
-    HS_RECORDER_ORPHANED, /* it records, for a collector that is gone */
+enum hs_client_state {
+    HS_CLIENT_NONE,    /* the client is not loaded */
+    HS_CLIENT_ASLEEP,  /* the client is loaded, and serves no collector */
+    HS_CLIENT_WAITING, /* a collector has it, but does not record: a daemon without a session */
+    HS_CLIENT_ACTIVE,
+    HS_CLIENT_ORPHANED, /* it records, for a collector that is gone */
 };
 
-struct hs_recorder {
-    enum hs_recorder_state state;
+struct hs_client_activity {
+    enum hs_client_state state;
     uint32_t collector_pid; /* in the collector's own PID namespace; 0: unknown */
 };
 
 /* Finds the state of the client in a process. `proc` is /proc; `pid_text` names the process's
  * directory in it. */
-void hs_recorder_look(const char *proc, const char *pid_text,
-                      const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
-                      struct hs_recorder *ret_recorder);
+void hs_client_state_look(const char *proc, const char *pid_text,
+                          const struct hs_loaded_runtimes *runtimes, bool is_in_our_pid_ns,
+                          struct hs_client_activity *ret_client);

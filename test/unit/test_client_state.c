@@ -1,4 +1,4 @@
-/* Tests of collect/recorder: what a control page says, in a folder that replaces /proc. */
+/* Tests of collect/client: what a control page says, in a folder that replaces /proc. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "collect/inspect/recorder.h"
+#include "collect/inspect/client_state.h"
 #include "fmt/region_layout.h"
 
 #define CONTROL_VA    0x5000
 #define COLLECTOR_PID 9
 #define STARTED       4321
 
-static char folder[] = "/tmp/hs-recorder-XXXXXX";
+static char folder[] = "/tmp/hs-client-XXXXXX";
 
 static void put(const char *name, const void *data, size_t bytes, off_t off)
 {
@@ -64,13 +64,14 @@ static int remove_folder(void **state)
     return 0;
 }
 
-static struct hs_recorder look(const struct hs_region_control_v1 *control, bool is_in_our_pid_ns)
+static struct hs_client_activity look(const struct hs_region_control_v1 *control,
+                                      bool is_in_our_pid_ns)
 {
     const struct hs_loaded_runtimes runtimes = { .has_client = true, .control_va = CONTROL_VA };
-    struct hs_recorder recorder;
+    struct hs_client_activity client;
     put("7/mem", control, sizeof(*control), CONTROL_VA);
-    hs_recorder_look(folder, "7", &runtimes, is_in_our_pid_ns, &recorder);
-    return recorder;
+    hs_client_state_look(folder, "7", &runtimes, is_in_our_pid_ns, &client);
+    return client;
 }
 
 static void test_states(void **state)
@@ -80,14 +81,14 @@ static void test_states(void **state)
         uint64_t interval_bytes;
         uint32_t collector_pid;
         bool is_there;
-        enum hs_recorder_state state;
+        enum hs_client_state state;
     } cases[] = {
-        { 4096, COLLECTOR_PID, true, HS_RECORDER_ACTIVE },
-        { 4096, COLLECTOR_PID, false, HS_RECORDER_ORPHANED },
-        { 4096, 0, true, HS_RECORDER_ACTIVE }, /* no collector has come yet */
-        { HS_INTERVAL_OFF, COLLECTOR_PID, true, HS_RECORDER_WAITING },
-        { HS_INTERVAL_OFF, COLLECTOR_PID, false, HS_RECORDER_ASLEEP },
-        { HS_INTERVAL_OFF, 0, true, HS_RECORDER_ASLEEP },
+        { 4096, COLLECTOR_PID, true, HS_CLIENT_ACTIVE },
+        { 4096, COLLECTOR_PID, false, HS_CLIENT_ORPHANED },
+        { 4096, 0, true, HS_CLIENT_ACTIVE }, /* no collector has come yet */
+        { HS_INTERVAL_OFF, COLLECTOR_PID, true, HS_CLIENT_WAITING },
+        { HS_INTERVAL_OFF, COLLECTOR_PID, false, HS_CLIENT_ASLEEP },
+        { HS_INTERVAL_OFF, 0, true, HS_CLIENT_ASLEEP },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct hs_region_control_v1 control = {
@@ -106,9 +107,9 @@ static void test_states(void **state)
         for (size_t k = 0; k < 2; k++) {
             put_collector(cases[i].is_there ? 'S' : gone[k].state,
                           cases[i].is_there ? STARTED : gone[k].start_ticks);
-            struct hs_recorder recorder = look(&control, true);
-            assert_int_equal(recorder.state, cases[i].state);
-            assert_int_equal(recorder.collector_pid, cases[i].collector_pid);
+            struct hs_client_activity client = look(&control, true);
+            assert_int_equal(client.state, cases[i].state);
+            assert_int_equal(client.collector_pid, cases[i].collector_pid);
         }
     }
 }
@@ -119,8 +120,8 @@ static void test_numbers_of_another_namespace_say_nothing(void **state)
     const struct hs_region_control_v1 control = { .magic = HS_REGION_MAGIC,
                                                   .interval_bytes = 4096,
                                                   .collector_pid = 12345 };
-    assert_int_equal(look(&control, true).state, HS_RECORDER_ORPHANED);
-    assert_int_equal(look(&control, false).state, HS_RECORDER_ACTIVE);
+    assert_int_equal(look(&control, true).state, HS_CLIENT_ORPHANED);
+    assert_int_equal(look(&control, false).state, HS_CLIENT_ACTIVE);
 }
 
 static void test_what_cannot_be_read_counts_as_recording(void **state)
@@ -128,10 +129,10 @@ static void test_what_cannot_be_read_counts_as_recording(void **state)
     (void)state;
     const struct hs_region_control_v1 other = { .magic = 1 };
     const struct hs_loaded_runtimes runtimes = { .has_client = true, .control_va = CONTROL_VA };
-    struct hs_recorder recorder;
-    assert_int_equal(look(&other, true).state, HS_RECORDER_ACTIVE);
-    hs_recorder_look(folder, "8", &runtimes, true, &recorder);
-    assert_int_equal(recorder.state, HS_RECORDER_ACTIVE);
+    struct hs_client_activity client;
+    assert_int_equal(look(&other, true).state, HS_CLIENT_ACTIVE);
+    hs_client_state_look(folder, "8", &runtimes, true, &client);
+    assert_int_equal(client.state, HS_CLIENT_ACTIVE);
 }
 
 static void test_no_client_and_no_region(void **state)
@@ -139,12 +140,12 @@ static void test_no_client_and_no_region(void **state)
     (void)state;
     struct hs_loaded_runtimes runtimes = { .control_va = CONTROL_VA }; /* the control page of a
                                                                         * collector */
-    struct hs_recorder recorder;
-    hs_recorder_look(folder, "7", &runtimes, true, &recorder);
-    assert_int_equal(recorder.state, HS_RECORDER_NONE);
+    struct hs_client_activity client;
+    hs_client_state_look(folder, "7", &runtimes, true, &client);
+    assert_int_equal(client.state, HS_CLIENT_NONE);
     runtimes = (struct hs_loaded_runtimes){ .has_client = true };
-    hs_recorder_look(folder, "7", &runtimes, true, &recorder);
-    assert_int_equal(recorder.state, HS_RECORDER_ASLEEP);
+    hs_client_state_look(folder, "7", &runtimes, true, &client);
+    assert_int_equal(client.state, HS_CLIENT_ASLEEP);
 }
 
 int main(void)
