@@ -105,7 +105,7 @@ static int add_pattern(struct hs_suppressions *suppressions, const char *path, u
         item.path = strdup(path);
         err = item.pattern && item.path ? 0 : -ENOMEM;
     }
-    if (err < 0) {
+    if (err != 0) {
         free(item.pattern);
         free(item.path);
         return err;

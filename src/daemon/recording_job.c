@@ -164,9 +164,10 @@ void hs_recording_job_remove(struct hs_recording_job *job)
 
 void hs_recording_jobs_free(struct hs_recording_jobs *jobs)
 {
-    while (jobs->count > 0) {
-        hs_recording_job_remove(jobs->list[0]);
+    for (size_t i = 0; i < jobs->count; i++) {
+        hs_recording_job_free(jobs->list[i]);
     }
+    jobs->count = 0;
 }
 
 size_t hs_recording_jobs_finishing(const struct hs_recording_jobs *jobs)
