@@ -32,6 +32,8 @@ def test_another_apt_is_waited_for(root, tmp_path):
     assert done.returncode == 0, done.stderr
     assert ["update" in line for line in asked] == [True, True, True, True, False]
     assert "install" in asked[-1] and all("DPkg::Lock::Timeout=" in line for line in asked)
+    waits = [line for line in done.stderr.splitlines() if "waiting for another apt" in line]
+    assert len(waits) == 1 and " libelf-dev" in waits[0]
 
 
 def test_an_apt_that_fails_is_not_asked_again(root, tmp_path):
