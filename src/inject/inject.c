@@ -107,7 +107,7 @@ static int find_symbols(struct hs_inject_session *s)
 /* Finds the code for the return chain in the target's libc. */
 static int find_return_chain(struct hs_inject_session *s)
 {
-    struct hs_return_chain *way = &s->tracee.way;
+    struct hs_return_chain *way = &s->tracee.return_chain;
     const struct hs_remote_map *map = hs_remote_maps_find(&s->maps, s->syscall_va);
     way->syscall_va = s->syscall_va;
     way->copy_va = find_in_libc(s, "wmemcpy");
@@ -183,9 +183,9 @@ static bool is_useless(struct hs_inject_session *s, pid_t tid, struct hs_inject_
     if (note_refusal(s, hs_seccomp_survey_expect(s, tid, ret_thread))) {
         return true;
     }
-    s->tracee.way.own_pid = ret_thread->own_pid;
-    s->tracee.way.own_tid = ret_thread->own_tid;
-    s->tracee.way.notify_signal =
+    s->tracee.return_chain.own_pid = ret_thread->own_pid;
+    s->tracee.return_chain.own_tid = ret_thread->own_tid;
+    s->tracee.return_chain.notify_signal =
         hs_return_chain_choose_signal(ret_thread->ignored, ret_thread->caught);
     if (stat.state == 'D') {
         hs_inject_session_say(s, "thread %d is in a system call that cannot be interrupted",

@@ -71,9 +71,9 @@ static int put(struct hs_inject_session *s, const void *bytes, size_t size_bytes
 static int close_remote(struct hs_inject_session *s, int remote_fd)
 {
     uint64_t unused;
-    hs_return_chain_hand_over_fd(&s->tracee.way);
+    hs_return_chain_hand_over_fd(&s->tracee.return_chain);
     int r = call(s, "close", s->syscall_va, SYS_close, (uint64_t)remote_fd, 0, &unused);
-    hs_return_chain_set_fd(&s->tracee.way, -1);
+    hs_return_chain_set_fd(&s->tracee.return_chain, -1);
     return r;
 }
 
@@ -87,11 +87,11 @@ static int make_memfd(struct hs_inject_session *s, int *ret_fd)
     char text[PATH_BYTES];
     snprintf(text, sizeof(text), "%.200s", name);
     int r = put(s, text, strlen(text) + 1, &name_va);
-    hs_return_chain_await_fd(&s->tracee.way, 0);
+    hs_return_chain_await_fd(&s->tracee.return_chain, 0);
     if (r == HS_INJECT_DONE) {
         r = call(s, "memfd_create", s->syscall_va, SYS_memfd_create, name_va, MFD_CLOEXEC, &value);
     }
-    hs_return_chain_set_fd(&s->tracee.way, r == HS_INJECT_DONE ? (int)value : -1);
+    hs_return_chain_set_fd(&s->tracee.return_chain, r == HS_INJECT_DONE ? (int)value : -1);
     if (r == HS_INJECT_DONE && (int64_t)value < 0) {
         if (hs_remote_memory_read(&s->memory, s->errno_va, &error, sizeof(error)) == 0) {
             hs_inject_session_say(s, "%s", strerror(error));
@@ -210,7 +210,7 @@ static int fetch(struct hs_inject_session *s, const uint8_t *arg)
     int32_t remote_fd;
     size_t off = (size_t)s->request->fetch_fd_off;
     memcpy(&remote_fd, arg + off, sizeof(remote_fd));
-    hs_return_chain_set_fd(&s->tracee.way, remote_fd);
+    hs_return_chain_set_fd(&s->tracee.return_chain, remote_fd);
     if (remote_fd < 0) {
         return HS_INJECT_DONE;
     }
@@ -236,7 +236,7 @@ static int call_function(struct hs_inject_session *s)
         r = put(s, request->arg, request->arg_bytes, &arg_va);
     }
     if (r == HS_INJECT_DONE && request->fetch_fd_off >= 0) {
-        hs_return_chain_await_fd(&s->tracee.way, arg_va + (uint64_t)request->fetch_fd_off);
+        hs_return_chain_await_fd(&s->tracee.return_chain, arg_va + (uint64_t)request->fetch_fd_off);
     }
     if (r == HS_INJECT_DONE) {
         r = call(s, request->symbol, s->function_va, arg_va, 0, 0, &value);
@@ -266,7 +266,7 @@ int hs_remote_call_sequence_run(struct hs_inject_session *s)
     if (hs_remote_memory_read(&s->memory, s->errno_va, &old_errno, sizeof(old_errno)) < 0) {
         return HS_INJECT_BAD_MEMORY;
     }
-    hs_return_chain_set_errno(&s->tracee.way, s->errno_va, old_errno);
+    hs_return_chain_set_errno(&s->tracee.return_chain, s->errno_va, old_errno);
     r = s->function_va == 0 ? load(s) : HS_INJECT_DONE;
     r = r == HS_INJECT_DONE ? call_function(s) : r;
     if (r != HS_INJECT_DIED) {

@@ -220,7 +220,7 @@ bool hs_tracee_is_in_sequence(const struct hs_tracee *tracee)
 
 static int build_return_chain(struct hs_tracee *tracee)
 {
-    struct hs_return_chain *way = &tracee->way;
+    struct hs_return_chain *way = &tracee->return_chain;
     way->memory = tracee->memory;
     way->call_mask = ~FAULT_MASK;
     memcpy(tracee->sealed, tracee->state, tracee->state_bytes);
@@ -232,7 +232,7 @@ static int build_return_chain(struct hs_tracee *tracee)
 static int park(struct hs_tracee *tracee)
 {
     struct hs_remote_regs regs = tracee->start;
-    hs_return_chain_park(&tracee->way, &regs);
+    hs_return_chain_park(&tracee->return_chain, &regs);
     tracee->is_in_call = false;
     return set_regs(tracee, &regs);
 }
@@ -243,8 +243,9 @@ static int boost(struct hs_tracee *tracee)
     if (tracee->may_boost) {
         hs_sched_boost_look(tracee->tid, &tracee->boost);
     }
-    int r =
-        tracee->boost.is_on ? hs_return_chain_set_attributes(&tracee->way, &tracee->boost.was) : 0;
+    int r = tracee->boost.is_on
+                ? hs_return_chain_set_attributes(&tracee->return_chain, &tracee->boost.was)
+                : 0;
     if (r == 0) {
         hs_sched_boost_begin(tracee->tid, HS_SCHED_BOOST_BORROWED, &tracee->boost);
     }
@@ -271,7 +272,7 @@ int hs_tracee_borrow(struct hs_tracee *tracee)
     /* Registers first: until they are changed, the thread keeps the mask of the program at work. */
     r = r < 0 ? r : park(tracee);
     tracee->is_borrowed = r == 0;
-    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
+    r = r < 0 ? r : set_mask(tracee, tracee->return_chain.call_mask);
     return r < 0 ? r : boost(tracee);
 }
 
@@ -306,8 +307,8 @@ static enum arrival classify_signal(struct hs_tracee *tracee, int number)
     if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || get_regs(tracee, &regs) < 0) {
         return ARRIVAL_FAULT;
     }
-    if (number == tracee->way.notify_signal && info.si_code == SI_TKILL &&
-        hs_return_chain_is_at_signal(&tracee->way, &regs)) {
+    if (number == tracee->return_chain.notify_signal && info.si_code == SI_TKILL &&
+        hs_return_chain_is_at_signal(&tracee->return_chain, &regs)) {
         return ARRIVAL_NOTIFY;
     }
     bool is_fault = number < 64 && (FAULT_MASK & SIGNAL_BIT(number)) != 0 && info.si_code > 0;
@@ -412,10 +413,10 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
 {
     struct hs_remote_regs regs = tracee->start;
     uint64_t return_va = 0;
-    int r = hs_return_chain_prepare_call(&tracee->way, tracee->free_va, &regs, &return_va);
+    int r = hs_return_chain_prepare_call(&tracee->return_chain, tracee->free_va, &regs, &return_va);
     hs_remote_enter(&regs, function_va, return_va, arguments);
     /* the context of the notify signal has changed the mask */
-    r = r < 0 ? r : set_mask(tracee, tracee->way.call_mask);
+    r = r < 0 ? r : set_mask(tracee, tracee->return_chain.call_mask);
     r = r < 0 ? r : set_regs(tracee, &regs);
     if (r < 0) {
         return failed(tracee, r);
@@ -423,7 +424,7 @@ enum hs_tracee_outcome hs_tracee_call(struct hs_tracee *tracee, uint64_t functio
     tracee->is_in_call = true;
     enum hs_tracee_outcome outcome = run(tracee, deadline_ns);
     if (outcome == HS_TRACEE_RETURNED) {
-        r = hs_return_chain_result(&tracee->way, ret_result);
+        r = hs_return_chain_result(&tracee->return_chain, ret_result);
         outcome = r < 0 ? failed(tracee, r) : outcome;
     }
     return outcome;

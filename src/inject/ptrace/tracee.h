@@ -56,7 +56,7 @@ struct hs_tracee {
     pid_t pid;
     pid_t tid;
     /* the caller fills in its code addresses and the thread's own ids */
-    struct hs_return_chain way;
+    struct hs_return_chain return_chain;
 
     bool is_seized;
     bool is_stopped; /* in a ptrace stop: it can be changed and released */

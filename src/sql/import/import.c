@@ -104,7 +104,7 @@ static void on_packet(struct hs_import *import, struct hs_trace_reader *reader,
     if (!note_time(import, sequence ? state : NULL, packet)) {
         return;
     }
-    hs_import_put_off(import, sequence, reader);
+    hs_import_defer(import, sequence, reader);
     if (packet->module_symbols) {
         hs_import_symbols(import, packet->module_symbols);
     }
@@ -174,7 +174,7 @@ static int read_packets(struct hs_import *import, struct hs_trace_decoder *decod
     if (err != 0) {
         return err;
     }
-    hs_import_put_off_finish(import, decoder->reader);
+    hs_import_defer_finish(import, decoder->reader);
     import->report.damage = *hs_trace_reader_damage(decoder->reader);
     if (hs_trace_reader_is_blank(decoder->reader)) {
         return import->file_bytes > 0 ? HS_SQL_E_BLANK : 0;

@@ -40,7 +40,7 @@ struct hs_import_part {
 };
 
 /* The numbers are cumulative; the flags stay set once they are set. */
-struct hs_import_said {
+struct hs_import_heapprofd_stats {
     uint64_t unwind_us, unwind_samples, blocked_us;
     bool is_disconnected, is_corrupted, is_overrun, is_rejected, is_guarded;
 };
@@ -66,13 +66,14 @@ void hs_import_dumps_clear(struct hs_import_sequence *sequence)
     sequence->part_capacity = 0;
     hs_intern_deinit(&sequence->total_ids.ids);
     hs_intern_deinit(&sequence->before_ids.ids);
-    hs_intern_deinit(&sequence->said_ids.ids);
+    hs_intern_deinit(&sequence->heapprofd_stats_ids.ids);
     free(sequence->totals);
     free(sequence->before);
-    free(sequence->said);
+    free(sequence->heapprofd_stats);
     sequence->totals = sequence->before = NULL;
-    sequence->said = NULL;
-    sequence->total_ids = sequence->before_ids = sequence->said_ids = (struct hs_intern_array){ 0 };
+    sequence->heapprofd_stats = NULL;
+    sequence->total_ids = sequence->before_ids = sequence->heapprofd_stats_ids =
+        (struct hs_intern_array){ 0 };
     sequence->has_packet_idx = false;
 }
 
@@ -98,16 +99,17 @@ static void note_head(struct hs_import *import, struct hs_import_sequence *seque
 {
     bool is_new;
     uint64_t pid = part->pid;
-    struct hs_import_said *said = hs_import_at(import, &sequence->said_ids, &sequence->said,
-                                               sizeof(*said), HS_IMPORT_KEY(pid), &is_new);
-    if (!said) {
+    struct hs_import_heapprofd_stats *stats =
+        hs_import_at(import, &sequence->heapprofd_stats_ids, &sequence->heapprofd_stats,
+                     sizeof(*stats), HS_IMPORT_KEY(pid), &is_new);
+    if (!stats) {
         return;
     }
-    note_once(import, HS_STAT_BUFFER_CORRUPTED, pid, &said->is_corrupted, part->is_corrupted);
-    note_once(import, HS_STAT_BUFFER_OVERRAN, pid, &said->is_overrun, part->is_overrun);
-    note_once(import, HS_STAT_REJECTED_CONCURRENT, pid, &said->is_rejected, part->is_rejected);
-    note_once(import, HS_STAT_HIT_GUARDRAIL, pid, &said->is_guarded, part->is_guarded);
-    note_once(import, HS_STAT_CLIENT_DISCONNECTED, pid, &said->is_disconnected,
+    note_once(import, HS_STAT_BUFFER_CORRUPTED, pid, &stats->is_corrupted, part->is_corrupted);
+    note_once(import, HS_STAT_BUFFER_OVERRAN, pid, &stats->is_overrun, part->is_overrun);
+    note_once(import, HS_STAT_REJECTED_CONCURRENT, pid, &stats->is_rejected, part->is_rejected);
+    note_once(import, HS_STAT_HIT_GUARDRAIL, pid, &stats->is_guarded, part->is_guarded);
+    note_once(import, HS_STAT_CLIENT_DISCONNECTED, pid, &stats->is_disconnected,
               part->is_disconnected);
     if (part->client_error != 0) {
         hs_stat_set_at(import, HS_STAT_CLIENT_ERROR, pid, part->client_error);
@@ -118,10 +120,10 @@ static void note_head(struct hs_import *import, struct hs_import_sequence *seque
                                             hs_saturate_signed(part->orig_interval_bytes)));
     }
     if (part->has_stats) {
-        note_growth(import, HS_STAT_UNWIND_TIME, pid, &said->unwind_us, part->unwind_us);
-        note_growth(import, HS_STAT_UNWIND_SAMPLES, pid, &said->unwind_samples,
+        note_growth(import, HS_STAT_UNWIND_TIME, pid, &stats->unwind_us, part->unwind_us);
+        note_growth(import, HS_STAT_UNWIND_SAMPLES, pid, &stats->unwind_samples,
                     part->unwind_samples);
-        note_growth(import, HS_STAT_SPINLOCK_BLOCKED, pid, &said->blocked_us, part->blocked_us);
+        note_growth(import, HS_STAT_SPINLOCK_BLOCKED, pid, &stats->blocked_us, part->blocked_us);
     }
     hs_stat_set_at(import, HS_STAT_LAST_TIMESTAMP, pid, part->packet_ns);
 }

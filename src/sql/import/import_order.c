@@ -22,8 +22,8 @@ struct hs_import_waiting {
     struct hs_trace_part part;
 };
 
-void hs_import_put_off(struct hs_import *import, struct hs_import_sequence *sequence,
-                       struct hs_trace_reader *reader)
+void hs_import_defer(struct hs_import *import, struct hs_import_sequence *sequence,
+                     struct hs_trace_reader *reader)
 {
     uint32_t count;
     const struct hs_trace_part *parts = hs_trace_reader_parts(reader, &count);
@@ -92,7 +92,7 @@ static void add_part_rows(struct hs_import *import, struct hs_import_sequence *s
     }
 }
 
-void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *reader)
+void hs_import_defer_finish(struct hs_import *import, struct hs_trace_reader *reader)
 {
     if (import->is_out_of_order) {
         qsort(import->waiting, import->waiting_count, sizeof(import->waiting[0]), compare_waiting);

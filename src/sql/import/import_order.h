@@ -14,8 +14,8 @@
 
 /* Defers the parts of the current packet. `sequence` is NULL if the packet belongs to no sequence
  * with state. */
-void hs_import_put_off(struct hs_import *import, struct hs_import_sequence *sequence,
-                       struct hs_trace_reader *reader);
+void hs_import_defer(struct hs_import *import, struct hs_import_sequence *sequence,
+                     struct hs_trace_reader *reader);
 /* Processes all deferred parts. Clears the state of each ended sequence after its last deferred
  * part. */
-void hs_import_put_off_finish(struct hs_import *import, struct hs_trace_reader *reader);
+void hs_import_defer_finish(struct hs_import *import, struct hs_trace_reader *reader);

@@ -46,7 +46,7 @@ struct hs_import_totals {
 };
 
 /* What the packets of a sequence have reported of a process so far. */
-struct hs_import_said;
+struct hs_import_heapprofd_stats;
 /* One heap of one packet, held back until its dump is complete. */
 struct hs_import_part;
 
@@ -69,9 +69,9 @@ struct hs_import_sequence {
     uint32_t complete_count; /* parts of complete dumps, which wait for a clock snapshot */
     /* (upid, heap, call site) -> totals; (upid, heap, source id, call site) -> totals before it got
      * this id. */
-    struct hs_intern_array total_ids, before_ids, said_ids;
+    struct hs_intern_array total_ids, before_ids, heapprofd_stats_ids;
     struct hs_import_totals *totals, *before;
-    struct hs_import_said *said;
+    struct hs_import_heapprofd_stats *heapprofd_stats;
 };
 
 struct hs_import_names;
