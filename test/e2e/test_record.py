@@ -312,7 +312,7 @@ def test_interrupted_attach(dist, heapscope, tmp_path):
             run = subprocess.Popen([dist / "bin" / "heapscope", "record", "-i", "1", "-p",
                                     str(target.pid), "-o", tmp_path], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=clean_env())
-            wait_for_samples(heapscope, f"record.{run.pid}", 1000, [target.pid])
+            wait_for_samples(heapscope, f"attach.{run.pid}", 1000, [target.pid])
             run.send_signal(signal.SIGINT)
             out, err = run.communicate(timeout=60)
             assert run.returncode == 0, err
