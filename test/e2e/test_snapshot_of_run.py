@@ -346,6 +346,20 @@ def test_list_without_anybody_else(record, dist, tmp_path):
     assert done.returncode == 1 and "network namespace" in done.stderr and f"process {it.process.pid}" in done.stderr
 
 
+def test_commands_of_other_pid_namespaces(record, heapscope, dist):
+    """The list of sockets is that of the network namespace. A command in another PID namespace calls its processes by
+    numbers that mean other processes here."""
+    it = record("run", ["/bin/sleep", "60"])
+    command = ["unshare", "--pid", "--fork", "--mount-proc", str(dist / "bin/heapscope")]
+    if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no permission to make namespaces")
+    done = subprocess.run([*command, "list", "--json"], capture_output=True, text=True, env=clean_env(), check=False)
+    assert not done.stdout or not json.loads(done.stdout)["recordings"]
+    done = subprocess.run([*command, "snapshot", "-p", str(it.pid)], capture_output=True, text=True, env=clean_env(), check=False)
+    assert done.returncode == 1 and "sleep" not in done.stderr
+    assert listed(heapscope, it)["clients"]
+
+
 def test_stop_of_an_attach(record, heapscope, report):
     it = record("attach", python())
     done = heapscope("stop", it.name)

@@ -49,6 +49,13 @@ int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_places)
     return 0;
 }
 
+/* Commands of all PID namespaces are found: the kernel's list of sockets is that of the network. A
+ * command whose process has no number here calls its processes by numbers that mean others here. */
+static bool is_in_sight(const struct hs_endpoint *place)
+{
+    return place->is_daemon || place->pid > 0;
+}
+
 static bool is_trusted(int sock, pid_t *ret_pid)
 {
     uid_t uid;
@@ -79,7 +86,7 @@ int hs_endpoint_connect(struct hs_endpoint *place)
         fd = place->is_daemon ? hs_ctl_socket_connect(place->name)
                               : hs_ctl_collector_connect(place->name);
     }
-    if (fd >= 0 && !is_trusted(fd, &place->pid)) {
+    if (fd >= 0 && (!is_trusted(fd, &place->pid) || !is_in_sight(place))) {
         /* The other side takes a connection without a request for a process that wants to be
          * recorded. */
         Hs__Ctl__List request = HS__CTL__LIST__INIT;

@@ -47,7 +47,8 @@ bool hs_endpoints_is_one_named(void);
 int hs_endpoints_find(bool is_with_collectors, struct hs_endpoints *ret_places);
 
 /* Connects, and checks the user of the other side. A descriptor, or -errno; -EACCES: it serves
- * another user; -EAGAIN: it takes no connections; -EHOSTDOWN: a daemon that was killed, whose
+ * another user, or is in a PID namespace whose processes have no numbers here; -EAGAIN: it takes no
+ * connections; -EHOSTDOWN: a daemon that was killed, whose
  * socket is kept for the next one. */
 int hs_endpoint_connect(struct hs_endpoint *place);
 
