@@ -326,15 +326,15 @@ static void write_sampling(struct hs_report *report)
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
-        hs_buf_printf(&text, "from samples, one for each %s allocated%s", interval,
+        hs_buf_printf(&text, "from samples at a mean interval of %s%s", interval,
                       describe_margins(report));
     } else {
-        hs_buf_printf(&text, "from %s sample%s, one for each %s", count,
+        hs_buf_printf(&text, "from %s sample%s at a mean interval of %s", count,
                       s->sample_count == 1 ? "" : "s", interval);
         if (s->interval_max_bytes != s->interval_min_bytes) {
             hs_buf_printf(&text, " to %s", hs_human_bytes(interval, (double)s->interval_max_bytes));
         }
-        hs_buf_printf(&text, " allocated%s", describe_margins(report));
+        hs_buf_printf(&text, "%s", describe_margins(report));
     }
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {

@@ -141,9 +141,22 @@ static void write_frame(struct hs_report *report, uint32_t node, bool is_headlin
     hs_buf_deinit(&place);
 }
 
+/* Writes one line in place of `count` frames, or the frame itself when it is only one. */
+static void write_gap(struct hs_report *report, uint32_t count, uint32_t frame)
+{
+    if (count == 1) {
+        write_frame(report, frame, false);
+    } else if (count > 1) {
+        hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
+        hs_buf_printf(report->buf, "         … %u more", count);
+        hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
+        hs_buf_char(report->buf, '\n');
+    }
+}
+
 /*
  * Writes the frames, innermost first, without those that run before main, and without the middle of
- * a long stack.
+ * a long stack. The frame of the headline is always written, so the middle may have two gaps.
  */
 static void write_frames(struct hs_report *report, uint32_t leaf)
 {
@@ -162,20 +175,19 @@ static void write_frames(struct hs_report *report, uint32_t leaf)
         outer = OUTER_FRAMES_KEPT;
         inner = limit - outer - 1;
     }
-    uint32_t at = 0;
+    uint32_t at = 0, hidden_count = 0, hidden = HS_NODE_NONE;
     for (uint32_t n = leaf; n != HS_NODE_NONE; n = agg->nodes[n].parent) {
         bool is_start = agg->functions[agg->nodes[n].function].class_ == HS_FRAME_CLASS_START;
         if (limit != HS_REPORT_ALL && is_start) {
             continue;
         }
-        if (at == inner && inner + outer < frame_count) {
-            hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
-            hs_buf_printf(report->buf, "         … %u more", frame_count - inner - outer);
-            hs_text_style(report->buf, report->options->has_colour, HS_TEXT_PLAIN);
-            hs_buf_char(report->buf, '\n');
-        }
         if (at < inner || at >= frame_count - outer || n == headline) {
+            write_gap(report, hidden_count, hidden);
+            hidden_count = 0;
             write_frame(report, n, n == headline);
+        } else {
+            hidden_count++;
+            hidden = n;
         }
         at++;
     }

@@ -223,7 +223,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
     }
     hs_buf_printf(text, "%s samples", hs_human_exact(number, s->sample_count));
     if (s->interval_max_bytes > 1) {
-        hs_buf_printf(text, ", one for each %s allocated",
+        hs_buf_printf(text, " at a mean interval of %s",
                       hs_human_bytes(number, (double)s->interval_max_bytes));
     }
     if (s->is_sampled) {

@@ -84,9 +84,9 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "  live at end   10.0 KiB   at least    10   objects\n"                                        \
     "  allocated     10.0 MiB   at least   100   objects\n"                                        \
     "  resident      12.0 MiB                              whole process, at most\n"               \
-    "  from 2 samples, one for each 4.00 KiB allocated; data is missing: the figures are too "     \
-    "low, "                                                                                        \
-    "by more\n"                                                                                    \
+    "  from 2 samples at a mean interval of 4.00 KiB; data is missing: the figures are too low, "  \
+    "by "                                                                                          \
+    "more\n"                                                                                       \
     "  than the margins say\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
@@ -227,7 +227,7 @@ static void exact_only_if_nothing_is_missing(void **state)
     struct hs_report_options options = plain;
     options.columns = 0;
     fx.p.dumps[0].interval_bytes = fx.p.dumps[0].orig_interval_bytes = 1;
-    assert_true(has_text(&fx, &options, "from 2 samples, one for each 1 B allocated;"));
+    assert_true(has_text(&fx, &options, "from 2 samples at a mean interval of 1 B;"));
     for (uint64_t i = 0; i < fx.p.sample_count; i++) {
         struct hs_profile_sample *sample = &fx.p.samples[i];
         struct hs_amount *amounts[] = { &sample->live, &sample->alloc, &sample->peak };
@@ -509,9 +509,35 @@ static void long_stacks_are_cut_in_the_middle(void **state)
     fixture_deinit(&fx);
 }
 
+/* The marked frame is always shown, so a stack may have two gaps, each with its own number of frames. */
+static void the_marked_frame_is_between_two_gaps(void **state)
+{
+    (void)state;
+    struct fixture fx = fixture_new();
+    uint32_t node = HS_NODE_NONE;
+    char name[32];
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        node = fixture_call(&fx, node, name);
+    }
+    for (int i = 0; i < 8; i++) {
+        node = fixture_call(&fx, node, "operator new(unsigned long)");
+    }
+    fixture_process(&fx, 1, "p");
+    fixture_dump(&fx, 1);
+    fixture_sample(&fx, node, fixture_exact(5, 1), fixture_exact(5, 1), fixture_exact(5, 1));
+    struct hs_report_options options = plain;
+    options.frame_count = 5;
+    assert_true(has_text(&fx, &options,
+                         "         … 5 more\n       > f9  prog.c:1\n         … 8 more\n"
+                         "         f0  prog.c:1\n"));
+    fixture_deinit(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_marked_frame_is_between_two_gaps),
         cmocka_unit_test(changes_of_the_interval),
         cmocka_unit_test(whole_report),
         cmocka_unit_test(tree),
