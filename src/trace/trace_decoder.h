@@ -8,8 +8,8 @@
  * packet is left out. The decoder decides none of this. It decodes sequences, interned tables and
  * clocks, and each sink follows them by its own rule (enum hs_interned_rule).
  *
- * A damaged packet is where the sinks differ: one takes packets whole or not at all, the other takes
- * what can be decoded of them. So of two sinks of one pass the second takes part only as long as no
+ * The sinks differ over a damaged packet: the tables take a packet whole or not at all, the profile
+ * takes what can be decoded of it. So of two sinks of one pass the second takes part only as long as no
  * damage was found.
  *
  * Ensures   clocks and states stay until hs_trace_decoder_deinit(), for sinks that put packets off.

@@ -256,7 +256,7 @@ def test_snapshots_become_rarer(dist, program, report, tmp_path):
     found = next(p for p in report(kept.file)["processes"] if p["name"].startswith("budget-"))
     changes = found["interval_changes"]
     assert {c["reason"] for c in changes} == {"collector_cpu"} and changes[0]["limit"] == 1e9
-    assert changes[0]["snapshot_rarity"] == 4 and "snapshots 4 times rarer" in changes[0]["text"]
+    assert changes[0]["snapshot_rarity"] == 4 and "scheduled snapshots 4 times less often" in changes[0]["text"]
     assert found["is_final"] and found["snapshot_count"] > 3
     assert found["live"]["bytes"] > 100 * MIB
 

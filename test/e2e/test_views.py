@@ -532,7 +532,7 @@ def test_truncated_file_is_said(heapscope, trace, tmp_path):
         (tmp_path / "cut").write_bytes(data[:end])
         done = heapscope("report", tmp_path / "cut")
         if done.returncode == 0:
-            said.append("file ends in the middle" in done.stdout)
+            said.append("file is truncated" in done.stdout)
         else:
             (line,) = done.stderr.splitlines()
             assert line.startswith("heapscope: ")

@@ -134,9 +134,9 @@ static void changes_of_the_interval(void **state)
         "  interval lowered from 32.0 KiB to 16.0 KiB after 3.00 s: far below the overhead budget "
         "of "
         "0.5 %\n"
-        "  interval raised from 16.0 KiB to 32.0 KiB, snapshots 4 times rarer than asked after "
-        "4.00 s: the\n"
-        "  collector's CPU budget of 2.00 s\n";
+        "  interval raised from 16.0 KiB to 32.0 KiB, scheduled snapshots 4 times less often than "
+        "requested\n"
+        "  after 4.00 s: the collector's CPU budget of 2.00 s\n";
     assert_memory_equal(text, want, sizeof(want) - 1);
     assert_null(strstr(text, "from 1 B to 2 B"));
     fx.p.changes[4].time_ns = fx.p.changes[3].time_ns;
@@ -302,9 +302,10 @@ static void losses_of_data_and_of_frames(void **state)
     struct hs_loss_text empty = hs_loss_of_client(HS_LOSS_STACK_EMPTY);
     fixture_loss(&fx, empty.name, empty.text, 7);
     fx.p.losses[fx.p.loss_count - 1].is_serious = empty.is_serious;
-    assert_true(has_text(&fx, &plain,
-                         "  stacks of which not one frame was found: their allocations are "
-                         "recorded, but not where they were\n  made: 7\n"));
+    assert_true(has_text(
+        &fx, &plain,
+        "  stacks without any frame: the allocations are recorded, but where they were made is "
+        "not: 7\n"));
     fixture_deinit(&fx);
 }
 

@@ -1,7 +1,8 @@
 /*
  * From a sampled allocation to a record in the region, and back when the block is freed.
  *
- * A hook's slow half calls hs_record_alloc after the real function has returned the block. The
+ * When the sampler has chosen an allocation, the hook's slow path calls hs_record_alloc, after the
+ * real malloc has returned the block. The
  * steps, in this order:
  *
  *   1. Thread state. The first sample of a thread makes or takes over its state. Without memory for

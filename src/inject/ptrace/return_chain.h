@@ -1,6 +1,6 @@
 /*
- * How a borrowed thread puts itself back, if heapscope is killed while the thread is in a call for
- * it.
+ * How a thread that heapscope has borrowed (made to call a function) returns to its own code by
+ * itself, if heapscope is killed during that call.
  *
  * The function that the thread is made to call returns into a chain of steps, prepared on its
  * stack:

@@ -103,7 +103,8 @@ void hs_describe_change(const struct hs_profile *profile, const struct hs_profil
     if (is_collector && change->rarity == 0) {
         hs_buf_str(buf, "no more scheduled snapshots");
     } else if (is_collector) {
-        hs_buf_printf(buf, "snapshots %u times rarer than asked", change->rarity);
+        hs_buf_printf(buf, "scheduled snapshots %u times less often than requested",
+                      change->rarity);
     }
     hs_buf_printf(buf, " after %s", hs_human_duration(from, after_ns));
     describe_limit(change, buf);

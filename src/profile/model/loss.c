@@ -23,8 +23,8 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                                   "many threads, or no memory",
                                   true, false },
     [HS_LOSS_STACK_EMPTY] = { "stack_empty",
-                              "stacks of which not one frame was found: their allocations are "
-                              "recorded, but not where they were made",
+                              "stacks without any frame: the allocations are recorded, but where "
+                              "they were made is not",
                               false, false },
     [HS_LOSS_TABLE_FULL] = { "table_full",
                              "allocations not recorded: a table of the profiler was full, or could "
@@ -42,17 +42,16 @@ static const struct hs_loss_text client_losses[HS_LOSS_N] = {
                                  "RTLD_DEEPBIND, and through dlsym, if any",
                                  true, false },
     [HS_LOSS_UNSEEN_ALLOCATOR] = { "unseen_allocators",
-                                   "allocations not recorded: those by another malloc that came "
-                                   "with a library opened with RTLD_DEEPBIND",
+                                   "allocations not recorded: those by another malloc that a "
+                                   "library opened with RTLD_DEEPBIND brought",
                                    true, false },
     [HS_LOSS_UNSEEN_NAMESPACE] = { "unseen_namespaces",
                                    "allocations not recorded: those of libraries opened with "
-                                   "dlmopen, whose allocator is their own",
+                                   "dlmopen, which have an allocator of their own",
                                    true, false },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
-                            "blocks taken as freed: a pool inside of one gave its address, or no "
-                            "free "
-                            "was seen",
+                            "blocks counted as freed, as their address came again: no free was "
+                            "seen, or a pool inside handed it out",
                             false, false },
 };
 
@@ -77,8 +76,9 @@ static const struct hs_loss_text stack_ends[HS_STACK_END_N] = {
 
 static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
     [HS_LOAD_LOSS_BAD_ELEMENTS] = { "bad_elements",
-                                    "records left out: damaged in the process's memory", true,
-                                    false },
+                                    "records left out, because they were inconsistent in shared "
+                                    "memory",
+                                    true, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
                                "profiles that ended early: the recorder's buffer ran over", true,
                                false },
@@ -98,34 +98,41 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
     [HS_LOAD_LOSS_UNWINDING] = { "unwinding_errors", "stacks cut short: could not be unwound",
                                  false, false },
     [HS_LOAD_LOSS_TRUNCATED] = { "file_truncated",
-                                 "file ends in the middle: what came after is missing", true,
+                                 "the file is truncated: its last packets are missing", true,
                                  false },
     [HS_LOAD_LOSS_SKIPPED_BYTES] = { "file_skipped_bytes", "bytes of the file skipped: damaged",
                                      true, false },
     [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets", "packets of the file left out: damaged",
                                    true, false },
     [HS_LOAD_LOSS_COMPRESSION] = { "file_compression",
-                                   "compressed data that could not be expanded to its end", true,
-                                   false },
+                                   "compressed data that could not be decompressed completely",
+                                   true, false },
     [HS_LOAD_LOSS_TOO_BIG] = { "file_too_big",
-                               "file expands to more than can be read: what came after is missing",
+                               "the decompressed file is larger than heapscope reads: its last "
+                               "packets are missing",
                                true, false },
-    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost", "snapshots left out: not complete in the file", true,
+    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost",
+                             "snapshots left out, because they are incomplete in the file", true,
                              false },
     [HS_LOAD_LOSS_INCOMPLETE_DUMPS] = { "dumps_incomplete",
-                                        "snapshots shown as far as the file has them", true,
-                                        false },
+                                        "incomplete snapshots, of which the figures in the file "
+                                        "are shown",
+                                        true, false },
     [HS_LOAD_LOSS_MISSING_PACKETS] = { "packets_missing",
                                        "packets missing: lost by the program that wrote the file",
                                        true, false },
     [HS_LOAD_LOSS_FALLING] = { "falling_totals",
-                               "samples left out: totals since the start that decreased", true,
-                               false },
+                               "samples left out, because their totals since the start decrease "
+                               "from one snapshot to the next",
+                               true, false },
     [HS_LOAD_LOSS_UNRESOLVED] = { "unresolved_stacks",
-                                  "stacks or frames without a name: not in the file", true, false },
+                                  "stacks or frames to which the file refers but which it does not "
+                                  "contain",
+                                  true, false },
     [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
-                               "snapshots shown without stacks: too many in one file", false,
-                               false },
+                               "snapshots shown without stacks, because the file has too many "
+                               "snapshots",
+                               false, false },
     [HS_LOAD_LOSS_BAD_RECORDS] = { "file_bad_records", "records of the file left out: damaged",
                                    true, false },
     [HS_LOAD_LOSS_BAD_LINES] = { "file_bad_lines",
@@ -136,7 +143,7 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
                                 "memory is shown",
                                 false, false },
     [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
-                               "file does not tell what lives, only what was allocated", false,
+                               "the file does not say what is live, only what was allocated", false,
                                false },
 };
 
@@ -163,7 +170,7 @@ struct hs_loss_text hs_loss_of_client(uint32_t loss)
 {
     static const struct hs_loss_text unknown = {
         .name = "lost_other",
-        .text = "allocations not recorded: for a reason newer than this program",
+        .text = "allocations not recorded: for a reason that this version does not know",
         .is_serious = true,
     };
     return loss < HS_COUNT_OF(client_losses) ? client_losses[loss] : unknown;
@@ -173,7 +180,7 @@ struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
 {
     static const struct hs_loss_text unknown = {
         .name = "stack_cut_other",
-        .text = "stacks cut short: for a reason newer than this program",
+        .text = "stacks cut short: for a reason that this version does not know",
         .is_serious = false,
     };
     return end < HS_COUNT_OF(stack_ends) ? stack_ends[end] : unknown;
@@ -188,7 +195,7 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
 {
     static const struct hs_loss_text unknown = {
         .name = "refused_other",
-        .text = "processes not profiled: for a reason newer than this program",
+        .text = "processes not profiled: for a reason that this version does not know",
         .is_serious = true,
     };
     struct hs_loss_text text = unknown;
