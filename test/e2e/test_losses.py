@@ -154,4 +154,4 @@ def test_a_pool_inside_of_a_block(heapscope, report, tmp_path):
     assert "a pool inside handed it out" in loss["text"]
     live = {s["frames"][0]["function"]: s["live"]["bytes"] for s in found["stacks"] if s["frames"]}
     assert live.get("site_slab", 0) == 0 and live["site_pool"] == 5000
-    assert "a pool inside of one gave its address" in " ".join(heapscope("report", tmp_path / "x").stdout.split())
+    assert "a pool inside handed it out" in " ".join(heapscope("report", tmp_path / "x").stdout.split())
