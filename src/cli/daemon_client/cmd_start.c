@@ -82,10 +82,9 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         .command = "start",
         .summary = "begin to profile processes, by name or pid, through the daemon",
         .operands_usage = "",
-        .footer =
-            "A program that has libheapscope_preload.so in LD_PRELOAD is recorded from its start;\n"
-            "to others that run, the daemon attaches.\n"
-            "'heapscope stop' ends the session; the file is complete when it returns.",
+        .footer = "A program with libheapscope_preload.so in LD_PRELOAD is recorded from its\n"
+                  "start; to others that run, the daemon attaches.\n"
+                  "'heapscope stop' ends the session; the file is complete when it returns.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };
