@@ -4,6 +4,7 @@
 #include "sql/database.h"
 
 #include <errno.h>
+
 #include "sql/store/rows_module.h"
 #include "sql/store/table_names.h"
 #include "sql/table_source.h"
@@ -103,15 +104,4 @@ int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sq
     struct hs_table_source *source;
     int err = hs_table_source_new(data, bytes, &source);
     return err ? err : open_source(source, expected, ret_db, ret_report);
-}
-
-int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report)
-{
-    return hs_sql_open_for(HS_SQL_PACKETS, path, ret_db, ret_report);
-}
-
-int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
-                       struct hs_load_report *ret_report)
-{
-    return hs_sql_open_memory_for(HS_SQL_PACKETS, data, bytes, ret_db, ret_report);
 }

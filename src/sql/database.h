@@ -28,11 +28,6 @@ int hs_sql_open_for(unsigned expected, const char *path, sqlite3 **ret_db,
 /* The same for a file in memory, which must stay valid as long as the connection. */
 int hs_sql_open_memory_for(unsigned expected, const void *data, size_t bytes, sqlite3 **ret_db,
                            struct hs_load_report *ret_report);
-/* Opens a file and fills Perfetto's tables. */
-int hs_sql_open(const char *path, sqlite3 **ret_db, struct hs_load_report *ret_report);
-/* The same for a file in memory. */
-int hs_sql_open_memory(const void *data, size_t bytes, sqlite3 **ret_db,
-                       struct hs_load_report *ret_report);
 
 /* Writes the database as an SQLite file, in which the tables are real tables. `path` must be an
  * empty file, whose content is useless after a failure. Returns 0 or -errno. */

@@ -11,16 +11,19 @@
 #include "sql/database.h"
 #include "sql/import/from_profile.h"
 #include "sql/import/import.h"
+#include "sql/store/table_names.h"
 
 static void test_not_a_trace(void **state)
 {
     (void)state;
     sqlite3 *db;
     struct hs_load_report report;
-    assert_int_equal(hs_sql_open_memory("", 0, &db, &report), 0); /* a trace without packets */
+    /* A trace without packets. */
+    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "", 0, &db, &report), 0);
     sqlite3_close(db);
-    assert_int_equal(hs_sql_open_memory("#!/bin/sh\n", 10, &db, &report), HS_TRACE_E_FOREIGN);
-    assert_true(hs_sql_open("/nothing/here", &db, NULL) < 0);
+    assert_int_equal(hs_sql_open_memory_for(HS_SQL_PACKETS, "#!/bin/sh\n", 10, &db, &report),
+                     HS_TRACE_E_FOREIGN);
+    assert_true(hs_sql_open_for(HS_SQL_PACKETS, "/nothing/here", &db, NULL) < 0);
 }
 
 static int64_t cell(const struct hs_sql_store *store, enum hs_sql_table table, uint32_t row,

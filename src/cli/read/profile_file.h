@@ -17,7 +17,7 @@ extern const char *const hs_profile_file_views[HS_VIEW_N + 1];
 
 struct hs_load_report;
 
-/* Prints why a file could not be loaded: `error` is what hs_profile_load() or hs_sql_open()
+/* Prints why a file could not be loaded: `error` is what hs_profile_load() or hs_sql_open_for()
  * returned. Returns the exit status. */
 int hs_profile_file_fail(const char *path, int error, const struct hs_load_report *report);
 
