@@ -158,9 +158,7 @@ int hs_pending_client_receive(struct hs_listener *listener, int connection_fd,
                     pending.hello.magic == HS_HELLO_MAGIC &&
                     pending.hello.hello_bytes >= sizeof(pending.hello) && pending.region_fd >= 0;
     if (!is_hello) {
-        if (pending.region_fd >= 0) {
-            close(pending.region_fd);
-        }
+        hs_pending_client_close(&pending);
         return got == 0 ? find_close_reason(connection_fd, peer.pid) : -EPROTO;
     }
     pending.pid = peer.pid;

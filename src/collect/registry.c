@@ -230,7 +230,7 @@ int hs_registry_restore(struct hs_registry *registry, struct hs_pending_client *
     if (!registry->config.is_taking_hidden && pending->pid <= 0) {
         /* An owner that runs for long must learn of the target's end, and must have each process
          * once. */
-        close(pending->region_fd);
+        hs_pending_client_close(pending);
         count_bad(registry, "its process cannot be seen from here");
         return -ESRCH;
     }

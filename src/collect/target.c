@@ -37,10 +37,7 @@ int hs_target_open(struct hs_pending_client *pending, uint64_t now_ns,
                            ret_why);
     }
     if (r < 0) {
-        close(pending->region_fd);
-        if (pending->pidfd >= 0) {
-            close(pending->pidfd);
-        }
+        hs_pending_client_close(pending);
         free(target);
         return r;
     }

@@ -175,17 +175,21 @@ static void on_result(void *of, uint64_t now_ns)
     struct hs_attach_worker *worker = of;
     struct hs_attach_workers *workers = worker->workers;
     struct result result = { .is_done = false };
+    struct hs_pending_client *pending = &result.attachment.pending;
     bool is_ok = receive(worker, &result);
     if (!is_ok) {
         note_failure(worker, &result, now_ns);
     }
-    if (!is_ok && worker->task == TASK_BRING) {
-        hs_hub_give_up(workers->hub, worker->pid);
-    } else if (is_ok && worker->task == TASK_BRING) {
-        result.attachment.pending.pid = worker->pid;
-        result.attachment.pending.uid = worker->uid;
-        hs_attachment_find_process(&result.attachment.pending);
-        hs_hub_restore_target(workers->hub, &result.attachment.pending, now_ns);
+    if (is_ok && worker->task == TASK_BRING) {
+        pending->pid = worker->pid;
+        pending->uid = worker->uid;
+        hs_attachment_find_process(pending);
+        hs_hub_restore_target(workers->hub, pending, now_ns);
+    } else {
+        hs_pending_client_close(pending);
+        if (worker->task == TASK_BRING) {
+            hs_hub_give_up(workers->hub, worker->pid);
+        }
     }
     waitpid(worker->worker_pid, NULL, 0);
     const struct hs_attach_worker done = *worker;

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "fmt/ctl_layout.h"
 
@@ -20,3 +21,15 @@ struct hs_pending_client {
     pid_t pid; /* in heapscope's PID namespace; 0: not visible from there */
     uid_t uid; /* its user when it connected */
 };
+
+/* Closes the descriptors of a pending client that becomes no target. */
+static inline void hs_pending_client_close(struct hs_pending_client *pending)
+{
+    if (pending->region_fd >= 0) {
+        close(pending->region_fd);
+    }
+    if (pending->pidfd >= 0) {
+        close(pending->pidfd);
+    }
+    pending->region_fd = pending->pidfd = -1;
+}

@@ -213,6 +213,7 @@ static int restore_target(const struct hs_handover_heir *heir, struct hs_fdstore
         hs_attachment_find_process(&pending);
     }
     if (pending.region_fd < 0) {
+        hs_pending_client_close(&pending);
         return -EBADF;
     }
     if (kept->is_pending) {
