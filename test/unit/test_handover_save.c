@@ -154,6 +154,35 @@ static void test_a_long_life(void **state)
     close(sock);
 }
 
+/* A newer state that cannot be read leaves the older one in its place, and in the store. */
+static void test_a_broken_state(void **state)
+{
+    (void)state;
+    struct hs_fdstore_items items = { 0 };
+    struct hs_handover first, second;
+    int first_sock, second_sock;
+    struct hs_fdstore store = make_store(&first_sock);
+    assert_int_equal(hs_handover_open(&store, &items, &first), 0);
+    put_target(&first, 1, 0);
+    receive_items(first_sock, &items);
+    int broken = open("/dev/null", O_RDONLY);
+    assert_true(broken >= 0);
+    hs_fdstore_items_add(&items, "hs1-state-9", &broken, 1);
+
+    store = make_store(&second_sock);
+    assert_int_equal(hs_handover_open(&store, &items, &second), 0);
+    assert_int_equal(second.state_number, first.state_number);
+    assert_int_equal(second.last_target, 1);
+    receive_items(second_sock, &items);
+    assert_non_null(hs_fdstore_items_find(&items, "hs1-state-1"));
+    assert_null(hs_fdstore_items_find(&items, "hs1-state-9"));
+    hs_handover_close(&second);
+    hs_handover_close(&first);
+    hs_fdstore_items_deinit(&items);
+    close(first_sock);
+    close(second_sock);
+}
+
 /* --- older versions --------------------------------------------------------------------------- */
 
 static void test_a_target_in_a_name(void **state)
@@ -292,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_daemon_to_daemon),
         cmocka_unit_test(test_a_long_life),
+        cmocka_unit_test(test_a_broken_state),
         cmocka_unit_test(test_a_target_in_a_name),
         cmocka_unit_test(test_what_is_no_name_of_a_target),
         cmocka_unit_test(test_messages),

@@ -71,8 +71,8 @@ static int open_state(struct hs_handover *handover, int fd)
     return r;
 }
 
-/* Takes the newest state out of the items, and removes others from the store. A daemon that was
- * killed while it compacted its state left two. */
+/* Takes the newest state that can be read out of the items, and removes others from the store. A
+ * daemon that was killed while it compacted its state left two. */
 static void take_state(struct hs_handover *handover, struct hs_fdstore_items *items)
 {
     for (size_t i = 0; i < items->count; i++) {
@@ -83,8 +83,9 @@ static void take_state(struct hs_handover *handover, struct hs_fdstore_items *it
         }
         int fd = hs_fdstore_item_take(item, 0);
         int r = open_state(handover, fd);
-        handover->state_number = number;
-        if (r < 0) {
+        if (r == 0) {
+            handover->state_number = number;
+        } else {
             hs_daemon_log("this version cannot read what the previous daemon kept (%s)",
                           strerror(-r));
             hs_fdstore_remove(&handover->store, item->name);
@@ -328,13 +329,11 @@ void hs_handover_save_target(struct hs_handover *handover, const struct hs_targe
         return;
     }
     held->target = target;
-    held->packed_bytes = packed_bytes;
+    int r = is_new
+                ? hs_handover_put_target(handover, &kept, target->region.fd, target->process.pidfd)
+                : append_target(handover, &kept);
+    held->packed_bytes = r == 0 ? packed_bytes : 0; /* 0: the next call tries again */
     memcpy(held->packed, packed, packed_bytes);
-    if (is_new) {
-        hs_handover_put_target(handover, &kept, target->region.fd, target->process.pidfd);
-    } else {
-        append_target(handover, &kept);
-    }
 }
 
 void hs_handover_drop_target(struct hs_handover *handover, const struct hs_target *target)
