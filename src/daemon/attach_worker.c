@@ -205,9 +205,13 @@ static int begin(struct hs_attach_workers *workers, const struct hs_recording_jo
 {
     int socks[2];
     struct hs_attach_worker *worker = calloc(1, sizeof(*worker));
-    if (!worker || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) != 0) {
+    int r = worker ? 0 : -ENOMEM;
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) != 0) {
+        r = -errno;
+    }
+    if (r < 0) {
         free(worker);
-        return -ENOMEM;
+        return r;
     }
     *worker = (struct hs_attach_worker){ .workers = workers,
                                          .source = { on_result, worker },
@@ -215,22 +219,23 @@ static int begin(struct hs_attach_workers *workers, const struct hs_recording_jo
                                          .job_no = job->number,
                                          .pid = pid,
                                          .sock = socks[0] };
-    worker->worker_pid = fork();
     *ret_worker = worker;
     *ret_sock = socks[1];
-    if (worker->worker_pid == 0) {
-        return 0;
+    /* Before the fork: a worker whose result could not be read must not touch the process. */
+    r = hs_event_loop_add(workers->loop, socks[0], &worker->source);
+    if (r == 0) {
+        worker->worker_pid = fork();
+        r = worker->worker_pid < 0 ? -errno : 0;
+        if (r == 0 && worker->worker_pid == 0) {
+            return 0;
+        }
+        workers->list = worker;
     }
     close(socks[1]);
-    int r = worker->worker_pid < 0 ? -errno
-                                   : hs_event_loop_add(workers->loop, socks[0], &worker->source);
     if (r < 0) {
-        close(socks[0]);
-        free(worker);
-        return r;
+        forget(worker);
     }
-    workers->list = worker;
-    return 0;
+    return r;
 }
 
 /* Queues a task for a process that a worker is detaching from or refreshing. Returns 0, or -EBUSY

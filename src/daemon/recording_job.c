@@ -325,16 +325,17 @@ static void set_done(struct hs_recording_job *job)
         hs_daemon_log("session %s has ended: %s", job->name, job->file.path);
     }
     jobs->on_done(jobs->ctx, job);
-    forget_old(jobs);
 }
 
 static void on_result(void *of, uint64_t now_ns)
 {
     struct hs_recording_job *job = of;
+    struct hs_recording_jobs *jobs = job->jobs;
     (void)now_ns;
     if (hs_finalizer_receive(&job->finalizer, &job->result)) {
-        hs_event_loop_remove(job->jobs->loop, job->finalizer.result_fd);
+        hs_event_loop_remove(jobs->loop, job->finalizer.result_fd);
         set_done(job);
+        forget_old(jobs); /* not in set_done(): callers of hs_recording_job_finish() use the job */
     }
 }
 

@@ -99,13 +99,13 @@ static int stop(const struct hs_requests *requests, struct hs_peer *peer,
     if (!job) {
         return r;
     }
-    if (job->state == HS_RECORDING_JOB_DONE) {
-        return tell_stopped(peer, job);
-    }
-    hs_peer_await(peer, job);
     if (job->state == HS_RECORDING_JOB_RUNNING && !request->is_only_waiting) {
         hs_hub_stop(requests->hub, job->session, hs_clock_ns(CLOCK_MONOTONIC));
     }
+    if (job->state == HS_RECORDING_JOB_DONE) {
+        return tell_stopped(peer, job); /* long ago, or just now: no finalizer could start */
+    }
+    hs_peer_await(peer, job);
     if (job->state == HS_RECORDING_JOB_FINISHING && request->is_without_names) {
         hs_finalizer_skip_names(&job->finalizer);
     }
