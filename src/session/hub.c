@@ -272,6 +272,7 @@ void hs_hub_part(struct hs_hub *hub, struct hs_target *target, uint64_t now_ns)
 size_t hs_hub_leave_running(struct hs_hub *hub)
 {
     size_t count = 0;
+    HS_ASSERT(!hub->config.release);
     for (; hub->registry.target_count > 0; count++) {
         struct hs_target *target = hub->registry.targets[hub->registry.target_count - 1];
         if (target->session.owner) {

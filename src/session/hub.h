@@ -194,7 +194,8 @@ void hs_hub_give_up(struct hs_hub *hub, pid_t pid);
 void hs_hub_finish_target(struct hs_hub *hub, struct hs_target *target);
 
 /* Takes the last dump of each running process, and forgets it; it continues dormant, and the hub
- * has descriptors for others. Returns how many processes there were. */
+ * has descriptors for others. Returns how many processes there were. For a hub without
+ * config.release, which would drop targets itself. */
 size_t hs_hub_leave_running(struct hs_hub *hub);
 
 /* Takes a dump of each process of a session. */
