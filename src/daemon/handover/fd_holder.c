@@ -27,7 +27,6 @@
 #include "util/fd_limit.h"
 #include "util/fd_message.h"
 
-#define HS_TEXT_MAX   (HS_FDSTORE_NAME_MAX + 64)
 #define HS_PATH_BYTES (HS_CTL_PATH_MAX + sizeof(HS_FD_HOLDER_SUFFIX))
 #define HS_GIVING_S   5
 #define HS_END        "END=1"
@@ -68,12 +67,12 @@ static void set_timeouts(int sock)
 
 static int receive_items(int sock, struct hs_fdstore_items *items)
 {
-    char text[HS_TEXT_MAX + 1], name[HS_FDSTORE_NAME_MAX + 1];
+    char text[HS_FDSTORE_TEXT_MAX + 1], name[HS_FDSTORE_NAME_MAX + 1];
     int fds[HS_FDSTORE_FDS_MAX];
     size_t fd_count;
     for (;;) {
-        ssize_t got =
-            hs_fd_message_receive(sock, text, HS_TEXT_MAX, fds, HS_FDSTORE_FDS_MAX, &fd_count, 0);
+        ssize_t got = hs_fd_message_receive(sock, text, HS_FDSTORE_TEXT_MAX, fds,
+                                            HS_FDSTORE_FDS_MAX, &fd_count, 0);
         if (got <= 0) {
             return got == 0 || got == -ECONNRESET ? -EADDRINUSE : (int)got;
         }
@@ -127,7 +126,7 @@ void hs_fd_holder_dismiss(struct hs_fdstore *store)
 
 static int give_items(const struct fd_holder *fd_holder, int sock)
 {
-    char text[HS_TEXT_MAX];
+    char text[HS_FDSTORE_TEXT_MAX];
     int r = 0;
     for (size_t i = 0; r == 0 && i < fd_holder->items.count; i++) {
         const struct hs_fdstore_item *item = &fd_holder->items.items[i];
@@ -154,10 +153,10 @@ static void lose_daemon(struct fd_holder *fd_holder)
 /* Handles one message of the daemon, or its death. Returns false if there is no further message. */
 static bool receive_from_daemon(struct fd_holder *fd_holder)
 {
-    char text[HS_TEXT_MAX + 1], name[HS_FDSTORE_NAME_MAX + 1];
+    char text[HS_FDSTORE_TEXT_MAX + 1], name[HS_FDSTORE_NAME_MAX + 1];
     int fds[HS_FDSTORE_FDS_MAX];
     size_t fd_count;
-    ssize_t got = hs_fd_message_receive(fd_holder->daemon_sock, text, HS_TEXT_MAX, fds,
+    ssize_t got = hs_fd_message_receive(fd_holder->daemon_sock, text, HS_FDSTORE_TEXT_MAX, fds,
                                         HS_FDSTORE_FDS_MAX, &fd_count, MSG_DONTWAIT);
     if (got == -EAGAIN || got == -EINTR) {
         return false;

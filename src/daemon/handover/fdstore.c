@@ -17,7 +17,6 @@
 #include "util/array.h"
 #include "util/fd_message.h"
 
-#define HS_STORE_TEXT_MAX  (HS_FDSTORE_NAME_MAX + 64)
 #define HS_STORE_TIMEOUT_S 1
 
 /* --- items ------------------------------------------------------------------------------------ */
@@ -122,14 +121,14 @@ static void send_text(struct hs_fdstore *store, const char *text, const int *fds
 
 void hs_fdstore_put(struct hs_fdstore *store, const char *name, const int *fds, size_t fd_count)
 {
-    char text[HS_STORE_TEXT_MAX];
+    char text[HS_FDSTORE_TEXT_MAX];
     snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
     send_text(store, text, fds, fd_count);
 }
 
 void hs_fdstore_remove(struct hs_fdstore *store, const char *name)
 {
-    char text[HS_STORE_TEXT_MAX];
+    char text[HS_FDSTORE_TEXT_MAX];
     snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
     send_text(store, text, NULL, 0);
 }

@@ -22,6 +22,8 @@
 /* systemd's limit. */
 #define HS_FDSTORE_NAME_MAX 255
 #define HS_FDSTORE_FDS_MAX  2
+/* The longest message. */
+#define HS_FDSTORE_TEXT_MAX (HS_FDSTORE_NAME_MAX + 64)
 
 struct hs_fdstore {
     int sock;          /* to the holder; -1: there is none */
