@@ -12,7 +12,7 @@ import pytest
 from conftest import clean_env
 from resident import Resident, differences, need_ptrace
 from truth import read_truth, truths_of_children
-from waiting import let_time_pass, stop_process, tracer_of, wait_for_clients, wait_for_dumps, wait_for_program, wait_until
+from waiting import let_time_pass, stop_process, tracer_of, wait_for_clients, wait_for_computing, wait_for_dumps, wait_for_program, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -340,6 +340,7 @@ def test_interrupted_while_it_attaches(target, dist, tmp_path):
     try:
         for program in programs:
             program.stdout.readline()
+        wait_for_computing(programs[0].pid)  # no longer in the call that writes "ready"
         begin = time.monotonic()
         session = subprocess.Popen([dist / "bin/heapscope", "attach", "-o", tmp_path / "x.pftrace",
                                     *(str(p.pid) for p in programs)], stderr=subprocess.PIPE, text=True)

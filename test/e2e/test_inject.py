@@ -17,7 +17,7 @@ import threading
 import pytest
 from conftest import let_others_in
 from injecting import VALUE, build, descriptors, maps, running, status, tools_in, wait_for_call, wait_for_signals, words
-from waiting import let_time_pass, tracer_of, wait_for_state, wait_until
+from waiting import let_time_pass, tracer_of, wait_for_computing, wait_for_state, wait_until
 
 KINDS = ["nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect", "epoll", "epoll_pwait",
          "futex", "cond", "read", "recv", "recv_timeout", "epoll_endless", "timerfd", "pause", "sigsuspend",
@@ -170,6 +170,7 @@ def test_own_malloc(inject, target):
         wait_for_call(program.pid)
         assert_called(inject(program.pid))
     with running([program_path, "run"]) as program:
+        wait_for_computing(program.pid)  # no longer in the call that writes "ready"
         said = inject(program.pid, "injected", "-p", 200)
         assert "safe" in said["words"] and "allocator of its own" in said["detail"], said
         assert int(said["tries"]) > 3

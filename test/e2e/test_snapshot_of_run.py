@@ -81,7 +81,9 @@ def record(dist, heapscope, tmp_path):
         args = ["-q", "-o", tmp_path / f"{command}{len(started)}.pftrace", *options]
         it = Recording(dist, command, args, program, **more)
         started.append(it)
-        wait_until(lambda: listed(heapscope, it) and listed(heapscope, it)["clients"], f"{it.name} does not record")
+        wait_until(lambda: it.process.poll() is not None or (listed(heapscope, it) or {}).get("clients"),
+                   lambda: f"{it.name} does not record: {it.said.read_text()}")
+        assert it.process.poll() is None, it.said.read_text()
         it.pid = listed(heapscope, it)["clients"][0]["pid"]
         return it
 
@@ -291,11 +293,16 @@ def test_snapshots_in_a_row(record, heapscope, report, target, tmp_path, command
     name = socket_of(it.process.pid)
     last = tmp_path / "one"
     allocated = []
-    for n in range(count):
+
+    def take():
         trace = ask_for_snapshot(name, it.pid)
         assert isinstance(trace, bytes), trace
         last.write_bytes(trace)
-        found = report(last, "--top", "all", "--view", "alloc_objects")
+        return report(last, "--top", "all", "--view", "alloc_objects")
+
+    wait_until(lambda: len(read_sites(take())) == 2, "not both threads allocate")
+    for n in range(count):
+        found = take()
         if command == "run":
             assert not bad_windows(found), n
         sites = read_sites(found)

@@ -55,6 +55,15 @@ def wait_for_sleep(pid):
     wait_until(lambda: pathlib.Path(f"/proc/{pid}/syscall").read_text().startswith("230 "), f"process {pid} does not sleep")
 
 
+def wait_for_computing(pid):
+    """Waits until the process computes: until it has used processor time since this began."""
+    def user_ticks():
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+    before = user_ticks()
+    wait_until(lambda: user_ticks() > before + 1, f"process {pid} does not compute")
+
+
 def thread_count(pid):
     return len(os.listdir(f"/proc/{pid}/task"))
 
