@@ -189,7 +189,11 @@ def test_good_documentation_passes(check, documented):
         ("src/wide/README.md", "`work`, `more`\n", "does not name src/wide/one"),
         ("src/wide/README.md", "`work`, `one/more`, `gone`\n", "gone is no file, and not in the code"),
         ("src/wide/README.md", "`work`, `one/more`. May include `rt` and `util`.\n", "it may include not util"),
-        ("tools/layers.txt", "rt\nutil rt\nwide rt\nwide/one wide util\n", "it may include util"),
+        ("src/wide/README.md", "`work`, `one/more`.\n", "does not say which folders it may include (by tools/layers.txt, rt)"),
+        ("src/wide/README.md", "`work`, `one/more`. May include `rt`.\n\n| x | files |\n|---|---|\n| `thing` | `more`, `thing` |\n",
+         "src/wide/README.md:5: thing is a file of another folder"),
+        ("tools/layers.txt", "rt\nutil rt\nwide rt util\nwide/one wide\n", "it may include util"),
+        ("tools/layers.txt", "rt\nutil rt\nwide rt/deep\nwide/one wide\n", "it may include not rt, rt/deep"),
         ("test/unit/test_both.c", "/* Two files together. */\n", "does not name a file that it tests"),
     ],
 )
