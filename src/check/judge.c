@@ -77,7 +77,8 @@ static struct hs_check_row *judge_peak(struct hs_check *check)
         .low = overlap.low_bytes,
         .high = overlap.high_bytes,
         .limit = limit,
-        .doubt = "uncertain: the memory that was live at one moment is not known more closely",
+        .doubt = "which contains the limit: the peak of the processes together is only known to "
+                 "lie in this range",
     };
     struct hs_check_row *row = what.err || figure.err ? NULL : hs_check_put(check, name, &measured);
     hs_buf_deinit(&what);

@@ -95,15 +95,16 @@ struct hs_check_row *hs_check_put(struct hs_check *check, const char *name,
     if (verdict == HS_VERDICT_FAIL && strcmp(measured->figure, limit) == 0) {
         /* Both figures are rounded. */
         hs_buf_printf(
-            &text, ", %s beyond",
+            &text, ", %s above it",
             hs_format_value(beyond, measured->is_count, measured->value - measured->limit));
     }
     if (verdict == HS_VERDICT_UNCERTAIN) {
         hs_buf_printf(&text, ", %s",
-                      measured->doubt ? measured->doubt : "within noise of the limit");
+                      measured->doubt ? measured->doubt
+                                      : "and the limit is within the 95 % interval");
     }
     if (verdict == HS_VERDICT_UNCERTAIN && measured->unseen > 0) {
-        hs_buf_printf(&text, ": up to %s may have gone unseen (-i 1 sees all)",
+        hs_buf_printf(&text, "; sampling may have missed up to %s (-i 1 records everything)",
                       hs_format_value(unseen, measured->is_count, measured->unseen));
     }
     struct hs_check_row *out = text.err == 0 ? put_row(check, &row, hs_buf_text(&text)) : NULL;

@@ -35,18 +35,19 @@ static int take_heapprofd(const struct hs_opts_spec *spec, const struct hs_budge
 {
     uint64_t bytes = opts->shmem_bytes;
     if (opts->is_block && opts->is_no_block) {
-        return hs_args_fail(spec, "--block-client and --no-block-client exclude each other");
+        return hs_args_fail(spec, "--block-client and --no-block-client cannot be combined");
     }
     if (bytes & (bytes - 1)) {
         return hs_args_fail(spec, "--shmem-size must be a power of two, and a multiple of 4096");
     }
     if (bytes != 0 || opts->is_block || opts->is_no_block) {
-        hs_message_info("%s has no effect: heapscope writes each sample where it stays, and has no "
-                        "buffer that could fill up%s",
-                        bytes            ? "--shmem-size"
-                        : opts->is_block ? "--block-client"
-                                         : "--no-block-client",
-                        bytes ? "; --max-memory limits the memory of the samples" : "");
+        hs_message_info(
+            "%s has no effect: heapscope writes each sample directly into shared memory, "
+            "and has no buffer that could fill up%s",
+            bytes            ? "--shmem-size"
+            : opts->is_block ? "--block-client"
+                             : "--no-block-client",
+            bytes ? "; --max-memory limits the memory of the samples" : "");
     }
     return HS_ARGS_GO_ON;
 }

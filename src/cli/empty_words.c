@@ -29,7 +29,7 @@ static void say_refused(const struct hs_profile *p, const struct hs_profile_proc
     const char *why = hs_profile_string(p, process->refusal_text);
     const char *remedy = hs_profile_string(p, process->refusal_remedy);
     if (!why[0]) {
-        why = hs_loss_of_refusal(process->refusal).text;
+        why = hs_loss_refusal_reason(process->refusal);
     }
     if (!remedy[0] && process->refusal == HS_REFUSAL_CONCURRENT) {
         remedy = "end that session, or wait for its end: 'heapscope list' shows it";
@@ -49,20 +49,21 @@ static void say_silent(const struct hs_profile *p, const struct hs_profile_proce
                                   : 0;
     char most[HS_HUMAN_BYTES], interval[HS_HUMAN_BYTES];
     if (process->has_own_malloc) {
-        hs_message("process %u (%s) contains its own malloc, whose allocations cannot be recorded: "
-                   "'heapscope doctor' on the program says more",
+        hs_message("process %u (%s) contains its own malloc, whose allocations cannot be recorded; "
+                   "run 'heapscope doctor PROGRAM' for the reason",
                    process->pid, name);
     } else if (interval_bytes > 1) {
         hs_human_bytes(most, HS_MARGIN_UNSEEN_SAMPLES * (double)interval_bytes);
         hs_human_bytes(interval, (double)interval_bytes);
         hs_message(
-            "process %u (%s) was recorded, but none of its allocations was sampled%s: with one "
-            "sample for each %s they were hardly more than %s; -i 1 records every allocation",
+            "process %u (%s) was recorded, but none of its allocations was sampled%s: at a mean "
+            "interval of %s, they were probably less than %s in total; -i 1 records every "
+            "allocation",
             process->pid, name, process->is_from_startup ? "" : " since recording began", interval,
             most);
     } else if (process->is_from_startup) {
         hs_message("process %u (%s) was recorded, but called no allocation function: it may map "
-                   "its memory itself (mmap), or have ended before",
+                   "its memory itself (mmap), or it ended before its first allocation",
                    process->pid, name);
     } else {
         hs_message(
@@ -95,8 +96,8 @@ bool hs_empty_words_say(const struct hs_profile *profile, const char *asked)
                    unsaid_count);
     }
     if (profile->process_count == 0) {
-        hs_message("no process %s ran or started during the recording. heapscope compares names "
-                   "with the program's name without its folder: 'ps -eo pid,args' shows them",
+        hs_message("no process %s ran or started during the recording. heapscope compares NAME "
+                   "with the name of the program without its folder, as 'ps -eo pid,args' shows it",
                    asked);
     }
     return true;

@@ -31,29 +31,29 @@ struct command_group {
 
 static const struct command record_commands[] = {
     { "run", hs_cmd_run, "profile a program from its start" },
-    { "attach", hs_cmd_attach, "profile processes that run already" },
-    { "detach", hs_cmd_detach, "detach from processes that a killed attach left behind" },
-    { "record", hs_cmd_record, "profile as heap_profile does, into a folder of files" },
+    { "attach", hs_cmd_attach, "profile processes that are already running" },
+    { "detach", hs_cmd_detach, "detach from processes whose 'attach' was killed" },
+    { "record", hs_cmd_record, "record like Perfetto's heap_profile script, into pprof files" },
 };
 
 static const struct command daemon_commands[] = {
     { "start", hs_cmd_start, "begin to profile processes, by name or pid" },
     { "stop", hs_cmd_stop, "end a session, and wait until its file is complete" },
     { "list", hs_cmd_list, "show what is recorded, by which command, and at what cost" },
-    { "snapshot", hs_cmd_snapshot, "write the live heap of a recorded process as it is now" },
+    { "snapshot", hs_cmd_snapshot, "write the live heap of a process that is being recorded" },
 };
 
 static const struct command read_commands[] = {
     { "report", hs_cmd_report, "show where the memory went" },
-    { "diff", hs_cmd_diff, "show what changed between two profiles, and what is only noise" },
+    { "diff", hs_cmd_diff, "show what changed between two profiles, and what may be chance" },
     { "export", hs_cmd_export, "write a profile as pprof, folded stacks, speedscope or svg" },
-    { "query", hs_cmd_query, "ask a profile's database in SQL" },
+    { "query", hs_cmd_query, "run SQL queries on a profile" },
     { "profile", hs_cmd_profile, "write a pprof file for each heap of each dump" },
 };
 
 static const struct command check_commands[] = {
-    { "check", hs_cmd_check, "hold profiles against limits, for CI" },
-    { "doctor", hs_cmd_doctor, "say why a profile would be empty, cut short or without names" },
+    { "check", hs_cmd_check, "check profiles against limits, for CI" },
+    { "doctor", hs_cmd_doctor, "say why a profile would be empty, or lack frames or names" },
 };
 
 static const struct command_group groups[] = {

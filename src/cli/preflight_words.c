@@ -18,20 +18,20 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-    [HS_PREFLIGHT_STATIC] = { "is statically linked, so the dynamic loader cannot load the "
-                              "recorder, and nothing could be recorded",
+    [HS_PREFLIGHT_STATIC] = { "is statically linked, so the dynamic loader cannot load heapscope's "
+                              "library, and nothing could be recorded",
                               "", "link it dynamically to profile it" },
     [HS_PREFLIGHT_SECURE] = { "is ",
                               ", so the dynamic loader ignores LD_PRELOAD, and nothing could be "
                               "recorded",
                               "run heapscope as the user that the program runs as, or profile a "
-                              "copy without that mark" },
+                              "copy without these privileges" },
     [HS_PREFLIGHT_32BIT] = { "is a 32-bit program, and only 64-bit ones can be profiled", "",
                              "build it for 64 bits" },
     [HS_PREFLIGHT_OTHER_MACHINE] = { "is a program for another processor, and only native ones can "
                                      "be profiled",
                                      "", "build it for this machine" },
-    [HS_PREFLIGHT_MUSL] = { "uses the musl C library, and the recorder needs glibc", "",
+    [HS_PREFLIGHT_MUSL] = { "uses the musl C library, and heapscope's library needs glibc", "",
                             "build it for glibc to profile it" },
     [HS_PREFLIGHT_SANITIZER] = { "is built with ",
                                  ", whose malloc cannot be replaced, so nothing could be recorded",
@@ -77,7 +77,8 @@ bool hs_preflight_words(const char *program, const struct hs_preflight *prefligh
         ret_words->status = STATUS_NOT_FOUND;
         return true;
     case HS_PREFLIGHT_NOT_EXECUTABLE:
-        snprintf(ret_words->what, sizeof(ret_words->what), "%s: not a program that may be executed",
+        snprintf(ret_words->what, sizeof(ret_words->what),
+                 "%s is not an executable file, or you have no permission to execute it",
                  preflight->path);
         ret_words->status = STATUS_NOT_EXECUTABLE;
         return true;

@@ -197,9 +197,10 @@ void hs_daemon_socket_update_hint(struct hs_daemon_socket *daemon_socket,
 {
     int r = hs_daemon_socket_write_hint(daemon_socket, startup_interval_bytes);
     if (r < 0) {
-        hs_daemon_log("cannot write %s.board: %s; programs that start are recorded a moment later "
-                      "than they could be",
-                      daemon_socket->path, strerror(-r));
+        hs_daemon_log(
+            "cannot write the startup hint file %s.board: %s; programs that start are recorded "
+            "only after the daemon has read their hello",
+            daemon_socket->path, strerror(-r));
     }
 }
 

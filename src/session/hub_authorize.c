@@ -96,7 +96,7 @@ void hs_hub_word_attaching(int error, struct hs_refusal_words *ret_words)
                                    .remedy = "record it again, and for longer" };
     if (error != -EINTR) {
         snprintf(ret_words->what, sizeof(ret_words->what),
-                 "the recorder is not loaded in it, and cannot be loaded: %s",
+                 "heapscope's library is not loaded in it, and cannot be loaded: %s",
                  is_busy ? "another attempt is under way" : strerror(-error));
         snprintf(ret_words->remedy, sizeof(ret_words->remedy), "%s",
                  is_busy ? "try again" : "start it with libheapscope_preload.so in LD_PRELOAD");

@@ -249,10 +249,12 @@ static void write_words(const struct graph *g, const struct hs_diff_options *opt
         hs_buf_deinit(&heaps);
     }
     if (diff->is_normalized) {
-        hs_buf_printf(details, "; before is multiplied by %.4g", diff->scale);
+        hs_buf_printf(details, "; the figures of \"before\" are multiplied by %.4g", diff->scale);
     }
-    hs_buf_printf(details, "; boxes are as wide as the larger of both; those below %s are left out",
-                  hs_format_value(before, is_count, g->least));
+    hs_buf_printf(
+        details,
+        "; the width of a box is the larger of its two values; boxes below %s are left out",
+        hs_format_value(before, is_count, g->least));
 }
 
 int hs_diff_write_svg(const struct hs_diff *diff, const struct hs_diff_options *options,

@@ -89,7 +89,7 @@ static void write_sum(const struct hs_diff *diff, enum hs_diff_verdict verdict,
     }
     hs_buf_printf(buf, "%s: %u function%s", titles[verdict], found, found == 1 ? "" : "s");
     if (verdict == HS_DIFF_NOISE) {
-        hs_buf_printf(buf, ", %s in sum",
+        hs_buf_printf(buf, ", %s in total",
                       hs_diff_signed(cell, hs_views[diff->view].is_count, delta));
     }
     hs_buf_char(buf, '\n');
@@ -127,7 +127,7 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
                           after);
         }
     }
-    hs_buf_str(buf, "\nProcesses, by name\n");
+    hs_buf_str(buf, "\nProcesses, by the name of the program file\n");
     hs_table_write(&table, buf,
                    &(struct hs_table_style){ .indent = 2,
                                              .columns = options->columns,
@@ -135,7 +135,8 @@ static void write_processes(const struct hs_diff *diff, const struct hs_diff_opt
                                              .has_titles = true,
                                              .give_way = "1" });
     if (diff->process_count > options->top_count) {
-        hs_buf_printf(buf, "  and %u more: --top all\n", diff->process_count - options->top_count);
+        hs_buf_printf(buf, "  and %u more; --top all lists them\n",
+                      diff->process_count - options->top_count);
     }
     hs_table_deinit(&table);
 }
@@ -162,10 +163,11 @@ int hs_diff_write_text(const struct hs_diff *diff, const struct hs_diff_options 
     write_sum(diff, HS_DIFF_NOISE, order, count, buf);
     write_sum(diff, HS_DIFF_SAME, order, count, buf);
     if (count >= ROWS_MANY && (diff->interval_bytes[0] > 1 || diff->interval_bytes[1] > 1)) {
-        hs_buf_printf(buf,
-                      "Each of %u rows is judged separately, at 95 %%: where nothing changed, "
-                      "about %.0f may seem to have changed.\n",
-                      count, ceil(0.05 * count));
+        hs_buf_printf(
+            buf,
+            "Each of the %u rows is tested separately, at 95 %% confidence. If nothing had "
+            "changed, about %.0f of them would still seem to have changed.\n",
+            count, ceil(0.05 * count));
     }
     free(order);
     return buf->err;

@@ -104,7 +104,8 @@ void hs_diff_write_head(const struct hs_diff *diff, const struct hs_diff_options
     write_side(diff, options, HS_DIFF_AFTER, buf);
     if (diff->is_normalized) {
         hs_buf_printf(buf,
-                      "  scaled  before is multiplied by %.4g, so that the totals are the same\n",
+                      "  scaled  the figures of \"before\" are multiplied by %.4g, so that both "
+                      "totals are equal\n",
                       diff->scale);
     }
     hs_diff_interval(interval, is_count, &change);

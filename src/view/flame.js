@@ -1,10 +1,11 @@
 /*
- * The moving parts of a flame graph: zoom, search, details, and a layout that follows the window.
+ * The interactive part of a flame graph: zoom, search, details, and a layout that follows the width of
+ * the window.
  *
  * The picture is complete without this script. Each box is a <g> with <title>, <rect> and, where there
- * is room, <text>; data-v holds "start total depth" in the unit of the view. Zoom and search live in
- * the address (#z=12&s=load), so that Back, reload and sent links work; nothing is loaded from
- * anywhere.
+ * is room, <text>; data-v holds "start total depth"; start and total are in the unit of the
+ * view. Zoom and search are part of the address (#z=12&s=load), so that the Back button, a reload and a
+ * shared link restore them. The page loads nothing over the network.
  */
 (function () {
   "use strict";
@@ -27,7 +28,7 @@
       text,
       name: text.split("\n", 1)[0],
       parent: null,
-      last: index, /* of the boxes below it, which follow it directly: parents come first */
+      last: index, /* index of the last box below this one; they all follow it directly (preorder) */
       rect: g.querySelector("rect"),
       label: g.querySelector("text"),
       shorter: null,
@@ -45,7 +46,8 @@
   let zoomed = root;
   let pattern = "";
 
-  /* Names from long to short, as the report shortens them: arguments, templates, outer scopes. */
+  /* Shorter forms of a name, in the order in which the report tries them: without arguments, without
+   * template arguments, without outer scopes. */
   function withoutGroups(name, open, close, put) {
     let out = "";
     let depth = 0;
@@ -79,9 +81,9 @@
     for (const name of names) {
       if (name.length <= columns) { return name; }
     }
-    /* An address is known by its end. */
+    /* The end of "module+0xaddress" identifies it. */
     if (/\+0x[0-9a-f]+$/.test(box.name)) { return "…" + box.name.slice(1 - columns); }
-    /* The last components that fit; of the very last one its start. */
+    /* Keeps as many of the last components as fit; if not even one fits, keeps its beginning. */
     const parts = names[names.length - 1].split("::");
     for (let from = 1; from < parts.length; from++) {
       const end = "…" + parts.slice(from).join("::");
@@ -166,14 +168,14 @@
     }
     let sum = 0;
     let count = 0;
-    let counted = -1; /* boxes up to this one lie under one that was counted */
+    let counted = -1; /* index of the last box below the one that was counted last */
     for (const box of boxes) {
       const isFound = test !== null && box !== root && test(box.name);
       box.g.classList.toggle("found", isFound);
       if (!isFound) { continue; }
       count++;
       if (box.index > counted && box.last >= zoomed.index && box.index <= zoomed.last) {
-        /* An outer box of the zoomed one holds all of it. */
+        /* A caller of the zoomed box contains all of it, and counts only with the zoomed part. */
         sum += Math.min(box.total, zoomed.total);
         counted = box.last;
       }
@@ -185,7 +187,7 @@
       found.textContent = "nothing found";
       search.classList.add("bad");
     } else {
-      found.textContent = percent(sum, zoomed.total) + (zoomed === root ? " found" : " of this found");
+      found.textContent = percent(sum, zoomed.total) + (zoomed === root ? " matches" : " of the zoomed part matches");
     }
   }
 
@@ -199,7 +201,7 @@
     reveal();
   }
 
-  /* A box that was clicked is in sight; one that came with a link may not be. */
+  /* Scrolls to the zoomed box: one that was clicked is visible, but one from a link may not be. */
   function reveal() {
     const top = Number(zoomed.rect.getAttribute("y"));
     const headHeight = Number(byId("headback").getAttribute("height"));
@@ -250,14 +252,14 @@
     try {
       history.replaceState(null, "", address(zoomed, pattern));
     } catch (error) {
-      /* Some browsers keep the address of local files: then it just is not in it. */
+      /* Some browsers do not let a local file change its address: it then lacks the search. */
     }
     find();
   });
   window.addEventListener("keydown", function (event) {
     const isTyping = document.activeElement === search;
     if ((event.ctrlKey || event.metaKey) && event.key === "f" && !isTyping) {
-      event.preventDefault(); /* once more, and the browser's own search opens */
+      event.preventDefault(); /* a second Ctrl+F opens the browser's own search */
       search.focus();
       search.select();
     } else if (event.key === "/" && !isTyping) {

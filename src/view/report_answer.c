@@ -68,7 +68,7 @@ static uint32_t add_allocators(struct hs_report *report, struct hs_buf *text)
         named++;
     }
     if (named == 0) {
-        hs_buf_str(text, " No function allocated more than 4 % of it by itself.");
+        hs_buf_str(text, " No single function allocated 4 % of it.");
         return UINT32_MAX;
     }
     for (uint32_t i = 0; i < named; i++) {
@@ -117,9 +117,9 @@ static void add_under(struct hs_report *report, uint32_t named, struct hs_buf *t
             char share[HS_HUMAN_BYTES];
             hs_human_share(share, hs_report_value(report, &totals[node]),
                            hs_report_value(report, &report->total));
-            hs_buf_printf(text, " %s was allocated under ", share);
+            hs_buf_printf(text, " %s was allocated by ", share);
             add_name(report, function, text);
-            hs_buf_char(text, '.');
+            hs_buf_str(text, " or by functions that it called.");
         }
     }
     free(totals);
@@ -130,8 +130,8 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     static const char *const words[HS_VIEW_N] = {
         [HS_VIEW_SPACE] = "are live",
         [HS_VIEW_OBJECTS] = "objects are live",
-        [HS_VIEW_ALLOC_SPACE] = "were allocated in all",
-        [HS_VIEW_ALLOC_OBJECTS] = "allocations were made in all",
+        [HS_VIEW_ALLOC_SPACE] = "were allocated in total",
+        [HS_VIEW_ALLOC_OBJECTS] = "allocations were made in total",
         [HS_VIEW_PEAK] = "were live at the peak",
     };
     char value[HS_FORMAT_INTERVAL_BYTES];
@@ -146,11 +146,11 @@ static void add_what(struct hs_report *report, struct hs_buf *text)
     const struct hs_selection *s = &report->selection;
     bool is_live = hs_views[report->view].quantity == HS_QUANTITY_LIVE;
     if (report->view == HS_VIEW_PEAK && s->is_peak_of_several) {
-        hs_buf_printf(text, "%s were live at the peaks of the processes, added up.", value);
+        hs_buf_printf(text, "%s were live at the peaks of the processes, in total.", value);
     } else if (is_live && report->profile->dumps[s->dumps[0]].is_final) {
         hs_buf_printf(text, "%s%s were live at the %s.", value,
                       hs_views[report->view].is_count ? " objects" : "",
-                      s->is_peak_of_several ? "ends of the processes, added up" : "end");
+                      s->is_peak_of_several ? "ends of the processes, in total" : "end");
     } else {
         hs_buf_printf(text, "%s %s.", value, words[report->view]);
     }
@@ -174,7 +174,7 @@ static void add_explained(const struct hs_profile_dump *dump, struct explained *
 }
 
 /*
- * Writes "Only 12.0 % of it to allocated blocks: ..." if that is so. Memory that several processes
+ * Writes "Allocated blocks account for only 12.0 % of the resident memory: ..." if that is so. Memory that several processes
  * share, such as the blocks with which a forked process began, counts in each of them.
  */
 static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
@@ -188,7 +188,7 @@ static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
     if (sum.process_count == 0 || sum.bytes > sum.resident_bytes * EXPLAINED_SHARE_MIN) {
         return false;
     }
-    hs_buf_printf(text, "Only %s of it to allocated blocks: ",
+    hs_buf_printf(text, "Allocated blocks account for only %s of the resident memory: ",
                   hs_human_share(part, sum.bytes, sum.resident_bytes));
     hs_human_bytes(size, sum.resident_bytes);
     if (sum.process_count == 1 && s->dump_count == 1) {
@@ -196,7 +196,7 @@ static bool add_unexplained(const struct hs_report *report, struct hs_buf *text)
     } else if (sum.process_count == 1) {
         hs_buf_printf(text, "%s were resident in the one large process", size);
     } else {
-        hs_buf_printf(text, "%s were resident in the %u large processes, added up", size,
+        hs_buf_printf(text, "%s were resident in the %u large processes together", size,
                       sum.process_count);
     }
     hs_buf_str(text, ", and most of that is not in this profile. ");
@@ -211,11 +211,13 @@ static void add_answer(struct hs_report *report, struct hs_buf *text)
     uint32_t named = add_allocators(report, text);
     add_under(report, named, text);
     if (is_little && hs_report_is_incomplete(report)) {
-        hs_buf_str(text,
-                   " Much of the rest may be the allocations that are missing: see \"!\" above.");
+        hs_buf_str(
+            text, " Much of the rest may be allocations that are missing from the profile: see the "
+                  "lines above that begin with \"!\".");
     } else if (is_little) {
-        hs_buf_str(text, " The rest of the resident memory is code, stacks, what the allocator "
-                         "keeps, and memory that the program maps by itself, as the runtimes of "
+        hs_buf_str(text, " The rest of the resident memory is code, stacks, free memory that "
+                         "the allocator has not returned, and memory that the program maps by "
+                         "itself, as the runtimes of "
                          "Python, Java and JavaScript do for their objects.");
     }
 }
@@ -224,10 +226,10 @@ void hs_report_write_answer(struct hs_report *report)
 {
     char remark[128] = "";
     if (report->view_reason) {
-        snprintf(remark, sizeof(remark), "(view %s, as %s)", hs_views[report->view].name,
+        snprintf(remark, sizeof(remark), "(view: %s, because %s)", hs_views[report->view].name,
                  report->view_reason);
     } else {
-        snprintf(remark, sizeof(remark), "(view %s)", hs_views[report->view].name);
+        snprintf(remark, sizeof(remark), "(view: %s)", hs_views[report->view].name);
     }
     hs_report_heading(report, "Where did the memory go?", remark);
     if (hs_report_value(report, &report->total) <= 0) {
@@ -236,9 +238,9 @@ void hs_report_write_answer(struct hs_report *report)
         struct hs_figure total = hs_view_figure(report->view, &report->total);
         double above = hs_margin_of(&total).above;
         snprintf(nowhere, sizeof(nowhere),
-                 above > 0 ? "No sample shows any %s: it was %s at most."
-                           : "Nowhere: this view has no %s.",
-                 view->title, hs_format_value(unseen, view->is_count, above));
+                 above > 0 ? "No sample was taken for this view: the true value is at most %s."
+                           : "This profile has no %s.",
+                 above > 0 ? hs_format_value(unseen, view->is_count, above) : view->title);
         hs_report_write_wrapped(report, "  ", nowhere);
         return;
     }

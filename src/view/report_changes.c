@@ -45,7 +45,7 @@ static void write_one_process(struct hs_report *report, const struct hs_profile_
         if (count <= TOLD_MAX || nth < TOLD_MAX || nth == count) {
             write_change(report, &p->changes[i]);
         } else if (nth == TOLD_MAX) {
-            hs_buf_printf(report->buf, "  (%u more in between: --json lists all)\n",
+            hs_buf_printf(report->buf, "  (%u more in between; --json lists all)\n",
                           count - TOLD_MAX);
         }
     }
@@ -61,9 +61,11 @@ static void write_all_processes(struct hs_report *report)
         count += count_of(p, &p->dumps[s->dumps[i]]) > 0;
     }
     if (count > 0) {
-        hs_buf_printf(
-            &text, "budgets changed the interval in %u of the processes: --json lists each change",
-            count);
+        hs_buf_printf(&text,
+                      "to stay within a budget, heapscope changed the sampling interval of %u of "
+                      "the processes; "
+                      "--json lists each change",
+                      count);
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     hs_buf_deinit(&text);

@@ -33,7 +33,7 @@ static uint64_t after_ns(const struct hs_profile *p, uint32_t process, uint64_t 
     return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-/* Writes "resident: 1.30 MiB at first, 129 MiB at most (seen after 3.0 s), 12.0 MiB last". */
+/* Writes "resident memory, ...: first 1.30 MiB, highest 129 MiB (after 3.0 s), last 12.0 MiB". */
 static void describe(const struct hs_profile *p, uint32_t process,
                      const struct hs_profile_track *track, struct hs_buf *text)
 {
@@ -47,9 +47,9 @@ static void describe(const struct hs_profile *p, uint32_t process,
     hs_human_bytes(peak, (double)most->value);
     hs_human_bytes(end, (double)last->value);
     hs_human_duration(when, after_ns(p, process, most->time_ns));
-    hs_buf_printf(text,
-                  "resident memory, when it was read: %s at first, %s at most (after %s), %s last",
-                  first, peak, when, end);
+    hs_buf_printf(
+        text, "resident memory, read from time to time: first %s, highest %s (after %s), last %s",
+        first, peak, when, end);
 }
 
 void hs_report_write_counters(struct hs_report *report)

@@ -9,7 +9,7 @@
 #include "util/utf8.h"
 #include "view/report_parts.h"
 
-/* On narrower terminals, remarks are left out. */
+/* How wide a terminal must be for the remarks of the table, and for the margins of counts. */
 #define REMARK_COLUMNS_MIN       110
 #define COUNT_MARGIN_COLUMNS_MIN 80
 
@@ -18,7 +18,7 @@ static const struct hs_profile_dump *first_dump(const struct hs_report *report)
     return &report->profile->dumps[report->selection.dumps[0]];
 }
 
-/* Finds the process from which the others descend: the one that started first. */
+/* Finds the process that gives the report its title: the one that started first. */
 static uint32_t root_process(const struct hs_report *report)
 {
     const struct hs_profile *p = report->profile;
@@ -84,15 +84,15 @@ static void describe_run(const struct hs_report *report, struct hs_buf *buf)
         hs_buf_str(buf, " was not profiled");
     } else {
         const struct hs_profile_dump *dump = first_dump(report);
-        hs_buf_char(buf, ' ');
         if (dump->is_final || p->processes[process].last_dump == s->dumps[0]) {
-            hs_describe_end(p, process, buf);
+            hs_buf_char(buf, ' ');
+            hs_describe_end_predicate(p, process, buf);
             hs_buf_printf(buf, " after %s", duration);
         } else {
-            hs_buf_printf(buf, "snapshot %u, %s after the start", dump->index, duration);
+            hs_buf_printf(buf, " at snapshot %u, %s after the start", dump->index, duration);
         }
         if (!p->processes[process].is_from_startup) {
-            hs_buf_str(buf, ", recorded from some time after its start");
+            hs_buf_str(buf, "; the recording began some time after the process had started");
         }
         if (p->processes[process].forked_from_pid != 0) {
             hs_buf_printf(buf, ", forked from %u", p->processes[process].forked_from_pid);
@@ -182,7 +182,7 @@ static void add_peak(struct hs_report *report, struct hs_table *table)
     char duration[HS_HUMAN_BYTES];
     char remark[80] = "";
     if (s->is_peak_of_several) {
-        snprintf(remark, sizeof(remark), "added up: each process at its own moment");
+        snprintf(remark, sizeof(remark), "sum of the peaks of all processes, at different times");
     } else if (s->dump_count == 1 && dump->peak_time_ns > s->start_ns) {
         hs_human_duration(duration, dump->peak_time_ns - s->start_ns);
         snprintf(remark, sizeof(remark), "%s after the start", duration);
@@ -207,12 +207,12 @@ static void write_overlap(struct hs_report *report)
     struct hs_buf text = HS_BUF_INIT;
     hs_human_bytes(low, overlap.low_bytes);
     hs_human_bytes(high, overlap.high_bytes);
-    hs_buf_printf(&text, "the peaks of %u processes, at different moments, add up to %s; ",
+    hs_buf_printf(&text, "the peaks of %u processes, at different times, add up to %s; ",
                   overlap.process_count, hs_human_bytes(sum, s->peak.bytes));
     if (strcmp(low, high) == 0) {
-        hs_buf_printf(&text, "at one moment %s were live at most", high);
+        hs_buf_printf(&text, "at most %s were live at any one time", high);
     } else {
-        hs_buf_printf(&text, "the most that was live at one moment is between %s and %s", low,
+        hs_buf_printf(&text, "the most that was live at any one time is between %s and %s", low,
                       high);
     }
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
@@ -220,14 +220,14 @@ static void write_overlap(struct hs_report *report)
 }
 
 /*
- * Shows each heap separately. One heap may take its memory from another, as a pool does from
- * malloc, so a sum over heaps could count memory twice.
+ * Lists the heaps that the totals add up. One heap may take its memory from another, as a pool does
+ * from malloc; the totals count such memory twice.
  */
 static void write_heaps(struct hs_report *report)
 {
     struct hs_buf text = HS_BUF_INIT;
     if (hs_heap_sums_describe(&report->selection, &text) > 1) {
-        hs_buf_str(&text, "; memory that one heap got from another one counts in both");
+        hs_buf_str(&text, "; memory that one heap takes from another is counted in both");
         hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     }
     report->buf->err = report->buf->err ? report->buf->err : text.err;
@@ -252,13 +252,16 @@ static void add_rss(struct hs_report *report, struct hs_table *table)
     if (!has_room_for_remarks(report)) {
         hs_table_cell(table, "%s", "");
     } else if (dump->rss_bytes && dump->rss_peak_bytes) {
-        hs_table_cell(table, "whole process; %s at most", most);
+        hs_table_cell(table, "whole process; highest %s", most);
     } else {
-        hs_table_cell(table, "%s", dump->rss_bytes ? "whole process" : "whole process, at most");
+        hs_table_cell(table, "%s",
+                      dump->rss_bytes ? "whole process" : "highest of the whole process");
     }
 }
 
-/* Memory allocated before the recording began is not zero, but it is unknown. */
+/*
+ * Says how much was resident when the recording began. Which allocations that was is not known.
+ */
 static void write_before(struct hs_report *report)
 {
     const struct hs_profile_dump *dump = first_dump(report);
@@ -268,10 +271,11 @@ static void write_before(struct hs_report *report)
         return;
     }
     hs_human_bytes(before, (double)dump->rss_start_bytes);
-    hs_buf_printf(&text,
-                  "%s were resident before the session began: blocks from before are not in this "
-                  "profile, and their frees are ignored",
-                  before);
+    hs_buf_printf(
+        &text,
+        "%s were resident when the recording began; blocks that were allocated before are not "
+        "in this profile, and freeing them is ignored",
+        before);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);
 }
@@ -283,14 +287,15 @@ static void describe_exact(const struct hs_report *report, const char *count, st
     const char *whose = report->selection.dump_count == 1 ? "this process" : "these processes";
     if (hs_report_is_incomplete(report)) {
         hs_buf_printf(text,
-                      "%s %s recorded with the exact size; others are missing: see \"!\" below",
+                      "%s %s recorded with the exact size; others are missing; the lines below "
+                      "that begin with \"!\" say which",
                       count, verb);
     } else if (report->profile->origin) {
         hs_buf_str(text, "exact: all allocations were recorded");
     } else if (!hs_report_is_from_start(report)) {
         hs_buf_printf(text,
-                      "%s %s recorded with the exact size; allocations through pointers to malloc "
-                      "that the program took before are not recorded",
+                      "%s %s recorded with the exact size; calls through pointers to malloc that "
+                      "the program had stored before the recording began are missing",
                       count, verb);
     } else {
         /* Statically linked children, for example, are not included, and may be unknown. */
@@ -302,12 +307,13 @@ static void describe_exact(const struct hs_report *report, const char *count, st
 static const char *describe_margins(const struct hs_report *report)
 {
     if (report->selection.is_lossy) {
-        return "; data is missing: the figures are too low, by more than the margins say";
+        return "; data is missing, so the figures are too low, by an unknown amount";
     }
-    return report->profile->origin ? "; all figures are estimates, and margins hold only where all "
-                                     "blocks of a stack have one size"
-                                   : "; margins hold with 95 % confidence, and figures without one "
-                                     "are estimates, too";
+    return report->profile->origin
+               ? "; all figures are estimates, and a margin is correct only if all "
+                 "blocks of its stack have the same size"
+               : "; margins (±) are 95 % confidence intervals, and a figure without "
+                 "a margin is an estimate, too";
 }
 
 static void write_sampling(struct hs_report *report)
@@ -320,9 +326,11 @@ static void write_sampling(struct hs_report *report)
     hs_human_exact(count, s->sample_count);
     hs_human_bytes(interval, (double)s->interval_min_bytes);
     if (s->interval_min_bytes == 0) {
-        hs_buf_str(&text, s->interval_max_bytes <= 1
-                              ? "how it was sampled is not known"
-                              : "how some of it was sampled is not known: there are no margins");
+        hs_buf_str(
+            &text,
+            s->interval_max_bytes <= 1
+                ? "the sampling interval is not known, so there are no margins"
+                : "the sampling interval of some figures is not known, so there are no margins");
     } else if (s->interval_max_bytes <= 1 && !s->is_sampled) {
         describe_exact(report, count, &text);
     } else if (report->profile->origin) {
@@ -339,17 +347,16 @@ static void write_sampling(struct hs_report *report)
     if (s->dump_count == 1 && dump->orig_interval_bytes != 0 &&
         dump->orig_interval_bytes != dump->interval_bytes) {
         hs_human_bytes(interval, (double)dump->orig_interval_bytes);
-        hs_buf_printf(&text, " (began with %s)", interval);
+        hs_buf_printf(&text, " (it was %s when the recording began)", interval);
     }
     if (!dump->has_scaled_counts && s->interval_max_bytes > 1) {
-        hs_buf_str(&text, "; how many objects they stand for is not known");
+        hs_buf_str(&text, "; the file does not say how many objects the samples stand for");
     }
     if (s->peak.peak_short_bytes > 0 && s->has_peak) {
-        hs_buf_printf(
-            &text,
-            "; the peak shown is that of one moment; at another moment up to %s more %s live",
-            hs_human_bytes(interval, (double)s->peak.peak_short_bytes),
-            s->is_sampled ? "of what was sampled may have been" : "may have been");
+        hs_buf_printf(&text,
+                      "; at another time than the peak shown, up to %s more%s may have been live",
+                      hs_human_bytes(interval, (double)s->peak.peak_short_bytes),
+                      s->is_sampled ? " of the sampled memory" : "");
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
@@ -391,10 +398,12 @@ static void write_forks(struct hs_report *report)
         return;
     }
     struct hs_buf text = HS_BUF_INIT;
-    hs_buf_printf(&text,
-                  "%u of the processes %s forked, and began with the blocks of another process: "
-                  "these count in each of them, although most of their memory may be shared",
-                  count, count == 1 ? "was" : "were");
+    hs_buf_printf(
+        &text,
+        "%u of the processes %s forked and inherited the blocks of the parent: an inherited "
+        "block is counted in each process that has it, although most of that memory may "
+        "be shared",
+        count, count == 1 ? "was" : "were");
     hs_report_write_wrapped(report, "  ", hs_buf_text(&text));
     hs_buf_deinit(&text);
 }
@@ -418,9 +427,10 @@ void hs_report_write_head(struct hs_report *report)
     bool is_end = first_dump(report)->is_final;
     add_total(report, &table,
               !is_end                 ? "live"
-              : s->is_peak_of_several ? "live at ends"
+              : s->is_peak_of_several ? "live at end"
                                       : "live at end",
-              &s->live, is_end && s->is_peak_of_several ? "added up: each process at its end" : "");
+              &s->live,
+              is_end && s->is_peak_of_several ? "sum over all processes, each at its own end" : "");
     add_total(report, &table, "allocated", &s->alloc, "");
     add_rss(report, &table);
     hs_table_write(&table, report->buf,

@@ -142,7 +142,7 @@ static void write_small_losses(struct hs_report *report, const struct hs_profile
     struct hs_buf line = HS_BUF_INIT;
     hs_loss_describe(report->profile, most, &report->selection.alloc, &line);
     if (kinds > 1) {
-        hs_buf_printf(&line, ", and %zu more kind%s of small losses: --health", kinds - 1,
+        hs_buf_printf(&line, "; --health shows %zu more reason%s for missing frames", kinds - 1,
                       kinds == 2 ? "" : "s");
     }
     hs_text_style(report->buf, report->options->has_colour, HS_TEXT_DIM);
@@ -203,15 +203,15 @@ static void write_work(struct hs_report *report)
     hs_table_cell(&table, "%s", hs_human_exact(number, report->selection.sample_count));
     hs_table_cell(&table, "allocations recorded");
     hs_table_cell(&table, "%s", hs_human_exact(number, freed));
-    hs_table_cell(&table, "of them freed");
+    hs_table_cell(&table, "of these freed later");
     hs_table_cell(&table, "%s", hs_human_exact(number, walked));
     hs_table_cell(&table, "stacks walked frame by frame");
     hs_table_cell(&table, "%s", hs_human_exact(number, replayed));
     hs_table_cell(&table, "stacks recognized without a walk");
     hs_table_cell(&table, "%s", hs_human_bytes(number, (double)region_bytes));
-    hs_table_cell(&table, "taken by the recorder in the process%s",
+    hs_table_cell(&table, "of shared memory with heapscope's tables in the process%s",
                   report->selection.dump_count > 1 ? "es" : "");
-    hs_report_heading(report, "Work", "");
+    hs_report_heading(report, "What the recording did", "");
     hs_table_write(&table, report->buf,
                    &(struct hs_table_style){ .indent = 2, .columns = report->options->columns });
     hs_table_deinit(&table);
@@ -302,7 +302,8 @@ void hs_report_write_health(struct hs_report *report)
         known[known_count++] = hs_loss_of_refusal(i);
     }
     hs_table_init(&table, columns, HS_COUNT_OF(columns));
-    hs_report_heading(report, "Health", "what was lost, by reason; ! means that data is missing");
+    hs_report_heading(report, "Health",
+                      "what is missing, by reason; \"!\" marks what makes figures too low");
     warn_own_malloc(report);
     hs_report_write_refused(report);
     for (int is_zero = 0; is_zero <= 1; is_zero++) {

@@ -106,7 +106,7 @@ static void finish_table(struct hs_report *report, struct hs_table *table, const
     hs_table_deinit(table);
     if (left_out > 0) {
         char text[64];
-        snprintf(text, sizeof(text), "and %u smaller ones: --top N lists more", left_out);
+        snprintf(text, sizeof(text), "and %u smaller ones; --top N lists more", left_out);
         hs_report_write_wrapped(report, "  ", text);
     }
 }
@@ -203,7 +203,7 @@ static void write_programs(struct hs_report *report)
             hs_table_cell(&table, "%s", hs_format_value(text, false, program->alloc_bytes));
             hs_table_cell(&table, "%s", hs_profile_string(report->profile, program->name));
         }
-        hs_report_heading(report, "Programs", "all their processes added up");
+        hs_report_heading(report, "Programs", "the processes of each program, added up");
         finish_table(report, &table, "3 4 2", count - listed);
     }
     free(programs);

@@ -18,8 +18,8 @@ static void write_one(struct hs_report *report, const struct hs_profile_process 
     const char *text = hs_profile_string(p, process->refusal_text);
     const char *remedy = hs_profile_string(p, process->refusal_remedy);
     struct hs_buf line = HS_BUF_INIT;
-    hs_buf_printf(&line, "PID %u (%s): not profiled: %s%s%s", process->pid, name[0] ? name : "?",
-                  text[0] ? text : hs_loss_of_refusal(process->refusal).text, remedy[0] ? "; " : "",
+    hs_buf_printf(&line, "PID %u (%s) was not profiled: %s%s%s", process->pid, name[0] ? name : "?",
+                  text[0] ? text : hs_loss_refusal_reason(process->refusal), remedy[0] ? "; " : "",
                   remedy);
     hs_report_warn(report, hs_buf_text(&line), 0);
     hs_buf_deinit(&line);

@@ -88,11 +88,11 @@ static void write_functions_by(struct hs_report *report, enum hs_agg_order order
         }
     }
     char remark[96];
-    snprintf(remark, sizeof(remark), "the %s %u of %u",
-             order == HS_AGG_BY_SELF ? "first" : "largest", listed, count);
+    snprintf(remark, sizeof(remark), "the largest %u of %u", listed, count);
     hs_report_heading(report,
-                      order == HS_AGG_BY_SELF ? "Functions by what they allocate themselves"
-                                              : "Functions by what is allocated under them",
+                      order == HS_AGG_BY_SELF
+                          ? "Functions by their own allocations"
+                          : "Functions by allocations of their own and their callees",
                       listed < count ? remark : "");
     hs_table_write(&table, report->buf,
                    &(struct hs_table_style){ .indent = 2,
@@ -229,7 +229,7 @@ static void write_stack(struct hs_report *report, uint32_t rank, const struct hs
     write_part(report, share, &used);
     char part[3 * HS_HUMAN_BYTES];
     if (view->is_count) {
-        snprintf(part, sizeof(part), "%s in all", hs_human_bytes(text, amount->bytes));
+        snprintf(part, sizeof(part), "%s in total", hs_human_bytes(text, amount->bytes));
         write_part(report, part, &used);
     } else if (amount->has_sample_counts) {
         snprintf(part, sizeof(part), "%s sample%s", hs_human_count(text, amount->count),
@@ -259,15 +259,19 @@ int hs_report_write_stacks(struct hs_report *report)
     uint32_t listed = count < report->options->stack_count ? count : report->options->stack_count;
     if (listed > 0) {
         char number[HS_HUMAN_BYTES];
-        char remark[96] = "";
+        char remark[128] = "";
         if (listed < count) {
-            snprintf(remark, sizeof(remark), "the first %u of %s; --top N lists more, --tree all",
-                     listed, hs_human_exact(number, count));
+            snprintf(remark, sizeof(remark),
+                     "the largest %u of %s; --top N lists more, --tree shows all", listed,
+                     hs_human_exact(number, count));
         }
         hs_report_heading(report, "Stacks", remark);
         for (uint32_t i = 0; i < listed; i++) {
             write_stack(report, i + 1, &report->agg.selves[order[i]]);
         }
+        hs_buf_char(report->buf, '\n');
+        hs_report_write_wrapped(report, "  ",
+                                "\">\" marks the innermost function of the program itself.");
     }
     free(order);
     return 0;

@@ -203,8 +203,9 @@ int hs_report_write_tree(struct hs_report *report)
         err = hs_agg_children_build(&w.agg, w.totals, report->view, &w.tree);
     }
     if (err == 0 && w.total > 0) {
-        hs_report_heading(report, "Call tree",
-                          is_all ? "" : "functions below 1 % are summed up; --top all shows them");
+        hs_report_heading(
+            report, "Call tree",
+            is_all ? "" : "functions below 1 % are added up as \"others\"; --top all shows each");
         walk_children(&w, w.agg.node_count);
         err = w.prefix.err;
     }

@@ -229,7 +229,7 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
     if (s->is_sampled) {
         hs_buf_str(text, s->is_lossy || s->interval_min_bytes == 0
                              ? ""
-                             : "; margins hold with 95 % confidence");
+                             : "; margins (±) are 95 % confidence intervals");
     }
     struct hs_buf heaps = HS_BUF_INIT;
     if (hs_heap_sums_describe(s, &heaps) > 1) {
@@ -237,10 +237,9 @@ static void write_subtitle_text(struct svg *svg, struct hs_buf *text)
     }
     hs_buf_deinit(&heaps);
     if (lost > 0) {
-        hs_buf_printf(text, "; DATA IS MISSING in %s cases, see heapscope report --health",
-                      hs_human_exact(number, lost));
+        hs_buf_str(text, "; DATA IS MISSING: see heapscope report --health");
     }
-    hs_buf_printf(text, "; boxes below %s are drawn together",
+    hs_buf_printf(text, "; boxes below %s are merged",
                   hs_views[svg->view].is_count ? hs_human_count(number, svg->boxes.least)
                                                : hs_human_bytes(number, svg->boxes.least));
 }
@@ -253,7 +252,7 @@ static void write_legend(struct svg *svg)
         bool is_grey_one = i == svg->ranked_count || i == LEGEND_MAX;
         static const unsigned char grey[3] = { 0xd8, 0xdc, 0xe1 };
         const unsigned char *rgb = is_grey_one ? grey : palette[i % PALETTE_COUNT];
-        const char *name = is_grey_one ? "language libraries, merged boxes"
+        const char *name = is_grey_one ? "standard libraries, merged boxes"
                                        : hs_describe_module(svg->profile, svg->ranked[i]);
         size_t fit = hs_utf8_fit(name, strlen(name), 32);
         hs_buf_printf(buf,

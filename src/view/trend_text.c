@@ -23,7 +23,7 @@ static const struct hs_table_column columns[] = {
     { "last", HS_TABLE_RIGHT },       { "steps", HS_TABLE_RIGHT }, { "function", HS_TABLE_NAME },
 };
 
-/* Writes "∓1.20 KiB"; "" when the line is exact. */
+/* Writes "±1.20 KiB"; "" when the line is exact. */
 static const char *margin_of(char *out, bool is_count, const struct hs_trend_line *line)
 {
     char figure[HS_FORMAT_INTERVAL_BYTES];
@@ -57,7 +57,8 @@ static void write_head(const struct hs_trend *trend, const struct hs_trend_optio
     hs_buf_printf(buf, " (pid %u), %u snapshots in %s", process->pid, trend->dump_count,
                   hs_human_duration(time, hs_saturate_round_unsigned(trend->seconds * 1e9)));
     if (trend->dump_left_out_count > 0) {
-        hs_buf_printf(buf, ", and %u whose stacks are not in memory", trend->dump_left_out_count);
+        hs_buf_printf(buf, ", and %u of which only the totals were read",
+                      trend->dump_left_out_count);
     }
     hs_buf_str(buf, "\n  file    ");
     hs_utf8_write(buf, options->name, strlen(options->name));
@@ -154,10 +155,12 @@ int hs_trend_write_text(const struct hs_trend *trend, const struct hs_trend_opti
         return err;
     }
     write_head(trend, options, buf);
-    write_table(trend, options, HS_TREND_GROWS, false, "Grows, and never fell", order, count, buf);
-    write_table(trend, options, HS_TREND_GROWS, true, "Grows, with ups and downs", order, count,
+    write_table(trend, options, HS_TREND_GROWS, false, "Functions that grew and never fell", order,
+                count, buf);
+    write_table(trend, options, HS_TREND_GROWS, true, "Functions that grew, with ups and downs",
+                order, count, buf);
+    write_table(trend, options, HS_TREND_SHRINKS, false, "Functions that shrank", order, count,
                 buf);
-    write_table(trend, options, HS_TREND_SHRINKS, false, "Shrinks", order, count, buf);
     err = write_stacks(trend, options, buf);
     for (uint32_t i = 0; i < count; i++) {
         counts[trend->functions[order[i]].line.verdict]++;

@@ -66,7 +66,7 @@ def test_little_of_it_is_in_blocks(dist, tmp_path):
     """The first sentence says that allocated blocks do not answer the question."""
     said, _ = answer(dist, tmp_path, "/usr/bin/python3", "-c",
                      "import mmap; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]")
-    assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1?\d\d MiB were resident", said), said
+    assert re.match(r"Allocated blocks account for only [0-9.]+ % of the resident memory: 1?\d\d MiB were resident", said), said
     said, _ = answer(dist, tmp_path, compiled(tmp_path), "level")
     assert not said.startswith("Only"), said
 
@@ -77,9 +77,9 @@ def test_little_of_several_processes_is_in_blocks(dist, tmp_path):
     # It lives for as long as it may take until its size is looked at.
     code = "import mmap, time; m = mmap.mmap(-1, 100 << 20); [m.write(b'x' * 4096) for i in range(100 << 8)]; time.sleep(1)"
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"/usr/bin/python3 -c \"{code}\"; true")
-    assert re.match(r"Only [0-9.]+ % of it to allocated blocks: 1\d\d MiB were resident in the one large process", said), text
+    assert re.match(r"Allocated blocks account for only [0-9.]+ % of the resident memory: 1\d\d MiB were resident in the one large process", said), text
     two = f"/usr/bin/python3 -c \"{code}\"; /usr/bin/python3 -c \"{code}\""
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", two)
-    assert re.match(r"Only .* [12]\d\d MiB were resident in the 2 large processes, added up, and", said), text
+    assert re.match(r"Allocated blocks account for only .* [12]\d\d MiB were resident in the 2 large processes together, and", said), text
     said, text = answer(dist, tmp_path, "/bin/sh", "-c", f"{compiled(tmp_path)} level; true")
     assert not said.startswith("Only"), text

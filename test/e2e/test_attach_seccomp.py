@@ -90,7 +90,7 @@ def test_allowed(filtered, attach, report, heapscope, name):
     assert session.stop() == 0, session.said
     assert_exact(report, session, program.truth_path)
     said = re.sub(r"\s+", " ", heapscope("doctor", program.pid).stdout)
-    assert "allows all that the recorder makes" in said, said
+    assert "allows all that heapscope's library makes" in said, said
     program.tell("work")
 
 

@@ -177,7 +177,7 @@ def test_every_change_is_told(heapscope, run, program, tmp_path):
     text = " ".join(heapscope("report", done.file).stdout.split())
     for change in changes if len(changes) <= 4 else [*changes[:3], changes[-1]]:
         assert change["text"] in text
-        assert change["text"].startswith("interval raised from ") and "memory budget of 8.00 MiB" in change["text"]
+        assert change["text"].startswith("sampling interval raised from ") and "memory budget of 8.00 MiB" in change["text"]
         assert 0 < change["at_seconds"] < found["processes"][0]["duration_seconds"]
     packets = parse(protoc("decode", done.file.read_bytes()))["packet"]
     dumps = [p["heapscope"][0]["dump"][0] for p in packets if "heapscope" in p and "dump" in p["heapscope"][0]]
@@ -334,7 +334,7 @@ COMMANDS = {"run": ["--", "true"], "attach": ["1"], "start": ["-n", "x"]}
     (["--max-cpu-secs", "0"], "--max-cpu-secs"),
     (["--shmem-size", "12288"], "power of two"),
     (["--shmem-size", "4096"], "--shmem-size"),
-    (["--block-client", "--no-block-client"], "exclude each other"),
+    (["--block-client", "--no-block-client"], "cannot be combined"),
 ])
 def test_wrong_usage(heapscope, command, options, word):
     done = heapscope(command, *options, *COMMANDS[command])

@@ -81,7 +81,7 @@ def test_limits_to_the_byte(heapscope, ten):
         assert (done.returncode, done.stdout[:6]) == (1, "FAILED"), done.stdout + done.stderr
     # Equal after rounding, and yet different.
     done = heapscope("check", ten, "--max-live", 10499)
-    assert done.stdout.endswith(": live: 10.3 KiB, limit 10.3 KiB, 1 B beyond\n")
+    assert done.stdout.endswith(": live: 10.3 KiB, limit 10.3 KiB, 1 B above it\n")
 
 
 def test_growth(heapscope, ten, recorded):
@@ -107,7 +107,7 @@ def test_an_estimate_fails_only_when_it_is_sure(heapscope, report, recorded):
     ):
         done = heapscope("check", file, "--max-live", limit)
         assert done.returncode == status
-        assert ("within noise of the limit" in done.stdout) == (low < limit < high)
+        assert ("the limit is within the 95 % interval" in done.stdout) == (low < limit < high)
         document = check_json(heapscope, "--strict", file, "--max-live", limit, status=strict)
         row = document["files"][0]["limits"][0]
         assert row["verdict"] == verdict and row["is_kept"] == (not strict) and document["is_strict"]
@@ -122,7 +122,7 @@ def test_what_no_sample_shows_may_be_there(heapscope, recorded):
     assert (row["value"], row["low"], row["verdict"]) == (0, 0, "uncertain")
     assert 3 * 2**20 < row["high"] < 4 * 2**20
     done = heapscope("check", "--strict", file, "--stack", "^cache$=0")
-    assert done.returncode == 1 and "3.84 MiB may have gone unseen" in done.stdout, done.stdout
+    assert done.returncode == 1 and "sampling may have missed up to 3.84 MiB" in done.stdout, done.stdout
     assert heapscope("check", "--strict", file, "--stack", "^cache$=4M").returncode == 0
 
 

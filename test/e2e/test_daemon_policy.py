@@ -345,7 +345,7 @@ def test_opted_out_of_being_attached_to(dist, heapscope, report, tmp_path, folde
         wait_until(file.exists)
         assert [r["reason"] for r in report(file)["not_profiled"]] == ["refused_opted_out"]
         text = heapscope("report", file).stdout
-        assert f"PID {process.pid} ({agent.name}): not profiled: it was started with HEAPSCOPE_PROFILEABLE=0;" in text
+        assert f"PID {process.pid} ({agent.name}) was not profiled: it was started with HEAPSCOPE_PROFILEABLE=0;" in text
         done = heapscope("attach", process.pid, "-d", "100ms", "-o", folder / "y")
         assert done.returncode == 1 and "start it without that variable" in done.stderr
         file = folder / "z.pftrace"

@@ -196,7 +196,7 @@ def test_no_build_id(doctor, build):
     status, findings = doctor(build("anonymous", "-Wl,--build-id=none"))
     states, text = of(findings, "build ids")
     assert (status, states) == (0, ["note"])
-    assert "none in anonymous:" in text
+    assert "no build id in anonymous:" in text
     assert "-Wl,--build-id" in text
 
 
@@ -204,13 +204,13 @@ def test_no_unwind_tables(doctor, build, tmp_path):
     # Code that every program gets from the C library does not count.
     assert_problem(
         doctor(build("bare", "-fno-asynchronous-unwind-tables")),
-        "unwind tables", "none for the code of bare: ", "-fasynchronous-unwind-tables",
+        "unwind tables", "no unwind tables for the code of bare: ", "-fasynchronous-unwind-tables",
     )
     # With .debug_frame only, which is not loaded at run time.
     assert_problem(doctor(build("debug", "-g", "-fno-asynchronous-unwind-tables")), "unwind tables", "code of debug: ")
     program = build("cut")
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
-    assert_problem(doctor(program), "unwind tables", "none for the code of cut: ")
+    assert_problem(doctor(program), "unwind tables", "no unwind tables for the code of cut: ")
     assert_problem(doctor(build("lost", "-Wl,--no-eh-frame-hdr")), "unwind tables", "those of lost cannot be found", "--eh-frame-hdr")
     status, findings = doctor(build("fine"))
     assert status == 0
@@ -256,7 +256,7 @@ def test_other_kinds_of_programs(doctor, tmp_path):
 
 def test_programs_that_cannot_run(doctor, tmp_path):
     assert_problem(doctor("no-such-program"), "program", "no such program in PATH")
-    assert_problem(doctor(tmp_path), "program", "not a program that may be executed")
+    assert_problem(doctor(tmp_path), "program", "is not an executable file, or you have no permission to execute it")
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
@@ -473,7 +473,7 @@ def test_policy_of_what_cannot_be_seen(doctor):
         policy.flush()
         os.chmod(policy.name, 0o644)
         _, findings = doctor("--policy", policy.name, process.pid, **nobody)
-        assert "may not read all that the rules ask for" in policy_of(findings)[0][1]
+        assert "not permitted to read everything on which the rules depend" in policy_of(findings)[0][1]
 
 
 @needs_root
@@ -509,7 +509,7 @@ def test_process_that_is_recorded(doctor, heapscope, dist, tmp_path):
     command = [dist / "bin/heapscope", "run", "-q", "-o", tmp_path / "x", "--", "/usr/bin/python3", "-c", code]
     with running(*command) as run:
         pid = int(run.stdout.readline())
-        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"process {run.pid} makes it")
+        assert_problem(doctor(pid), "process", "recorded by heapscope already", f"process {run.pid} records it")
         # Its collector dies: the client continues to record, but no process reads it.
         run.kill()
         run.wait()
@@ -524,7 +524,7 @@ def test_client_without_a_session(doctor, dist):
     with python("", env={"LD_PRELOAD": str(preloadable(dist / "lib/libheapscope_preload.so"))}) as process:
         status, findings = doctor(process.pid)
     assert status == 0
-    assert of(findings, "recorder") == (["ok"], "is loaded, and dormant > None")
+    assert of(findings, "recorder") == (["ok"], "heapscope's library is loaded, and dormant > None")
 
 
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="needs heaptrack")

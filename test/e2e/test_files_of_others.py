@@ -203,7 +203,7 @@ def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
     go = pprof(tmp_path / "heap", GO, packed=False)
     for sampled in (go, jemalloc_file):
         head = " ".join(heapscope("report", sampled).stdout.split("Where did")[0].split())
-        assert "only where all blocks of a stack have one size" in head
+        assert "only if all blocks of its stack have the same size" in head
         assert "95 %" not in head and "exact" not in head
         data = report(sampled, "--top", "all")
         assert data["is_sampled"] and not data["is_exact"]
@@ -212,7 +212,7 @@ def test_what_is_promised_of_others(heapscope, report, tmp_path, jemalloc_file):
         assert live["bytes_high"] >= live["bytes"] + 3.84 * interval
     # The file does not say how it was sampled: there are no intervals, and it is not exact either.
     unknown = pprof(tmp_path / "unknown", HEAPPROFD, packed=False)
-    assert "how it was sampled is not known" in heapscope("report", unknown).stdout
+    assert "the sampling interval is not known" in heapscope("report", unknown).stdout
     data = report(unknown)
     assert not data["is_sampled"] and not data["is_exact"]
     sql = "SELECT live_bytes, live_bytes_low, live_bytes_high, live_count_high FROM heapscope_dumps"

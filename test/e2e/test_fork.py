@@ -177,12 +177,12 @@ def test_a_child_is_shown_by_its_new_title(run, renames, heapscope):
     done = run([renames, "before"], "-i", 1)
     text = heapscope("report", done.file).stdout
     assert "w: job  forked from" in text and f"{renames} before" in text
-    assert "1 of the processes was forked, and began with the blocks of another process" in " ".join(text.split())
+    assert "1 of the processes was forked and inherited the blocks of the parent" in " ".join(text.split())
 
 
 def test_children_that_began_with_nothing(run, renames, heapscope):
     done = run([renames], "-i", 1)
-    assert "began with the blocks" not in " ".join(heapscope("report", done.file).stdout.split())
+    assert "inherited the blocks" not in " ".join(heapscope("report", done.file).stdout.split())
 
 
 def test_a_title_of_later(dist, heapscope, report, renames, tmp_path):

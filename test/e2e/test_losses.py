@@ -29,7 +29,7 @@ def test_stacks_cut_short(run, target, heapscope):
     assert total["bytes_low"] * 0.99 <= loss["bytes"] <= total["bytes"]
     assert loss["count"] < loss["allocations"] / 20 and not loss["is_serious"] and not found["is_incomplete"]
     text = " ".join(heapscope("report", done.file).stdout.split())
-    assert f"without unwind information: {loss['allocations']:,.0f} of " in text and "95 % confidence" in text
+    assert f"without unwind information): {loss['allocations']:,.0f} of " in text and "95 % confidence" in text
 
 
 def names_of_stacks(found):
@@ -95,7 +95,7 @@ def test_stacks_without_their_middle(run, heapscope, tmp_path):
     assert loss["allocations"] == sum(s["alloc"]["count"] for s in cut) in range(70, 80)
     assert loss["bytes"] == sum(s["alloc"]["bytes"] for s in cut)
     text = " ".join(heapscope("report", done.file).stdout.split())
-    assert "stacks without their middle: deeper than 255 frames" in text
+    assert "stacks without their middle (of over 255 frames" in text
     assert f"{loss['allocations']:.0f} of 100 allocations" in text
 
 
@@ -151,7 +151,7 @@ def test_a_pool_inside_of_a_block(heapscope, report, tmp_path):
     found = report(tmp_path / "x", "--top", "all")
     loss = losses_of(found)["duplicate_address"]
     assert (loss["count"], loss["allocations"], loss["bytes"]) == (1, 1, 1000000)
-    assert "a pool inside handed it out" in loss["text"]
+    assert "their address was reused (by a pool" in loss["text"]
     live = {s["frames"][0]["function"]: s["live"]["bytes"] for s in found["stacks"] if s["frames"]}
     assert live.get("site_slab", 0) == 0 and live["site_pool"] == 5000
-    assert "a pool inside handed it out" in " ".join(heapscope("report", tmp_path / "x").stdout.split())
+    assert "their address was reused (by a pool" in " ".join(heapscope("report", tmp_path / "x").stdout.split())

@@ -40,7 +40,7 @@ def test_nothing_was_sampled(heapscope, compiled, tmp_path):
         config = 'data_sources { config { name: "android.heapprofd" heapprofd_config { sampling_interval_bytes: 4096 } } }'
         done = heapscope(*command, env=without_daemon(tmp_path), input=config)
         assert done.returncode == status, done
-        assert "none of its allocations was sampled: with one sample for each 4.00 KiB" in words(done), done
+        assert "none of its allocations was sampled: at a mean interval of 4.00 KiB" in words(done), done
         assert "-i 1 records every allocation" in words(done)
 
 
@@ -93,7 +93,7 @@ def test_stop_of_a_session(daemon, compiled):
     subprocess.run([small], env=daemon.preloaded(), check=True)
     wait_until(lambda: daemon.session(name)["dump_count"] == 1)
     done = daemon.ask("stop", name)
-    assert done.returncode == 0 and "none of its allocations was sampled: with one sample for each 1.00 GiB" in words(done), done
+    assert done.returncode == 0 and "none of its allocations was sampled: at a mean interval of 1.00 GiB" in words(done), done
     name = daemon.begin("-n", "little", "-i", 1)
     subprocess.run([small], env=daemon.preloaded(), check=True)
     wait_until(lambda: daemon.session(name)["dump_count"] == 1)

@@ -46,7 +46,7 @@ def cgroup():
 def assert_last_profile(data, truth_path):
     (process,) = data["processes"]
     assert process["exit_signal"] == signal.SIGKILL and process["is_oom_killed"]
-    assert "ran out of memory" in process["end"]
+    assert process["end"] == "killed by the kernel's OOM killer"
     assert not data["losses"]
     truth, found = read_truth(truth_path), read_sites(data)
     assert truth["site_hungry"].live_bytes > 20 << 20

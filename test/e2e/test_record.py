@@ -223,7 +223,7 @@ def test_refused(dist, tmp_path):
     for args, status, words in [
             (["-o", full, "--", "true"], 1, "is not empty"),
             (["-o", tmp_path / "none", "--", "true"], 1, "No such file"),
-            (["--block-client", "--no-block-client", "--", "true"], 1, "exclude each other"),
+            (["--block-client", "--no-block-client", "--", "true"], 1, "cannot be combined"),
             (["--shmem-size", "4096", "--", "true"], 1, "less than 8192"),
             (["--shmem-size", "10000", "--", "true"], 1, "multiple of 4096"),
             (["--shmem-size", "12288", "--", "true"], 1, "power of two"),

@@ -64,7 +64,7 @@ def test_missing_program(heapscope, folder):
 
 def test_not_executable(heapscope, folder, program):
     file = program("data", "text", 0o644)
-    refused(heapscope("run", "--", file), 126, str(file), "may be executed")
+    refused(heapscope("run", "--", file), 126, str(file), "no permission to execute it")
     refused(heapscope("run", "--", folder), 126, str(folder))
     assert is_empty(folder)
 

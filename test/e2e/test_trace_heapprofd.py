@@ -224,9 +224,9 @@ packet { trusted_packet_sequence_id: 999 profile_packet { index: %d
 
 
 @pytest.mark.parametrize("intervals, words", [
-    ((0,), "how it was sampled is not known"),
-    ((0, 1), "how it was sampled is not known"),
-    ((0, 4096), "how some of it was sampled is not known: there are no margins"),
+    ((0,), "the sampling interval is not known"),
+    ((0, 1), "the sampling interval is not known"),
+    ((0, 4096), "the sampling interval of some figures is not known, so there are no margins"),
     ((1, 1), None),
 ])
 def test_no_interval_is_stated(heapscope, tmp_path, intervals, words):

@@ -165,7 +165,7 @@ def test_answer_is_in_the_first_lines(heapscope, trace):
     lines = heapscope("report", trace).stdout.splitlines()
     head = " ".join(lines[:20])
     assert "1.01 MiB were live at the peak. 94.3 % of it was allocated by burst and 5.7 % by parse." in head
-    assert "view peak, as little is still live at the end" in head
+    assert "view: peak, because little of it is still live" in head
     assert re.search(r"977 KiB +94\.3 % +977 KiB +94\.3 % +burst", head)
 
 
@@ -173,8 +173,8 @@ def test_text_of_each_view(heapscope, trace):
     words = {
         "space": "58.8 KiB were live at the end. 99.7 % of it was allocated by parse.",
         "objects": "603 objects were live at the end. 99.5 % of it was allocated by parse.",
-        "alloc_space": "1.05 MiB were allocated in all.",
-        "alloc_objects": "1,013 allocations were made in all.",
+        "alloc_space": "1.05 MiB were allocated in total.",
+        "alloc_objects": "1,013 allocations were made in total.",
         "peak": "1.01 MiB were live at the peak.",
     }
     for view, text in words.items():
@@ -195,7 +195,7 @@ def test_tree(heapscope, trace):
 
 def test_top_and_frames(heapscope, trace):
     out = heapscope("report", "--top", 1, "--frames", 3, trace).stdout
-    assert "the first 1 of 3" in out
+    assert "the largest 1 of 3" in out
     assert len(re.findall(r"^ +> ", out, re.M)) == 1
     # _start and similar frames are shown when all frames are requested.
     assert "_start" not in out
@@ -492,7 +492,7 @@ def test_svg_in_a_browser(export, chromium):
     # Ctrl+F searches: three nested fib are counted once.
     page.key("f", 70, ctrl=True)
     page.type("fib")
-    page.wait('document.getElementById("found").textContent === "0.3 % found"')
+    page.wait('document.getElementById("found").textContent === "0.3 % matches"')
     assert page.js('document.querySelectorAll("#boxes > g.found").length') == 3
     page.key("Escape", 27)
     page.wait('document.getElementById("found").textContent === ""')

@@ -172,8 +172,8 @@ static void test_what_no_sample_shows(void **state)
         double high = j.check.rows[i].high;
         assert_true(j.check.rows[i].value == 0 && high >= unseen - 1e-3 && high < unseen + 3);
     }
-    assert_non_null(strstr(j.check.rows[0].text, "up to 15.4 KiB may have gone unseen"));
-    assert_non_null(strstr(j.check.rows[1].text, "up to 15,737 may have gone unseen"));
+    assert_non_null(strstr(j.check.rows[0].text, "sampling may have missed up to 15.4 KiB"));
+    assert_non_null(strstr(j.check.rows[1].text, "sampling may have missed up to 15,737"));
     judged_deinit(&j);
 }
 

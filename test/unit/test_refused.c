@@ -103,9 +103,10 @@ static void test_reasons_arrive(void **state)
     assert_int_equal(p->processes[2].refusal, HS_REFUSAL_CONCURRENT);
     assert_int_equal(p->processes[3].refusal, HS_REFUSAL_N);
     const char *text = report(p, HS_REPORT_TEXT, HS_SELECT_ANY_PID);
-    assert_non_null(strstr(text, "PID 2 (prog2): not profiled: it belongs to user 5; ask root"));
-    assert_non_null(strstr(text, "PID 3 (prog3): not profiled: profiles refused: another session"));
-    assert_non_null(strstr(text, "PID 4 (prog4): not profiled: it is of the future\n"));
+    assert_non_null(strstr(text, "PID 2 (prog2) was not profiled: it belongs to user 5; ask root"));
+    assert_non_null(
+        strstr(text, "PID 3 (prog3) was not profiled: another session was profiling it"));
+    assert_non_null(strstr(text, "PID 4 (prog4) was not profiled: it is of the future\n"));
     assert_null(strstr(text, "more process")); /* there is only one process */
     assert_null(strstr(text, "belong to other users: 1"));
     text = report(p, HS_REPORT_JSON, HS_SELECT_ANY_PID);
@@ -128,7 +129,7 @@ static void test_nobody_else(void **state)
     struct hs_profile *p = finish(&world);
     const char *text = report(p, HS_REPORT_TEXT, HS_SELECT_ANY_PID);
     assert_non_null(strstr(text, "(pid 2) was not profiled"));
-    assert_non_null(strstr(text, "PID 2 (prog2): not profiled: policy.conf:3 forbids it\n"));
+    assert_non_null(strstr(text, "PID 2 (prog2) was not profiled: policy.conf:3 forbids it\n"));
     hs_profile_free(p);
 }
 
@@ -147,8 +148,8 @@ static void test_many(void **state)
     const char *text = report(p, HS_REPORT_TEXT, HS_SELECT_ANY_PID);
     assert_non_null(strstr(text, "PID 9 (prog9)"));
     assert_null(strstr(text, "PID 10 (prog10)"));
-    assert_non_null(strstr(text, "the daemon's policy does not permit it: 310"));
-    assert_non_null(strstr(text, "HEAPSCOPE_PROFILEABLE=0: 2"));
+    assert_non_null(strstr(text, "the daemon's policy does not permit it): 310"));
+    assert_non_null(strstr(text, "HEAPSCOPE_PROFILEABLE=0): 2"));
     assert_non_null(strstr(report(p, HS_REPORT_JSON, HS_SELECT_ANY_PID), "\"pid\": 11"));
     hs_profile_free(p);
 }

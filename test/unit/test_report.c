@@ -83,15 +83,14 @@ static void check(struct fixture *fx, const struct hs_report_options *options, c
     "  peak          8.00 MiB   at least    80   objects   3.50 s after the start\n"               \
     "  live at end   10.0 KiB   at least    10   objects\n"                                        \
     "  allocated     10.0 MiB   at least   100   objects\n"                                        \
-    "  resident      12.0 MiB                              whole process, at most\n"               \
-    "  from 2 samples at a mean interval of 4.00 KiB; data is missing: the figures are too low, "  \
-    "by "                                                                                          \
-    "more\n"                                                                                       \
-    "  than the margins say\n"
+    "  resident      12.0 MiB                              highest of the whole process\n"         \
+    "  from 2 samples at a mean interval of 4.00 KiB; data is missing, so the figures are too "    \
+    "low, by an\n"                                                                                 \
+    "  unknown amount\n"
 #define LOSS "  ! allocations not recorded for want of memory: 3\n"
 #define ANSWER                                                                                     \
     "\n"                                                                                           \
-    "Where did the memory go?   (view peak, as little is still live at the end)\n"                 \
+    "Where did the memory go?   (view: peak, because little of it is still live)\n"                \
     "  At least 8.00 MiB were live at the peak. 75.0 % of it was allocated by Table::parse and "   \
     "25.0 % by\n"                                                                                  \
     "  init.\n"
@@ -126,17 +125,18 @@ static void changes_of_the_interval(void **state)
         (struct hs_profile_change){ 0, 0, 16384, 32768, 2000000000, 4, HS_CHANGE_COLLECTOR_CPU });
     add_change(&fx, 9, (struct hs_profile_change){ 0, 0, 1, 2, 0, 1, HS_CHANGE_MEMORY });
     assert_int_equal(hs_report_write(&fx.p, &health, &buf), 0);
-    const char *text = strstr(hs_buf_text(&buf), "  interval raised");
+    const char *text = strstr(hs_buf_text(&buf), "  sampling interval raised");
     assert_non_null(text);
     static const char want[] =
-        "  interval raised from 4.00 KiB to 16.0 KiB after 1.00 s: memory budget of 64.0 MiB\n"
-        "  interval raised from 16.0 KiB to 32.0 KiB after 2.00 s: overhead budget of 0.5 %\n"
-        "  interval lowered from 32.0 KiB to 16.0 KiB after 3.00 s: far below the overhead budget "
-        "of "
-        "0.5 %\n"
-        "  interval raised from 16.0 KiB to 32.0 KiB, scheduled snapshots 4 times less often than "
-        "requested\n"
-        "  after 4.00 s: the collector's CPU budget of 2.00 s\n";
+        "  sampling interval raised from 4.00 KiB to 16.0 KiB after 1.00 s, to stay within the "
+        "memory budget\n  of 64.0 MiB\n"
+        "  sampling interval raised from 16.0 KiB to 32.0 KiB after 2.00 s, to stay within the "
+        "overhead\n  budget of 0.5 %\n"
+        "  sampling interval lowered from 32.0 KiB to 16.0 KiB after 3.00 s, because recording "
+        "cost far less\n  than the overhead budget of 0.5 %\n"
+        "  sampling interval raised from 16.0 KiB to 32.0 KiB, scheduled snapshots 4 times less "
+        "often than\n  requested after 4.00 s, to stay within the CPU budget of heapscope itself, "
+        "2.00 s\n";
     assert_memory_equal(text, want, sizeof(want) - 1);
     assert_null(strstr(text, "from 1 B to 2 B"));
     fx.p.changes[4].time_ns = fx.p.changes[3].time_ns;
@@ -145,7 +145,7 @@ static void changes_of_the_interval(void **state)
     fx.p.changes[4].to_bytes = 1;
     hs_buf_clear(&buf);
     assert_int_equal(hs_report_write(&fx.p, &health, &buf), 0);
-    assert_non_null(strstr(hs_buf_text(&buf), "  (1 more in between: --json lists all)\n"
+    assert_non_null(strstr(hs_buf_text(&buf), "  (1 more in between; --json lists all)\n"
                                               "  no more scheduled snapshots after 4.00 s"));
     hs_buf_deinit(&buf);
     fixture_deinit(&fx);
@@ -158,13 +158,13 @@ static void whole_report(void **state)
     check(&fx, &plain,
           HEAD LOSS ANSWER
           "\n"
-          "Functions by what they allocate themselves\n"
+          "Functions by their own allocations\n"
           "      self               total            function\n"
           "  6.00 MiB   75.0 %   6.00 MiB   75.0 %   Table::parse(char const*, unsigned "
           "long)\n"
           "  2.00 MiB   25.0 %   2.00 MiB   25.0 %   init()\n"
           "\n"
-          "Functions by what is allocated under them\n"
+          "Functions by allocations of their own and their callees\n"
           "      self               total             function\n"
           "                      8.00 MiB   100.0 %   main\n"
           "                      6.00 MiB    75.0 %   load(char const*)\n"
@@ -181,7 +181,9 @@ static void whole_report(void **state)
           "\n"
           "    2   2.00 MiB   25.0 %   ≈ 20 objects of 102 KiB\n"
           "       > init()  prog.c:45\n"
-          "         main  prog.c:44\n");
+          "         main  prog.c:44\n"
+          "\n"
+          "  \">\" marks the innermost function of the program itself.\n");
     fixture_deinit(&fx);
 }
 
@@ -194,7 +196,7 @@ static void tree(void **state)
     check(&fx, &options,
           HEAD LOSS ANSWER
           "\n"
-          "Call tree   functions below 1 % are summed up; --top all shows them\n"
+          "Call tree   functions below 1 % are added up as \"others\"; --top all shows each\n"
           "   8.00 MiB  100.0 %   _start\n"
           "                       main\n"
           "   6.00 MiB   75.0 %   ├ load(char const*)\n"
@@ -242,8 +244,8 @@ static void exact_only_if_nothing_is_missing(void **state)
     dump->live.sampled_bytes = dump->alloc.sampled_bytes = dump->peak.sampled_bytes = 0;
     dump->live.sampled_count = dump->alloc.sampled_count = dump->peak.sampled_count = 0;
     assert_true(has_text(&fx, &options,
-                         "  2 allocations were recorded with the exact size; others are missing: "
-                         "see \"!\" below\n" LOSS));
+                         "  2 allocations were recorded with the exact size; others are missing; "
+                         "the lines below that begin\n  with \"!\" say which\n" LOSS));
     fx.p.losses[0].count = 0;
     assert_true(
         has_text(&fx, &options, "  exact: all 2 allocations of this process were recorded\n"));
@@ -253,8 +255,8 @@ static void exact_only_if_nothing_is_missing(void **state)
     fx.p.processes[0].is_from_startup = false;
     assert_true(
         has_text(&fx, &options,
-                 "  2 allocations were recorded with the exact size; allocations through pointers "
-                 "to malloc that the\n  program took before are not recorded\n"));
+                 "  2 allocations were recorded with the exact size; calls through pointers to "
+                 "malloc that the program\n  had stored before the recording began are missing\n"));
     fixture_deinit(&fx);
 }
 
@@ -266,9 +268,10 @@ static void health(void **state)
     options.form = HS_REPORT_HEALTH;
     options.columns = 160;
     /* Counters with a value come first, then all that are zero. */
-    assert_true(has_text(&fx, &options,
-                         "Health   what was lost, by reason; ! means that data is missing\n"
-                         "  count   counter "));
+    assert_true(
+        has_text(&fx, &options,
+                 "Health   what is missing, by reason; \"!\" marks what makes figures too low\n"
+                 "  count   counter "));
     assert_true(has_text(&fx, &options, "      3   lost_no_memory "));
     assert_true(has_text(&fx, &options,
                          "   !   allocations not recorded for want of memory: 3\n"
@@ -276,12 +279,12 @@ static void health(void **state)
     assert_true(has_text(&fx, &options, "      0   table_full "));
     assert_true(has_text(&fx, &options,
                          "\n"
-                         "Work\n"
+                         "What the recording did\n"
                          "    2   allocations recorded\n"
-                         "    1   of them freed\n"
+                         "    1   of these freed later\n"
                          "    2   stacks walked frame by frame\n"
                          "    0   stacks recognized without a walk\n"
-                         "  0 B   taken by the recorder in the process\n"));
+                         "  0 B   of shared memory with heapscope's tables in the process\n"));
     fixture_deinit(&fx);
 }
 
@@ -289,11 +292,11 @@ static void health(void **state)
 static void losses_of_data_and_of_frames(void **state)
 {
     (void)state;
-    static const char lost[] = "allocations not recorded: ";
     for (uint32_t i = 0; i <= HS_LOSS_N; i++) {
         struct hs_loss_text text = hs_loss_of_client(i);
         assert_true(text.is_serious == (i != HS_LOSS_STACK_EMPTY && i != HS_LOSS_DUPLICATE));
-        assert_true(text.is_serious == (strncmp(text.text, lost, sizeof(lost) - 1) == 0));
+        bool says_missing = strstr(text.text, " not recorded ") || strstr(text.text, " missing ");
+        assert_true(text.is_serious == (i == HS_LOSS_STACK_EMPTY ? false : says_missing));
     }
     for (uint32_t i = HS_STACK_END_NO_INFO; i <= HS_STACK_END_N; i++) {
         assert_false(hs_loss_of_stack_end(i).is_serious);
@@ -302,10 +305,9 @@ static void losses_of_data_and_of_frames(void **state)
     struct hs_loss_text empty = hs_loss_of_client(HS_LOSS_STACK_EMPTY);
     fixture_loss(&fx, empty.name, empty.text, 7);
     fx.p.losses[fx.p.loss_count - 1].is_serious = empty.is_serious;
-    assert_true(has_text(
-        &fx, &plain,
-        "  stacks without any frame: the allocations are recorded, but where they were made is "
-        "not: 7\n"));
+    assert_true(has_text(&fx, &plain,
+                         "  stacks without any frame (the allocations are recorded, but not where "
+                         "they were made): 7\n"));
     fixture_deinit(&fx);
 }
 
@@ -426,9 +428,10 @@ static void empty_and_several(void **state)
     assert_string_equal(hs_buf_text(&buf), "");
     fixture_process(&fx, 7, "idle");
     fixture_dump(&fx, 1);
-    assert_true(has_text(&fx, &plain, "No sample shows any live memory: it was 15.4 KiB at most."));
+    assert_true(has_text(&fx, &plain,
+                         "No sample was taken for this view: the true value is at most 15.4 KiB."));
     fx.p.dumps[0].interval_bytes = 1;
-    assert_true(has_text(&fx, &plain, "Nowhere: this view has no live memory."));
+    assert_true(has_text(&fx, &plain, "This profile has no live memory."));
     fx.p.dumps[0].interval_bytes = 4096;
     uint32_t node = fixture_call(&fx, HS_NODE_NONE, "main");
     fixture_process(&fx, 8, "busy");
@@ -456,7 +459,8 @@ static void empty_and_several(void **state)
     assert_non_null(strstr(hs_buf_text(&text), "! the file is cut: 1\n"));
     assert_null(strstr(hs_buf_text(&text), "not here"));
     hs_buf_deinit(&text);
-    assert_true(has_text(&fx, &one, "busy (pid 8) killed by signal 9 (SIGKILL) after 2.00 s\n"));
+    assert_true(
+        has_text(&fx, &one, "busy (pid 8) was killed by signal 9 (SIGKILL) after 2.00 s\n"));
     hs_buf_deinit(&buf);
     fixture_deinit(&fx);
 }
@@ -479,11 +483,11 @@ static void processes_of_one_program_are_summed_up(void **state)
     }
     assert_true(has_text(&fx, &plain, "make (pid 119) and 19 more processes in 1.00 s\n"));
     assert_true(has_text(&fx, &plain,
-                         "Programs   all their processes added up\n"
+                         "Programs   the processes of each program, added up\n"
                          "  runs   largest peak   live at ends               allocated   program\n"
                          "    19       28.0 KiB       19.0 KiB   +15.4 KiB    76.0 KiB   cc\n"
                          "     1       29.0 KiB       1.00 KiB   +15.4 KiB    4.00 KiB   make\n"));
-    assert_true(has_text(&fx, &plain, "  and 10 smaller ones: --top N lists more\n"));
+    assert_true(has_text(&fx, &plain, "  and 10 smaller ones; --top N lists more\n"));
     fixture_deinit(&fx);
 }
 

@@ -28,11 +28,10 @@ int hs_cmd_detach(int argc, char **argv)
 {
     const struct hs_opts_spec spec = {
         .command = "detach",
-        .summary = "detach from processes that a killed attach left behind",
+        .summary = "detach from processes whose 'attach' was killed",
         .operands_usage = "PID...",
-        .footer =
-            "'heapscope attach' detaches by itself when it ends. This command is for the case\n"
-            "that it was killed: what it had recorded is lost, and the client stays loaded.",
+        .footer = "'heapscope attach' detaches by itself when it ends. Use this command if it was\n"
+                  "killed: what it had recorded is then lost, and its library is still loaded.",
         .operands_min = 1,
         .operands_max = HS_OPERANDS_ANY,
         .operand_missing = "no process was named",

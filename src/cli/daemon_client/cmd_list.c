@@ -125,13 +125,14 @@ static int list(bool is_json)
 int hs_cmd_list(int argc, char **argv)
 {
     bool is_json = false;
-    const struct hs_opt options[] = { HS_OPT_FLAG(0, "json", &is_json, "as JSON") };
+    const struct hs_opt options[] = { HS_OPT_FLAG(0, "json", &is_json, "print JSON") };
     const struct hs_opts_spec spec = {
         .command = "list",
         .summary = "show what is recorded, by which command, and at what cost",
         .operands_usage = "",
         .footer = "Lists daemons, their sessions and the programs that they can profile, and each\n"
-                  "'heapscope run' and 'heapscope attach'. Users see their own, root sees all.",
+                  "'heapscope run' and 'heapscope attach'. A user sees\n"
+                  "their own recordings; root sees those of all users.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
     };

@@ -50,23 +50,28 @@ static const struct hs_opts_spec *make_spec(struct start *s)
     static struct hs_opt options[17 + HS_SOURCE_OPTION_COUNT + HS_BUDGET_OPTION_COUNT];
     static struct hs_opts_spec spec;
     const struct hs_opt list[] = {
-        HS_OPT_LIST('n', "name", "NAME", &s->names,
-                    "processes of this name, or glob: running ones and those that start later"),
+        HS_OPT_LIST(
+            'n', "name", "NAME", &s->names,
+            "processes whose name is this or matches this glob: running ones and those that "
+            "start later"),
         HS_OPT_LIST('p', "pid", "PID", &s->pid_texts, "a running process, and its forked children"),
-        HS_OPT_FLAG(0, "all", &settings->is_all, "all processes that announce themselves"),
-        HS_OPT_SIZE(0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
-                    "of the running processes, only those with this much memory of their own"),
-        HS_OPT_SIZE('i', "interval", "BYTES", &settings->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
+        HS_OPT_FLAG(0, "all", &settings->is_all,
+                    "all processes that have heapscope's library loaded"),
+        HS_OPT_SIZE(
+            0, "min-memory", "SIZE", &settings->min_anon_bytes, 0, UINT64_MAX,
+            "of the running processes, only those with at least this much anonymous memory"),
+        HS_OPT_SIZE(
+            'i', "interval", "BYTES", &settings->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
+            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &s->output,
                       "file for the trace (default heapscope.NAME.DATE-TIME.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &settings->duration_ns, HS_TIME_MIN_NS,
                         HS_TIME_MAX_NS, "record for this time (default: until 'heapscope stop')"),
         HS_OPTS_DUMPS(&settings->dumps),
         HS_OPT_FLAG(0, "children", &settings->is_taking_children,
-                    "also record the children that the processes have, and their children"),
+                    "also record the children that the processes already have, and their children"),
         HS_OPT_FLAG_OFF(0, "no-running", &settings->is_taking_running,
-                        "do not record processes that run already"),
+                        "do not record processes that are already running"),
         HS_OPT_FLAG_OFF(0, "no-startup", &settings->is_taking_startup,
                         "do not record processes that start later"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &settings->is_symbolizing,
@@ -82,8 +87,8 @@ static const struct hs_opts_spec *make_spec(struct start *s)
         .command = "start",
         .summary = "begin to profile processes, by name or pid, through the daemon",
         .operands_usage = "",
-        .footer = "A program with libheapscope_preload.so in LD_PRELOAD is recorded from its\n"
-                  "start; to others that run, the daemon attaches.\n"
+        .footer = "A process that was started with libheapscope_preload.so in LD_PRELOAD is\n"
+                  "recorded from its first allocation; to other processes, the daemon attaches.\n"
                   "'heapscope stop' ends the session; the file is complete when it returns.",
         .options = options,
         .option_count = HS_COUNT_OF(options),

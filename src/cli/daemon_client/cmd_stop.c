@@ -121,7 +121,7 @@ int hs_cmd_stop(int argc, char **argv)
         .summary = "end a session, and wait until its file is complete",
         .operands_usage = "[SESSION]",
         .footer = "SESSION may be left out when the daemon has just one. Prints the file's name.\n"
-                  "attach.PID is a 'heapscope attach' in another terminal.",
+                  "As SESSION, attach.PID names the 'heapscope attach' with that process id.",
         .options = options,
         .option_count = HS_COUNT_OF(options),
         .operands_max = 1,

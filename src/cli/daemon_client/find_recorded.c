@@ -103,7 +103,7 @@ static int say_pid_missing(const struct finding *f)
 static int say_none(const struct finding *f)
 {
     if (f->silent_count > 0) {
-        hs_message("process %d, which records, does not answer; is it stopped?",
+        hs_message("process %d, which makes a recording, does not answer; is it stopped?",
                    (int)f->silent_pid);
     }
     if (f->pid != 0) {

@@ -163,13 +163,13 @@ static void check_attaching(struct hs_findings *findings)
     hs_eligibility_look("/proc", getpid(), &us);
     if (us.actor.has_sys_ptrace && us.yama_scope < 3) {
         hs_findings_add(findings, HS_FINDING_OK, "attaching", NULL,
-                        "to the processes of all users (heapscope has CAP_SYS_PTRACE)");
+                        "possible for the processes of all users (heapscope has CAP_SYS_PTRACE)");
     } else if (us.yama_scope == 0) {
         hs_findings_add(findings, HS_FINDING_OK, "attaching", NULL,
-                        "to the processes of this user");
+                        "possible for the processes of this user");
     } else if (us.yama_scope == 1) {
         hs_findings_add(findings, HS_FINDING_NOTE, "attaching", remedy,
-                        "only to processes that heapscope started itself "
+                        "possible only for processes that heapscope started itself "
                         "(kernel.yama.ptrace_scope is 1)");
     } else {
         hs_findings_add(findings, HS_FINDING_NOTE, "attaching",
@@ -187,8 +187,9 @@ static void check_glibc(struct hs_findings *findings)
     bool is_fine = minor >= GLIBC_MINOR_FINE;
     hs_findings_add(findings, is_fine ? HS_FINDING_OK : HS_FINDING_NOTE, "C library",
                     is_fine ? NULL : "use a system with glibc 2.35 or later",
-                    is_fine ? "glibc %s"
-                            : "glibc %s, before 2.35: stacks are followed by frame pointers alone",
+                    is_fine
+                        ? "glibc %s"
+                        : "glibc %s is older than 2.35: stacks are unwound by frame pointers only",
                     text);
 }
 
@@ -207,14 +208,17 @@ static void check_limits(struct hs_findings *findings)
         const char *what, *remedy;
     } limits[] = {
         { RLIMIT_FSIZE, FILE_BYTES_ENOUGH, FILE_BYTES_MIN,
-          "files may not be larger than %s, so the recorder has less room for stacks and blocks",
+          "files may not be larger than %s, so heapscope's library has less room for stacks and "
+          "blocks",
           "ulimit -f unlimited" },
         { RLIMIT_AS, SPACE_BYTES_ENOUGH, 0,
-          "a process may not use more than %s of address space, and the recorder takes 12 MiB or "
+          "a process may not use more than %s of address space, and heapscope's library takes 12 "
+          "MiB or "
           "more of it",
           "ulimit -v unlimited" },
         { RLIMIT_DATA, SPACE_BYTES_ENOUGH, 0,
-          "a process may not have more than %s of data, and the recorder's data counts",
+          "a process may not have more than %s of data, which includes the data of heapscope's "
+          "library",
           "ulimit -d unlimited" },
     };
     bool is_fine = true;
@@ -238,7 +242,7 @@ static void check_limits(struct hs_findings *findings)
     }
     if (is_fine) {
         hs_findings_add(findings, HS_FINDING_OK, "limits", NULL,
-                        "none on file size, address space and data");
+                        "no limits on file size, address space and data");
     }
 }
 
@@ -292,8 +296,9 @@ static void check_daemon(struct hs_findings *findings)
             return;
         }
     }
-    hs_findings_add(findings, HS_FINDING_OK, "heapscoped", NULL,
-                    "does not run here; only 'heapscope start' needs it");
+    hs_findings_add(
+        findings, HS_FINDING_OK, "heapscoped", NULL,
+        "is not running; only 'heapscope start' and 'stop' need it, and 'record' uses it");
 }
 
 void hs_doctor_machine(struct hs_findings *findings)

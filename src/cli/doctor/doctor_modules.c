@@ -135,17 +135,17 @@ static const struct rule {
     const char *what, *remedy;
 } rules[] = {
     { UNWIND_TABLES, HS_FINDING_PROBLEM, has_no_rules,
-      "none for the code of %s: stacks are cut there", "build with -fasynchronous-unwind-tables" },
+      "no unwind tables for the code of %s: stacks end there",
+      "build with -fasynchronous-unwind-tables" },
     { UNWIND_TABLES, HS_FINDING_PROBLEM, has_unfound_rules,
-      "those of %s cannot be found at run time: stacks are cut there",
-      "link with -Wl,--eh-frame-hdr" },
+      "those of %s cannot be found at run time: stacks end there", "link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_unsorted_rules,
       "no search table in %s: recording is slow there", "link with -Wl,--eh-frame-hdr" },
     { UNWIND_TABLES, HS_FINDING_NOTE, has_rules_in_part,
-      "none for much of the code of %s (assembler, as a rule): some stacks are cut there",
+      "no unwind tables for much of the code of %s (usually assembly code): some stacks end there",
       "give the assembler .cfi directives, if stacks end there" },
     { BUILD_IDS, HS_FINDING_NOTE, has_no_build_id,
-      "none in %s: heapscope cannot tell whether a file is the one that ran",
+      "no build id in %s: heapscope cannot tell whether a file is the one that ran",
       "link with -Wl,--build-id" },
     { NAMES, HS_FINDING_NOTE, has_no_names, "no names at all in %s", DEBUG_FILES },
     { NAMES, HS_FINDING_NOTE, has_exported_names, "only exported functions have names in %s",
@@ -215,13 +215,13 @@ static void say_debug_information(const struct hs_doctor_modules *modules,
     }
     if (count > 0 && !path) {
         hs_findings_add(findings, HS_FINDING_OK, NAMES, NULL,
-                        "%zu of %zu have debug information: functions and lines", count,
+                        "%zu of %zu modules have debug information (functions and lines)", count,
                         modules->count);
     } else if (count > 0) {
         hs_findings_add(
             findings, HS_FINDING_OK, NAMES, NULL,
-            "%zu of %zu have debug information, %zu of them in separate files (such as %s)", count,
-            modules->count, separate_count, path);
+            "%zu of %zu modules have debug information, %zu of them in separate files (such as %s)",
+            count, modules->count, separate_count, path);
     }
 }
 

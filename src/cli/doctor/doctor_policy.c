@@ -43,7 +43,8 @@ void hs_doctor_policy(const char *path, struct hs_findings *findings)
 static void say(const struct hs_policy *policy, const struct hs_policy_rule *rule, bool is_sure,
                 struct hs_findings *findings)
 {
-    const char *unsure = is_sure ? "" : "; heapscope may not read all that the rules ask for";
+    const char *unsure =
+        is_sure ? "" : "; heapscope is not permitted to read everything on which the rules depend";
     const char *remedy = is_sure ? NULL : "run doctor as root";
     if (!rule) {
         hs_findings_add(findings, is_sure ? HS_FINDING_OK : HS_FINDING_NOTE, "policy", remedy,
@@ -56,11 +57,12 @@ static void say(const struct hs_policy *policy, const struct hs_policy_rule *rul
                         "%s:%u forbids the daemon to profile it (%s)%s", policy->path, rule->line,
                         rule->text, unsure);
     } else if (rule->class == HS_POLICY_PROFILEABLE) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "policy",
-                        "start it with libheapscope_preload.so in LD_PRELOAD",
-                        "%s:%u lets the daemon profile it when it loads the recorder itself, but "
-                        "not attach to it (%s)%s",
-                        policy->path, rule->line, rule->text, unsure);
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "policy",
+            "start it with libheapscope_preload.so in LD_PRELOAD",
+            "%s:%u lets the daemon profile it when it loads heapscope's library itself, but "
+            "not attach to it (%s)%s",
+            policy->path, rule->line, rule->text, unsure);
     } else {
         hs_findings_add(findings, is_sure ? HS_FINDING_OK : HS_FINDING_NOTE, "policy", remedy,
                         "%s:%u lets the daemon profile it (%s)%s", policy->path, rule->line,

@@ -61,10 +61,11 @@ static void say_own_allocator(const struct hs_eligibility *it, struct hs_finding
     char names[80];
     hs_embedded_allocator_describe(it->pid, names, sizeof(names));
     if (names[0] != '\0') {
-        hs_findings_add(findings, HS_FINDING_OK, "second allocator", NULL,
-                        "by its symbols, the program contains another one: %s and so on; attaching "
-                        "records it, too",
-                        names);
+        hs_findings_add(
+            findings, HS_FINDING_OK, "second allocator", NULL,
+            "according to its symbols, the program contains an allocator beside malloc (%s "
+            "and so on); 'heapscope attach' records it, too",
+            names);
     }
 }
 
@@ -101,11 +102,12 @@ static void say_container(const struct hs_eligibility *it, struct hs_findings *f
         }
     }
     if (count > 0) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "container",
-                        "keep its debug files on this side, in /usr/lib/debug/.build-id",
-                        "it runs in one, with %s of its own: heapscope reads names from its files "
-                        "through /proc",
-                        names);
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "container",
+            "keep its debug files on this side, in /usr/lib/debug/.build-id",
+            "the process runs in a container, with %s of its own: heapscope reads names "
+            "from its files through /proc",
+            names);
     }
 }
 
@@ -118,18 +120,21 @@ static void say_filter(const struct hs_eligibility *it, struct hs_findings *find
         return;
     }
     if (it->verdict != HS_ELIGIBLE) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
-                        "it has a filter for them (seccomp), which attaching must read first");
+        hs_findings_add(
+            findings, HS_FINDING_NOTE, "system calls", NULL,
+            "the process has a filter for them (seccomp), which heapscope must read before it "
+            "attaches");
     } else if (!hs_attachment_try(it->pid, FILTER_PATIENCE_NS, &attachment)) {
         hs_findings_add(findings, HS_FINDING_PROBLEM, "system calls", NULL, "%s", attachment.words);
     } else if (attachment.is_limited) {
-        hs_findings_add(findings, HS_FINDING_NOTE, "system calls", NULL,
-                        "it has a filter for them (seccomp), which allows what attaching needs, "
-                        "but neither reading the names of threads nor following forked children");
-    } else {
         hs_findings_add(
-            findings, HS_FINDING_OK, "system calls", NULL,
-            "it has a filter for them (seccomp), which allows all that the recorder makes");
+            findings, HS_FINDING_NOTE, "system calls", NULL,
+            "the process has a filter for them (seccomp), which allows what attaching needs, "
+            "but neither reading the names of threads nor following forked children");
+    } else {
+        hs_findings_add(findings, HS_FINDING_OK, "system calls", NULL,
+                        "the process has a filter for them (seccomp), which allows all that "
+                        "heapscope's library makes");
     }
 }
 
@@ -140,7 +145,7 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
     if (it->glibc.major == 2 && it->glibc.minor < GLIBC_MINOR_FINE) {
         hs_findings_add(findings, HS_FINDING_NOTE, "C library",
                         "use a system with glibc 2.35 or later",
-                        "glibc 2.%u, before 2.35: stacks are followed by frame pointers alone",
+                        "glibc 2.%u is older than 2.35: stacks are unwound by frame pointers only",
                         it->glibc.minor);
     }
     if (it->exe.is_deleted) {
@@ -150,11 +155,13 @@ static void say_surroundings(const struct hs_eligibility *it, struct hs_findings
                         "debug file with its build id");
     }
     if (it->client.state == HS_CLIENT_ASLEEP) {
-        hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL, "is loaded, and dormant");
+        hs_findings_add(findings, HS_FINDING_OK, "recorder", NULL,
+                        "heapscope's library is loaded, and dormant");
     } else if (it->client.state == HS_CLIENT_ORPHANED) {
         hs_findings_add(findings, HS_FINDING_NOTE, "recorder",
-                        "attach to the process: that takes the recorder over",
-                        "records for process %u, which has ended", it->client.collector_pid);
+                        "attach to the process: the new recording takes the library over",
+                        "heapscope's library in it still records for process %u, which has ended",
+                        it->client.collector_pid);
     }
 }
 
@@ -237,10 +244,10 @@ static void say_consent(const struct hs_eligibility *it, struct hs_findings *fin
             findings, HS_FINDING_NOTE, "consent",
             is_willing ? NULL
                        : "start it with " HS_ENV_PROFILEABLE
-                         "=1 and the recorder preloaded, so that its user may profile it",
+                         "=1 and heapscope's library preloaded, so that its user may profile it",
             is_willing
                 ? "it is not dumpable, but agrees to be profiled by its user (" HS_ENV_PROFILEABLE
-                  "=1) if it loads the recorder itself"
+                  "=1) if it loads heapscope's library itself"
                 : "it is not dumpable: only root may profile it");
     } else if (is_willing) {
         hs_findings_add(findings, HS_FINDING_OK, "consent", NULL,

@@ -268,20 +268,20 @@ int hs_cmd_check(int argc, char **argv)
         HS_OPT_STRING(0, "against", "BASE", &args.against,
                       "profile that --max-growth compares with"),
         HS_OPT_STRING(0, "max-growth", "SIZE|N%", &args.values[HS_LIMIT_GROWTH],
-                      "how much more may be live than in BASE"),
+                      "the most by which live memory may exceed that of BASE"),
         HS_OPT_FLAG(0, "strict", &args.is_strict,
-                    "fail when a limit may be broken, not only when it surely is"),
+                    "also fail when the limit lies within the confidence interval of a figure"),
         HS_OPT_LIST(0, "limits", "FILE", &args.limit_files,
                     "read limits from a file, one in each line, such as \"max-live 200M\";\n"
                     "options on the command line override them"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits and all limits"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all limits and without rounding"),
         HS_OPT_STRING(0, "junit", "FILE", &args.junit_path,
                       "also write the verdicts as JUnit's XML; with -, standard output\n"
                       "gets the XML instead of the text"),
     };
     const struct hs_opts_spec spec = {
         .command = "check",
-        .summary = "hold profiles against limits, for CI",
+        .summary = "check profiles against limits, for CI",
         .operands_usage = "FILE...",
         .footer = footer,
         .options = list,

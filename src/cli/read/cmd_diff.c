@@ -45,7 +45,7 @@ static int parse_snapshots(const struct hs_opts_spec *spec, struct diff_args *ar
                    hs_dump_name_number(comma + 1, &sides[1].select.snapshot) == 0;
     free(first);
     if (is_good && (sides[0].has_number || sides[1].has_number)) {
-        return hs_args_fail(spec, "--snapshots and FILE@N exclude each other");
+        return hs_args_fail(spec, "--snapshots and FILE@N cannot be combined");
     }
     return is_good ? 0
                    : hs_args_fail(spec,
@@ -72,7 +72,7 @@ static int parse_top(const struct hs_opts_spec *spec, struct diff_args *args)
 static int choose_format(const struct hs_opts_spec *spec, struct diff_args *args)
 {
     if (args->is_tree + args->is_json + (args->format != HS_COMPARE_FORMAT_N) > 1) {
-        return hs_args_fail(spec, "--tree, --json and --format exclude each other");
+        return hs_args_fail(spec, "--tree, --json and --format cannot be combined");
     }
     if (args->is_tree || args->is_json) {
         args->format = args->is_tree ? HS_COMPARE_TREE : HS_COMPARE_JSON;
@@ -149,19 +149,19 @@ int hs_cmd_diff(int argc, char **argv)
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to compare: space and objects (live at the snapshots),\n"
                       "alloc_space and alloc_objects (since the start), peak; default:\n"
-                      "space, or peak if little is live at the end of both"),
+                      "space, or peak if little is live at the end of both profiles"),
         HS_OPT_STRING(0, "snapshots", "N,M", &args.snapshots,
                       "compare snapshot N with M of one FILE, or N of A with M of B; counted\n"
                       "from 0, or last (the default); FILE@N means the same"),
         HS_OPT_STRING(0, "process", "NAME|PID", &args.process,
-                      "only processes of this name, or only this pid"),
+                      "compare only processes of this name, or only this pid"),
         HS_OPT_FLAG(0, "normalize", &args.is_normalized,
                     "scale A to the total of B, to compare shares"),
         HS_OPT_FLAG(0, "trend", &args.is_trend,
                     "show what grows over all snapshots of one FILE, how fast, and whether\n"
                     "it ever fell; as a table or JSON"),
-        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree, "show the call tree, main first"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, without rounding"),
         HS_OPT_CHOICE('f', "format", "FORMAT", &args.format, hs_compare_formats,
                       "table, tree, json, folded (stacks with both values, for\n"
                       "difference flame graphs), svg (such a graph) or pprof (with\n"

@@ -140,10 +140,10 @@ int hs_cmd_profile(int argc, char **argv)
         HS_OPT_FLAG(0, "java-heap", &args.is_java_heap, NULL),
         HS_OPT_FLAG_OFF(0, "no-annotations", &args.is_annotated,
                         "leave out annotations such as [jit] behind function names"),
-        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "write only this process"),
         HS_OPT_STRING(0, "timestamps", "T1,T2", &args.timestamps,
-                      "only dumps with these times in nanoseconds, to a millisecond: the time of\n"
-                      "the dump, or of the start of its window"),
+                      "write only dumps whose time, or the start of whose window, is within a\n"
+                      "millisecond of one of these times (in nanoseconds)"),
         HS_OPT_STRING(0, "output-dir", "DIR", &args.output_folder,
                       "output folder (default: a new one, heap_profile-*, in $TMPDIR or /tmp)"),
         HS_OPT_FLAG(0, "verbose", &args.is_verbose, NULL),

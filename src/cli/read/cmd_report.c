@@ -153,22 +153,25 @@ int hs_cmd_report(int argc, char **argv)
     const struct hs_opt list[] = {
         HS_OPT_CHOICE(0, "view", "VIEW", &args.view, hs_profile_file_views,
                       "what to show: space and objects (live at the snapshot),\n"
-                      "alloc_space and alloc_objects (since the start, freed or not),\n"
-                      "peak (live at the peak), or auto (the default): space, or the\n"
-                      "peak when little is live at the end"),
-        HS_OPT_FLAG(0, "tree", &args.is_tree, "the call tree, main first; with --json nested"),
+                      "alloc_space and alloc_objects (allocated since the start, freed or\n"
+                      "not), peak (live at the peak), or auto (the default): space, or,\n"
+                      "when less than a fifth of the peak is live, peak (alloc_space in a\n"
+                      "file without peaks)"),
+        HS_OPT_FLAG(0, "tree", &args.is_tree,
+                    "show the call tree, main first; with --json, as nested objects"),
         HS_OPT_STRING(0, "top", "N", &args.top,
-                      "number of functions and stacks listed (default 10 and 5), or all"),
+                      "number of functions and stacks to list (default 10 and 5), or all"),
         HS_OPT_STRING(0, "frames", "N", &args.frames,
-                      "number of frames shown of each stack (default 12), or all"),
+                      "number of frames to show of each stack (default 12), or all"),
         HS_OPT_NUMBER(0, "snapshot", "N", &args.snapshot, 0, HS_SELECT_FROM_END - 1,
-                      "snapshot N of each process, from 0 (default: the last)"),
-        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "only this process"),
+                      "show snapshot N of each process; the first is 0 (default: the last)"),
+        HS_OPT_NUMBER(0, "pid", "PID", &args.pid, 1, UINT32_MAX, "show only this process"),
         HS_OPT_STRING(0, "base", "BASE", &args.base,
-                      "subtract this profile, or BASE@N, its snapshot N: shows what changed\n"
-                      "since, as heapscope diff BASE FILE does"),
-        HS_OPT_FLAG(0, "health", &args.is_health, "show every loss counter"),
-        HS_OPT_FLAG(0, "json", &args.is_json, "JSON with all digits and all figures"),
+                      "show what changed since this profile, or since BASE@N, its\n"
+                      "snapshot N, as heapscope diff BASE FILE does"),
+        HS_OPT_FLAG(0, "health", &args.is_health,
+                    "show the counters of everything that can be missing"),
+        HS_OPT_FLAG(0, "json", &args.is_json, "print JSON, with all figures and without rounding"),
         HS_OPT_NUMBER(0, "width", "COLUMNS", &args.columns, 0, 10000,
                       "shorten names to fit into this many columns (0: do not shorten)"),
     };

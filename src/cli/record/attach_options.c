@@ -95,25 +95,30 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     struct hs_source_opts sources = { 0 };
     *o = defaults;
     const struct hs_opt options[] = {
-        HS_OPT_LIST('n', "name", "NAME", &names,
-                    "processes of this name, or glob; may be given more than once"),
-        HS_OPT_SIZE('i', "interval", "BYTES", &s->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
+        HS_OPT_LIST(
+            'n', "name", "NAME", &names,
+            "processes whose name is this or matches this glob; may be given more than once"),
+        HS_OPT_SIZE(
+            'i', "interval", "BYTES", &s->interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
+            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &o->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
         HS_OPT_DURATION('d', "duration", "DURATION", &s->duration_ns, HS_DURATION_MIN_NS,
                         HS_TIME_MAX_NS,
                         "record for this time (default: until Ctrl-C, or until the processes end)"),
-        HS_OPT_STRING(0, "allocator", "PREFIX", &o->allocator,
-                      "also record the program's allocator with the functions PREFIXmalloc,\n"
-                      "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are found by themselves;\n"
-                      "'none': record malloc only"),
+        HS_OPT_STRING(
+            0, "allocator", "PREFIX", &o->allocator,
+            "also record the program's allocator with the functions PREFIXmalloc,\n"
+            "PREFIXfree ...; je_, _rjem_, mi_, tc_ and sn_ are found without this option;\n"
+            "'none': record malloc only"),
         HS_OPT_FLAG('q', "quiet", &o->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&s->dumps),
         HS_OPT_FLAG(0, "children", &s->is_taking_children,
-                    "also record the children that the processes have, and their children"),
-        HS_OPT_FLAG_OFF(0, "no-follow", &o->is_following,
-                        "record neither the children they fork nor the programs they execute"),
+                    "also record the children that the processes already have, and their children"),
+        HS_OPT_FLAG_OFF(
+            0, "no-follow", &o->is_following,
+            "record neither the children that the processes fork nor the programs that they "
+            "execute"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &s->is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &s->is_compressing, "do not compress the file's packets"),
@@ -124,10 +129,12 @@ int hs_attach_options_parse(int argc, char **argv, struct hs_attach_options *ret
     };
     const struct hs_opts_spec spec = {
         .command = "attach",
-        .summary = "profile processes that run already",
+        .summary = "profile processes that are already running",
         .operands_usage = "PID... | -n NAME",
-        .footer = "SIGUSR1 takes a dump. Blocks that a process allocated before are not recorded,\n"
-                  "and their frees are ignored. 'heapscope doctor PID' says what may prevent it.",
+        .footer =
+            "SIGUSR1 takes a dump. Blocks that a process allocated before the attach are not\n"
+            "recorded, and freeing them is ignored. 'heapscope doctor PID' says whether\n"
+            "heapscope can attach, and if not, why.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_max = HS_OPERANDS_ANY,

@@ -116,8 +116,9 @@ static int check(const struct hs_trace_wishes *w, bool has_program)
         hs_message_info("process ids have no effect when a program is started");
     }
     if (w->min_anon_bytes > 0) {
-        hs_message_info(
-            "min_anonymous_memory_kb has no effect when a program is started: it is still small");
+        hs_message_info("min_anonymous_memory_kb has no effect when a program is started, because "
+                        "the program has "
+                        "hardly any memory yet");
     }
     if (!w->is_taking_startup) {
         hs_message("no_startup excludes the program to start");

@@ -64,22 +64,29 @@ static int parse(struct run *run, int argc, char **argv)
     struct hs_budget_opts budget = { 0 };
     struct hs_source_opts sources = { 0 };
     const struct hs_opt options[] = {
-        HS_OPT_SIZE('i', "interval", "BYTES", &run->settings.interval_bytes, 1,
-                    HS_INTERVAL_BYTES_MAX,
-                    "mean bytes between two samples (default 4096; 1 records every allocation)"),
+        HS_OPT_SIZE(
+            'i', "interval", "BYTES", &run->settings.interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
+            "mean number of allocated bytes per sample (default 4096; 1 records every allocation)"),
         HS_OPT_STRING('o', "output", "FILE", &run->output,
                       "file for the trace (default heapscope.NAME.PID.pftrace)"),
-        HS_OPT_DURATION('d', "duration", "DURATION", &run->settings.duration_ns, HS_DURATION_MIN_NS,
-                        HS_DUMP_EVERY_MAX_NS,
-                        "record for this time; the program runs on (default: to its end)"),
-        HS_OPT_LIST(0, "only", "NAME", &run->only,
-                    "record only processes of this name, or glob; may be given more than once"),
+        HS_OPT_DURATION(
+            'd', "duration", "DURATION", &run->settings.duration_ns, HS_DURATION_MIN_NS,
+            HS_DUMP_EVERY_MAX_NS,
+            "stop recording after this time, while the program goes on (default: when it ends)"),
+        HS_OPT_LIST(
+            0, "only", "NAME", &run->only,
+            "record only processes whose name is this or matches this glob; may be given more "
+            "than once"),
         HS_OPT_FLAG('q', "quiet", &run->is_quiet, "no summary; errors are still printed"),
         HS_OPTS_DUMPS(&run->settings.dumps),
-        HS_OPT_FLAG(0, "dump-on-usr1", &run->is_dumping_at_usr1,
-                    "also take a dump at SIGUSR1 to heapscope, which is then not passed on"),
-        HS_OPT_FLAG_OFF(0, "no-follow", &run->is_following,
-                        "do not record the programs that the program starts"),
+        HS_OPT_FLAG(
+            0, "dump-on-usr1", &run->is_dumping_at_usr1,
+            "also take a dump when heapscope gets SIGUSR1; the signal is then not passed on to "
+            "the program"),
+        HS_OPT_FLAG_OFF(
+            0, "no-follow", &run->is_following,
+            "record only the program itself: no forked children, and no other programs that it "
+            "starts"),
         HS_OPT_FLAG_OFF(0, "no-symbolize", &run->settings.is_symbolizing,
                         "leave function names out of the file"),
         HS_OPT_FLAG_OFF(0, "no-compress", &run->settings.is_compressing,
@@ -95,7 +102,8 @@ static int parse(struct run *run, int argc, char **argv)
         .operands_usage = "-- PROGRAM [ARGS]",
         .footer = "The exit status is that of the program.\n"
                   "Read the file with 'heapscope report FILE', or open it in the Perfetto UI.\n"
-                  "HEAPSCOPE_CACHE: folder for unpacked debug information, or 'off'.",
+                  "The environment variable HEAPSCOPE_CACHE names the folder for unpacked debug\n"
+                  "information; 'off' means none.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .operands_min = 1,

@@ -30,7 +30,7 @@ static int fail(const char *text)
 static int check(const struct hs_record_flags *f, const char *program)
 {
     if (f->has_block && f->has_no_block) {
-        return fail("--block-client and --no-block-client exclude each other");
+        return fail("--block-client and --no-block-client cannot be combined");
     }
     if (!f->names && !f->pids && !program) {
         return fail("no process to profile was named: give a command after --, or -n NAME or -p "
@@ -126,40 +126,42 @@ static int finish(const struct hs_opts_spec *spec, const struct hs_opts_result *
 
 static const struct hs_opt list[] = {
     HS_OPT_SIZE('i', "interval", "BYTES", &given.interval_bytes, 1, HS_INTERVAL_BYTES_MAX,
-                "mean bytes between two samples (default 4096)"),
+                "mean number of allocated bytes per sample (default 4096)"),
     HS_OPT_NUMBER('d', "duration", "MS", &given.duration_ms, 0, UINT32_MAX,
                   "milliseconds to record; 0, the default: until Ctrl-C or the command's end"),
     HS_OPT_STRING('n', "name", "NAMES", &given.names,
                   "names of processes, separated by commas (default: the command's)"),
     HS_OPT_STRING('p', "pid", "PIDS", &given.pids, "ids of running processes, separated by commas"),
     HS_OPT_NUMBER('c', "continuous-dump", "MS", &given.continuous_ms, 0, UINT32_MAX,
-                  "also dump at these intervals; -c with anything but a number is --config"),
+                  "also dump at this interval; if the value is not a number, -c means --config"),
     HS_OPT_STRING(0, "config", "FILE", &given.config,
-                  "record what this TraceConfig says, text or binary; - is standard input"),
+                  "record as this TraceConfig says (text or binary); - is standard input"),
     HS_OPT_STRING(0, "heaps", "NAMES", &given.heaps,
-                  "names of heaps, separated by commas; the only one is libc.malloc"),
+                  "names of heaps, separated by commas; so far the only heap is libc.malloc"),
     HS_OPT_FLAG(0, "all-heaps", &given.has_all_heaps, "record all heaps"),
-    HS_OPT_FLAG(0, "no-running", &given.has_no_running, "do not record processes that run already"),
+    HS_OPT_FLAG(0, "no-running", &given.has_no_running,
+                "do not record processes that are already running"),
     HS_OPT_FLAG(0, "no-startup", &given.has_no_startup,
-                "do not record processes that start meanwhile"),
+                "do not record processes that start during the recording"),
     HS_OPT_FLAG(0, "dump-at-max", &given.has_dump_at_max,
-                "record what was live at the peak in place of what is live at the end"),
+                "record what was live at the peak instead of what is live at the end"),
     HS_OPT_FLAG(0, "disable-fork-teardown", &given.has_disable_fork_teardown,
-                "no effect: forked children are recorded as processes of their own"),
+                "accepted and ignored: forked children are recorded as processes of their own"),
     HS_OPT_STRING(
         'o', "output", "PATH", &output,
-        "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a config, a "
-        "PATH that is no folder is a file for the trace alone, - is standard output"),
+        "an empty folder for the files (default: a new one in $TMPDIR or /tmp); with a config, "
+        "PATH may also be a file, to which only the trace is written, or - for standard output"),
     HS_OPT_FLAG_OFF(0, "no-annotations", &is_annotated,
                     "leave out annotations such as [jit] behind function names"),
     HS_OPT_FLAG(0, "print-config", &given.is_printing, "print the TraceConfig, and record nothing"),
     HS_OPT_SIZE(0, "shmem-size", "SIZE", &given.shmem_bytes, 0, UINT64_C(1) << 40,
-                "no effect: heapscope has no buffer"),
-    HS_OPT_FLAG(0, "block-client", &given.has_block, "no effect: no program waits for a buffer"),
+                "accepted and ignored: heapscope has no such buffer"),
+    HS_OPT_FLAG(0, "block-client", &given.has_block,
+                "accepted and ignored: no program ever waits for a buffer"),
     HS_OPT_NUMBER(0, "block-client-timeout", "US", &given.block_timeout_us, 0, UINT32_MAX,
-                  "no effect, for the same reason"),
+                  "accepted and ignored, for the same reason"),
     HS_OPT_FLAG(0, "no-block-client", &given.has_no_block,
-                "no effect: there is no buffer whose overflow could end the profile"),
+                "accepted and ignored: there is no buffer whose overflow could end the profile"),
     HS_OPT_STRING(0, "preload-library", "FILE", &unused.preload, NULL),
     HS_OPT_STRING(0, "tracebox-binary", "FILE", &unused.tracebox, NULL),
     HS_OPT_STRING(0, "traceconv-binary", "FILE", &unused.traceconv, NULL),

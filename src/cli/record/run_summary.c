@@ -28,7 +28,8 @@ int hs_run_summary_file(const struct hs_run_summary *present, int r)
         return r;
     }
     char word[HS_SHELL_WORD_BYTES];
-    hs_message_info("%s is in %s\nNext: heapscope report %s", hs_human_bytes(size, (double)bytes),
-                    present->path, hs_shell_word(present->path, word, sizeof(word)));
+    hs_message_info("wrote %s to %s\nNext: heapscope report %s",
+                    hs_human_bytes(size, (double)bytes), present->path,
+                    hs_shell_word(present->path, word, sizeof(word)));
     return 0;
 }

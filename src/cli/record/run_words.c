@@ -31,7 +31,7 @@ int hs_run_words_refuse(const char *program, const struct hs_preflight *prefligh
 static void say_nothing_recorded(const char *program)
 {
     hs_message(
-        "%s: nothing was recorded: no process loaded the recorder\n"
+        "%s: nothing was recorded: no process loaded heapscope's library\n"
         "That happens when the program ends at once, when its environment is cleared on the\n"
         "way (env -i, sudo), or when it runs in a container with its own network.",
         program);

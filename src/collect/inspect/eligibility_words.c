@@ -47,7 +47,7 @@ static void say_absent(const struct hs_eligibility *it, struct hs_eligibility_wo
         put_what(words, "%s is a thread of the kernel, and has no heap", name_subject(it).text);
         break;
     case HS_INELIGIBLE_ZOMBIE:
-        put_what(words, "%s has ended; only its parent, %u, has not noticed yet",
+        put_what(words, "%s has ended, and its parent, %u, has not waited for it yet (zombie)",
                  name_subject(it).text, it->status.ppid);
         break;
     case HS_INELIGIBLE_THREAD:
@@ -74,7 +74,8 @@ static void say_yama(const struct hs_eligibility *it, struct hs_eligibility_word
         return;
     }
     put_what(words, "%s: this system lets only %s attach to it (kernel.yama.ptrace_scope is %u)",
-             name_subject(it).text, it->yama_scope == 1 ? "root and its ancestors" : "root",
+             name_subject(it).text,
+             it->yama_scope == 1 ? "root and the ancestors of the process" : "root",
              it->yama_scope);
     put_remedy(words, "run heapscope as root, or set kernel.yama.ptrace_scope to 0 with sysctl");
 }
@@ -102,8 +103,8 @@ static void say_not_permitted(const struct hs_eligibility *it, struct hs_eligibi
         break;
     case HS_INELIGIBLE_FILTER:
         put_what(words,
-                 "%s has a filter for its system calls (seccomp), which attaching must read first, "
-                 "and heapscope may not",
+                 "%s has a filter for its system calls (seccomp), which heapscope must read before "
+                 "it attaches, and which it is not permitted to read",
                  name_subject(it).text);
         put_remedy(words, "run heapscope as root of the machine (CAP_SYS_ADMIN), outside of "
                           "containers and sandboxes");
@@ -149,13 +150,14 @@ static void say_impossible(const struct hs_eligibility *it, struct hs_eligibilit
         put_remedy(words, "start it without valgrind");
         break;
     case HS_INELIGIBLE_STATIC:
-        put_what(words,
-                 "%s is statically linked%s, so there is no dynamic loader to load the recorder",
-                 name_subject(it).text, it->exe.is_known && it->exe.is_pie ? " (static-pie)" : "");
+        put_what(
+            words,
+            "%s is statically linked%s, so there is no dynamic loader to load heapscope's library",
+            name_subject(it).text, it->exe.is_known && it->exe.is_pie ? " (static-pie)" : "");
         put_remedy(words, "link it dynamically");
         break;
     case HS_INELIGIBLE_MUSL:
-        put_what(words, "%s uses the musl C library; the recorder needs glibc",
+        put_what(words, "%s uses the musl C library; heapscope's library needs glibc",
                  name_subject(it).text);
         put_remedy(words, "build it for glibc");
         break;
@@ -186,7 +188,7 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
     case HS_INELIGIBLE_RECORDING:
         put_what(words, "%s is being recorded by heapscope already", name_subject(it).text);
         if (it->client.collector_pid != 0) {
-            put_remedy(words, "end that recording first: process %u makes it",
+            put_remedy(words, "end that recording first (process %u records it)",
                        it->client.collector_pid);
         } else {
             put_remedy(words, "end that recording first");
@@ -195,7 +197,7 @@ static void say_not_now(const struct hs_eligibility *it, struct hs_eligibility_w
     case HS_INELIGIBLE_TRACED:
         put_what(words, "%s is being traced by %u (%s)", name_subject(it).text,
                  it->status.tracer_pid, it->tracer_name);
-        put_remedy(words, "detach that first: a process has one tracer");
+        put_remedy(words, "detach the tracer first: a process can have only one");
         break;
     default:
         put_what(words, "%s is stopped, so there is nothing to record", name_subject(it).text);

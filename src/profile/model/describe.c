@@ -22,7 +22,7 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
         return;
     case HS_EXIT_SIGNAL: {
         if (p->is_oom_killed) {
-            hs_buf_str(buf, "killed by the kernel, which ran out of memory for it");
+            hs_buf_str(buf, "killed by the kernel's OOM killer");
             return;
         }
         const char *name = sigabbrev_np(p->exit_value);
@@ -39,6 +39,16 @@ void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct 
         break;
     }
     hs_buf_str(buf, "ended; how it ended is not known");
+}
+
+void hs_describe_end_predicate(const struct hs_profile *profile, uint32_t process,
+                               struct hs_buf *buf)
+{
+    uint8_t kind = profile->processes[process].exit_kind;
+    bool is_participle = kind == HS_EXIT_RUNNING || kind == HS_EXIT_SIGNAL;
+    hs_buf_str(buf, is_participle ? "was " : "");
+    hs_describe_end(profile, process, buf);
+    hs_buf_str(buf, kind == HS_EXIT_RUNNING ? "," : "");
 }
 
 bool hs_describe_has_status(const struct hs_profile_process *process)
@@ -67,17 +77,20 @@ static void describe_limit(const struct hs_profile_change *change, struct hs_buf
     char text[HS_HUMAN_BYTES];
     switch ((enum hs_change_reason)change->reason) {
     case HS_CHANGE_MEMORY:
-        hs_buf_printf(buf, ": memory budget of %s", hs_human_bytes(text, (double)change->limit));
+        hs_buf_printf(buf, ", to stay within the memory budget of %s",
+                      hs_human_bytes(text, (double)change->limit));
         break;
     case HS_CHANGE_OVERHEAD:
-        hs_buf_printf(buf, ": overhead budget of %g %%", (double)change->limit / 1e4);
+        hs_buf_printf(buf, ", to stay within the overhead budget of %g %%",
+                      (double)change->limit / 1e4);
         break;
     case HS_CHANGE_COLLECTOR_CPU:
-        hs_buf_printf(buf, ": the collector's CPU budget of %s",
+        hs_buf_printf(buf, ", to stay within the CPU budget of heapscope itself, %s",
                       hs_human_duration(text, change->limit));
         break;
     case HS_CHANGE_EASED:
-        hs_buf_printf(buf, ": far below the overhead budget of %g %%", (double)change->limit / 1e4);
+        hs_buf_printf(buf, ", because recording cost far less than the overhead budget of %g %%",
+                      (double)change->limit / 1e4);
         break;
     case HS_CHANGE_UNKNOWN:
     case HS_CHANGE_N:
@@ -95,7 +108,7 @@ void hs_describe_change(const struct hs_profile *profile, const struct hs_profil
     uint64_t after_ns = change->time_ns > start_ns ? change->time_ns - start_ns : 0;
     bool is_collector = change->reason == HS_CHANGE_COLLECTOR_CPU;
     if (change->to_bytes != change->from_bytes) {
-        hs_buf_printf(buf, "interval %s from %s to %s%s",
+        hs_buf_printf(buf, "sampling interval %s from %s to %s%s",
                       change->to_bytes > change->from_bytes ? "raised" : "lowered",
                       hs_human_bytes(from, (double)change->from_bytes),
                       hs_human_bytes(to, (double)change->to_bytes), is_collector ? ", " : "");

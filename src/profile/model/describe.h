@@ -18,6 +18,11 @@ struct hs_buf;
  */
 void hs_describe_end(const struct hs_profile *profile, uint32_t process, struct hs_buf *buf);
 
+/* Writes the same as the predicate of a sentence that goes on with a time: "exited with status 0",
+ * "was killed by signal 9 (SIGKILL)", "was still running at the last snapshot,". */
+void hs_describe_end_predicate(const struct hs_profile *profile, uint32_t process,
+                               struct hs_buf *buf);
+
 /*
  * True when exit_value is an exit status. This and the next function are both false when the
  * process still runs or its end was not seen.
@@ -32,8 +37,8 @@ bool hs_describe_has_executed(const struct hs_profile_process *process);
 bool hs_describe_is_end_good(const struct hs_profile *profile, uint32_t process);
 
 /*
- * Writes a change: "interval raised from 4.00 KiB to 16.0 KiB after 12.0 s: memory budget of 64.0
- * MiB".
+ * Writes a change: "sampling interval raised from 4.00 KiB to 16.0 KiB after 12.0 s, to stay within
+ * the memory budget of 64.0 MiB".
  */
 void hs_describe_change(const struct hs_profile *profile, const struct hs_profile_change *change,
                         struct hs_buf *buf);

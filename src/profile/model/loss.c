@@ -12,134 +12,139 @@
 
 static const struct hs_loss_text client_losses[HS_LOSS_N] = {
     [HS_LOSS_REENTRANT] = { "reentrant",
-                            "allocations not recorded: made by a signal handler that "
-                            "interrupted the recorder",
+                            "allocations not recorded (a signal handler made them while it "
+                            "interrupted heapscope's library)",
                             true, false },
     [HS_LOSS_NO_MEMORY] = { "no_memory",
-                            "allocations not recorded: no memory for the profiler's own tables",
+                            "allocations not recorded (no memory for the tables of heapscope's "
+                            "library)",
                             true, false },
     [HS_LOSS_NO_THREAD_BLOCK] = { "no_thread_block",
-                                  "allocations not recorded: no counters for their thread: too "
-                                  "many threads, or no memory",
+                                  "allocations not recorded (their thread has no counters: too "
+                                  "many threads, or no memory)",
                                   true, false },
     [HS_LOSS_STACK_EMPTY] = { "stack_empty",
-                              "stacks without any frame: the allocations are recorded, but where "
-                              "they were made is not",
+                              "stacks without any frame (the allocations are recorded, but not "
+                              "where they were made)",
                               false, false },
     [HS_LOSS_TABLE_FULL] = { "table_full",
-                             "allocations not recorded: a table of the profiler was full, or could "
-                             "not grow",
+                             "allocations not recorded (a table of heapscope's library was full, "
+                             "or could not grow)",
                              true, false },
     [HS_LOSS_INHERITED] = { "inherited_blocks",
-                            "allocations not recorded: inherited by a forked child whose parent "
-                            "freed them before the child began",
+                            "blocks not recorded in a forked child (the parent had freed them "
+                            "before they were copied)",
                             true, false },
     [HS_LOSS_LIMIT] = { "memory_limit",
-                        "allocations not recorded: the recorder's memory had reached --max-memory",
+                        "allocations not recorded (the memory of heapscope's library had reached "
+                        "--max-memory)",
                         true, false },
     [HS_LOSS_UNSEEN_SYMBOLS] = { "unseen_symbols",
-                                 "allocations not recorded: those of libraries opened with "
-                                 "RTLD_DEEPBIND, and through dlsym, if any",
+                                 "allocations may be missing (by libraries opened with "
+                                 "RTLD_DEEPBIND, or through dlsym)",
                                  true, false },
     [HS_LOSS_UNSEEN_ALLOCATOR] = { "unseen_allocators",
-                                   "allocations not recorded: those by another malloc that a "
-                                   "library opened with RTLD_DEEPBIND brought",
+                                   "allocations are missing (a library opened with RTLD_DEEPBIND "
+                                   "brought a malloc of its own)",
                                    true, false },
     [HS_LOSS_UNSEEN_NAMESPACE] = { "unseen_namespaces",
-                                   "allocations not recorded: those of libraries opened with "
-                                   "dlmopen, which have an allocator of their own",
+                                   "allocations are missing (libraries opened with dlmopen have an "
+                                   "allocator of their own)",
                                    true, false },
     [HS_LOSS_DUPLICATE] = { "duplicate_address",
-                            "blocks counted as freed, as their address came again: no free was "
-                            "seen, or a pool inside handed it out",
+                            "blocks counted as freed when their address was reused (by a pool, or "
+                            "after an unseen free)",
                             false, false },
 };
 
 static const struct hs_loss_text stack_ends[HS_STACK_END_N] = {
-    [HS_STACK_END] = { "stack_whole", "stacks that are whole", false, false },
+    [HS_STACK_END] = { "stack_whole", "complete stacks", false, false },
     [HS_STACK_END_NO_INFO] = { "stack_cut_no_info",
-                               "stacks cut short: code without unwind information", false, false },
+                               "stacks cut short (code without unwind information)", false, false },
     [HS_STACK_END_BAD_INFO] = { "stack_cut_bad_info",
-                                "stacks cut short: unwind information that cannot be used", false,
+                                "stacks cut short (unwind information that cannot be used)", false,
                                 false },
     [HS_STACK_END_UNREADABLE] = { "stack_cut_unreadable",
-                                  "stacks cut short: stack memory that may not be read", false,
+                                  "stacks cut short (stack memory that cannot be read)", false,
                                   false },
     [HS_STACK_END_NO_ADVANCE] = { "stack_cut_no_advance",
-                                  "stacks cut short: a frame that leads nowhere", false, false },
+                                  "stacks cut short (the caller's frame was not further out than "
+                                  "its callee's)",
+                                  false, false },
     [HS_STACK_END_NO_MODULE] = { "stack_cut_no_module",
-                                 "stacks cut short: a return address outside all code", false,
+                                 "stacks cut short (a return address that is in no code)", false,
                                  false },
-    [HS_STACK_END_TOO_DEEP] = { "stack_cut_too_deep", "stacks cut short: deeper than is followed",
-                                false, false },
+    [HS_STACK_END_TOO_DEEP] = { "stack_cut_too_deep",
+                                "stacks cut short (more frames than heapscope follows)", false,
+                                false },
 };
 
 static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
     [HS_LOAD_LOSS_BAD_ELEMENTS] = { "bad_elements",
-                                    "records left out, because they were inconsistent in shared "
-                                    "memory",
+                                    "records left out (they were inconsistent in shared memory)",
                                     true, false },
     [HS_LOAD_LOSS_OVERRUN] = { "buffer_overran",
-                               "profiles that ended early: the recorder's buffer ran over", true,
+                               "profiles that ended early (heapprofd's buffer overflowed)", true,
                                false },
     [HS_LOAD_LOSS_CORRUPTED] = { "buffer_corrupted",
-                                 "profiles that ended early: the recorder's buffer was corrupted",
+                                 "profiles that ended early (heapprofd's buffer was corrupted)",
                                  true, false },
     [HS_LOAD_LOSS_GUARDRAIL] = { "hit_guardrail",
-                                 "profiles that ended early: the recorder reached its own limit "
-                                 "of memory or CPU time",
+                                 "profiles that ended early (heapprofd reached its own limit of "
+                                 "memory or CPU time)",
                                  true, false },
     [HS_LOAD_LOSS_REJECTED] = { "rejected_concurrent",
-                                "profiles refused: another session was profiling the process", true,
+                                "processes not profiled (another session was profiling them)", true,
                                 false },
     [HS_LOAD_LOSS_CLIENT_ERROR] = { "client_error",
-                                    "profiles that ended early: an error in the profiled process",
+                                    "profiles that ended early (an error in the profiled process)",
                                     true, false },
-    [HS_LOAD_LOSS_UNWINDING] = { "unwinding_errors", "stacks cut short: could not be unwound",
-                                 false, false },
-    [HS_LOAD_LOSS_TRUNCATED] = { "file_truncated",
-                                 "the file is truncated: its last packets are missing", true,
+    [HS_LOAD_LOSS_UNWINDING] = { "unwinding_errors",
+                                 "stacks cut short (heapprofd could not unwind them)", false,
                                  false },
-    [HS_LOAD_LOSS_SKIPPED_BYTES] = { "file_skipped_bytes", "bytes of the file skipped: damaged",
-                                     true, false },
-    [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets", "packets of the file left out: damaged",
-                                   true, false },
+    [HS_LOAD_LOSS_TRUNCATED] = { "file_truncated",
+                                 "the file is truncated, and its last packets are missing", true,
+                                 false },
+    [HS_LOAD_LOSS_SKIPPED_BYTES] = { "file_skipped_bytes",
+                                     "damaged bytes of the file that were skipped", true, false },
+    [HS_LOAD_LOSS_BAD_PACKETS] = { "file_bad_packets",
+                                   "damaged packets of the file that were left out", true, false },
     [HS_LOAD_LOSS_COMPRESSION] = { "file_compression",
                                    "compressed data that could not be decompressed completely",
                                    true, false },
     [HS_LOAD_LOSS_TOO_BIG] = { "file_too_big",
-                               "the decompressed file is larger than heapscope reads: its last "
+                               "the decompressed file is larger than heapscope reads, and its last "
                                "packets are missing",
                                true, false },
-    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost",
-                             "snapshots left out, because they are incomplete in the file", true,
-                             false },
+    [HS_LOAD_LOSS_DUMPS] = { "dumps_lost", "snapshots left out (they are incomplete in the file)",
+                             true, false },
     [HS_LOAD_LOSS_INCOMPLETE_DUMPS] = { "dumps_incomplete",
                                         "incomplete snapshots, of which the figures in the file "
                                         "are shown",
                                         true, false },
     [HS_LOAD_LOSS_MISSING_PACKETS] = { "packets_missing",
-                                       "packets missing: lost by the program that wrote the file",
+                                       "packets missing (the program that wrote the file lost "
+                                       "them)",
                                        true, false },
     [HS_LOAD_LOSS_FALLING] = { "falling_totals",
-                               "samples left out, because their totals since the start decrease "
-                               "from one snapshot to the next",
+                               "samples left out (their totals since the start decrease from one "
+                               "snapshot to the next)",
                                true, false },
     [HS_LOAD_LOSS_UNRESOLVED] = { "unresolved_stacks",
                                   "stacks or frames to which the file refers but which it does not "
                                   "contain",
                                   true, false },
     [HS_LOAD_LOSS_THINNED] = { "dumps_thinned",
-                               "snapshots shown without stacks, because the file has too many "
-                               "snapshots",
+                               "snapshots shown without stacks (the file has too many snapshots)",
                                false, false },
-    [HS_LOAD_LOSS_BAD_RECORDS] = { "file_bad_records", "records of the file left out: damaged",
-                                   true, false },
+    [HS_LOAD_LOSS_BAD_RECORDS] = { "file_bad_records",
+                                   "damaged records of the file that were left out", true, false },
     [HS_LOAD_LOSS_BAD_LINES] = { "file_bad_lines",
-                                 "lines of the file left out: damaged, or not understood", true,
-                                 false },
+                                 "lines of the file that were left out (they are damaged, or "
+                                 "heapscope does not know their form)",
+                                 true, false },
     [HS_LOAD_LOSS_NO_ALLOC] = { "alloc_unknown",
-                                "file does not say what was allocated since the start: live "
+                                "the file does not say what was allocated since the start, so live "
                                 "memory is shown",
                                 false, false },
     [HS_LOAD_LOSS_NO_LIVE] = { "live_unknown",
@@ -149,28 +154,31 @@ static const struct hs_loss_text load_losses[HS_LOAD_LOSS_N] = {
 
 static const struct hs_loss_text refusals[HS_REFUSAL_N] = {
     [HS_REFUSAL_OTHER_USER] = { "refused_other_user",
-                                "processes not profiled: they belong to other users", true, false },
+                                "processes not profiled (they belong to other users)", true,
+                                false },
     [HS_REFUSAL_POLICY] = { "refused_policy",
-                            "processes not profiled: the daemon's policy does not permit it", true,
+                            "processes not profiled (the daemon's policy does not permit it)", true,
                             false },
     [HS_REFUSAL_NOT_DUMPABLE] = { "refused_not_dumpable",
-                                  "processes not profiled: they gained rights, or forbade to look "
-                                  "into their memory",
+                                  "processes not profiled (they gained privileges, or they forbid "
+                                  "others to read their memory)",
                                   true, false },
     [HS_REFUSAL_OPTED_OUT] = { "refused_opted_out",
-                               "processes not profiled: started with HEAPSCOPE_PROFILEABLE=0", true,
-                               false },
+                               "processes not profiled (they were started with "
+                               "HEAPSCOPE_PROFILEABLE=0)",
+                               true, false },
     [HS_REFUSAL_NO_CLIENT] = { "refused_no_client",
-                               "processes not profiled: the recorder could not be brought in", true,
-                               false },
-    [HS_REFUSAL_GONE] = { "refused_gone", "processes not profiled: they had ended", true, false },
+                               "processes not profiled (heapscope's library could not be loaded "
+                               "into them)",
+                               true, false },
+    [HS_REFUSAL_GONE] = { "refused_gone", "processes not profiled (they had ended)", true, false },
 };
 
 struct hs_loss_text hs_loss_of_client(uint32_t loss)
 {
     static const struct hs_loss_text unknown = {
         .name = "lost_other",
-        .text = "allocations not recorded: for a reason that this version does not know",
+        .text = "allocations not recorded (for a reason that this version does not know)",
         .is_serious = true,
     };
     return loss < HS_COUNT_OF(client_losses) ? client_losses[loss] : unknown;
@@ -180,7 +188,7 @@ struct hs_loss_text hs_loss_of_stack_end(uint32_t end)
 {
     static const struct hs_loss_text unknown = {
         .name = "stack_cut_other",
-        .text = "stacks cut short: for a reason that this version does not know",
+        .text = "stacks cut short (for a reason that this version does not know)",
         .is_serious = false,
     };
     return end < HS_COUNT_OF(stack_ends) ? stack_ends[end] : unknown;
@@ -195,7 +203,7 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
 {
     static const struct hs_loss_text unknown = {
         .name = "refused_other",
-        .text = "processes not profiled: for a reason that this version does not know",
+        .text = "processes not profiled (for a reason that this version does not know)",
         .is_serious = true,
     };
     struct hs_loss_text text = unknown;
@@ -208,15 +216,30 @@ struct hs_loss_text hs_loss_of_refusal(uint32_t refusal)
     return text;
 }
 
+const char *hs_loss_refusal_reason(uint32_t refusal)
+{
+    static const char *const reasons[HS_REFUSAL_N] = {
+        [HS_REFUSAL_CONCURRENT] = "another session was profiling it",
+        [HS_REFUSAL_OTHER_USER] = "it belongs to another user",
+        [HS_REFUSAL_POLICY] = "the daemon's policy does not permit it",
+        [HS_REFUSAL_NOT_DUMPABLE] = "it gained privileges, or it forbids others to read its memory",
+        [HS_REFUSAL_OPTED_OUT] = "it was started with HEAPSCOPE_PROFILEABLE=0",
+        [HS_REFUSAL_NO_CLIENT] = "heapscope's library could not be loaded into it",
+        [HS_REFUSAL_GONE] = "it had ended",
+    };
+    const char *reason = refusal < HS_REFUSAL_N ? reasons[refusal] : NULL;
+    return reason ? reason : "for a reason that this version does not know";
+}
+
 struct hs_loss_text hs_loss_of_guess(bool is_jit)
 {
     return is_jit ? (struct hs_loss_text){ "stack_guessed_jit",
-                                           "frames may be missing: frame pointers were followed "
-                                           "through code made at run time",
+                                           "frames may be missing (frame pointers were followed "
+                                           "through code made at run time)",
                                            false, false }
                   : (struct hs_loss_text){ "stack_guessed",
-                                           "frames may be missing: frame pointers were followed "
-                                           "through code without unwind information",
+                                           "frames may be missing (frame pointers were followed "
+                                           "through code without unwind information)",
                                            false, false };
 }
 
@@ -225,23 +248,24 @@ void hs_loss_write_guess(bool is_jit, const char *module, struct hs_buf *buf)
     const char *name = strrchr(module, '/');
     if (is_jit) {
         hs_buf_str(buf,
-                   "frames may be missing: frame pointers were followed through code made at run "
-                   "time, which has no unwind information; V8 keeps frame pointers, the JVM "
-                   "with -XX:+PreserveFramePointer");
+                   "frames may be missing (frame pointers were followed through code made at run "
+                   "time, which has no unwind information; V8 always keeps frame pointers, the "
+                   "JVM keeps them with -XX:+PreserveFramePointer)");
     } else {
         hs_buf_printf(buf,
-                      "frames may be missing: frame pointers were followed through %s, which has "
-                      "no unwind information there",
+                      "frames may be missing (frame pointers were followed through %s, which has "
+                      "no unwind information there)",
                       name ? name + 1 : module);
     }
 }
 
 struct hs_loss_text hs_loss_of_cut_stacks(void)
 {
-    return (struct hs_loss_text){ "stack_cut_middle",
-                                  "stacks without their middle: deeper than 255 frames, of which "
-                                  "the outermost and the innermost are kept",
-                                  false, false };
+    return (struct hs_loss_text){
+        "stack_cut_middle",
+        "stacks without their middle (of over 255 frames, the inner 191 and the outer 64 are kept)",
+        false, false
+    };
 }
 
 void hs_loss_add(struct hs_builder *builder, uint32_t process, struct hs_loss_text text,
@@ -272,6 +296,7 @@ static const char *unit_of(const struct hs_profile_loss *loss)
         [HS_LOSS_UNIT_SAMPLES] = { " sample", " samples" },
         [HS_LOSS_UNIT_STACKS] = { " stack", " stacks" },
         [HS_LOSS_UNIT_WALKS] = { " walk", " walks" },
+        [HS_LOSS_UNIT_PROCESSES] = { " process", " processes" },
     };
     return loss->unit < HS_COUNT_OF(units) ? units[loss->unit][loss->count != 1] : "";
 }

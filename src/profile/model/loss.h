@@ -66,6 +66,9 @@ struct hs_loss_text hs_loss_of_load(enum hs_load_loss loss);
  */
 struct hs_loss_text hs_loss_of_refusal(uint32_t refusal);
 
+/* The reason for one process, as a clause: "it belongs to another user". */
+const char *hs_loss_refusal_reason(uint32_t refusal);
+
 /* Stacks that were unwound by frame pointers through code without unwind information. */
 struct hs_loss_text hs_loss_of_guess(bool is_jit);
 /* Writes the text of that loss for one module. */
@@ -86,7 +89,7 @@ void hs_loss_add_weighed(struct hs_builder *builder, uint32_t process, struct hs
                          enum hs_loss_unit unit, uint64_t count, double bytes, double allocs);
 
 /*
- * Writes the text and the amount of a loss: "allocations not recorded: ...: about 558,000
+ * Writes the text and the amount of a loss: "allocations not recorded (...): about 558,000
  * allocations, 35.7 MiB (5,592 samples)". `alloc` is everything that was allocated, and lets the
  * text say which share had its stack cut short; NULL: the text does not say it.
  */

@@ -202,13 +202,14 @@ enum hs_loss_unit {
     HS_LOSS_UNIT_SAMPLES,
     HS_LOSS_UNIT_STACKS,
     HS_LOSS_UNIT_WALKS, /* walks of stacks; a stack that occurs again is not walked again */
+    HS_LOSS_UNIT_PROCESSES,
 };
 
 /* A counter of what is missing, with a text for users. */
 struct hs_profile_loss {
     uint32_t process; /* HS_PROFILE_NO_PROCESS: damage of the file */
     uint32_t name;    /* string id, e.g. "stack_cut_unreadable" */
-    uint32_t text;    /* string id, e.g. "stacks cut short: stack memory not readable" */
+    uint32_t text;    /* string id, e.g. "stacks cut short (stack memory that cannot be read)" */
     uint64_t count;
     /*
      * What the count stands for: allocations that are missing, or that were recorded without their

@@ -68,10 +68,11 @@ static enum hs_loss_unit unit_of(uint32_t loss)
 {
     switch (loss) {
     case HS_LOSS_DUPLICATE:
+        return HS_LOSS_UNIT_ANY;
     case HS_LOSS_UNSEEN_SYMBOLS:
     case HS_LOSS_UNSEEN_ALLOCATOR:
     case HS_LOSS_UNSEEN_NAMESPACE:
-        return HS_LOSS_UNIT_ANY;
+        return HS_LOSS_UNIT_PROCESSES; /* a flag of each process */
     case HS_LOSS_STACK_EMPTY:
         return HS_LOSS_UNIT_WALKS;
     default:
